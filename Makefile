@@ -1,0 +1,51 @@
+# make demo and make test need Python 3.11 or newer and make; everything else goes into .venv.
+
+# the first interpreter that is new enough; another: make PYTHON=/path/to/python3
+RECENT = import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c '$(RECENT)' >/dev/null 2>&1 && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+JOBS ?= 2
+
+.PHONY: demo test lint types bench docs clean
+
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
+
+test: $(STAMP) lint types
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+bench: $(VENV)/installed-bench
+	$(BIN)/python bench/run.py
+
+# the page of real dumps; tests/docs compares it with what the compiler gives
+docs: $(STAMP)
+	$(BIN)/python -m flatweave.tools.tour docs/tour.md
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Flatweave needs Python 3.11 or newer; none was found."; \
+		echo "Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make virtual environments: its venv module is incomplete."; \
+		echo "Install it (Debian, Ubuntu: apt install python3-venv), or name another Python:"; \
+		echo "  make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet -e '.[test,demo]'
+	@touch $@
+
+$(VENV)/installed-bench: $(STAMP)
+	$(PIP) install --quiet -e '.[bench]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""The array language: programs of named whole-array operations."""

@@ -1,0 +1,35 @@
+"""What a running program found wrong: the record that becomes the user's error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flatweave.base.source import Location
+
+INDEX = "index"  # a read outside an array
+NEGATIVE = "negative_extent"  # an array of fewer than no elements
+
+
+@dataclass(eq=False)
+class Fault(Exception):
+    """A bad index (`code` is INDEX) or a failed check (`code` is its kind).
+
+    `index` is the smallest element of the batch where it happened, -1 outside of element functions;
+    `value` is the index as the user wrote it, `extent` what it had to stay below. A failed check
+    brings its `values` and `message` instead.
+    """
+
+    code: str
+    index: int = -1
+    value: int = 0
+    extent: int = 0
+    axis: int = 0
+    values: tuple[int | float | bool, ...] = ()
+    message: str = ""
+    where: Location | None = None
+
+    def __str__(self) -> str:
+        place = f" at {self.where}" if self.where else ""
+        if self.code == INDEX:
+            return f"index {self.value} is outside extent {self.extent}{place}"
+        return f"{self.code}: {self.message or self.value} {self.values}{place}"

@@ -1,0 +1,225 @@
+"""The meaning of the array language, in NumPy: slow and clear.
+
+    run(program, [4, xs])        with total(n: i64, xs: f32[n]) => ..
+
+Element functions are run on all elements at once, on a *batch*: a scalar variable holds one value
+for every element (an array of rank 1), or one for all of them (rank 0). An array variable always
+holds one array: element functions that make or take arrays are run element by element.
+
+What an op means stands in its own file, as `evaluate(interp, env)`; scalar work and control are
+here, the combining of elements by an operator in `operators.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.array_ir.batch import Env, Value, Values, assign, empty_columns, spread
+from flatweave.array_ir.fault import NEGATIVE, Fault
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import CompilerBug
+from flatweave.scalar import ops as scalar
+from flatweave.scalar.cast import evaluate_cast
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import lambdas_in, walk_lets
+
+_CONTROL = (Apply, Cast, If, While, For)
+
+
+def run(program: Program, args: Sequence[Any]) -> list[Any]:
+    """The program's results for arguments that match its parameters: extents, scalars, arrays."""
+    params = program.fn.params
+    if len(args) != len(params):
+        raise CompilerBug(f"{program.name} takes {len(params)} arguments, got {len(args)}.")
+    interp, env = Interp(), Env()
+    values = tuple(_argument(param, arg) for param, arg in zip(params, args, strict=True))
+    return [value if value.ndim else value[()] for value in interp.call(env, program.fn, values)]
+
+
+def _argument(param: Var, arg: Any) -> Value:
+    """An argument as a value of its parameter's type; scalars are converted, arrays are not."""
+    if isinstance(param.type, DType):
+        return np.asarray(arg, param.type.numpy)
+    value = np.asarray(arg)
+    assert isinstance(param.type, ArrayType)
+    if value.dtype != param.type.dtype.numpy or value.ndim != param.type.rank:
+        raise CompilerBug(f"{param}: {param.type} cannot be {value.dtype}{list(value.shape)}.")
+    return value
+
+
+class Interp:
+    """Runs lambdas; what `evaluate` of an op may ask for."""
+
+    def __init__(self) -> None:
+        self._batched: dict[Lambda, bool] = {}
+
+    # -- lambdas ----------------------------------------------------------------------------------
+
+    def atom(self, env: Env, atom: Atom) -> Value:
+        """The value of an atom."""
+        if isinstance(atom, Const):
+            return np.asarray(atom.value, atom.dtype.numpy)
+        return env[atom]
+
+    def atoms(self, env: Env, atoms: Sequence[Atom]) -> Values:
+        """The values of several atoms."""
+        return tuple(self.atom(env, atom) for atom in atoms)
+
+    def columns(self, env: Env, atoms: Sequence[Atom]) -> Values:
+        """The values of several scalars, each as one value for every element of the batch."""
+        return spread(self.atoms(env, atoms), env.size)
+
+    def shape(self, env: Env, extents: Sequence[Atom]) -> tuple[int, ...]:
+        """The values of extents, none of them negative."""
+        shape = tuple(int(self.atom(env, extent)) for extent in extents)
+        for extent in shape:
+            if extent < 0:
+                raise Fault(NEGATIVE, value=extent)
+        return shape
+
+    def call(self, env: Env, fn: Lambda, args: Sequence[Value]) -> Values:
+        """The results of a lambda over the batch of `env`."""
+        inside = env.inner()
+        inside.values.update(zip(fn.params, args, strict=True))
+        for let in fn.lets:
+            self._let(inside, let)
+        return self.atoms(inside, fn.results)
+
+    def _let(self, env: Env, let: Let) -> None:
+        try:
+            results = self.evaluate(env, let.op)
+        except Fault as fault:
+            fault.where = fault.where or let.where
+            raise
+        for var, value in zip(let.vars, results, strict=True):
+            env.values[var] = value
+        for var, value in zip(let.vars, results, strict=True):
+            self._agree(env, var, value)
+
+    def _agree(self, env: Env, var: Var, value: Value) -> None:
+        """Refuse a value that is not of its variable's type."""
+        dtype = var.type.dtype if not isinstance(var.type, DType) else var.type
+        fits = value.dtype == dtype.numpy
+        if isinstance(var.type, ArrayType):
+            fits = fits and value.ndim == var.type.rank
+            for extent, found in zip(var.type.shape, value.shape):
+                known = isinstance(extent, Const) or env.knows(extent)
+                fits = fits and (not known or int(self.atom(env, extent)) == found)
+        else:
+            fits = fits and value.shape in ((), (env.size,))
+        if not fits:
+            raise CompilerBug(f"{var}: {var.type} got {value.dtype}{list(value.shape)}.")
+
+    def evaluate(self, env: Env, op: Op) -> Values:
+        """What an op gives."""
+        match op:
+            case Apply(fn=fn, args=args):
+                return (scalar.evaluate(fn, *self.atoms(env, args)),)
+            case Cast(dtype=dtype, arg=arg):
+                return (evaluate_cast(self.atom(env, arg), dtype),)
+            case If():
+                return self._if(env, op)
+            case While():
+                return self._while(env, op)
+            case For():
+                return self._for(env, op)
+        results: Values = getattr(op, "evaluate")(self, env)  # noqa: B009
+        return results
+
+    # -- control ----------------------------------------------------------------------------------
+
+    def _if(self, env: Env, op: If) -> Values:
+        """Each body runs on the elements that chose it; a body that nobody chose does not run."""
+        condition = self.atom(env, op.condition)
+        if condition.ndim == 0:
+            return self.call(env, op.then if condition else op.other, ())
+        assert env.size is not None
+        results = empty_columns(op.then, env.size)
+        for fn, chosen in ((op.then, condition), (op.other, ~condition)):
+            index = np.flatnonzero(chosen)
+            if index.size:
+                assign(results, index, self.call(env.take(index), fn, ()))
+        return results
+
+    def _while(self, env: Env, op: While) -> Values:
+        """Turns on the elements whose condition still holds."""
+        if env.size is None:
+            state = self.atoms(env, op.init)
+            while self.call(env, op.condition, state)[0]:
+                state = self.call(env, op.body, state)
+            return state
+        state = tuple(column.copy() for column in self.columns(env, op.init))
+        active = np.arange(env.size)
+        while True:
+            now = tuple(column[active] for column in state)
+            holds = spread(self.call(env.take(active), op.condition, now), active.size)[0]
+            active = active[holds]
+            if not active.size:
+                return state
+            now = tuple(column[holds] for column in now)
+            assign(state, active, self.call(env.take(active), op.body, now))
+
+    def _for(self, env: Env, op: For) -> Values:
+        """Turns over one range for all elements, or over each element's own range."""
+        lo, hi, step = self.atoms(env, (op.lo, op.hi, op.step))
+        state = self.atoms(env, op.init)
+        if lo.ndim == hi.ndim == step.ndim == 0:
+            for turn in range(int(lo), int(hi), int(step)):
+                state = self.call(env, op.body, (np.asarray(turn, lo.dtype), *state))
+            return state
+        lo, hi, step = spread((lo, hi, step), env.size)
+        state = tuple(column.copy() for column in spread(state, env.size))
+        i = lo.copy()
+        while (active := np.flatnonzero(i < hi)).size:
+            now = tuple(column[active] for column in state)
+            assign(state, active, self.call(env.take(active), op.body, (i[active], *now)))
+            i[active] += step[active]
+        return state
+
+    # -- element functions ------------------------------------------------------------------------
+
+    def is_batched(self, fn: Lambda) -> bool:
+        """Whether a lambda is scalar work only, so that it can run on a whole batch."""
+        if fn not in self._batched:
+            lets = list(walk_lets(fn))
+            inner = [lambda_ for let in lets for lambda_ in lambdas_in(let.op)]
+            bound = [var for let in lets for var in let.vars]
+            bound += [param for lambda_ in (fn, *inner) for param in lambda_.params]
+            self._batched[fn] = all(
+                isinstance(let.op, _CONTROL) or getattr(let.op, "batched", False) for let in lets
+            ) and all(isinstance(var.type, DType) for var in bound)
+        return self._batched[fn]
+
+    def each(
+        self, env: Env, fn: Lambda, columns: Sequence[Value], size: int,
+        positions: Value | None = None,
+    ) -> Values:
+        """The results of an element function for `size` elements, along axis 0."""
+        if self.is_batched(fn):
+            return spread(self.call(env.batch(size, positions), fn, columns), size)
+        rows: list[Values] = []
+        for k in range(size):
+            try:
+                rows.append(self.call(env, fn, [np.asarray(column[k]) for column in columns]))
+            except Fault as fault:
+                fault.index = k if positions is None else int(positions[k])
+                raise
+        if not rows:
+            return tuple(self._no_rows(env, atom) for atom in fn.results)
+        return tuple(np.stack(column) for column in zip(*rows, strict=True))
+
+    def _no_rows(self, env: Env, result: Atom) -> Value:
+        """An array of no rows; extents that only a row would tell are 0."""
+        if isinstance(result.type, DType):
+            return np.empty(0, result.type.numpy)
+        assert isinstance(result.type, ArrayType)
+        shape = [
+            int(self.atom(env, extent)) if isinstance(extent, Const) or env.knows(extent) else 0
+            for extent in result.type.shape
+        ]
+        return np.empty((0, *shape), result.type.dtype.numpy)

@@ -1,0 +1,121 @@
+"""Elements combined by an operator, in order: reductions, scans, and writes that collide.
+
+Operators are associative, so a tree of calls serves: an operator is called log n times, on batches.
+An operator on whole rows is called for one row after the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flatweave.array_ir.batch import Env, Value, Values, assign, prepend, spread, take
+from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import DType
+from flatweave.terms.syntax import Lambda
+
+
+def elements(fn: Lambda, xs: Values) -> Values:
+    """What an operator runs over: rows where it takes rows, else scalars in row-major order."""
+    if isinstance(fn.params[0].type, DType):
+        return tuple(x.reshape(-1) for x in xs)
+    return xs
+
+
+def reduce(interp: Interp, env: Env, fn: Lambda, neutral: Values, columns: Values) -> Values:
+    """neutral fn x[0] fn .. fn x[n-1]"""
+    if not interp.is_batched(fn):
+        for k in range(len(columns[0])):
+            neutral = interp.call(env, fn, (*neutral, *_rows(columns, k)))
+        return neutral
+    if not len(columns[0]):
+        return neutral
+    total = combine(interp, env, fn, np.zeros(len(columns[0]), np.int64), columns)
+    return interp.call(env, fn, (*neutral, *_rows(total, 0)))
+
+
+def combine(interp: Interp, env: Env, fn: Lambda, groups: Value, columns: Values) -> Values:
+    """Neighbours of one group combined, in order, until every group has one element.
+
+    Equal groups stand together; where `env` has a batch, they number its elements.
+    """
+    while True:
+        starts = np.flatnonzero(np.diff(groups, prepend=-1) != 0)
+        sizes = np.diff(starts, append=len(groups))
+        if len(starts) == len(groups):
+            return columns
+        place = np.arange(len(groups)) - np.repeat(starts, sizes)
+        last = place == np.repeat(sizes, sizes) - 1
+        left = np.flatnonzero((place % 2 == 0) & ~last)
+        args = (*take(columns, left), *take(columns, left + 1))
+        columns = tuple(column.copy() for column in columns)
+        assign(columns, left, interp.call(env.take(groups[left]), fn, args))
+        groups, columns = groups[place % 2 == 0], take(columns, place % 2 == 0)
+
+
+def scan(
+    interp: Interp, env: Env, fn: Lambda, neutral: Values, columns: Values, exclusive: bool = False
+) -> Values:
+    """y[i] = neutral fn x[0] fn .. fn x[i], or up to x[i-1] when `exclusive`."""
+    if not interp.is_batched(fn):
+        return _scan_rows(interp, env, fn, neutral, columns, exclusive)
+    distance = 1
+    while distance < len(columns[0]):  # element i holds the last `distance` elements up to i
+        args = (*take(columns, slice(-distance)), *take(columns, slice(distance, None)))
+        joined = _apply(interp, env, fn, args)
+        columns = prepend(take(columns, slice(distance)), joined)
+        distance *= 2
+    if exclusive and len(columns[0]):
+        columns = take(columns, slice(-1))
+        return prepend(neutral, _apply(interp, env, fn, (*neutral, *columns)))
+    return _apply(interp, env, fn, (*neutral, *columns))
+
+
+def flipped(fn: Lambda) -> Lambda:
+    """(a, b) => fn(b, a), in which a suffix becomes a prefix."""
+    half = len(fn.params) // 2
+    return Lambda((*fn.params[half:], *fn.params[:half]), fn.lets, fn.results)
+
+
+def _apply(interp: Interp, env: Env, fn: Lambda, args: Values) -> Values:
+    """An operator on columns."""
+    size = len(args[-1])
+    return spread(interp.call(env.batch(size), fn, args), size)
+
+
+def _scan_rows(
+    interp: Interp, env: Env, fn: Lambda, total: Values, columns: Values, exclusive: bool
+) -> Values:
+    """A scan whose operator works on one row at a time."""
+    results = tuple(np.empty_like(column) for column in columns)
+    for k in range(len(columns[0])):
+        before = total
+        total = interp.call(env, fn, (*total, *_rows(columns, k)))
+        assign(results, np.asarray(k), before if exclusive else total)
+    return results
+
+
+def _rows(columns: Values, k: int) -> Values:
+    """Element k of every column, also where it is a scalar."""
+    return tuple(np.asarray(column[k]) for column in columns)
+
+
+def place(dest: Values, indices: Value, columns: Values) -> Values:
+    """dest[indices[i]] = x[i]; an index outside drops its element, the last of equal ones wins."""
+    results = tuple(array.copy() for array in dest)
+    inside = (indices >= 0) & (indices < len(dest[0]))
+    assign(results, indices[inside], take(columns, inside))  # of equal indices NumPy keeps the last
+    return results
+
+
+def merge(
+    interp: Interp, env: Env, fn: Lambda, dest: Values, indices: Value, columns: Values
+) -> Values:
+    """dest[indices[i]] = dest[indices[i]] fn x[i]; an index outside drops its element."""
+    results = tuple(array.copy() for array in dest)
+    kept = np.flatnonzero((indices >= 0) & (indices < len(dest[0])))
+    order = kept[np.argsort(indices[kept], kind="stable")]
+    targets = np.unique(indices[order])
+    if len(targets):
+        totals = combine(interp, env, fn, indices[order], take(columns, order))
+        assign(results, targets, _apply(interp, env, fn, (*take(dest, targets), *totals)))
+    return results

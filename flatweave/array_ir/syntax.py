@@ -1,0 +1,22 @@
+"""A program of the array language: a named lambda over arrays, extents and scalars.
+
+    program ::= name lambda
+
+The parameters of an array argument are its extents (i64), then the array itself. What the ops are
+is listed in `ops/`; lets, lambdas, scalar work and control are in `terms/`. The forms:
+
+    TRACED   what the user wrote: map, reduce, scan, ..
+    SWEPT    every array operation is a sweep (or concat, empty, reshape): what `lower/` takes
+"""
+
+from __future__ import annotations
+
+from flatweave.terms.syntax import Lambda, record
+
+
+@record
+class Program:
+    """What one traced function became."""
+
+    name: str
+    fn: Lambda

@@ -1,0 +1,219 @@
+"""The switches: one table, and the only place that reads the environment.
+
+    FLATWEAVE_TARGET=interp python app.py            config.target == "interp"
+    with config.scoped(verify=True, dump="fuse"):    the same, for this thread and this body
+
+A scope belongs to the thread (or task) that opened it: other threads keep the process's values.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.pretty import listed
+
+ON = frozenset({"1", "true", "yes", "on"})
+OFF = frozenset({"0", "false", "no", "off"})
+
+
+def word(value: object) -> str:
+    """a name such as cpu"""
+    if isinstance(value, str) and value.strip().isidentifier():
+        return value.strip()
+    raise ValueError
+
+
+def optional_word(value: object) -> str | None:
+    """a name such as fuse"""
+    return None if value is None else word(value)
+
+
+def names(value: object) -> tuple[str, ...]:
+    """all, or names with commas between them such as fuse,cuda"""
+    if isinstance(value, str):
+        return tuple(word(part) for part in value.split(",") if part.strip())
+    if isinstance(value, list | tuple):
+        return tuple(word(part) for part in value)
+    raise ValueError
+
+
+def path(value: object) -> Path | None:
+    """a folder's path"""
+    if value is None or isinstance(value, Path):
+        return value
+    if isinstance(value, str):
+        return Path(value)
+    raise ValueError
+
+
+def flag(value: object) -> bool:
+    """1 or 0"""
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text in ON or text in OFF:
+        return text in ON
+    raise ValueError
+
+
+def thread_count(value: object) -> int | None:
+    """a whole number from 1 up"""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError
+    count = int(value)
+    if count < 1:
+        raise ValueError
+    return count
+
+
+# read: takes text from the environment or a Python value from `scoped`; its docstring is what
+# the error message asks for
+def switch(variable: str, default: object, read: Callable[[object], object]) -> Any:
+    """One row of the table below."""
+    return field(default=default, metadata={"variable": variable, "read": read})
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """Every switch with its variable, its default and its reader."""
+
+    # where programs run when nobody says otherwise; targets.py knows the names
+    target: str = switch("FLATWEAVE_TARGET", "cpu", word)
+    # the stages and passes whose text is written out; "all" for every one
+    dump: tuple[str, ...] = switch("FLATWEAVE_DUMP", (), names)
+    # where dumps go; None: standard error
+    dump_dir: Path | None = switch("FLATWEAVE_DUMP_DIR", None, path)
+    # verify the program after every pass
+    verify: bool = switch("FLATWEAVE_VERIFY", False, flag)
+    # the pass after which compilation stops
+    stop_after: str | None = switch("FLATWEAVE_STOP_AFTER", None, optional_word)
+    # print the time of every stage
+    time: bool = switch("FLATWEAVE_TIME", False, flag)
+    # compile anew, neither reading nor writing stored artifacts
+    no_cache: bool = switch("FLATWEAVE_NO_CACHE", False, flag)
+    # worker threads of the cpu target; None: one per core
+    threads: int | None = switch("FLATWEAVE_THREADS", None, thread_count)
+
+
+class Overrides(TypedDict, total=False):
+    """What `scoped` takes: any of the switches."""
+
+    target: str
+    dump: str | tuple[str, ...] | list[str]
+    dump_dir: str | Path | None
+    verify: bool
+    stop_after: str | None
+    time: bool
+    no_cache: bool
+    threads: int | None
+
+
+ROWS: dict[str, Mapping[str, Any]] = {row.name: row.metadata for row in fields(Switches)}
+
+
+def from_environment(environment: Mapping[str, str]) -> Switches:
+    """The switches as the variables set them; an empty variable counts as unset."""
+    values: dict[str, Any] = {}
+    for name, row in ROWS.items():
+        text = environment.get(row["variable"], "")
+        if text:
+            values[name] = checked(row["read"], text, f"{row['variable']}={text}")
+    return Switches(**values)
+
+
+def checked(read: Callable[[object], object], value: object, said: str) -> object:
+    """The value, read; an ArgumentError quoting what the user said if it makes no sense."""
+    try:
+        return read(value)
+    except ValueError:
+        raise ArgumentError(
+            f"{said} makes no sense.", remedy=f"Give it {read.__doc__}.", more="switches"
+        ) from None
+
+
+PROCESS = from_environment(os.environ)
+_current: ContextVar[Switches] = ContextVar("flatweave_switches", default=PROCESS)
+
+
+class Config:
+    """The switches in force here and now: `config.target`, `config.threads`, .."""
+
+    __slots__ = ()
+
+    @property
+    def current(self) -> Switches:
+        """All switches at once: one read, and a key for caches."""
+        return _current.get()
+
+    @property
+    def target(self) -> str:
+        """The name of the target programs run on."""
+        return _current.get().target
+
+    @property
+    def dump(self) -> tuple[str, ...]:
+        """The names of the stages and passes to write out."""
+        return _current.get().dump
+
+    @property
+    def dump_dir(self) -> Path | None:
+        """The folder dumps go to; None for standard error."""
+        return _current.get().dump_dir
+
+    @property
+    def verify(self) -> bool:
+        """Whether every pass is verified."""
+        return _current.get().verify
+
+    @property
+    def stop_after(self) -> str | None:
+        """The pass after which compilation stops."""
+        return _current.get().stop_after
+
+    @property
+    def time(self) -> bool:
+        """Whether the time of every stage is printed."""
+        return _current.get().time
+
+    @property
+    def no_cache(self) -> bool:
+        """Whether stored artifacts are left alone."""
+        return _current.get().no_cache
+
+    @property
+    def threads(self) -> int | None:
+        """The number of worker threads; None for one per core."""
+        return _current.get().threads
+
+    def dumps(self, name: str) -> bool:
+        """Whether the stage or pass `name` is to be written out."""
+        wanted = _current.get().dump
+        return name in wanted or "all" in wanted
+
+    @contextmanager
+    def scoped(self, **overrides: Unpack[Overrides]) -> Iterator[None]:
+        """Other values inside a `with`, for this thread only."""
+        values: dict[str, Any] = {}
+        for name, value in overrides.items():
+            if name not in ROWS:
+                raise ArgumentError(
+                    f"there is no switch named {name}.",
+                    remedy=f"The switches are {listed(ROWS)}.",
+                    more="switches",
+                )
+            values[name] = checked(ROWS[name]["read"], value, f"{name}={value!r}")
+        token = _current.set(replace(_current.get(), **values))
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+
+config = Config()

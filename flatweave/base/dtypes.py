@@ -1,0 +1,122 @@
+"""Scalar types: one row each, with their NumPy, LLVM and C spellings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import DTypeError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DType:
+    """A scalar type: `kind` is b(ool), i(nteger), u(nsigned) or f(loat), `bits` its width.
+
+    It equals the NumPy dtype it stands for, `np.dtype` takes it, and calling it converts:
+    `f32(0.5)` is a NumPy scalar of that type, `f32(x)` an array of that type.
+    """
+
+    name: str
+    kind: str
+    bits: int
+    numpy: np.dtype[np.generic]
+    llvm: str
+    c: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self is other
+        return isinstance(other, np.dtype | type | str) and self.numpy == other
+
+    def __hash__(self) -> int:
+        return hash(self.numpy)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+    def __call__(self, value: Any) -> Any:
+        if hasattr(value, "astype"):
+            return value.astype(self)
+        return self.numpy.type(value)
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The NumPy dtype: what `np.dtype(f32)` looks for."""
+        return self.numpy
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one element in memory (a bool takes one)."""
+        return max(1, self.bits // 8)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in "iu"
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind in "if"
+
+    @property
+    def low(self) -> int | float | bool:
+        """The least value: -inf for floats."""
+        if self.is_float:
+            return float("-inf")
+        return int(np.iinfo(self.numpy).min) if self.is_integer else False
+
+    @property
+    def high(self) -> int | float | bool:
+        """The greatest value: inf for floats."""
+        if self.is_float:
+            return float("inf")
+        return int(np.iinfo(self.numpy).max) if self.is_integer else True
+
+
+bool_ = DType("bool", "b", 1, np.dtype(np.bool_), "i1", "bool")
+i8 = DType("i8", "i", 8, np.dtype(np.int8), "i8", "int8_t")
+i16 = DType("i16", "i", 16, np.dtype(np.int16), "i16", "int16_t")
+i32 = DType("i32", "i", 32, np.dtype(np.int32), "i32", "int32_t")
+i64 = DType("i64", "i", 64, np.dtype(np.int64), "i64", "int64_t")
+u8 = DType("u8", "u", 8, np.dtype(np.uint8), "i8", "uint8_t")
+u16 = DType("u16", "u", 16, np.dtype(np.uint16), "i16", "uint16_t")
+u32 = DType("u32", "u", 32, np.dtype(np.uint32), "i32", "uint32_t")
+u64 = DType("u64", "u", 64, np.dtype(np.uint64), "i64", "uint64_t")
+f32 = DType("f32", "f", 32, np.dtype(np.float32), "float", "float")
+f64 = DType("f64", "f", 64, np.dtype(np.float64), "double", "double")
+
+DTYPES = (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64)
+BY_NAME = {dtype.name: dtype for dtype in DTYPES}
+_BY_NUMPY = {dtype.numpy: dtype for dtype in DTYPES}
+
+
+def as_dtype(spelling: object) -> DType:
+    """The scalar type for a DType, a NumPy dtype or scalar class, a Python type, or a name."""
+    if isinstance(spelling, DType):
+        return spelling
+    if isinstance(spelling, str) and spelling in BY_NAME:
+        return BY_NAME[spelling]
+    try:
+        found = _BY_NUMPY.get(np.dtype(spelling))  # type: ignore[call-overload]
+    except TypeError:
+        found = None
+    if found is None:
+        raise DTypeError(
+            f"{spelling!r} is not an element type of Flatweave.",
+            remedy="Use one of " + ", ".join(d.name for d in DTYPES)
+            + "; convert the array first, for instance with xs.astype(numpy.float64).",
+        )
+    return found
+
+
+def promote(*dtypes: DType) -> DType:
+    """The common type of several operands, as NumPy 2 has it (NEP 50)."""
+    return as_dtype(np.result_type(*(dtype.numpy for dtype in dtypes)))

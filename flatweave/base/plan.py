@@ -1,0 +1,51 @@
+"""What the runtime must know of a compiled program: how arguments go in and results come out.
+
+Slots are eight bytes each. Every parameter takes one (a pointer, or a scalar in the low bytes);
+then come the results: a scalar takes one slot, an array two (data and owner) and one more for each
+extent that is not known beforehand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType
+from flatweave.base.source import Location
+
+OUT_OF_MEMORY, INDEX_ERROR, CHECK_ERROR = 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A scalar, or (`is_array`) the data of an array."""
+
+    dtype: DType
+    is_array: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A scalar (`extents` is None), or an array; an extent of None is found at run time."""
+
+    dtype: DType
+    extents: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in the program that may report an error when it runs."""
+
+    kind: str
+    where: Location | None
+    message: str = ""
+    count: int = 0
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The shape of a call."""
+
+    params: tuple[Param, ...]
+    results: tuple[Result, ...]
+    sites: tuple[Site, ...]

@@ -1,0 +1,1 @@
+"""Kernel IR becomes text for a machine."""

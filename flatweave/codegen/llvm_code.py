@@ -1,0 +1,63 @@
+"""The text of one LLVM function with its blocks, branches, phis and stack places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.codegen.llvm_text import Body, Module
+
+Phi = tuple[str, str, Sequence[tuple[str, str]]]  # name, type, (value, block it comes from)..
+
+
+class Code(Body):
+    """A function's body: blocks by name, phis filled in once a loop's last values are known."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
+        self.has_streamed = False
+        self._stack: list[str] = []
+
+    def alloca(self, type_: str, align: int = 64) -> str:
+        """A place on the stack, made once at the function's entry."""
+        name = self.fresh("stack")
+        self._stack.append(f"  {name} = alloca {type_}, align {align}")
+        return name
+
+    def names(self, *stems: str) -> list[str]:
+        """Fresh names for blocks."""
+        self._count += 1
+        return [f"{stem}{self._count - 1}" for stem in stems]
+
+    def jump(self, target: str) -> None:
+        """End this block by going to another."""
+        self.line(f"br label %{target}")
+
+    def branch(self, condition: str, then: str, other: str) -> None:
+        """End this block by going to one of two."""
+        self.line(f"br i1 {condition}, label %{then}, label %{other}")
+
+    def hole(self) -> int:
+        """A place for lines that are not known yet."""
+        self._lines.append("")
+        return len(self._lines) - 1
+
+    def fill(self, hole: int, phis: Sequence[Phi]) -> None:
+        """Put phis where a hole was left."""
+        self._lines[hole] = "\n".join(_phi(*phi) for phi in phis)
+
+    def phi(self, type_: str, arms: Sequence[tuple[str, str]]) -> str:
+        """The value that comes with the block it comes from."""
+        if all(value == arms[0][0] for value, _ in arms):
+            return arms[0][0]
+        name = self.fresh("phi")
+        self._lines.append(_phi(name, type_, arms))
+        return name
+
+    def text(self) -> str:
+        """The whole body."""
+        return "\n".join(("entry:", *self._stack, *filter(None, self._lines), ""))
+
+
+def _phi(name: str, type_: str, arms: Sequence[tuple[str, str]]) -> str:
+    listed = ", ".join(f"[ {value}, %{block} ]" for value, block in arms)
+    return f"  {name} = phi {type_} {listed}"

@@ -1,0 +1,167 @@
+"""How each variable of a `lanes` region is held: one value, a base, or one value for each lane.
+
+    lanes 16 (() =>
+        i: i64 = lane base               # LINEAR:   base + 0, base + 1, .. base + 15
+        j: i64 = apply add i n           # LINEAR:   (base + n) + 0, ..
+        k: i64 = apply sub n i           # REVERSED: (n - base) - 0, ..
+        p: bool = apply lt i j           # UNIFORM:  base < base + n
+        x: f32 = load xs j               # VARYING
+        y: f32 = load xs n)              # UNIFORM
+
+Outside the region everything is uniform. Variables that a loop carries start with the shape of
+their first value and become varying when a turn of the loop makes them so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import Atomic, Lane, Load, ReduceLanes, ScanLanes, ShiftLanes
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import Atom, Const, Lambda, Op, Type, Var
+
+
+class Shape(Enum):
+    """One value for all lanes, base + lane, base - lane, or one value for each lane."""
+
+    UNIFORM = auto()
+    LINEAR = auto()
+    REVERSED = auto()
+    VARYING = auto()
+
+
+UNIFORM, LINEAR, REVERSED, VARYING = Shape
+_LINEAR_LAWS = {
+    ("add", LINEAR, UNIFORM): LINEAR,
+    ("add", UNIFORM, LINEAR): LINEAR,
+    ("add", REVERSED, UNIFORM): REVERSED,
+    ("add", UNIFORM, REVERSED): REVERSED,
+    ("add", LINEAR, REVERSED): UNIFORM,
+    ("add", REVERSED, LINEAR): UNIFORM,
+    ("sub", LINEAR, UNIFORM): LINEAR,
+    ("sub", REVERSED, UNIFORM): REVERSED,
+    ("sub", UNIFORM, LINEAR): REVERSED,
+    ("sub", UNIFORM, REVERSED): LINEAR,
+}
+_SAME_LAWS = {
+    **dict.fromkeys(("minimum", "maximum")),
+    **dict.fromkeys(("sub", "eq", "ne", "lt", "le", "gt", "ge"), UNIFORM),
+}
+
+
+def apply_shape(fn: str, shapes: Sequence[Shape], dtype: Type) -> Shape:
+    """The shape of a scalar function's value; where it is not VARYING, `fn` of the bases is it."""
+    if all(shape is UNIFORM for shape in shapes):
+        return UNIFORM
+    if VARYING in shapes or dtype is not i64:
+        return VARYING
+    if len(shapes) == 2:
+        a, b = shapes
+        if a is b and fn in _SAME_LAWS:
+            return _SAME_LAWS[fn] or a
+        return _LINEAR_LAWS.get((fn, a, b), VARYING)
+    if fn == "select" and shapes[0] is UNIFORM and shapes[1] is shapes[2]:
+        return shapes[1]
+    return VARYING
+
+
+def join(a: Shape, b: Shape) -> Shape:
+    """The shape that holds both."""
+    return a if a is b else VARYING
+
+
+def is_counted(lo: Shape, hi: Shape, step: Shape) -> bool:
+    """Whether all lanes take the same number of turns from lo to hi."""
+    return lo is hi and lo is not VARYING and step is UNIFORM
+
+
+def counter_shape(lo: Shape, step: Shape) -> Shape:
+    """The shape of lo, lo + step, .. while a lane runs; lanes that are done may count on."""
+    return lo if step is UNIFORM else VARYING
+
+
+def lane_shapes(body: Lambda) -> dict[Var, Shape]:
+    """The shape of every variable in the body of a `lanes` region that is not uniform."""
+    return _Analysis().region(body)
+
+
+class _Analysis:
+    """The shapes found so far; loops are walked again until nothing changes."""
+
+    def __init__(self) -> None:
+        self.shapes: dict[Var, Shape] = {}
+
+    def region(self, body: Lambda) -> dict[Var, Shape]:
+        self.run(body, [])
+        return {var: shape for var, shape in self.shapes.items() if shape is not UNIFORM}
+
+    def shape(self, atom: Atom) -> Shape:
+        return UNIFORM if isinstance(atom, Const) else self.shapes.get(atom, UNIFORM)
+
+    def run(self, fn: Lambda, params: Sequence[Shape]) -> list[Shape]:
+        """The shapes of the results of `fn` on arguments of these shapes."""
+        self.shapes.update(zip(fn.params, params, strict=True))
+        for let in fn.lets:
+            self.shapes.update(zip(let.vars, self.of(let.op), strict=True))
+        return [self.shape(atom) for atom in fn.results]
+
+    def of(self, op: Op) -> Sequence[Shape]:
+        """The shapes of what an op binds."""
+        match op:
+            case Apply(fn=fn, args=args):
+                shapes = [self.shape(arg) for arg in args]
+                return (apply_shape(fn, shapes, args[-1].type),)
+            case Cast(arg=atom) | Load(index=atom):
+                return (UNIFORM if self.shape(atom) is UNIFORM else VARYING,)
+            case Lane(reverse=reverse):
+                return (REVERSED if reverse else LINEAR,)
+            case If():
+                return self.of_if(op)
+            case While():
+                return self.of_while(op)
+            case For():
+                return self.of_for(op)
+            case ReduceLanes(fn=operator, args=args):
+                self.run(operator, [VARYING] * (2 * len(args)))
+                return [UNIFORM] * len(args)
+            case ScanLanes(fn=operator, args=args):
+                self.run(operator, [VARYING] * (2 * len(args)))
+                return [VARYING] * len(args)
+            case ShiftLanes(args=args):
+                return [VARYING] * len(args)
+            case Atomic():
+                return (VARYING,)
+            case _:
+                return [UNIFORM] * len(op.result_types())
+
+    def of_if(self, op: If) -> list[Shape]:
+        then, other = self.run(op.then, []), self.run(op.other, [])
+        if self.shape(op.condition) is not UNIFORM:
+            return [VARYING] * len(then)
+        return [join(a, b) for a, b in zip(then, other, strict=True)]
+
+    def of_while(self, op: While) -> list[Shape]:
+        state = [self.shape(atom) for atom in op.init]
+        while True:
+            condition = self.run(op.condition, state)[0]
+            body = self.run(op.body, state)
+            after = [join(a, b) for a, b in zip(state, body, strict=True)]
+            if condition is not UNIFORM:
+                after = [VARYING] * len(state)
+            if after == state:
+                return state
+            state = after
+
+    def of_for(self, op: For) -> list[Shape]:
+        lo, hi, step = (self.shape(atom) for atom in (op.lo, op.hi, op.step))
+        state = [self.shape(atom) for atom in op.init]
+        if not is_counted(lo, hi, step):
+            state = [VARYING] * len(state)
+        while True:
+            body = self.run(op.body, [counter_shape(lo, step), *state])
+            after = [join(a, b) for a, b in zip(state, body, strict=True)]
+            if after == state:
+                return state
+            state = after

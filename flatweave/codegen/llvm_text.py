@@ -1,0 +1,122 @@
+"""LLVM text under construction: a module's declarations and functions, and one function's body.
+
+    module = Module(libmvec=host_libmvec())
+    body = Body(module)
+    a = body.let("fadd <16 x float> %x, %y")              # %t0 = fadd <16 x float> %x, %y
+    module.declare("float @llvm.sqrt.f32(float)")         # once, however often it is asked for
+    module.define("@kernel", "define void @kernel(ptr %p) {", body)
+    module.text()                                         # declarations, then functions
+
+Order of declaration is order of first use, so the same calls give the same text.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from flatweave.base.dtypes import DType
+
+
+class Module:
+    """One LLVM module: what it declares and defines, and what its machine offers.
+
+    `libmvec` names the vector functions it may call; `has_scalef` tells that the machine has
+    AVX-512's vscalef, which is what llvm.ldexp becomes there (elsewhere it becomes libm calls).
+    """
+
+    def __init__(self, libmvec: Iterable[str] = (), has_scalef: bool = False) -> None:
+        self.libmvec = frozenset(libmvec)
+        self.has_scalef = has_scalef
+        self._declarations: dict[str, None] = {}
+        self._functions: dict[str, str] = {}
+
+    def declare(self, signature: str) -> None:
+        """State an external function: `float @llvm.sqrt.f32(float)`, attributes may follow."""
+        self._declarations[signature] = None
+
+    def defines(self, name: str) -> bool:
+        """Whether a function of this name is here already."""
+        return name in self._functions
+
+    def define(self, name: str, head: str, body: Body) -> None:
+        """Add a function: its `define .. {` line and its body."""
+        self._functions[name] = f"{head}\n{body.text()}}}\n"
+
+    def text(self) -> str:
+        """The whole module."""
+        declarations = "".join(f"declare {signature}\n" for signature in self._declarations)
+        return declarations + "\n" + "\n".join(self._functions.values())
+
+
+class Body:
+    """The text of one function under construction, line by line."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.block = "entry"
+        self._lines: list[str] = []
+        self._count = 0
+
+    def fresh(self, stem: str = "t") -> str:
+        """A local name that nothing else has: %t12."""
+        self._count += 1
+        return f"%{stem}{self._count - 1}"
+
+    def let(self, rhs: str, stem: str = "t") -> str:
+        """Name the value of an instruction."""
+        name = self.fresh(stem)
+        self.line(f"{name} = {rhs}")
+        return name
+
+    def line(self, text: str) -> None:
+        """Append one instruction."""
+        self._lines.append(f"  {text}")
+
+    def label(self, name: str) -> None:
+        """Begin a block (the name without %)."""
+        self.block = name
+        self._lines.append(f"{name}:")
+
+    def declare(self, signature: str) -> None:
+        """State an external function in the module."""
+        self.module.declare(signature)
+
+    def text(self) -> str:
+        """All lines so far."""
+        return "".join(f"{line}\n" for line in self._lines)
+
+
+def vec(dtype: DType, width: int) -> str:
+    """The LLVM type of `width` values in registers: float, <16 x float>, <4 x i1>."""
+    return dtype.llvm if width == 1 else f"<{width} x {dtype.llvm}>"
+
+
+def suffix(dtype: DType, width: int) -> str:
+    """The type as intrinsics spell it: f32, v16f32, i8, v4i1."""
+    scalar = f"{'f' if dtype.is_float else 'i'}{dtype.bits}"
+    return scalar if width == 1 else f"v{width}{scalar}"
+
+
+def constant(dtype: DType, width: int, value: int | float | bool) -> str:
+    """A literal of a dtype, the same in every lane."""
+    literal = _literal(dtype, value)
+    return literal if width == 1 else f"splat ({dtype.llvm} {literal})"
+
+
+def is_constant(text: str) -> bool:
+    """Whether an operand's text is a literal, not a name."""
+    return not text.startswith("%")
+
+
+def _literal(dtype: DType, value: int | float | bool) -> str:
+    """One value: floats as the hexadecimal bits of their double, integers as signed ones."""
+    if dtype.is_float:
+        rounded = float(dtype.numpy.type(value))  # type: ignore[arg-type]
+        if rounded != rounded:
+            return "0x7FF8000000000000"
+        return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    number = int(value) & ((1 << dtype.bits) - 1)
+    return str(number - (1 << dtype.bits) if number >> (dtype.bits - 1) else number)

@@ -1,0 +1,186 @@
+"""map, reduce, scan, filter, partition: what a data-parallel language begins with.
+
+    map(f, xs)            [f(x) for x in xs]
+    scan(op, ne, xs)      every prefix, also exclusive and from the end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.base.dtypes import bool_
+from flatweave.base.errors import ArgumentError, DTypeError, NestingError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend import rows
+from flatweave.frontend.array import Tracer, describe
+from flatweave.frontend.elements import (
+    element_function,
+    element_type,
+    name_of,
+    need_function,
+    neutral,
+    operator,
+)
+from flatweave.frontend.extents import known_extent, same_length
+from flatweave.frontend.operation import operation
+from flatweave.frontend.scope import Scope, current
+from flatweave.frontend.tree import LEAF, Tree, paths, unflatten
+from flatweave.frontend.values import emit, lift, lift_leaves
+from flatweave.ops import Filter, Map, Reduce, Scan
+from flatweave.terms.syntax import Atom, Var
+
+
+def elements_of(xs: Any, who: str, name: str = "xs") -> tuple[list[Tracer], Tree]:
+    """The arrays of a structured argument, all of one length, and their tree."""
+    leaves, tree = lift_leaves(xs, f"{name} of {who}")
+    if not leaves:
+        raise ArgumentError(
+            f"{who} needs an array, got {tree}.",
+            where=user_location(), remedy="Pass at least one array.",
+        )  # fmt: skip
+    names = [name + path for path in paths(tree)]
+    for leaf, label in zip(leaves, names, strict=True):
+        if not leaf.ndim:
+            raise ShapeError(
+                f"{who} goes through arrays, but {label} is a scalar, {describe(leaf)}.",
+                where=user_location(),
+                remedy="Use the scalar inside the function: it may be read from outside.",
+            )
+    same_length(leaves, who, names)
+    return leaves, tree
+
+
+def outside(atom: Atom, scope: Scope) -> bool:
+    """Whether an atom is known outside the element functions of `scope`."""
+    return not isinstance(atom, Var) or scope.holds(scope.trace.homes[atom])
+
+
+def check_regular(leaf: Tracer, fn: Any, who: str) -> None:
+    """Refuse rows whose length depends on the element: the result would be no n-d array."""
+    for extent in leaf.extents:
+        if not outside(extent, current()):
+            raise NestingError(
+                f"{name_of(fn)} gives {who} rows whose lengths differ from element to element.",
+                where=user_location(),
+                remedy="Irregular results need fw.expand or fw.Ragged, which come later; until"
+                " then give every row one length.",
+            )
+
+
+@operation()
+def map(f: Callable[..., Any], *xs: Any) -> Any:
+    """`f` on every element along axis 0, as an array: `map(f, xs, ys)[i] = f(xs[i], ys[i])`.
+
+    An element of a rank-1 array is a scalar, of a rank-n array a row of rank n-1; of a tuple of
+    arrays it is a tuple. What `f` gives becomes the arrays of the result, in the same structure.
+    Raises ShapeError when the arrays differ in length.
+    """
+    need_function(f, "map")
+    if not xs:
+        raise ArgumentError(
+            "map needs at least one array after the function.",
+            where=user_location(), remedy="Use fw.generate(n, f) for a function of the index.",
+        )  # fmt: skip
+    arrays: list[Tracer] = []
+    trees: list[Tree] = []
+    names: list[str] = []
+    for number, x in enumerate(xs, 1):
+        name = "xs" if len(xs) == 1 else f"array {number}"
+        leaves, tree = elements_of(x, "map", name)
+        arrays += leaves
+        trees.append(tree)
+        names += [name + path for path in paths(tree)]
+    same_length(arrays, "map", names)
+    fn, tree, results = element_function(f, trees, [element_type(x) for x in arrays])
+    if not results:
+        return unflatten(tree, [])
+    for leaf in results:
+        check_regular(leaf, f, "map")
+    return unflatten(tree, emit(Map(fn, tuple(x.atom for x in arrays), 1)))
+
+
+@operation()
+def reduce(op: Callable[[Any, Any], Any], ne: Any, xs: Any) -> Any:
+    """All elements combined by the associative `op`, in order; `ne`, its neutral element, if none.
+
+    Elements may be tuples: `op((x1, y1), (x2, y2))`. Rows of an array of rank n are combined
+    element by element. Raises OperatorError when `op` does not give an element back.
+    """
+    arrays, tree = elements_of(xs, "reduce")
+    start = neutral(ne, tree, arrays, "reduce")
+    fn = operator(op, tree, [element_type(x) for x in arrays], "reduce")
+    if any(x.ndim > 1 for x in arrays):
+        return unflatten(tree, rows.reduce_rows(fn, start, arrays))
+    op_ = Reduce(fn, tuple(e.atom for e in start), tuple(x.atom for x in arrays))
+    return unflatten(tree, emit(op_))
+
+
+@operation(static="exclusive reverse")
+def scan(
+    op: Callable[[Any, Any], Any],
+    ne: Any,
+    xs: Any,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+) -> Any:
+    """Every prefix combined by the associative `op`: `y[i] = y[i-1] op x[i]`, from `ne`.
+
+    `exclusive` leaves `x[i]` out of `y[i]`; `reverse` combines every suffix instead,
+    `y[i] = x[i] op y[i+1]`. One pass over the data (Merrill and Garland, seed 002).
+    Raises OperatorError when `op` does not give an element back.
+    """
+    arrays, tree = elements_of(xs, "scan")
+    start = neutral(ne, tree, arrays, "scan")
+    fn = operator(op, tree, [element_type(x) for x in arrays], "scan")
+    if any(x.ndim > 1 for x in arrays):
+        return unflatten(tree, rows.scan_rows(fn, start, arrays, exclusive, reverse))
+    atoms = tuple(x.atom for x in arrays)
+    op_ = Scan(fn, tuple(e.atom for e in start), atoms, bool(exclusive), bool(reverse))
+    return unflatten(tree, emit(op_))
+
+
+def mask_of(p: Callable[..., Any], arrays: list[Tracer], tree: Tree, who: str) -> Tracer:
+    """Where the predicate holds."""
+    need_function(p, who)
+    fn, given, results = element_function(p, [tree], [element_type(x) for x in arrays])
+    if given != LEAF or results[0].element is not bool_ or results[0].ndim:
+        shown = describe(results[0]) if given == LEAF else str(given)
+        raise DTypeError(
+            f"the predicate of {who} gives {shown}, needs bool.",
+            where=user_location(), remedy="Compare its result, for instance with != 0.",
+        )  # fmt: skip
+    return emit(Map(fn, tuple(x.atom for x in arrays), 1))[0]
+
+
+def kept(mask: Tracer, arrays: list[Tracer]) -> list[Tracer]:
+    """The elements of rank-1 arrays, or the rows of others, where the mask holds."""
+    if any(x.ndim > 1 for x in arrays):
+        return rows.filter_rows(mask, arrays)
+    count, *results = emit(Filter(mask.atom, tuple(x.atom for x in arrays)))
+    known_extent(count.atom)
+    return results
+
+
+@operation()
+def filter(p: Callable[[Any], Any], xs: Any) -> Any:
+    """The elements for which `p` holds, in order.
+
+    Raises DTypeError unless `p` gives a bool.
+    """
+    arrays, tree = elements_of(xs, "filter")
+    return unflatten(tree, kept(mask_of(p, arrays, tree, "filter"), arrays))
+
+
+@operation()
+def partition(p: Callable[[Any], Any], xs: Any) -> Any:
+    """The elements for which `p` holds, and the others: two arrays, each in order."""
+    arrays, tree = elements_of(xs, "partition")
+    mask = mask_of(p, arrays, tree, "partition")
+    holds = unflatten(tree, kept(mask, arrays))
+    others = lift(~mask)
+    return holds, unflatten(tree, kept(others, arrays))
+
+
+zip_with = map

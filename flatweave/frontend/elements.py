@@ -1,0 +1,154 @@
+"""Element functions and operators as lambdas of the program.
+
+    element_function(f, [(x, y)], ..)     the user's f on one element of each argument
+    operator(op, elements, ne)            the user's op on two elements, checked to give one back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.base.errors import ArgumentError, OperatorError, UserError
+from flatweave.base.source import Location, function_location, user_location
+from flatweave.frontend.array import Tracer, describe
+from flatweave.frontend.scope import Scope, current
+from flatweave.frontend.tree import LEAF, Tree, flatten, paths, portions, unflatten
+from flatweave.frontend.values import cast, lift, lift_leaves, wrap
+from flatweave.ops.rows import row_type
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, Var
+
+
+def need_function(fn: Any, who: str) -> Callable[..., Any]:
+    """The function itself; ArgumentError for what cannot be called."""
+    if not callable(fn):
+        raise ArgumentError(
+            f"{who} needs a function first, got a {type(fn).__name__}.",
+            where=user_location(),
+            remedy=f"Functions come before arrays: fw.{who}(f, xs).",
+        )
+    return fn  # type: ignore[no-any-return]
+
+
+def element_type(array: Tracer) -> Type:
+    """The type of an element along axis 0: a scalar, or a row."""
+    type_ = array.type
+    assert isinstance(type_, ArrayType)
+    return row_type(type_)
+
+
+def element_function(
+    fn: Callable[..., Any], trees: Sequence[Tree], types: Sequence[Type]
+) -> tuple[Lambda, Tree, list[Tracer]]:
+    """`fn` on elements, one tree for each argument; the lambda, the tree and leaves it gives."""
+    found: list[Any] = []
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        parts = portions(trees, [wrap(param) for param in params])
+        args = [unflatten(tree, part) for tree, part in zip(trees, parts, strict=True)]
+        leaves, tree = lift_leaves(fn(*args), f"the result of {name_of(fn)}")
+        found.extend([tree, leaves])
+        return [leaf.atom for leaf in leaves]
+
+    made = current().function(types, body, "x")
+    return made, found[0], found[1]
+
+
+def name_of(fn: Any) -> str:
+    """What messages call a function."""
+    name = getattr(fn, "__name__", type(fn).__name__)
+    return "the function" if name == "<lambda>" else name
+
+
+def defined_at(fn: Any) -> Location | None:
+    """Where a function was written, when it was written in Python."""
+    code = getattr(fn, "__code__", None)
+    return function_location(code) if code is not None else None
+
+
+def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[Tracer]:
+    """The neutral element's leaves, in the dtypes of the elements; OperatorError if unlike them."""
+    leaves, given = lift_leaves(ne, f"the neutral element of {who}")
+    if given != tree:
+        raise OperatorError(
+            f"{who} needs a neutral element like its elements, {tree}, got {given}.",
+            where=user_location(),
+            remedy="Give one neutral value for each part of an element, in the same structure.",
+        )
+    return [
+        cast(leaf, element.element) if not leaf.ndim else leaf
+        for leaf, element in zip(leaves, elements, strict=True)
+    ]
+
+
+def operator(
+    op: Callable[..., Any], tree: Tree, types: Sequence[Type], who: str
+) -> Lambda:
+    """`op` on two elements of these types, giving one; OperatorError when it gives another."""
+    need_function(op, who)
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        elements = [wrap(param) for param in params]
+        half = len(types)
+        result = _called(op, unflatten(tree, elements[:half]), unflatten(tree, elements[half:]))
+        leaves, given = lift_leaves(result, f"the result of the operator of {who}")
+        if given != tree:
+            raise _unlike(op, who, str(tree), str(given))
+        return [
+            _like(op, leaf, element, path, who).atom
+            for leaf, element, path in zip(leaves, elements, paths(tree), strict=True)
+        ]
+
+    return current().function([*types, *types], body, "a")
+
+
+def _called(op: Callable[..., Any], a: Any, b: Any) -> Any:
+    """op(a, b), where an operator that cannot be called so is the user's mistake."""
+    try:
+        return op(a, b)
+    except TypeError as failure:
+        code = getattr(op, "__code__", None)
+        if isinstance(failure, UserError) or code is None or code.co_argcount == 2:
+            raise
+        raise OperatorError(
+            f"an operator takes two elements, but {name_of(op)} takes {code.co_argcount}.",
+            where=user_location(),
+            remedy="Elements that are tuples come whole: op((x1, y1), (x2, y2)).",
+        ) from None
+
+
+def _like(op: Any, leaf: Tracer, element: Tracer, path: str, who: str) -> Tracer:
+    """A result's leaf in the dtype of the element's; a Python number takes it."""
+    if leaf.ndim != element.ndim:
+        raise _unlike(op, who, describe(element), describe(leaf), path)
+    if leaf.ndim:
+        if leaf.element is not element.element:
+            raise _unlike(op, who, describe(element), describe(leaf), path)
+        return leaf
+    if leaf.element is element.element:
+        return leaf
+    if leaf.weak and (element.element.is_float or not leaf.element.is_float):
+        return cast(leaf, element.element)
+    raise _unlike(op, who, describe(element), describe(leaf), path)
+
+
+def _unlike(op: Any, who: str, wanted: str, given: str, path: str = "") -> OperatorError:
+    part = f" at {path}" if path else ""
+    origin = defined_at(op)
+    return OperatorError(
+        f"the operator of {who} takes elements of {wanted} but gives {given}{part}.",
+        where=user_location(),
+        origins=[f"{name_of(op)} was written at {origin}"] if origin else [],
+        remedy="Convert its result with astype, or convert the elements before.",
+    )
+
+
+def single(value: Any, who: str) -> Tracer:
+    """One array that is no tuple; ArgumentError otherwise."""
+    leaves, tree = flatten(value)
+    if tree != LEAF:
+        raise ArgumentError(
+            f"{who} needs one array, got {tree}.",
+            where=user_location(), remedy="Take the arrays of the tuple one by one.",
+        )  # fmt: skip
+    return lift(leaves[0])

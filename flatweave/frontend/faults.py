@@ -1,0 +1,76 @@
+"""What went wrong while a program ran, as the error that its user sees.
+
+    Fault("index", value=7, extent=3)            IndexOutOfBounds: index 7 is outside ..
+    Fault("same", values=(3, 4), message=..)     ShapeError: map needs arrays of one length, got ..
+
+A check carries its whole message, parts divided by `PARTS`, with `{0}`, `{1}` for its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault
+from flatweave.base.errors import (
+    ArgumentError,
+    ExtentOverflowError,
+    IndexOutOfBounds,
+    NegativeExtentError,
+    ShapeError,
+    UserError,
+)
+from flatweave.base.source import user_location
+
+PARTS = " | "
+CLASSES: dict[str, type[UserError]] = {
+    "same": ShapeError,
+    "shape": ShapeError,
+    "empty": ShapeError,
+    "argument": ArgumentError,
+    "overflow": ExtentOverflowError,
+    NEGATIVE: NegativeExtentError,
+}
+
+
+def check_message(message: str, origins: Sequence[str] = (), remedy: str = "") -> str:
+    """The text that a check carries: what is wrong, where values came from, what to do."""
+    return PARTS.join([message, *origins, remedy])
+
+
+def user_error(fault: Fault) -> UserError:
+    """The error for a fault, at the user's line."""
+    where = fault.where if fault.where and fault.where.is_known else user_location()
+    if fault.code == INDEX:
+        return _index_error(fault, where)
+    cls = CLASSES.get(fault.code, UserError)
+    text = fault.message
+    if not text and fault.code == NEGATIVE:
+        text = check_message(
+            f"a length must not be negative, got {fault.value}.",
+            remedy="Use fw.maximum(n, 0) where an empty array is meant.",
+        )
+    for i, value in enumerate(fault.values):
+        text = text.replace(f"{{{i}}}", str(value))
+    parts = text.split(PARTS)
+    origins, remedy = (parts[1:-1], parts[-1]) if len(parts) > 1 else ([], "")
+    return cls(parts[0], where=where, origins=[o for o in origins if o], remedy=remedy)
+
+
+def _index_error(fault: Fault, where: object) -> UserError:
+    """A read outside an array."""
+    axis = f" along axis {fault.axis}" if fault.axis else ""
+    element = f" (first found at element {fault.index})" if fault.index >= 0 else ""
+    extent = "no elements" if fault.extent == 0 else (
+        "1 element" if fault.extent == 1 else f"{fault.extent} elements"
+    )  # fmt: skip
+    remedy = "An empty array has no index; check the length first, or use fw.where."
+    if fault.extent > 0:
+        remedy = (
+            f"Indices go from {-fault.extent} to {fault.extent - 1}; bring others inside with"
+            " fw.clip, or drop them with fw.filter."
+        )
+    return IndexOutOfBounds(
+        f"index {fault.value} is outside an array of {extent}{axis}{element}.",
+        where=where,  # type: ignore[arg-type]
+        remedy=remedy,
+    )

@@ -1,0 +1,120 @@
+"""What Python may not ask of a traced array, with the way round for each.
+
+    if x > 0: ..        a value that is only known when the compiled program runs
+    kept.append(x)      a value that has no meaning once its trace has ended
+"""
+
+from __future__ import annotations
+
+from flatweave.base.errors import EscapedArrayError, NotTraceableError
+from flatweave.base.source import user_location
+
+BRANCH = "Use fw.where(p, a, b) to choose between values, fw.cond(p, f, g) between computations."
+LOOP = "Use fw.while_loop(cond, body, state), which repeats inside the compiled program."
+LOGIC = "Use p & q, p | q and ~p on traced values, in brackets: (x > 0) & (x < 9)."
+ASSERT = "Check concrete values before the call; inside, fw.where can mark the bad ones."
+
+
+def truth(described: str) -> NotTraceableError:
+    """`if x`, `while x`, `x and y`, `not x`, `assert x`."""
+    where = user_location()
+    text = where.text.strip()
+    if text.startswith("while "):
+        remedy = LOOP
+    elif text.startswith("assert "):
+        remedy = ASSERT
+    elif text.startswith(("if ", "elif ")) or " if " in text:
+        remedy = BRANCH
+    elif any(f" {word} " in f" {text} " for word in ("and", "or", "not")):
+        remedy = LOGIC
+    else:
+        remedy = BRANCH
+    return NotTraceableError(
+        f"Python asks whether a traced value of type {described} is true, which is known only"
+        " when the compiled function runs.",
+        where=where, remedy=remedy,
+    )  # fmt: skip
+
+
+def conversion(described: str, wanted: str) -> NotTraceableError:
+    """`int(x)`, `float(x)`, `math.sin(x)`, `range(x)`, `a_list[x]`."""
+    remedies = {
+        "int": "Use x.astype(fw.i64), which converts inside the compiled program.",
+        "float": "Use x.astype(fw.f64), and fw.sin rather than math.sin.",
+        "complex": "Keep the real and the imaginary part as two arrays.",
+        "index": "Use fw.fori_loop for range(n), and fw.gather(xs, i) to read a NumPy array or a"
+        " list at a traced index.",
+    }
+    what = "a Python index" if wanted == "index" else f"a Python {wanted}"
+    return NotTraceableError(
+        f"Python needs {what} from a traced value of type {described}, which is known only when"
+        " the compiled function runs.",
+        where=user_location(), remedy=remedies[wanted],
+    )  # fmt: skip
+
+
+def host_array(described: str) -> NotTraceableError:
+    """`np.asarray(x)`, `np.sort(x)`, `x.__dlpack__()`."""
+    return NotTraceableError(
+        f"NumPy needs the values of a traced array of type {described}, which are known only when"
+        " the compiled function runs.",
+        where=user_location(),
+        remedy="Use the function of fw with the same meaning, or return the array and call NumPy"
+        " on the result.",
+    )  # fmt: skip
+
+
+def length(described: str) -> NotTraceableError:
+    """`len(x)`, which must give a Python int."""
+    return NotTraceableError(
+        f"len() needs the length of a traced array of type {described}, which is known only when"
+        " the compiled function runs.",
+        where=user_location(),
+        remedy="Use x.shape[0], which can be computed with and used as an extent.",
+    )  # fmt: skip
+
+
+def iteration(described: str) -> NotTraceableError:
+    """`for v in x`, `a, b = x`, `v in x`."""
+    return NotTraceableError(
+        f"Python iterates over a traced array of type {described}, whose length is known only when"
+        " the compiled function runs.",
+        where=user_location(),
+        remedy="Use fw.map(f, x) for every element at once, or fw.fori_loop(0, x.shape[0], body,"
+        " state) for one after the other.",
+    )  # fmt: skip
+
+
+def hashing(described: str) -> NotTraceableError:
+    """`{x: 1}`, `x in a_set`."""
+    return NotTraceableError(
+        f"Python hashes a traced value of type {described}, whose value is known only when the"
+        " compiled function runs.",
+        where=user_location(),
+        remedy="Use id(x) as the key to tell traced values apart, or keep them in a list.",
+    )  # fmt: skip
+
+
+def escaped(described: str, trace: str, ended: bool) -> EscapedArrayError:
+    """A value used where it means nothing: after its trace, or outside its element function."""
+    if ended:
+        message = (
+            f"a traced value of type {described} is used after the trace of {trace} has ended."
+        )
+        remedy = "Return it from the traced function instead of keeping it in a variable outside."
+    else:
+        message = (
+            f"a traced value of type {described} is used outside the element function or loop"
+            " body that it belongs to."
+        )
+        remedy = "Return it from that function, so that it becomes part of the result."
+    return EscapedArrayError(message, where=user_location(), remedy=remedy)
+
+
+def assignment() -> NotTraceableError:
+    """`x[i] = v`: arrays never change."""
+    return NotTraceableError(
+        "an array of Flatweave cannot be assigned to: arrays never change.",
+        where=user_location(),
+        remedy="Use ys = fw.scatter(xs, i, v), which gives a copy with the new values.",
+    )  # fmt: skip

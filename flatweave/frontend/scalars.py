@@ -1,0 +1,213 @@
+"""Elementwise functions: on scalars in element functions, on arrays of any shapes elsewhere.
+
+    add(x, y)      x + y, promoted as NumPy 2 does          select(p, a, b)      where
+
+Each is one row of the scalar table; `axes.py` and others build on `apply`, which takes scalars.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.dtypes import DType, as_dtype, bool_
+from flatweave.base.errors import ArgumentError, DTypeError, UserError
+from flatweave.base.source import user_location
+from flatweave.frontend.array import Tracer, describe
+from flatweave.frontend.broadcast import zipped
+from flatweave.frontend.operation import operation
+from flatweave.frontend.promotion import common, operand_dtype
+from flatweave.frontend.scope import current
+from flatweave.frontend.sugar import METHODS
+from flatweave.frontend.values import cast, lift
+from flatweave.terms.syntax import Const
+
+# what messages call the functions whose name in the table is not the user's
+SHOWN = {
+    "sub": "-", "add": "+", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "neg": "-",
+    "and": "&", "or": "|", "xor": "^", "not": "~", "shl": "<<", "shr": ">>", "pow": "**",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+NO_BOOLS = {"sub": "Use ^ for the difference of bools.", "neg": "Use ~ for the opposite of a bool."}
+
+
+def apply(fn: str, *values: Tracer) -> Tracer:
+    """A row of the table on traced scalars, brought to their common dtype."""
+    dtype, weak = operand_dtype(fn, values)
+    scope = current()
+    try:
+        atoms = [cast(value, dtype).atom for value in values]
+        result = scope.apply(fn, *atoms)
+    except DTypeError as failure:
+        raise _refused(fn, values, failure) from None
+    return Tracer(result, scope.home((result,)), weak and result.type is not bool_)
+
+
+def _refused(fn: str, values: tuple[Tracer, ...], failure: DTypeError) -> UserError:
+    """The table's refusal with the user's line, types and spelling."""
+    if failure.where is not None:
+        return failure
+    kinds = " and ".join(describe(value) for value in values)
+    return DTypeError(
+        f"{SHOWN.get(fn, fn)} is not defined for {kinds}.",
+        where=user_location(),
+        remedy=NO_BOOLS.get(fn, "") if values[0].element is bool_ else
+        "Convert the operands first, for instance with xs.astype(fw.i64).",
+    )  # fmt: skip
+
+
+def select(condition: Tracer, a: Tracer, b: Tracer) -> Tracer:
+    """a where the condition holds, else b: on traced scalars."""
+    dtype, weak = common((a, b))
+    scope = current()
+    atom = scope.apply("select", condition.atom, cast(a, dtype).atom, cast(b, dtype).atom)
+    return Tracer(atom, scope.home((atom,)), weak)
+
+
+def truth(value: Tracer) -> Tracer:
+    """A scalar as a bool: whether it is not zero."""
+    if value.element is bool_:
+        return value
+    zero = lift(0.0) if value.element.is_float else lift(0)
+    return apply("ne", value, zero)
+
+
+def elementwise(fn: str, *values: Any) -> Tracer:
+    """A row of the table on arrays of any shapes."""
+    lifted = [lift(value, SHOWN.get(fn, fn)) for value in values]
+    return zipped(lambda *xs: apply(fn, *xs), lifted, SHOWN.get(fn, fn))[0]
+
+
+def power_of(x: Tracer, y: Tracer) -> Tracer:
+    """x ** y; a square is a product and a power of 0.5 a root, as NumPy's."""
+    if isinstance(y.atom, Const) and y.weak and x.element is not bool_:
+        if y.atom.value == 2 and (x.element.is_float or not y.element.is_float):
+            return apply("mul", x, x)
+        if y.atom.value == 0.5 and x.element.is_float:
+            return apply("sqrt", x)
+    return apply("pow", x, y)
+
+
+@operation()
+def power(x: Any, y: Any) -> Any:
+    """`x ** y`; a negative whole power of an integer gives 0 unless the base is 1 or -1."""
+    return zipped(power_of, [lift(x), lift(y)], "**")[0]
+
+
+@operation()
+def positive(x: Any) -> Any:
+    """`+x`: the array itself."""
+    return lift(x)
+
+
+@operation()
+def where(p: Any, a: Any, b: Any) -> Any:
+    """`a` where `p` holds, else `b`, element by element, broadcast; both are computed.
+
+    Raises DTypeError unless `p` is bool. For one of two computations see `cond`.
+    """
+    condition = lift(p, "the condition of where")
+    if condition.element is not bool_:
+        raise DTypeError(
+            f"where needs bools to choose by, got {describe(condition)}.",
+            where=user_location(), remedy="Compare first, for instance with p != 0.",
+        )  # fmt: skip
+    return zipped(select, [condition, lift(a), lift(b)], "where")[0]
+
+
+@operation()
+def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+    """Values below `min` become `min`, values above `max` become `max`; None sets no bound."""
+    found = lift(x)
+    if min is not None:
+        found = elementwise("maximum", found, min)
+    if max is not None:
+        found = elementwise("minimum", found, max)
+    return found
+
+
+@operation(static="dtype")
+def astype(x: Any, dtype: Any) -> Any:
+    """The values in another dtype.
+
+    Floats become integers toward zero, at the nearest end where they do not fit, and 0 for NaN;
+    integers keep their low bits; anything but 0 becomes True.
+    """
+    wanted = dtype_of(dtype)
+    value = lift(x)
+    return zipped(lambda v: strong(v, wanted), [value], "astype")[0]
+
+
+def strong(value: Tracer, dtype: DType) -> Tracer:
+    """A scalar converted to a dtype it keeps."""
+    scope = current()
+    atom = scope.cast(value.atom, dtype)
+    return Tracer(atom, scope.home((atom,)))
+
+
+def dtype_of(spelling: Any) -> DType:
+    """A user's dtype; DTypeError at the user's line for what is none."""
+    try:
+        return as_dtype(spelling)
+    except DTypeError as failure:
+        raise DTypeError(
+            failure.message, where=user_location(), remedy=failure.remedy
+        ) from None
+
+
+def _logical(fn: str, *values: Any) -> Tracer:
+    """A function of truth values."""
+    lifted = [lift(value, f"logical_{fn}") for value in values]
+    return zipped(lambda *xs: apply(fn, *map(truth, xs)), lifted, f"logical_{fn}")[0]
+
+
+@operation()
+def logical_and(x: Any, y: Any) -> Any:
+    """Whether both are not zero."""
+    return _logical("and", x, y)
+
+
+@operation()
+def logical_or(x: Any, y: Any) -> Any:
+    """Whether one of them is not zero."""
+    return _logical("or", x, y)
+
+
+@operation()
+def logical_xor(x: Any, y: Any) -> Any:
+    """Whether one of them, but not both, is not zero."""
+    return _logical("xor", x, y)
+
+
+@operation()
+def logical_not(x: Any) -> Any:
+    """Whether it is zero."""
+    return _logical("not", x)
+
+
+@operation()
+def square(x: Any) -> Any:
+    """`x * x`"""
+    value = lift(x)
+    return elementwise("mul", value, value)
+
+
+@operation()
+def reciprocal(x: Any) -> Any:
+    """`1 / x`"""
+    return elementwise("truediv", 1, x)
+
+
+def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any) -> Any:
+    """A NumPy function without a counterpart: on host arrays NumPy's own, else refused."""
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    if any(isinstance(value, Tracer) for value in inputs):
+        raise ArgumentError(
+            f"numpy.{name} has no counterpart that can be traced.",
+            where=user_location(),
+            remedy="Write it with functions of fw, or call it outside the compiled function.",
+        )
+    plain = [x.to_numpy() if hasattr(x, "to_numpy") else x for x in inputs]
+    return getattr(ufunc, method)(*plain, **options)
+
+
+METHODS["foreign_ufunc"] = foreign_ufunc

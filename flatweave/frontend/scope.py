@@ -1,0 +1,224 @@
+"""The trace and its nested bodies: where lets are emitted and what is known of their variables.
+
+A trace is one program under construction. It has one scope for its top level and one for each
+element function, branch and loop body while that is being traced. Lets go to the innermost scope,
+except scalar work on values of outer scopes, which goes out to where those are bound: what does
+not depend on the element is computed once, not once for each element.
+
+What is known of i64 variables: `natural` ones are not negative, `bounds` says below which extent
+an index stays; both save checks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import DType, as_dtype, i64
+from flatweave.base.source import Location
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Op, Type, Var
+
+Values = np.ndarray[Any, np.dtype[Any]]
+
+# of natural operands these are natural (an overflow aside, which the checks of reads find)
+KEEPS_NATURAL = frozenset(
+    {"add", "mul", "floordiv", "mod", "minimum", "maximum", "shr", "and", "or", "xor"}
+)
+
+
+class Trace:
+    """One program under construction."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.where: Location | None = None
+        self.homes: dict[Var, Scope] = {}
+        self.natural: set[Var] = set()
+        self.extents: set[Var] = set()  # of arrays that exist: products of them do not overflow
+        self.bounds: dict[Var, Atom] = {}
+        self.origins: dict[Var, str] = {}
+        self.hints: dict[Var, int] = {}
+        self.params: list[Var] = []
+        self.hidden: list[Values] = []
+        self._captured: dict[int, Var] = {}
+        self.root = Scope(self, Builder(), None)
+
+    def scalar_param(self, hint: str, dtype: DType) -> Var:
+        """A new scalar parameter of the program."""
+        var = self.root.bind(hint, dtype)
+        self.params.append(var)
+        return var
+
+    def array_param(
+        self, hint: str, shape: Sequence[int], dtype: DType, ones: frozenset[int] = frozenset()
+    ) -> Var:
+        """New parameters for an array: its extents but for the axes in `ones`, then the array.
+
+        `shape` is only what messages show: the program serves every size.
+        """
+        extents: list[Atom] = []
+        for axis, extent in enumerate(shape):
+            if axis in ones:
+                extents.append(index(1))
+                continue
+            var = self.scalar_param("n", i64)
+            self.natural.add(var)
+            self.extents.add(var)
+            self.hints[var] = extent
+            extents.append(var)
+        var = self.root.bind(hint, ArrayType(dtype, tuple(extents)))
+        self.params.append(var)
+        return var
+
+    def capture(self, values: Values) -> Var:
+        """A host array that a function reads without taking it as an argument."""
+        var = self._captured.get(id(values))
+        if var is None:
+            dtype = as_dtype(values.dtype)
+            if values.ndim == 0:
+                var = self.scalar_param("c", dtype)
+            else:
+                ones = frozenset(a for a, extent in enumerate(values.shape) if extent == 1)
+                var = self.array_param("c", values.shape, dtype, ones)
+            self._captured[id(values)] = var
+            self.hidden.append(values)
+            self.origins[var] = "an array from outside the function"
+        return var
+
+
+class Scope:
+    """One body: the lets of a program, an element function, a branch or a turn of a loop."""
+
+    def __init__(self, trace: Trace, builder: Builder, outer: Scope | None) -> None:
+        self.trace = trace
+        self.builder = builder
+        self.outer = outer
+        self.depth: int = outer.depth + 1 if outer else 0
+        self.closed = False
+        self.checked: set[Atom] = set()  # conditions that a check here has found to hold
+
+    def inner(self) -> Scope:
+        """A scope for a body inside this one."""
+        return Scope(self.trace, self.builder.inner(), self)
+
+    def holds(self, other: Scope) -> bool:
+        """Whether what `other` binds may be read here: it is this scope or one around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope is other:
+                return True
+            scope = scope.outer
+        return False
+
+    def bind(self, hint: str, type_: Type) -> Var:
+        """A fresh variable that belongs to this scope."""
+        var = self.builder.var(hint, type_)
+        self.trace.homes[var] = self
+        return var
+
+    def home(self, atoms: Sequence[Atom]) -> Scope:
+        """The innermost of the scopes that bind these atoms."""
+        found = self.trace.root
+        for atom in atoms:
+            if isinstance(atom, Var):
+                home = self.trace.homes[atom]
+                if home.depth > found.depth:
+                    found = home
+        return found
+
+    def emit(self, op: Op, hint: str = "t") -> tuple[Var, ...]:
+        """Append an operation here; its variables."""
+        self.builder.where = self.trace.where
+        vars_ = self.builder.emit(op, hint)
+        for var in vars_:
+            self.trace.homes[var] = self
+        return vars_
+
+    def apply(self, fn: str, *args: Atom) -> Atom:
+        """A scalar function of atoms, in the outermost scope that knows them."""
+        home = self.home(args)
+        home.builder.where = self.trace.where
+        result = home.builder.apply(fn, *args)
+        if isinstance(result, Var) and result not in self.trace.homes:
+            self.trace.homes[result] = home
+            if result.type is i64 and fn in KEEPS_NATURAL and all(map(self.is_natural, args)):
+                self.trace.natural.add(result)
+        return result
+
+    def cast(self, atom: Atom, dtype: DType) -> Atom:
+        """An atom in another dtype, in the scope that binds it."""
+        home = self.home((atom,))
+        home.builder.where = self.trace.where
+        result = home.builder.cast(atom, dtype)
+        if isinstance(result, Var) and result not in self.trace.homes:
+            self.trace.homes[result] = home
+            if isinstance(atom.type, DType) and atom.type.kind in "bu" and atom.type.bits < 64:
+                self.trace.natural.add(result)
+        return result
+
+    def is_natural(self, atom: Atom) -> bool:
+        """Whether an integer is known not to be negative."""
+        if isinstance(atom, Const):
+            return atom.value >= 0
+        return atom in self.trace.natural
+
+    def function(
+        self, types: Sequence[Type], body: Callable[[Scope, tuple[Var, ...]], Sequence[Atom]],
+        hint: str = "p",
+    ) -> Lambda:
+        """A lambda over parameters of these types, its body traced by a Python function."""
+        inside = self.inner()
+        params = tuple(inside.bind(hint, type_) for type_ in types)
+        with entered(inside):
+            results = body(inside, params)
+        inside.closed = True
+        return inside.builder.close(params, results)
+
+    def snapshot(self) -> Callable[[], None]:
+        """Remember what has been emitted; the result takes back all that comes after."""
+        saved = []
+        scope: Scope | None = self
+        while scope is not None:
+            builder = scope.builder
+            saved.append((scope, len(builder.lets), dict(builder._known), set(scope.checked)))
+            scope = scope.outer
+
+        def restore() -> None:
+            for scope, count, known, checked in saved:
+                del scope.builder.lets[count:]
+                scope.builder._known = dict(known)
+                scope.checked = set(checked)
+
+        return restore
+
+
+class State(threading.local):
+    """The innermost scope of this thread; None outside every trace."""
+
+    scope: Scope | None = None
+
+
+STATE = State()
+
+
+def current() -> Scope:
+    """The innermost scope; only called where a trace is known to run."""
+    scope = STATE.scope
+    assert scope is not None
+    return scope
+
+
+@contextmanager
+def entered(scope: Scope) -> Iterator[None]:
+    """Trace into `scope` inside the `with`."""
+    before = STATE.scope
+    STATE.scope = scope
+    try:
+        yield
+    finally:
+        STATE.scope = before

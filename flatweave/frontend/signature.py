@@ -1,0 +1,111 @@
+"""Arguments of a call: what decides which program runs, and what that program is given.
+
+    xs: f32[3, 4], 2.5       key (float32, 2, float)      flat [3, 4, xs, 2.5]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import as_dtype, bool_, f64, i64
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.frontend.array import HostArray, Tracer
+from flatweave.frontend.compiled import Marks
+from flatweave.frontend.interop import values_of
+from flatweave.frontend.promotion import literal_dtype
+from flatweave.frontend.trace import Leaf
+from flatweave.frontend.values import escape
+
+NDARRAY = np.ndarray
+NUMBERS = {bool: bool_, int: i64, float: f64}
+LOW, HIGH = -(2**63), 2**63
+
+
+def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
+    """Fill key and flat arguments when all are plain arrays and numbers; False when they are not.
+
+    This is the path of every call of a compiled function: it does as little as it can.
+    """
+    for arg in args:
+        cls = type(arg)
+        if cls is HostArray:
+            arg = arg._values
+        elif cls is not NDARRAY:
+            if cls is float or cls is bool or (cls is int and LOW <= arg < HIGH):
+                key.append(cls)
+                flat.append(arg)
+                continue
+            return False
+        elif not arg.flags.c_contiguous:
+            return False
+        shape = arg.shape
+        key.append(arg.dtype)
+        key.append(len(shape))
+        if shape:
+            flat += shape
+            flat.append(arg)
+        else:
+            flat.append(arg[()])
+    return True
+
+
+def plain(value: Any, name: str) -> Any:
+    """An argument's leaf as a C-contiguous NumPy array or a Python number.
+
+    Raises ArgumentError for what is neither, EscapedArrayError for a traced array.
+    """
+    if isinstance(value, Tracer):
+        raise escape(value)
+    if type(value) in NUMBERS:
+        literal_dtype(value)
+        return value
+    values = values_of(value, name)
+    if values is None:
+        kind = type(value).__name__
+        raise ArgumentError(
+            f"{name} is a {kind}, which is not an array or a number.",
+            where=user_location(),
+            remedy="Pass arrays and numbers; what is known before the call can be given by"
+            " static_argnames or read from around the function.",
+        )
+    return values
+
+
+def key_of(value: Any) -> tuple[Any, ...]:
+    """What a leaf adds to the key of its signature."""
+    if isinstance(value, np.ndarray):
+        return (value.dtype, value.ndim)
+    return (type(value) if literal_dtype(value) is not as_dtype(np.uint64) else np.uint64,)
+
+
+def flat_of(values: Sequence[Any]) -> list[Any]:
+    """The program's arguments for leaves: extents and array in turn, scalars as they are."""
+    flat: list[Any] = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            flat.extend(value.shape)
+            flat.append(value if value.ndim else value[()])
+        else:
+            flat.append(value)
+    return flat
+
+
+def leaves_of(values: Sequence[Any], names: Sequence[tuple[str, str]], marks: Marks) -> list[Leaf]:
+    """The leaves as the trace sees them; `names` are each one's name and origin."""
+    leaves: list[Leaf] = []
+    number = -1
+    for value, (name, origin) in zip(values, names, strict=True):
+        if not isinstance(value, np.ndarray):
+            dtype = literal_dtype(value)
+            leaves.append(Leaf(dtype, name, origin, weak=dtype is not bool_))
+            continue
+        dtype = as_dtype(value.dtype)
+        if value.ndim:
+            number += 1
+        ones = frozenset(axis for n, axis in marks if n == number and value.ndim)
+        leaves.append(Leaf(dtype, name, origin, value.shape, ones=ones))
+    return leaves

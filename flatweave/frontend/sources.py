@@ -1,0 +1,96 @@
+"""Arrays from nothing: generate, iota, full, replicate, empty.
+
+    generate((n, m), f)      [[f(i, j) for j in range(m)] for i in range(n)]
+    iota(n)                  [0, 1, .., n-1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.base.dtypes import i64
+from flatweave.frontend.array import Tracer
+from flatweave.frontend.broadcast import generated, read
+from flatweave.frontend.combinators import check_regular
+from flatweave.frontend.elements import need_function
+from flatweave.frontend.extents import length_of, shape_of
+from flatweave.frontend.operation import operation
+from flatweave.frontend.scalars import dtype_of, strong
+from flatweave.frontend.scope import Scope, current
+from flatweave.frontend.tree import unflatten
+from flatweave.frontend.values import emit, lift, lift_leaves, wrap
+from flatweave.ops import Empty, Generate
+from flatweave.terms.syntax import Atom, Var
+
+
+@operation()
+def generate(shape: Any, f: Callable[..., Any]) -> Any:
+    """The array of `shape` whose element at (i, j, ..) is `f(i, j, ..)`; `shape` may be an int.
+
+    `f` gets one i64 for each axis and gives an element, which may be a tuple, or a row.
+    Raises NegativeExtentError for an extent below 0.
+    """
+    extents = shape_of(shape, "generate")
+    need_function(f, "generate")
+    found: list[Any] = []
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        for param, extent in zip(params, extents, strict=True):
+            inside.trace.natural.add(param)
+            inside.trace.bounds[param] = extent
+        leaves, tree = lift_leaves(f(*(wrap(param) for param in params)), "the result of generate")
+        found.extend([tree, leaves])
+        return [leaf.atom for leaf in leaves]
+
+    if not extents:
+        leaves, tree = lift_leaves(f(), "the result of generate")
+        return unflatten(tree, leaves)
+    fn = current().function([i64] * len(extents), body, "i")
+    for leaf in found[1]:
+        check_regular(leaf, f, "generate")
+    return unflatten(found[0], emit(Generate(extents, fn)) if found[1] else [])
+
+
+@operation(static="dtype")
+def iota(n: Any, dtype: Any = i64) -> Any:
+    """0, 1, .., n-1. Raises NegativeExtentError when n is below 0."""
+    wanted = dtype_of(dtype)
+    length = length_of(n, "the length of iota")
+    return generated((length,), lambda i: strong(wrap(i), wanted))[0]
+
+
+@operation()
+def full(shape: Any, v: Any) -> Any:
+    """The array of `shape` whose elements are all `v`, which may be a tuple of scalars, or a row."""
+    extents = shape_of(shape, "full")
+    leaves, tree = lift_leaves(v, "the value of full")
+    return unflatten(tree, [_filled(extents, leaf) for leaf in leaves])
+
+
+def _filled(extents: tuple[Atom, ...], value: Tracer) -> Tracer:
+    """One value at every place."""
+    if not value.ndim:
+        made = strong(value, value.element)
+        return generated(extents, lambda *at: made)[0] if extents else made
+    shape = (*extents, *value.extents)
+    return generated(shape, lambda *at: read(value, at[len(extents) :]))[0]
+
+
+@operation()
+def replicate(n: Any, v: Any) -> Any:
+    """`n` times the element `v`: a scalar, a tuple of scalars, or a row."""
+    length = length_of(n, "the length of replicate")
+    leaves, tree = lift_leaves(v, "the value of replicate")
+    return unflatten(tree, [_filled((length,), leaf) for leaf in leaves])
+
+
+@operation(static="dtype")
+def empty(n: Any, dtype: Any = None) -> Any:
+    """`n` elements that are not set: memory for `scatter` to write all of.
+
+    `n` may be a shape; the dtype is f64 unless given.
+    """
+    extents = shape_of(n, "empty")
+    wanted = dtype_of("f64" if dtype is None else dtype)
+    return emit(Empty(wanted, extents))[0]

@@ -1,0 +1,255 @@
+"""Python's operators on arrays: each calls the public function of the same meaning.
+
+    x + y       METHODS["add"](x, y)          x.sum(axis=0)     METHODS["sum"](x, axis=0)
+
+The functions are in files above this one; each enters itself in METHODS when it is declared with
+`@operation`, so that arrays can be declared before what is done with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+METHODS: dict[str, Callable[..., Any]] = {}
+
+# NumPy's universal functions whose name here is another
+UFUNCS = {
+    "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv",
+    "floor_divide": "floordiv", "remainder": "mod", "negative": "neg", "absolute": "abs",
+    "invert": "bitwise_not", "rint": "round", "arcsin": "asin", "arccos": "acos",
+    "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "bitwise_count": "popcount", "matmul": "dot", "float_power": "power",
+    "conjugate": "positive",
+}  # fmt: skip
+
+
+class Operators:
+    """What `x + y`, `x[i]` and `x.sum()` mean, for every kind of array."""
+
+    __slots__ = ()
+    __array_priority__ = 1000  # scipy.sparse leaves mixed operations to us
+
+    def __add__(self, other: Any) -> Any:
+        return METHODS["add"](self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return METHODS["add"](other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return METHODS["sub"](self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return METHODS["sub"](other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return METHODS["mul"](self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return METHODS["mul"](other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return METHODS["truediv"](self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return METHODS["truediv"](other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return METHODS["floordiv"](self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return METHODS["floordiv"](other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return METHODS["mod"](self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return METHODS["mod"](other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return METHODS["power"](self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return METHODS["power"](other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return METHODS["bitwise_and"](self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return METHODS["bitwise_and"](other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return METHODS["bitwise_or"](self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return METHODS["bitwise_or"](other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return METHODS["bitwise_xor"](self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return METHODS["bitwise_xor"](other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return METHODS["left_shift"](self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return METHODS["left_shift"](other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return METHODS["right_shift"](self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return METHODS["right_shift"](other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return METHODS["dot"](self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return METHODS["dot"](other, self)
+
+    def __lt__(self, other: Any) -> Any:
+        return METHODS["less"](self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return METHODS["less_equal"](self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return METHODS["greater"](self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return METHODS["greater_equal"](self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return METHODS["equal"](self, other)
+
+    def __ne__(self, other: object) -> Any:
+        return METHODS["not_equal"](self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __neg__(self) -> Any:
+        return METHODS["neg"](self)
+
+    def __pos__(self) -> Any:
+        return METHODS["positive"](self)
+
+    def __invert__(self) -> Any:
+        return METHODS["bitwise_not"](self)
+
+    def __abs__(self) -> Any:
+        return METHODS["abs"](self)
+
+    def __round__(self) -> Any:
+        return METHODS["round"](self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return METHODS["getitem"](self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        METHODS["setitem"](self, key, value)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
+        if method != "__call__" or options or name not in METHODS:
+            return METHODS["foreign_ufunc"](ufunc, method, inputs, options)
+        return METHODS[name](*inputs)
+
+    @property
+    def T(self) -> Any:
+        """The array with its axes in reverse order."""
+        return METHODS["transpose"](self)
+
+    def reshape(self, *shape: Any) -> Any:
+        """The same elements, in row-major order, under another shape; one extent may be -1."""
+        return METHODS["reshape"](self, shape[0] if len(shape) == 1 else shape)
+
+    def ravel(self) -> Any:
+        """All elements in row-major order, as an array of rank 1."""
+        return METHODS["reshape"](self, -1)
+
+    flatten = ravel
+
+    def transpose(self, *axes: Any) -> Any:
+        """The array with its axes in another order, reversed when none is given."""
+        return METHODS["transpose"](self, axes[0] if len(axes) == 1 else axes or None)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """The same values in another dtype."""
+        return METHODS["astype"](self, dtype)
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """Values below `min` become `min`, values above `max` become `max`."""
+        return METHODS["clip"](self, min, max)
+
+    def round(self) -> Any:
+        """Each value at the nearest whole number, halves at the even one."""
+        return METHODS["round"](self)
+
+    def sum(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
+        """The sum of all elements, or along axes."""
+        return METHODS["reduction"]("sum", self, axis, dtype, out, keepdims)
+
+    def prod(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
+        """The product of all elements, or along axes."""
+        return METHODS["reduction"]("prod", self, axis, dtype, out, keepdims)
+
+    def min(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
+        """The least element, or the least ones along axes."""
+        return METHODS["reduction"]("min", self, axis, dtype, out, keepdims)
+
+    def max(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
+        """The greatest element, or the greatest ones along axes."""
+        return METHODS["reduction"]("max", self, axis, dtype, out, keepdims)
+
+    def any(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
+        """Whether an element is true, of all or along axes."""
+        return METHODS["reduction"]("any", self, axis, dtype, out, keepdims)
+
+    def all(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
+        """Whether every element is true, of all or along axes."""
+        return METHODS["reduction"]("all", self, axis, dtype, out, keepdims)
+
+    def mean(
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+    ) -> Any:
+        """The mean of all elements, or along axes."""
+        return METHODS["reduction"]("mean", self, axis, dtype, out, keepdims)
+
+    def argmin(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
+        """Where the least element is first found."""
+        return METHODS["reduction"]("argmin", self, axis, None, out, keepdims)
+
+    def argmax(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
+        """Where the greatest element is first found."""
+        return METHODS["reduction"]("argmax", self, axis, None, out, keepdims)
+
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+        """The sum of the elements up to each one."""
+        return METHODS["reduction"]("cumsum", self, axis, dtype, out, False)
+
+    def cumprod(self, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
+        """The product of the elements up to each one."""
+        return METHODS["reduction"]("cumprod", self, axis, dtype, out, False)
+
+    def dot(self, other: Any) -> Any:
+        """The inner product of vectors, the product of matrices."""
+        return METHODS["dot"](self, other)

@@ -1,0 +1,184 @@
+"""Trees of arrays: tuples, lists, dicts, NamedTuples and dataclasses taken apart and rebuilt.
+
+    leaves, tree = flatten({"a": (x, y), "b": None})      [x, y], {'a': (*, *), 'b': None}
+    unflatten(tree, leaves)                               {"a": (x, y), "b": None}
+
+Anything else is a leaf. Two trees are equal when values of one fit the other: dicts by their keys,
+in any order, NamedTuples and dataclasses by their class.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+
+class Tree:
+    """The structure around some leaves; `names` are the keys or fields of the children."""
+
+    __slots__ = ("_hash", "children", "cls", "kind", "names", "order", "size")
+
+    def __init__(
+        self,
+        kind: str,
+        cls: type | None = None,
+        names: tuple[Any, ...] = (),
+        children: tuple[Tree, ...] = (),
+        order: tuple[int, ...] = (),
+    ) -> None:
+        self.kind = kind
+        self.cls = cls
+        self.names = names
+        self.children = children
+        self.order = order  # of a dict: where each child stood when the user wrote it
+        self.size: int = 1 if kind == "leaf" else sum(child.size for child in children)
+        self._hash = hash((kind, cls, names, children))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Tree)
+            and self._hash == other._hash
+            and self.kind == other.kind
+            and self.cls is other.cls
+            and self.names == other.names
+            and self.children == other.children
+        )
+
+    def __repr__(self) -> str:
+        inner = [repr(child) for child in self.children]
+        match self.kind:
+            case "leaf":
+                return "*"
+            case "none":
+                return "None"
+            case "tuple":
+                return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
+            case "list":
+                return f"[{', '.join(inner)}]"
+        pairs = zip(self.names, inner, strict=True)
+        if self.kind == "dict":
+            return "{" + ", ".join(f"{name!r}: {text}" for name, text in pairs) + "}"
+        assert self.cls is not None
+        return f"{self.cls.__name__}({', '.join(f'{name}={text}' for name, text in pairs)})"
+
+
+LEAF = Tree("leaf")
+NONE = Tree("none")
+IsLeaf = Callable[[Any], bool]
+
+
+def flatten(value: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Tree]:
+    """The leaves from left to right, and the tree around them."""
+    leaves: list[Any] = []
+    tree = _take_apart(value, leaves, is_leaf)
+    return leaves, tree
+
+
+def unflatten(tree: Tree, leaves: Iterable[Any]) -> Any:
+    """A value of this structure around the leaves."""
+    return _rebuild(tree, iter(leaves))
+
+
+def map_leaves(fn: Callable[[Any], Any], value: Any) -> Any:
+    """The same tree around fn(leaf)."""
+    leaves, tree = flatten(value)
+    return unflatten(tree, [fn(leaf) for leaf in leaves])
+
+
+def portions(trees: Sequence[Tree], leaves: Sequence[Any]) -> list[list[Any]]:
+    """The leaves of several trees, one list for each tree."""
+    rest = iter(leaves)
+    return [list(islice(rest, tree.size)) for tree in trees]
+
+
+def paths(tree: Tree, prefix: str = "") -> list[str]:
+    """How Python reaches each leaf: `[0].x`, `['a']`; the prefix alone for a lone leaf."""
+    if tree.kind == "leaf":
+        return [prefix]
+    found: list[str] = []
+    for i, child in enumerate(tree.children):
+        if tree.kind in ("tuple", "list"):
+            step = f"[{i}]"
+        elif tree.kind == "dict":
+            step = f"[{tree.names[i]!r}]"
+        else:
+            step = f".{tree.names[i]}"
+        found.extend(paths(child, prefix + step))
+    return found
+
+
+def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
+    cls = type(value)
+    if is_leaf is not None and is_leaf(value):
+        leaves.append(value)
+        return LEAF
+    if value is None:
+        return NONE
+    if cls is tuple or cls is list:
+        kind = "tuple" if cls is tuple else "list"
+        return Tree(kind, None, (), _children(value, leaves, is_leaf))
+    if cls is dict:
+        return _take_dict_apart(value, leaves, is_leaf)
+    if isinstance(value, tuple) and hasattr(cls, "_fields"):
+        return Tree("named", cls, cls._fields, _children(value, leaves, is_leaf))
+    if hasattr(cls, "__dataclass_fields__"):
+        names = tuple(field.name for field in dataclasses.fields(value))
+        parts = (getattr(value, name) for name in names)
+        return Tree("dataclass", cls, names, _children(parts, leaves, is_leaf))
+    leaves.append(value)
+    return LEAF
+
+
+def _children(
+    parts: Iterable[Any], leaves: list[Any], is_leaf: IsLeaf | None
+) -> tuple[Tree, ...]:
+    return tuple(_take_apart(part, leaves, is_leaf) for part in parts)
+
+
+def _take_dict_apart(value: dict[Any, Any], leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
+    """A dict by its keys in sorted order, so that equal keys make equal trees."""
+    written = list(value)
+    keys = sorted(written, key=lambda key: (type(key).__name__, key if _sorts(key) else repr(key)))
+    order = tuple(keys.index(key) for key in written)
+    children = _children((value[key] for key in keys), leaves, is_leaf)
+    return Tree("dict", None, tuple(keys), children, order)
+
+
+def _sorts(key: Any) -> bool:
+    return isinstance(key, str | int | float)
+
+
+def _rebuild(tree: Tree, leaves: Iterator[Any]) -> Any:
+    if tree.kind == "leaf":
+        return next(leaves)
+    if tree.kind == "none":
+        return None
+    parts = [_rebuild(child, leaves) for child in tree.children]
+    match tree.kind:
+        case "tuple":
+            return tuple(parts)
+        case "list":
+            return parts
+        case "dict":
+            return {tree.names[i]: parts[i] for i in tree.order}
+    assert tree.cls is not None
+    if tree.kind == "named":
+        return tree.cls(*parts)
+    return _rebuild_dataclass(tree.cls, dict(zip(tree.names, parts, strict=True)))
+
+
+def _rebuild_dataclass(cls: type, parts: dict[str, Any]) -> Any:
+    """Through the class's own constructor; fields it does not take are set afterwards."""
+    fields = dataclasses.fields(cls)
+    made = cls(**{field.name: parts[field.name] for field in fields if field.init})
+    for field in fields:
+        if not field.init:
+            object.__setattr__(made, field.name, parts[field.name])
+    return made

@@ -1,0 +1,382 @@
+"""The machine language: one host program and the kernels that it launches.
+
+    unit   ::= host lambda, kernel*          kernel ::= name (param: type, ..) => let*
+    buffers are flat; indices and counts are i64; scalars as in terms/
+
+A kernel is run once for each block of the grid. Code directly in a kernel is *uniform*: one value
+for the block. `lanes W` opens a region that the W lanes of a warp run together: there a value may
+differ from lane to lane. On a CPU the block is a task of one core, has one warp, and the warp is a
+SIMD register (`lanes 16` makes <16 x T>, `lanes 1` plain scalars); on a GPU the lanes are threads.
+
+    kernel scale(n: i64, xs: global f32, ys: global f32) =>
+        b: i64 = block_index
+        ..
+        lanes 16 (() =>
+            for lo hi 16i64 (i: i64 =>
+                j: i64 = lane i                  # i, i + 1, .. i + 15
+                x: f32 = load xs j               # one vector load: j is linear
+                y: f32 = apply mul x 2.0f32
+                store ys j y streaming=True))
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, Var, op, record, types_of
+
+
+@record
+class Kernel:
+    """What one launch runs; `warps` is how many warps a block has (1 on a CPU)."""
+
+    name: str
+    params: tuple[Var, ...]
+    body: Lambda
+    warps: int = 1
+
+
+@record
+class Unit:
+    """A compiled program before emission: the host lambda and its kernels, in order."""
+
+    host: Lambda
+    kernels: tuple[Kernel, ...]
+
+
+# -- position ---------------------------------------------------------------------------------
+
+
+@op
+class BlockIndex(Op):
+    """The number of this block in the grid (uniform)."""
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i64,)
+
+
+@op
+class WarpIndex(Op):
+    """The number of this warp in its block (uniform in the warp; 0 on a CPU)."""
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i64,)
+
+
+@op
+class Lanes(Op):
+    """Runs `body` on `width` lanes in lock step; its results must be uniform."""
+
+    width: int
+    body: Lambda
+
+    def result_types(self) -> tuple[Type, ...]:
+        return self.body.result_types()
+
+
+@op
+class Lane(Op):
+    """`base` plus the number of this lane: the only source of variation between lanes.
+    With `reverse`, `base` minus the number of this lane."""
+
+    base: Atom
+    reverse: bool = False
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i64,)
+
+
+# -- collectives of a warp ----------------------------------------------------------------------
+
+
+@op
+class ReduceLanes(Op):
+    """All lanes' values combined in lane order by an associative `fn` (uniform)."""
+
+    fn: Lambda
+    args: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.args)
+
+
+@op
+class ScanLanes(Op):
+    """Inclusive prefixes over the lanes: lane l gets the values of lanes 0 to l combined."""
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    args: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.args)
+
+
+@op
+class ShiftLanes(Op):
+    """Lane l gets the value of lane l - 1; lane 0 gets `fill` (uniform)."""
+
+    fill: tuple[Atom, ...]
+    args: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.args)
+
+
+@op
+class LastLane(Op):
+    """The values of the last lane (uniform)."""
+
+    args: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.args)
+
+
+@op
+class CountLanes(Op):
+    """In how many lanes `flag` holds (uniform i64)."""
+
+    flag: Atom
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i64,)
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+@op
+class Shared(Op):
+    """Memory of one block for `count` elements, alive while the block runs."""
+
+    dtype: DType
+    count: int
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (BufferType(self.dtype, "shared"),)
+
+
+@op
+class Load(Op):
+    """buffer[index]; a linear index makes one vector load, any other a gather."""
+
+    buffer: Var
+    index: Atom
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (_buffer(self.buffer).dtype,)
+
+
+@op
+class Store(Op):
+    """buffer[index] = value; `streaming` promises an aligned linear index and skips the caches."""
+
+    buffer: Var
+    index: Atom
+    value: Atom
+    streaming: bool = False
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class StoreCompact(Op):
+    """Lanes where `keep` holds write their values to consecutive places from `base`, in lane order.
+
+    Places from `limit` (uniform) on belong to other blocks and are never written; places between
+    the last element kept and `limit` may be, with anything.
+    """
+
+    buffers: tuple[Var, ...]
+    base: Atom
+    limit: Atom
+    keep: Atom
+    values_: tuple[Atom, ...]
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Atomic(Op):
+    """buffer[index] = buffer[index] `fn` value, indivisibly; fn is add, minimum, maximum, and, or, xor."""
+
+    fn: str
+    buffer: Var
+    index: Atom
+    value: Atom
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (_buffer(self.buffer).dtype,)
+
+
+@op
+class Acquire(Op):
+    """A load that sees all that was written before the `release` it reads from (uniform)."""
+
+    buffer: Var
+    index: Atom
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (_buffer(self.buffer).dtype,)
+
+
+@op
+class Release(Op):
+    """A store that publishes all earlier writes of the block (uniform)."""
+
+    buffer: Var
+    index: Atom
+    value: Atom
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Backoff(Op):
+    """A pause inside a loop that waits for another block; `attempt` counts its turns."""
+
+    attempt: Atom
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Sync(Op):
+    """A barrier for the block's warps; also orders their writes to shared memory."""
+
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Report(Op):
+    """Records an error of element `index`; the launch goes on, the smallest index wins."""
+
+    code: int
+    site: int
+    index: Atom
+    value: Atom
+    extent: Atom
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+# -- the host ---------------------------------------------------------------------------------------
+
+
+@op
+class Alloc(Op):
+    """A fresh buffer of `count` elements, 64-byte aligned; `site` names the array in errors."""
+
+    dtype: DType
+    count: Atom
+    site: int
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (BufferType(self.dtype),)
+
+
+@op
+class Retain(Op):
+    """One more owner of a buffer."""
+
+    buffer: Var
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Free(Op):
+    """One owner less; without owners the memory goes back."""
+
+    buffer: Var
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class IsUnique(Op):
+    """Whether a buffer has one owner, so that it may be written in place."""
+
+    buffer: Var
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (bool_,)
+
+
+@op
+class Trim(Op):
+    """Gives back the memory behind the first `count` elements."""
+
+    buffer: Var
+    count: Atom
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Launch(Op):
+    """Runs a kernel on `grid` blocks; block b + 1 never starts before block b has."""
+
+    kernel: str
+    grid: Atom
+    args: tuple[Atom, ...]
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Fail(Op):
+    """Ends the program with an error when `condition` holds."""
+
+    condition: Atom
+    code: int
+    site: int
+    value: Atom
+    extent: Atom
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Threads(Op):
+    """How many threads the launch may use (uniform i64; a host value)."""
+
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i64,)
+
+
+def _buffer(var: Var) -> BufferType:
+    if not isinstance(var.type, BufferType):
+        raise TypeError(f"{var} is not a buffer")
+    return var.type

@@ -1,0 +1,62 @@
+"""Units as text and back: the host function, then the kernels.
+
+    host(n: i64, xs: global f32) =>                kernel double(n: i64, xs: global f32) warps 4 =>
+        launch double 8 [n, xs]                        b: i64 = block_index
+        in n                                           ..
+"""
+
+from __future__ import annotations
+
+from flatweave.kernel_ir.syntax import Kernel, Unit
+from flatweave.terms.parse import Parser
+from flatweave.terms.print import print_function
+from flatweave.terms.syntax import Lambda
+
+
+def print_unit(unit: Unit, canonical: bool = False) -> str:
+    """The text of a unit."""
+    host = print_function("host", unit.host, canonical=canonical)
+    return "\n".join([host, *(print_kernel(kernel, canonical) for kernel in unit.kernels)])
+
+
+def print_kernel(kernel: Kernel, canonical: bool = False) -> str:
+    """The text of a kernel; one warp goes without saying."""
+    fn = Lambda(kernel.params, kernel.body.lets, kernel.body.results)
+    label = f"warps {kernel.warps}" if kernel.warps != 1 else ""
+    return print_function(f"kernel {kernel.name}", fn, label, canonical)
+
+
+def parse_unit(text: str) -> Unit:
+    """The unit that a text stands for."""
+    parser = Parser(text)
+    parser.expect("host")
+    host = parser.rest_of_function(parser.header())
+    kernels = []
+    while parser.accept("kernel"):
+        kernels.append(_kernel(parser))
+    parser.expect("")
+    return Unit(host, tuple(kernels))
+
+
+def parse_kernel(text: str) -> Kernel:
+    """One kernel alone."""
+    parser = Parser(text)
+    parser.expect("kernel")
+    kernel = _kernel(parser)
+    parser.expect("")
+    return kernel
+
+
+def same(a: Unit, b: Unit) -> bool:
+    """Whether two units differ only in the names of their variables."""
+    return print_unit(a, canonical=True) == print_unit(b, canonical=True)
+
+
+def _kernel(parser: Parser) -> Kernel:
+    """What stands behind the word `kernel`."""
+    parser.scope = {}
+    name = parser.word()
+    params = parser.header()
+    warps = int(parser.take()) if parser.accept("warps") else 1
+    fn = parser.rest_of_function(params)
+    return Kernel(name, fn.params, Lambda((), fn.lets, fn.results), warps)

@@ -1,0 +1,1 @@
+"""Array IR becomes kernels and the host program around them."""

@@ -1,0 +1,137 @@
+"""Element functions in kernel IR: scalar work, reads with their checks, control, inner folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import i64, u64
+from flatweave.base.plan import INDEX_ERROR, Site
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, ReduceLanes, Report
+from flatweave.lower.kernel import KernelBuilder
+from flatweave.lower.values import Sites
+from flatweave.ops import Fold, Index
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+
+
+class Elements:
+    """Emits the lets of an element function; `env` maps the program's variables to kernel atoms.
+
+    `fold_width` is how many lanes share one inner fold: 1 runs it in sequence in each lane, more
+    run one element at a time with its fold spread over the lanes.
+    """
+
+    def __init__(
+        self, kernel: KernelBuilder, sites: Sites, position: Atom, checks: bool, fold_width: int = 1
+    ) -> None:
+        self.kernel = kernel
+        self.sites = sites
+        self.position = position
+        self.checks = checks
+        self.fold_width = fold_width
+        self.env: dict[Var, Atom] = {}
+
+    def atom(self, atom: Atom) -> Atom:
+        if not isinstance(atom, Var):
+            return atom
+        if atom not in self.env:
+            self.env[atom] = self.kernel.scalar(atom)
+        return self.env[atom]
+
+    def atoms(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        return tuple(self.atom(atom) for atom in atoms)
+
+    def emit(self, b: Builder, lets: Sequence[Let]) -> None:
+        for let in lets:
+            b.where = let.where or b.where
+            self.env.update(zip(let.vars, self._emit(b, let), strict=True))
+
+    def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+        """The results of an element function on kernel atoms, its body emitted here."""
+        self.env.update(zip(fn.params, args, strict=True))
+        self.emit(b, fn.lets)
+        return self.atoms(fn.results)
+
+    def function(self, b: Builder, fn: Lambda) -> Lambda:
+        """An element function as a lambda of the kernel IR."""
+        inside = b.inner()
+        params = [inside.param(p.name, p.type) for p in fn.params]
+        return inside.close(params, self.call(inside, fn, params))
+
+    def _emit(self, b: Builder, let: Let) -> Sequence[Atom]:
+        match let.op:
+            case Apply(fn=fn, args=args):
+                return (b.apply(fn, *self.atoms(args)),)
+            case Cast(dtype=dtype, arg=arg):
+                return (b.cast(self.atom(arg), dtype),)
+            case Index():
+                return (self._read(b, let.op, let),)
+            case If(condition=condition, then=then, other=other):
+                test = self.atom(condition)
+                return b.emit(If(test, self.function(b, then), self.function(b, other)))
+            case While(condition=holds, body=body, init=init):
+                loop = While(self.function(b, holds), self.function(b, body), self.atoms(init))
+                return b.emit(loop)
+            case For(lo=lo, hi=hi, step=step, body=body, init=init):
+                lo, hi, step = self.atoms((lo, hi, step))
+                return b.emit(For(lo, hi, step, self.function(b, body), self.atoms(init)))
+            case Fold():
+                return self._fold(b, let.op)
+            case _:
+                raise NotImplementedError(f"{let.op.name} inside an element function")
+
+    def _read(self, b: Builder, op: Index, let: Let) -> Atom:
+        buffer, shape = self.kernel.array(op.xs)
+        indices = list(self.atoms(op.indices))
+        if op.checked and self.checks:
+            for axis, extent in enumerate(shape):
+                indices[axis] = self._checked(b, indices[axis], extent, let, axis)
+        return b.emit(Load(buffer, b.ravel(indices, shape)))[0]
+
+    def _checked(self, b: Builder, i: Atom, extent: Atom, let: Let, axis: int) -> Atom:
+        """The index, or 0 and a report when it lies outside."""
+        if b.is_below(i, extent):
+            return i
+        outside = b.apply("ge", b.cast(i, u64), b.cast(extent, u64))
+        if isinstance(outside, Const) and not outside.value:
+            return i
+        site = self.sites.add(Site("index", let.where, axis=axis))
+        report = b.inner()
+        report.emit(Report(INDEX_ERROR, site, self.position, i, extent))
+        b.emit(If(outside, report.close([], []), Lambda((), (), ())))
+        return b.apply("select", outside, index(0), i)
+
+    def _fold(self, b: Builder, op: Fold) -> Sequence[Atom]:
+        if self.fold_width > 1:
+            return self._fold_in_lanes(b, op)
+        inside = b.inner()
+        k = inside.param("k", i64, self.atom(op.extent))
+        state = [inside.param("s", atom.type) for atom in op.neutral]
+        values = self.call(inside, op.body, [k])
+        body = inside.close([k, *state], self.call(inside, op.fn, [*state, *values]))
+        return b.emit(For(index(0), self.atom(op.extent), index(1), body, self.atoms(op.neutral)))
+
+    def _fold_in_lanes(self, b: Builder, op: Fold) -> Sequence[Atom]:
+        """One element's fold by all lanes: whole steps, then the rest one by one."""
+        extent, width = self.atom(op.extent), self.fold_width
+        whole = b.mul(b.apply("floordiv", extent, index(width)), index(width))
+        state = self._fold_steps(b, op, width, index(0), whole, self.atoms(op.neutral))
+        return self._fold_steps(b, op, 1, whole, extent, state)
+
+    def _fold_steps(
+        self, b: Builder, op: Fold, width: int, lo: Atom, hi: Atom, init: tuple[Atom, ...]
+    ) -> tuple[Atom, ...]:
+        """Elements lo to hi folded into `init`, `width` at a time, in order."""
+        region = b.inner()
+        inside = region.inner()
+        i = inside.param("i", i64)
+        state = [inside.param("s", atom.type) for atom in init]
+        k = inside.emit(Lane(i))[0] if width > 1 else i
+        values = self.call(inside, op.body, [k])
+        if width > 1:
+            values = inside.emit(ReduceLanes(self.function(inside, op.fn), values))
+        body = inside.close([i, *state], self.call(inside, op.fn, [*state, *values]))
+        out = region.emit(For(lo, hi, index(width), body, init))
+        return b.emit(Lanes(width, region.close([], out)))
+

@@ -1,0 +1,53 @@
+"""A kernel under construction: what its body captures from the host becomes its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.kernel_ir.syntax import Kernel
+from flatweave.lower.values import HostArray, HostScope
+from flatweave.terms.build import Builder, Names
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
+
+
+class KernelBuilder:
+    """Collects parameters and, beside each, the host atom that the launch passes for it."""
+
+    def __init__(self, name: str, names: Names, scope: HostScope, warps: int) -> None:
+        self.name = name
+        self.scope = scope
+        self.warps = warps
+        self.body = Builder(names)
+        self.params: list[Var] = []
+        self.args: list[Atom] = []
+        self._captured: dict[Atom, Var] = {}
+
+    def capture(self, host: Atom) -> Atom:
+        """A host value inside the kernel."""
+        if not isinstance(host, Var):
+            return host
+        if host not in self._captured:
+            self._captured[host] = self.body.param(host.name, host.type)
+            self.params.append(self._captured[host])
+            self.args.append(host)
+        return self._captured[host]
+
+    def buffer(self, host: Var) -> Var:
+        """A host buffer inside the kernel."""
+        inside = self.capture(host)
+        assert isinstance(inside, Var) and isinstance(inside.type, BufferType)
+        return inside
+
+    def scalar(self, var: Atom) -> Atom:
+        """A scalar of the program outside the sweep."""
+        return self.capture(self.scope.scalar(var))
+
+    def array(self, var: Atom) -> tuple[Var, tuple[Atom, ...]]:
+        """An array of the program: its buffer and extents inside the kernel."""
+        held: HostArray = self.scope.array(var)
+        return self.buffer(held.buffer), tuple(self.capture(e) for e in held.shape)
+
+    def finish(self, own: Sequence[Var] = ()) -> Kernel:
+        """The kernel; `own` are parameters beyond the captured ones, set at each launch."""
+        body = Lambda((), tuple(self.body.lets), ())
+        return Kernel(self.name, (*self.params, *own), body, self.warps)

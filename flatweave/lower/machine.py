@@ -1,0 +1,83 @@
+"""The numbers that make one lowering fit each machine (decision: one algorithm, every machine)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType
+from flatweave.ops import Sweep
+from flatweave.ops.rows import scalar_type
+from flatweave.passes.cost import cost_of_body
+from flatweave.terms.syntax import ArrayType
+from flatweave.terms.traverse import free_vars
+
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the lowering asks of a target; sizes in bytes.
+
+    `masked_tail`: a warp's last step runs with some lanes idle (GPU) instead of lane by lane (CPU).
+    `forward_progress`: a block may wait for an earlier one, so a scan needs one pass only.
+    """
+
+    name: str
+    vector_bytes: int
+    fixed_width: int | None
+    warps: int
+    block_bytes: int
+    masked_tail: bool
+    forward_progress: bool
+    atomics: bool
+    streaming_from: int | None
+    blocks_wanted: int
+
+    def lanes(self, dtypes: list[DType]) -> int:
+        """Lanes that fill one register with the widest of `dtypes`."""
+        if self.fixed_width is not None:
+            return self.fixed_width
+        return max(1, self.vector_bytes // max([dtype.bytes for dtype in dtypes] or [8]))
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How one sweep is divided: lanes of a step, and least and most elements of a block."""
+
+    width: int
+    least: int
+    most: int
+
+
+def element_dtypes(sweep: Sweep) -> list[DType]:
+    """The dtypes of all that a sweep reads from arrays or hands to its sinks."""
+    read = [var.type.dtype for var in free_vars(sweep) if isinstance(var.type, ArrayType)]
+    return [*read, *(scalar_type(result) for result in sweep.body.results)]
+
+
+def choose_tiling(machine: Machine, sweep: Sweep, *, in_order: bool) -> Tiling:
+    """Registers for a light body are unrolled four-fold; a scan takes one register a step."""
+    cost = max(1, cost_of_body(sweep.body))
+    dtypes = element_dtypes(sweep)
+    width = machine.lanes(dtypes)
+    if not in_order and machine.fixed_width is None:
+        width *= 4 if cost < 40 else 2 if cost < 120 else 1
+    bytes_each = max(1, sum(dtype.bytes for dtype in dtypes))
+    step = width * machine.warps
+    most = max(step, machine.block_bytes // bytes_each // step * step)
+    least = min(most, max(step, 32 * KIB // cost // step * step))
+    return Tiling(width, least, most)
+
+
+CPU_AVX512 = Machine(
+    name="cpu",
+    vector_bytes=64,
+    fixed_width=None,
+    warps=1,
+    block_bytes=256 * KIB,
+    masked_tail=False,
+    forward_progress=True,
+    atomics=False,
+    streaming_from=4 * KIB * KIB,
+    blocks_wanted=64,
+)

@@ -1,0 +1,125 @@
+"""Sweeps that write to computed indices: scatter, permute, reduce_by_index.
+
+One kernel serves two divisions of the work, told apart by its arguments:
+
+    owner     block p owns a part of the destination, looks at all elements in order and takes those
+              that fall into its part: any operator, nothing atomic, the same bits for any division
+    private   block p looks at its share of the elements and combines them into a copy of its own;
+              the copies are then combined in order. For destinations small beside the input.
+
+An operator that is exact in any grouping gets a copy for each thread, any other a fixed number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.kernel_ir.syntax import Alloc, Free, Launch, Threads
+from flatweave.lower.context import Lowering
+from flatweave.lower.machine import Tiling, choose_tiling
+from flatweave.lower.operators import is_exact
+from flatweave.lower.outputs import Outputs
+from flatweave.lower.place_kernel import combine_copies_kernel, write_place_kernel
+from flatweave.lower.rows import Strategy, choose_strategy
+from flatweave.lower.stages import find_stages
+from flatweave.lower.sweep_kernel import KernelWriter
+from flatweave.lower.values import HostArray
+from flatweave.ops import Merge, Place, Sweep
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import If
+from flatweave.terms.syntax import Atom, Const, Let, Var
+
+FIXED_COPIES = 16
+NO = Const(False, bool_)
+YES = Const(True, bool_)
+
+
+def places(op: Sweep) -> bool:
+    """Whether a sweep writes to computed indices."""
+    return any(isinstance(sink, Place | Merge) for sink in op.sinks)
+
+
+def lower_place(low: Lowering, let: Let) -> None:
+    """Emit the launches of a scattering sweep and bind its results."""
+    op = let.op
+    assert isinstance(op, Sweep) and len(op.sinks) == 1
+    sink = op.sinks[0]
+    assert isinstance(sink, Place | Merge)
+    dest = tuple(low.own(array, let) for array in _once(sink.dest))
+    extent = low.host.product(low.scope.array(sink.dest[0]).shape)
+    total = low.host.product([low.scope.scalar(e) for e in op.shape])
+    kernel = _PlaceLaunch(low, let, op, sink, dest, extent, total)
+    if isinstance(sink, Merge) and sink.neutral:
+        kernel.launch_private_or_owner(sink)
+    else:
+        kernel.launch_owner(low.host)
+    for var, buffer, array in zip(let.vars, dest, sink.dest, strict=True):
+        low.scope.bind(var, HostArray(buffer, low.scope.array(array).shape))
+
+
+def _once(dest: Sequence[Atom]) -> Sequence[Atom]:
+    assert len(set(dest)) == len(dest), "a destination is written once"
+    return dest
+
+
+class _PlaceLaunch:
+    """One scattering sweep on its way to its launches."""
+
+    def __init__(
+        self, low: Lowering, let: Let, op: Sweep, sink: Place | Merge,
+        dest: tuple[Var, ...], extent: Atom, total: Atom,
+    ) -> None:  # fmt: skip
+        self.low = low
+        self.dest = dest
+        self.extent = extent
+        self.total = total
+        self.dtypes = [_dtype(var) for var in dest]
+        tiling: Tiling = choose_tiling(low.machine, op, in_order=True)
+        strategy: Strategy = choose_strategy(op, tiling.width)
+        kernel = low.kernel(let)
+        writer = KernelWriter(
+            low, op, find_stages(op), strategy, Outputs(), kernel, total, total, False
+        )
+        self.own_args = write_place_kernel(writer, sink, self.dtypes)
+        self.name = kernel.name
+        self.captured = tuple(kernel.args)
+        low.program.kernels.append(kernel.finish(self.own_args))
+
+    def _launch(
+        self, host: Builder, blocks: Atom, buffers: Sequence[Var], private: Const
+    ) -> None:
+        args = (*self.captured, *buffers, self.extent, blocks, private)
+        host.emit(Launch(self.name, blocks, args))
+
+    def launch_owner(self, host: Builder) -> None:
+        self._launch(host, host.emit(Threads())[0], self.dest, NO)
+
+    def launch_private_or_owner(self, sink: Merge) -> None:
+        host = self.low.host
+        copies: Atom = index(FIXED_COPIES)
+        if is_exact(sink.fn):
+            copies = host.emit(Threads())[0]
+        room = host.mul(copies, self.extent)
+        small = host.apply("le", host.mul(room, index(2)), self.total)
+        private, owner = host.inner(), host.inner()
+        self._launch_private(private, sink, copies, room)
+        self.launch_owner(owner)
+        host.emit(If(small, private.close([], []), owner.close([], [])))
+
+    def _launch_private(self, host: Builder, sink: Merge, copies: Atom, room: Atom) -> None:
+        site = self.low.site()
+        scratch = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
+        self._launch(host, copies, scratch, YES)
+        kernel, size = combine_copies_kernel(self.low, f"{self.name}_all", sink, self.dtypes)
+        blocks = host.apply("floordiv", host.add(self.extent, index(size - 1)), index(size))
+        args = (*kernel.args, *self.dest, *scratch, self.extent, copies)
+        host.emit(Launch(kernel.name, blocks, args))
+        for buffer in scratch:
+            host.emit(Free(buffer))
+
+
+def _dtype(buffer: Var) -> DType:
+    dtype = getattr(buffer.type, "dtype", i64)
+    assert isinstance(dtype, DType)
+    return dtype

@@ -1,0 +1,84 @@
+"""How the lanes lie over a sweep's elements.
+
+    flat      lanes along the row-major position; every read is at the element's own position
+    rows      lanes along the last axis, row by row: broadcasts, stencils, transposes
+    one       an element at a time, its inner fold spread over the lanes (row sums)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flatweave.ops import Fold, Index, Sweep
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """Lanes of a step (0: no lanes but inside folds), row by row or not, lanes of a fold."""
+
+    width: int
+    rows: bool
+    fold_width: int
+
+
+def choose_strategy(op: Sweep, width: int) -> Strategy:
+    """The arrangement under which most reads are consecutive."""
+    if _folds_run_along_memory(op):
+        return Strategy(0, False, width)
+    if len(op.shape) > 1 and _needs_indices(op):
+        return Strategy(width, True, 1)
+    return Strategy(width, False, 1)
+
+
+def _needs_indices(op: Sweep) -> bool:
+    """Whether the body uses its indices for more than reading at its own position."""
+    params = set(op.body.params)
+    for let in walk_lets(op.body):
+        if isinstance(let.op, Index) and _own_position(let.op, op):
+            continue
+        if any(atom in params for atom in atoms_in(let.op)):
+            return True
+    return any(atom in params for atom in op.body.results)
+
+
+def _own_position(read: Index, op: Sweep) -> bool:
+    type_ = read.xs.type
+    assert isinstance(type_, ArrayType)
+    return read.indices == op.body.params and type_.shape == op.shape
+
+
+def _folds_run_along_memory(op: Sweep) -> bool:
+    """Whether the inner folds read along their own index rather than along the sweep's."""
+    along_fold = along_sweep = 0
+    last = op.body.params[-1]
+    for fold in _folds(op.body):
+        counter = fold.body.params[0]
+        inside = _depending_on(fold.body, counter)
+        for let in walk_lets(fold.body):
+            if not isinstance(let.op, Index):
+                continue
+            final = let.op.indices[-1]
+            along_fold += final in inside
+            along_sweep += final is last
+    return along_fold > 0 and along_sweep == 0
+
+
+def _folds(fn: Lambda) -> Iterator[Fold]:
+    for let in fn.lets:
+        if isinstance(let.op, Fold):
+            yield let.op
+        elif not lambdas_in(let.op):
+            continue
+
+
+def _depending_on(fn: Lambda, var: Var) -> set[Atom]:
+    """The variables of a body that follow from `var`."""
+    found: set[Atom] = {var}
+    lets: tuple[Let, ...] = fn.lets
+    for let in lets:
+        if any(v in found for v in free_vars(let.op)):
+            found.update(let.vars)
+    return found

@@ -1,0 +1,76 @@
+"""The stages of a sweep's body: what each chain of blocks carries, and what each let waits for.
+
+    body:  x = index xs i            level 0
+           p = prefix (add) [0] x    level 1: needs the first chain
+           q = prefix (max) [..] p   level 2: needs the second
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import i64
+from flatweave.ops import Compact, Prefix, Sweep
+from flatweave.terms.build import index, lambda_of
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.traverse import free_vars
+
+COUNT = lambda_of("add", i64)
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """One thing that a chain carries: a prefix's value, or (`flag`) how many were kept."""
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    args: tuple[Atom, ...]
+    prefix: Let | None = None
+    compact: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """The links of each level, from 1 on."""
+
+    levels: tuple[tuple[Link, ...], ...]
+
+    @property
+    def depth(self) -> int:
+        return len(self.levels)
+
+
+def find_stages(op: Sweep) -> Stages:
+    """Assign every prefix and every compact sink to the chain that it needs."""
+    level: dict[Var, int] = {}
+    found: dict[int, list[Link]] = {}
+    for let in op.body.lets:
+        known = max((level.get(v, 0) for v in free_vars(let.op)), default=0)
+        if isinstance(let.op, Prefix):
+            known += 1
+            link = Link(let.op.fn, let.op.neutral, let.op.args, prefix=let)
+            found.setdefault(known, []).append(link)
+        level.update((var, known) for var in let.vars)
+    for k, (sink, taken) in enumerate(zip(op.sinks, op.portions(), strict=True)):
+        if isinstance(sink, Compact):
+            known = _level(level, taken[0]) + 1
+            link = Link(COUNT, (index(0),), (taken[0],), compact=k)
+            found.setdefault(known, []).append(link)
+    depth = max(found, default=0)
+    return Stages(tuple(tuple(found.get(k, ())) for k in range(1, depth + 1)))
+
+
+def _level(level: dict[Var, int], atom: Atom) -> int:
+    return level.get(atom, 0) if isinstance(atom, Var) else 0
+
+
+def needed_for(lets: Sequence[Let], roots: Sequence[Atom]) -> tuple[Let, ...]:
+    """The lets that `roots` depend on, in order."""
+    wanted: set[Var] = {root for root in roots if isinstance(root, Var)}
+    kept: list[Let] = []
+    for let in reversed(lets):
+        if any(var in wanted for var in let.vars):
+            wanted.update(free_vars(let.op))
+            kept.append(let)
+    return tuple(reversed(kept))

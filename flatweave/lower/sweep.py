@@ -1,0 +1,169 @@
+"""A sweep becomes one kernel: the skeleton of most of the language, written once.
+
+    claim a block
+    for each level of scans:   reduce the block's elements; publish; look back     (chain.py)
+    once more over the block:  scan from the prefixes, feed the sinks              (walk.py)
+    leave one partial result of each reduction; the host combines them in block order
+
+A sweep without scans has the last pass alone. Blocks depend on sizes only, so results do not
+depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import Free, Load, Trim
+from flatweave.lower.chain import make_chain
+from flatweave.lower.context import Lowering
+from flatweave.lower.kernel import KernelBuilder
+from flatweave.lower.machine import choose_tiling
+from flatweave.lower.outputs import Outputs
+from flatweave.lower.rows import choose_strategy
+from flatweave.lower.stages import find_stages
+from flatweave.lower.sweep_kernel import KernelWriter
+from flatweave.lower.values import HostArray
+from flatweave.ops import Combine, Compact, Insert, Sweep
+from flatweave.ops import Store as StoreSink
+from flatweave.ops.rows import scalar_type
+from flatweave.terms.build import index
+from flatweave.terms.control import For
+from flatweave.terms.syntax import Atom, Let, Var
+
+
+def lower_sweep(low: Lowering, let: Let) -> None:
+    """Emit the launch of one sweep into the host program and bind its results."""
+    assert isinstance(let.op, Sweep)
+    SweepLowering(low, let, let.op).run()
+
+
+class SweepLowering:
+    """One sweep on its way to a kernel."""
+
+    def __init__(self, low: Lowering, let: Let, op: Sweep) -> None:
+        self.low = low
+        self.let = let
+        self.op = op
+        self.host = low.host
+        self.stages = find_stages(op)
+        in_order = self.stages.depth > 0
+        self.tiling = choose_tiling(low.machine, op, in_order=in_order)
+        self.strategy = choose_strategy(op, self.tiling.width)
+        self.outputs = Outputs()
+
+    # -- the host's side --------------------------------------------------------------------------
+
+    def run(self) -> None:
+        low, host = self.low, self.host
+        shape = [low.scope.scalar(extent) for extent in self.op.shape]
+        total = host.product(shape)
+        size, blocks = self._blocks(total)
+        self._allocate(total, blocks)
+        streaming = self._may_stream()
+        plain = self._kernel(total, size, streaming=False)
+        if streaming is None:
+            low.launch(plain, blocks)
+        else:
+            fast = self._kernel(total, size, streaming=True)
+            large = host.apply("ge", total, index(streaming))
+            low.launch_one_of(large, fast, plain, blocks)
+        self._bind(shape, blocks)
+
+    def _blocks(self, total: Atom) -> tuple[Atom, Atom]:
+        """Elements of a block, and how many blocks: both from the total alone."""
+        host, tiling = self.host, self.tiling
+        step = tiling.width * self.low.machine.warps
+        wanted = host.apply("floordiv", total, index(self.low.machine.blocks_wanted * step))
+        size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
+        size = host.apply("minimum", size, index(tiling.most))
+        blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
+        return size, blocks
+
+    def _allocate(self, total: Atom, blocks: Atom) -> None:
+        groups = self.op.binders_by_sink(self.let.vars)
+        for k, (sink, vars_) in enumerate(zip(self.op.sinks, groups, strict=True)):
+            match sink:
+                case StoreSink():
+                    self.outputs.stores[k] = self.low.alloc_like(vars_[0], total)
+                case Compact():
+                    kept = tuple(self.low.alloc_like(var, total) for var in vars_[1:])
+                    self.outputs.compacts[k] = kept
+                case Combine(neutral=neutral):
+                    parts = tuple(self.low.alloc_like(atom, blocks) for atom in neutral)
+                    self.outputs.partials[k] = parts
+                case Insert(dest=dest, offset=offset):
+                    buffer = self.low.own(dest, self.let)
+                    self.outputs.inserts[k] = buffer, self.low.scope.scalar(offset)
+                case _:
+                    raise NotImplementedError(f"{sink.name} is lowered elsewhere")
+        for links in self.stages.levels:
+            neutral = [self.low.scope.scalar(atom) for link in links for atom in link.neutral]
+            self.outputs.chains.append(make_chain(self.host, neutral, blocks, self.low.site()))
+
+    def _may_stream(self) -> int | None:
+        """From how many elements on the stores had better go around the caches; None for never."""
+        threshold = self.low.machine.streaming_from
+        if threshold is None or self.strategy.rows or self.op.reverse or self.strategy.width < 2:
+            return None
+        if not self.outputs.stores:
+            return None
+        stored = [self.op.portions()[k][0] for k in self.outputs.stores]
+        return threshold // sum(scalar_type(atom).bytes for atom in stored)
+
+    def _bind(self, shape: Sequence[Atom], blocks: Atom) -> None:
+        groups = self.op.binders_by_sink(self.let.vars)
+        scope = self.low.scope
+        for k, vars_ in enumerate(groups):
+            if k in self.outputs.stores:
+                scope.bind(vars_[0], HostArray(self.outputs.stores[k], tuple(shape)))
+            elif k in self.outputs.inserts:
+                assert isinstance(self.op.sinks[k], Insert)
+                held = scope.array(self.op.sinks[k].dest)  # type: ignore[attr-defined]
+                scope.bind(vars_[0], HostArray(self.outputs.inserts[k][0], held.shape))
+            elif k in self.outputs.partials:
+                self._bind_combined(vars_, self.op.sinks[k], self.outputs.partials[k], blocks)
+            else:
+                self._bind_compacted(k, vars_, blocks)
+        for chain in self.outputs.chains:
+            chain.free(self.host)
+
+    def _bind_combined(
+        self, vars_: Sequence[Var], sink: object, partials: Sequence[Var], blocks: Atom
+    ) -> None:
+        """The partial results of the blocks, combined in order on the host."""
+        assert isinstance(sink, Combine)
+        host = self.host
+        inside = host.inner()
+        block = inside.param("b", i64)
+        state = [inside.param("s", atom.type) for atom in sink.neutral]
+        parts = [inside.emit(Load(buffer, block))[0] for buffer in partials]
+        body = inside.close([block, *state], self.low.call(inside, sink.fn, [*state, *parts]))
+        neutral = tuple(self.low.scope.scalar(atom) for atom in sink.neutral)
+        results = host.emit(For(index(0), blocks, index(1), body, neutral))
+        for var, result in zip(vars_, results, strict=True):
+            self.low.scope.bind(var, result)
+        for buffer in partials:
+            host.emit(Free(buffer))
+
+    def _bind_compacted(self, k: int, vars_: Sequence[Var], blocks: Atom) -> None:
+        for chain, links in zip(self.outputs.chains, self.stages.levels, strict=True):
+            slot = 0
+            for link in links:
+                if link.compact == k:
+                    kept = self.host.emit(Load(chain.prefixes[slot], blocks))[0]
+                    self.low.scope.bind(vars_[0], kept)
+                    for var, buffer in zip(vars_[1:], self.outputs.compacts[k], strict=True):
+                        self.host.emit(Trim(buffer, kept))
+                        self.low.scope.bind(var, HostArray(buffer, (kept,)))
+                slot += len(link.neutral)
+
+    # -- the kernel -------------------------------------------------------------------------------
+
+    def _kernel(self, total: Atom, size: Atom, *, streaming: bool) -> KernelBuilder:
+        kernel = self.low.kernel(self.let, "_s" if streaming else "")
+        KernelWriter(
+            self.low, self.op, self.stages, self.strategy, self.outputs,
+            kernel, total, size, streaming,
+        ).write()  # fmt: skip
+        return kernel

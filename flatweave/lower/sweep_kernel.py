@@ -1,0 +1,326 @@
+"""The body of a sweep's kernel: the passes over a block, its scans, its sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import bool_, i64
+from flatweave.kernel_ir.syntax import (
+    BlockIndex,
+    CountLanes,
+    LastLane,
+    ReduceLanes,
+    ScanLanes,
+    ShiftLanes,
+    Store,
+    StoreCompact,
+)
+from flatweave.lower.chain import Operator, look_back, publish
+from flatweave.lower.context import Lowering
+from flatweave.lower.element import Elements
+from flatweave.lower.kernel import KernelBuilder
+from flatweave.lower.operators import is_commutative
+from flatweave.lower.outputs import Outputs
+from flatweave.lower.rows import Strategy
+from flatweave.lower.stages import Link, Stages, needed_for
+from flatweave.lower.walk import Accumulator, Position, State, Walk
+from flatweave.ops import Combine, Sweep
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import If
+from flatweave.terms.syntax import Atom, Const, Lambda, Let
+
+FALSE = Const(False, bool_)
+NO_BODY = Lambda((), (), ())
+
+
+def count_lanes(b: Builder, flag: Atom, width: int) -> Atom:
+    """In how many lanes of a step a flag holds."""
+    return b.emit(CountLanes(flag))[0] if width > 1 else b.cast(flag, i64)
+
+
+def _link_of(links: Sequence[Link], let: Let) -> tuple[Link | None, int]:
+    """The link of a prefix, with its first slot among the carries."""
+    slot = 0
+    for link in links:
+        if link.prefix is let:
+            return link, slot
+        slot += len(link.neutral)
+    return None, 0
+
+
+def call_operator(
+    low: Lowering, kernel: KernelBuilder, b: Builder, fn: Lambda, args: Sequence[Atom]
+) -> tuple[Atom, ...]:
+    """An operator of the program on kernel atoms."""
+    return Elements(kernel, low.sites, index(0), low.checks).call(b, fn, args)
+
+
+class KernelWriter:
+    """Writes the body of a sweep's kernel."""
+
+    def __init__(
+        self, low: Lowering, op: Sweep, stages: Stages, strategy: Strategy, outputs: Outputs,
+        kernel: KernelBuilder, total: Atom, size: Atom, streaming: bool,
+    ) -> None:  # fmt: skip
+        self.low = low
+        self.op = op
+        self.stages = stages
+        self.strategy = strategy
+        self.outputs = outputs
+        self.kernel = kernel
+        self.streaming = streaming
+        self.b = kernel.body
+        self.ends: list[Atom] = []
+        self.total = kernel.capture(total)
+        self.size = kernel.capture(size)
+        self.shape = tuple(kernel.scalar(extent) for extent in self.op.shape)
+
+    def write(self) -> None:
+        b = self.b
+        block = b.emit(BlockIndex())[0]
+        lo = b.mul(block, self.size)
+        hi = b.apply("minimum", b.add(lo, self.size), self.total)
+        carried: State = ()
+        chains = self.outputs.chains
+        for level, (links, chain) in enumerate(zip(self.stages.levels, chains, strict=True)):
+            aggregate = self._reduce_level(level, links, lo, hi, carried)
+            publish(b, self.kernel, chain, block, aggregate, whole=False)
+            prefix = look_back(b, self.kernel, chain, block, self._operator(links))
+            end = self._operator(links)(b, [*prefix, *aggregate])
+            publish(b, self.kernel, chain, block, end, whole=True)
+            carried = (*carried, *prefix)
+            self.ends.extend(end)
+        self._last_pass(block, lo, hi, carried)
+
+    def _operator(self, links: Sequence[Link]) -> Operator:
+        """All links of a level as one operator on tuples."""
+
+        def fn(b: Builder, args: Sequence[Atom]) -> tuple[Atom, ...]:
+            half = len(args) // 2
+            out: list[Atom] = []
+            start = 0
+            for link in links:
+                stop = start + len(link.neutral)
+                pair = [*args[start:stop], *args[half + start : half + stop]]
+                out.extend(self.call(b, link.fn, pair))
+                start = stop
+            return tuple(out)
+
+        return fn
+
+    def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+        return call_operator(self.low, self.kernel, b, fn, args)
+
+    def _lambda(self, b: Builder, fn: Lambda) -> Lambda:
+        elements = Elements(self.kernel, self.low.sites, index(0), self.low.checks)
+        return elements.function(b, fn)
+
+    def _neutral(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        return tuple(self.kernel.scalar(atom) for atom in atoms)
+
+    def _accumulator(self, fn: Lambda, neutral: Sequence[Atom]) -> Accumulator:
+        return Accumulator(
+            lambda b, args: self.call(b, fn, args),
+            lambda b: self._lambda(b, fn),
+            self._neutral(neutral),
+        )
+
+    def walk(self, accumulators: Sequence[Accumulator]) -> Walk:
+        return Walk(
+            self.low.machine, self.shape, self.total, self.strategy.width, self.strategy.rows,
+            self.op.reverse, tuple(accumulators),
+        )  # fmt: skip
+
+    def elements(self, position: Position) -> Elements:
+        elements = Elements(
+            self.kernel, self.low.sites, position.flat, self.low.checks, self.strategy.fold_width
+        )
+        elements.env.update(zip(self.op.body.params, position.indices, strict=True))
+        return elements
+
+    # -- passes over the block --------------------------------------------------------------------
+
+    def _reduce_level(
+        self, level: int, links: Sequence[Link], lo: Atom, hi: Atom, carried: State
+    ) -> State:
+        """The aggregate of the block for one chain; the chains before it are known."""
+        lanewise = [k for k in links if k.prefix is not None and is_commutative(k.fn)]
+        ordered = [k for k in links if k not in lanewise]
+        walk = self.walk([self._accumulator(k.fn, k.neutral) for k in lanewise])
+        lets = needed_for(self.op.body.lets, [a for k in links for a in k.args])
+
+        def step(b: Builder, position: Position, state: State) -> State:
+            elements = self.elements(position)
+            start = sum(len(k.neutral) for k in (*lanewise, *ordered))
+            known = self.emit_body(b, elements, lets, level, position, state[start:])
+            out: list[Atom] = []
+            for link in (*lanewise, *ordered):
+                part = state[len(out) : len(out) + len(link.neutral)]
+                out.extend(self._fold_step(b, elements, link, part, position, link in ordered))
+            return (*out, *known)
+
+        first = [atom for k in (*lanewise, *ordered) for atom in self._neutral(k.neutral)]
+        results = walk.block(self.b, lo, hi, (*first, *carried), step)
+        by_link: dict[int, State] = {}
+        start = 0
+        for link in (*lanewise, *ordered):
+            by_link[id(link)] = results[start : start + len(link.neutral)]
+            start += len(link.neutral)
+        return tuple(atom for link in links for atom in by_link[id(link)])
+
+    def _fold_step(
+        self, b: Builder, elements: Elements, link: Link, state: State, position: Position,
+        ordered: bool,
+    ) -> State:  # fmt: skip
+        """One step's elements folded into the state of a link or reduction."""
+        if link.compact is not None:
+            flag = self._while_active(b, elements.atoms(link.args), (FALSE,), position)[0]
+            return (b.add(state[0], count_lanes(b, flag, position.width)),)
+        neutral = self._neutral(link.neutral)
+        values = self._while_active(b, elements.atoms(link.args), neutral, position)
+        if ordered and position.width > 1:
+            values = b.emit(ReduceLanes(self._lambda(b, link.fn), values))
+        return self.call(b, link.fn, [*state, *values])
+
+    def _while_active(
+        self, b: Builder, values: Sequence[Atom], idle: Sequence[Atom], position: Position
+    ) -> tuple[Atom, ...]:
+        """The values, with the neutral ones in lanes that have no element."""
+        if position.active is None:
+            return tuple(values)
+        pairs = zip(values, idle, strict=True)
+        return tuple(b.apply("select", position.active, v, n) for v, n in pairs)
+
+    def emit_body(
+        self, b: Builder, elements: Elements, lets: Sequence[Let], levels: int,
+        position: Position, carries: State,
+    ) -> State:  # fmt: skip
+        """Emit lets of the body, scanning the links of the first `levels` chains; new carries."""
+        known = [link for links in self.stages.levels[:levels] for link in links]
+        after = list(carries)
+        for let in lets:
+            link, slot = _link_of(known, let)
+            if link is None:
+                elements.emit(b, (let,))
+                continue
+            part = carries[slot : slot + len(link.neutral)]
+            values, last = self._scan_step(b, elements, link, part, position)
+            elements.env.update(zip(let.vars, values, strict=True))
+            after[slot : slot + len(link.neutral)] = last
+        return tuple(after)
+
+    def _advance(
+        self, b: Builder, elements: Elements, position: Position, carries: State
+    ) -> State:
+        """The carries after the last pass's sinks: where the next step's kept elements go."""
+        after = list(carries)
+        slot = 0
+        for link in (link for links in self.stages.levels for link in links):
+            if link.compact is not None:
+                flag = self._while_active(b, elements.atoms(link.args), (FALSE,), position)[0]
+                after[slot] = b.add(carries[slot], count_lanes(b, flag, position.width))
+            slot += len(link.neutral)
+        return tuple(after)
+
+    def _scan_step(
+        self, b: Builder, elements: Elements, link: Link, carry: State, position: Position
+    ) -> tuple[State, State]:
+        """Prefixes of one step's elements, going on from `carry`; and the carry behind them."""
+        assert link.prefix is not None
+        op = link.prefix.op
+        neutral = self._neutral(link.neutral)
+        values = self._while_active(b, elements.atoms(link.args), neutral, position)
+        if position.width > 1:
+            values = b.emit(ScanLanes(self._lambda(b, link.fn), neutral, values))
+        results = self.call(b, link.fn, [*carry, *values])
+        if position.width == 1:
+            return (carry if op.exclusive else results), results  # type: ignore[attr-defined]
+        last = b.emit(LastLane(results))
+        if op.exclusive:  # type: ignore[attr-defined]
+            results = b.emit(ShiftLanes(carry, results))
+        return results, last
+
+    # -- the last pass ----------------------------------------------------------------------------
+
+    def _last_pass(self, block: Atom, lo: Atom, hi: Atom, carried: State) -> None:
+        combines = [
+            Link(sink.fn, sink.neutral, taken)
+            for sink, taken in zip(self.op.sinks, self.op.portions(), strict=True)
+            if isinstance(sink, Combine)
+        ]
+        lanewise = [k for k in combines if is_commutative(k.fn)]
+        ordered = [k for k in combines if k not in lanewise]
+        walk = self.walk([self._accumulator(k.fn, k.neutral) for k in lanewise])
+        links = (*lanewise, *ordered)
+
+        def step(b: Builder, position: Position, state: State) -> State:
+            elements = self.elements(position)
+            start = sum(len(k.neutral) for k in links)
+            depth = self.stages.depth
+            known = self.emit_body(b, elements, self.op.body.lets, depth, position, state[start:])
+            out: list[Atom] = []
+            for link in links:
+                part = state[len(out) : len(out) + len(link.neutral)]
+                out.extend(self._fold_step(b, elements, link, part, position, link in ordered))
+            self._write_sinks(b, elements, position, state[start:])
+            return (*out, *self._advance(b, elements, position, known))
+
+        first = [atom for k in links for atom in self._neutral(k.neutral)]
+        results = walk.block(self.b, lo, hi, (*first, *carried), step)
+        self._leave_partials(block, combines, links, results)
+
+    def _leave_partials(
+        self, block: Atom, combines: Sequence[Link], links: Sequence[Link], results: State
+    ) -> None:
+        start = 0
+        of_sink = [k for k, sink in enumerate(self.op.sinks) if isinstance(sink, Combine)]
+        for link in links:
+            sink = of_sink[combines.index(link)]
+            for k, buffer in enumerate(self.outputs.partials[sink]):
+                self.b.emit(Store(self.kernel.buffer(buffer), block, results[start + k]))
+            start += len(link.neutral)
+
+    def _write_sinks(
+        self, b: Builder, elements: Elements, position: Position, carries: State
+    ) -> None:
+        target = b.inner() if position.active is not None else b
+        for k, taken in enumerate(self.op.portions()):
+            if k in self.outputs.stores:
+                value = elements.atoms(taken)[0]
+                buffer = self.kernel.buffer(self.outputs.stores[k])
+                streaming = self.streaming and position.width > 1
+                target.emit(Store(buffer, position.flat, value, streaming))
+            elif k in self.outputs.inserts:
+                host_buffer, offset = self.outputs.inserts[k]
+                place = target.add(self.kernel.capture(offset), position.flat)
+                buffer = self.kernel.buffer(host_buffer)
+                target.emit(Store(buffer, place, elements.atoms(taken)[0]))
+            elif k in self.outputs.compacts:
+                self._write_compact(b, elements, k, taken, position, carries)
+        if target is not b and position.active is not None and target.lets:
+            b.emit(If(position.active, target.close([], []), NO_BODY))
+
+    def _write_compact(
+        self, b: Builder, elements: Elements, k: int, taken: Sequence[Atom],
+        position: Position, carries: State,
+    ) -> None:  # fmt: skip
+        slot = self._slot_of_compact(k)
+        place, limit = carries[slot], self.ends[slot]
+        flag, *values = elements.atoms(taken)
+        keep = self._while_active(b, (flag,), (FALSE,), position)[0]
+        buffers = tuple(self.kernel.buffer(buffer) for buffer in self.outputs.compacts[k])
+        if position.width > 1:
+            b.emit(StoreCompact(buffers, place, limit, keep, tuple(values)))
+            return
+        inside = b.inner()
+        for buffer, value in zip(buffers, values, strict=True):
+            inside.emit(Store(buffer, place, value))
+        b.emit(If(keep, inside.close([], []), NO_BODY))
+
+    def _slot_of_compact(self, k: int) -> int:
+        slot = 0
+        for link in (link for links in self.stages.levels for link in links):
+            if link.compact == k:
+                return slot
+            slot += len(link.neutral)
+        raise AssertionError("a compact sink has a link")

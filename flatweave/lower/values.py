@@ -1,0 +1,63 @@
+"""What the variables of a program are on the host: scalars, and arrays in buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flatweave.base.plan import Site
+from flatweave.terms.syntax import Atom, Var
+
+
+@dataclass(frozen=True, eq=False)
+class HostArray:
+    """An array in memory: its buffer and the host atoms of its extents."""
+
+    buffer: Var
+    shape: tuple[Atom, ...]
+
+
+class HostScope:
+    """The host values of the variables in reach; a variable owns one reference to its buffer."""
+
+    def __init__(self, outer: HostScope | None = None) -> None:
+        self.outer = outer
+        self._values: dict[Var, Atom | HostArray] = {}
+
+    def inner(self) -> HostScope:
+        return HostScope(self)
+
+    def bind(self, var: Var, value: Atom | HostArray) -> None:
+        self._values[var] = value
+
+    def owns(self, var: Var) -> bool:
+        """Whether the variable was bound in this body, not outside it."""
+        return var in self._values
+
+    def find(self, atom: Atom) -> Atom | HostArray:
+        scope: HostScope | None = self
+        while scope is not None and isinstance(atom, Var):
+            if atom in scope._values:
+                return scope._values[atom]
+            scope = scope.outer
+        return atom
+
+    def scalar(self, atom: Atom) -> Atom:
+        value = self.find(atom)
+        assert not isinstance(value, HostArray), f"{atom!r} is an array"
+        return value
+
+    def array(self, atom: Atom) -> HostArray:
+        value = self.find(atom)
+        assert isinstance(value, HostArray), f"{atom!r} is no array"
+        return value
+
+
+class Sites:
+    """The table of sites; their numbers go into the machine code."""
+
+    def __init__(self) -> None:
+        self.rows: list[Site] = []
+
+    def add(self, site: Site) -> int:
+        self.rows.append(site)
+        return len(self.rows) - 1

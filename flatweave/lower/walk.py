@@ -1,0 +1,193 @@
+"""Walking a block of a sweep in steps of a warp: whole steps on all lanes, then the rest.
+
+    lanes W:  for i = lo, lo + W, .. :  step at i, i + 1, .. i + W - 1
+    lanes 1:  for the rest:             step at i
+
+A *carry* is one value for the warp (a scan's prefix so far); an *accumulator* is kept by each lane
+and combined at the end of the region, which only a commutative operator allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, WarpIndex
+from flatweave.lower.machine import Machine
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For
+from flatweave.terms.syntax import Atom, Lambda
+
+
+@dataclass(frozen=True, eq=False)
+class Position:
+    """Where a step is: its flat position, its indices, the lanes, and which of them count."""
+
+    flat: Atom
+    indices: tuple[Atom, ...]
+    width: int
+    active: Atom | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Accumulator:
+    """One value of each lane, combined by `fn` at the end of a region."""
+
+    fn: Callable[[Builder, Sequence[Atom]], tuple[Atom, ...]]
+    function: Callable[[Builder], Lambda]
+    neutral: tuple[Atom, ...]
+
+
+State = tuple[Atom, ...]
+Step = Callable[[Builder, Position, State], State]
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """How the positions of a sweep are visited.
+
+    `shape` are the kernel atoms of the extents; `rows` walks each row of the last axis on its own,
+    so that its index runs with the lanes; `reverse` visits the last position first; `width` 0
+    means one element at a time outside any lanes.
+    """
+
+    machine: Machine
+    shape: tuple[Atom, ...]
+    total: Atom
+    width: int
+    rows: bool
+    reverse: bool
+    accumulators: tuple[Accumulator, ...]
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        if self.width == 0:
+            return self._one_by_one(b, lo, hi, state, step)
+        if not self.rows:
+            return self._span(b, lo, hi, state, step, self._flat_position)
+        return self._rows(b, lo, hi, state, step)
+
+    def _one_by_one(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        inside = b.inner()
+        i = inside.param("i", i64)
+        params = [inside.param("s", atom.type) for atom in state]
+        position = self._flat_position(inside, i, 1, hi)
+        body = inside.close([i, *params], step(inside, position, tuple(params)))
+        return b.emit(For(lo, hi, index(1), body, state))
+
+    def _rows(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        extent = self.shape[-1]
+        first = b.apply("floordiv", lo, extent)
+        last = b.apply("floordiv", b.add(b.sub(hi, index(1)), extent), extent)
+        outer = b.inner()
+        row = outer.param("r", i64)
+        params = tuple(outer.param("s", atom.type) for atom in state)
+        start = outer.mul(row, extent)
+        leading = outer.unravel(row, self.shape[:-1]) if len(self.shape) > 2 else (row,)
+        j_lo = outer.apply("maximum", outer.sub(lo, start), index(0))
+        j_hi = outer.apply("minimum", outer.sub(hi, start), extent)
+
+        def at(c: Builder, base: Atom, width: int, limit: Atom) -> Position:
+            j, active = self._lane(c, base, width, limit)
+            return Position(c.add(start, j), (*leading, j), width, active)
+
+        out = self._span(outer, j_lo, j_hi, params, step, at)
+        body = outer.close([row, *params], out)
+        return b.emit(For(first, last, index(1), body, state))
+
+    def _span(
+        self,
+        b: Builder,
+        lo: Atom,
+        hi: Atom,
+        state: State,
+        step: Step,
+        at: Callable[[Builder, Atom, int, Atom], Position],
+    ) -> State:
+        if self.machine.masked_tail:
+            return self._region(b, self.width, lo, hi, hi, state, step, at)
+        if self.width == 1:
+            return self._region(b, 1, lo, hi, hi, state, step, at)
+        length = b.sub(hi, lo)
+        whole = b.mul(b.apply("floordiv", length, index(self.width)), index(self.width))
+        mid = b.add(lo, whole)
+        state = self._region(b, self.width, lo, mid, hi, state, step, at)
+        return self._region(b, 1, mid, hi, hi, state, step, at)
+
+    def _region(
+        self,
+        b: Builder,
+        width: int,
+        lo: Atom,
+        hi: Atom,
+        limit: Atom,
+        state: State,
+        step: Step,
+        at: Callable[[Builder, Atom, int, Atom], Position],
+    ) -> State:
+        """A loop over lo to hi on `width` lanes; accumulators start neutral in each lane."""
+        kept = sum(len(acc.neutral) for acc in self.accumulators)
+        neutral = tuple(atom for acc in self.accumulators for atom in acc.neutral)
+        region = b.inner()
+        inside = region.inner()
+        i = inside.param("i", i64)
+        params = [inside.param("s", atom.type) for atom in state]
+        position = at(inside, i, width, limit)
+        body = inside.close([i, *params], step(inside, position, tuple(params)))
+        init = state if width == 1 else (*neutral, *state[kept:])
+        out = tuple(region.emit(For(lo, hi, index(width), body, init)))
+        if width > 1:
+            out = (*self._across_lanes(region, out), *out[kept:])
+        done: State = b.emit(Lanes(width, region.close([], out)))
+        if width == 1:
+            return done
+        return (*self._joined(b, state, done), *done[kept:])
+
+    def _across_lanes(self, b: Builder, out: State) -> State:
+        reduced: list[Atom] = []
+        start = 0
+        for acc in self.accumulators:
+            args = out[start : start + len(acc.neutral)]
+            reduced.extend(b.emit(ReduceLanes(acc.function(b), args)))
+            start += len(acc.neutral)
+        return tuple(reduced)
+
+    def _joined(self, b: Builder, before: State, region: State) -> State:
+        joined: list[Atom] = []
+        start = 0
+        for acc in self.accumulators:
+            stop = start + len(acc.neutral)
+            joined.extend(acc.fn(b, [*before[start:stop], *region[start:stop]]))
+            start = stop
+        return tuple(joined)
+
+    def _lane(self, b: Builder, base: Atom, width: int, limit: Atom) -> tuple[Atom, Atom | None]:
+        """The position of each lane; on a machine with idle lanes those stay at the last one."""
+        i: Atom = b.emit(Lane(base))[0] if width > 1 else base
+        if not self.machine.masked_tail:
+            return i, None
+        active = b.apply("lt", i, limit)
+        return b.apply("minimum", i, b.sub(limit, index(1))), active
+
+    def _flat_position(self, b: Builder, base: Atom, width: int, limit: Atom) -> Position:
+        if self.reverse:
+            return self._reverse_position(b, base, width, limit)
+        flat, active = self._lane(b, base, width, limit)
+        return Position(flat, b.unravel(flat, self.shape), width, active)
+
+    def _reverse_position(self, b: Builder, base: Atom, width: int, limit: Atom) -> Position:
+        """Running position f stands for element total - 1 - f."""
+        last = b.sub(self.total, index(1))
+        if self.machine.masked_tail:
+            running, active = self._lane(b, base, width, limit)
+            flat = b.sub(last, running)
+            return Position(flat, b.unravel(flat, self.shape), width, active)
+        start = b.sub(last, base)
+        at: Atom = b.emit(Lane(start, True))[0] if width > 1 else start
+        return Position(at, b.unravel(at, self.shape), width)
+
+
+def warp_index(b: Builder, machine: Machine) -> Atom:
+    """The warp's number in its block; 0 where a block has one warp."""
+    return index(0) if machine.warps == 1 else b.emit(WarpIndex())[0]

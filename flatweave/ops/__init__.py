@@ -1,0 +1,36 @@
+"""The vocabulary of the array language, in reading order: one primitive a file.
+
+What a user calls is often a composition of these, written in `frontend/`: a transpose is a
+`generate` that reads its argument with swapped indices.
+"""
+
+from flatweave.ops.check import Check
+from flatweave.ops.concat import Concat
+from flatweave.ops.empty import Empty
+from flatweave.ops.filter import Filter
+from flatweave.ops.fold import Fold
+from flatweave.ops.generate import Generate
+from flatweave.ops.index import Index
+from flatweave.ops.map import Map
+from flatweave.ops.permute import Permute
+from flatweave.ops.reduce import Reduce
+from flatweave.ops.reshape import Reshape
+from flatweave.ops.scan import Scan
+from flatweave.ops.scatter import Scatter
+from flatweave.ops.sweep import (
+    Combine,
+    Compact,
+    Insert,
+    Merge,
+    Place,
+    Prefix,
+    Sink,
+    Store,
+    Sweep,
+)
+
+__all__ = [
+    "Check", "Combine", "Compact", "Concat", "Empty", "Filter", "Fold", "Generate", "Index",
+    "Insert", "Map", "Merge", "Permute", "Place", "Prefix", "Reduce", "Reshape", "Scan", "Scatter",
+    "Sink", "Store", "Sweep",
+]  # fmt: skip

@@ -1,0 +1,40 @@
+"""check condition:   the program ends with an error unless the condition holds"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from flatweave.array_ir.batch import Env, Values
+from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.interp import Interp
+from flatweave.terms.syntax import Atom, Op, Type, op
+
+
+@op
+class Check(Op):
+    """A condition on extents that must hold; `kind` selects the error, the atoms are its values.
+
+    Kind `same` says that two extents are equal: after it the compiler takes them for one.
+    """
+
+    condition: Atom
+    kind: str
+    values_: tuple[Atom, ...]
+    message: str
+    batched: ClassVar[bool] = True
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        failed = np.flatnonzero(~np.atleast_1d(interp.atom(env, self.condition)))
+        if failed.size:
+            element = int(failed[0])
+            found = [np.atleast_1d(value) for value in interp.atoms(env, self.values_)]
+            values = tuple(value[element if len(value) > 1 else 0].item() for value in found)
+            index = env.position(element)
+            raise Fault(self.kind, index=index, values=values, message=self.message)
+        return ()

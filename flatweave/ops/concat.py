@@ -1,0 +1,25 @@
+"""concat extent xs ys:   the elements of xs, then those of ys, along axis 0"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flatweave.array_ir.batch import Env, Values
+from flatweave.array_ir.interp import Interp
+from flatweave.ops.rows import array_type
+from flatweave.terms.syntax import ArrayType, Atom, Op, Type, op
+
+
+@op
+class Concat(Op):
+    """Arrays one after the other; `extent` is the sum of their extents along axis 0."""
+
+    extent: Atom
+    xs: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        first = array_type(self.xs[0])
+        return (ArrayType(first.dtype, (self.extent, *first.shape[1:])),)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        return (np.concatenate(interp.atoms(env, self.xs)),)

@@ -1,0 +1,25 @@
+"""empty dtype shape:   an array whose elements are not set"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flatweave.array_ir.batch import Env, Values
+from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import DType
+from flatweave.terms.syntax import ArrayType, Atom, Op, Type, op
+
+
+@op
+class Empty(Op):
+    """Memory for an array that the program writes before it reads it."""
+
+    dtype: DType
+    shape: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (ArrayType(self.dtype, self.shape),)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        """Filled with the greatest value, which is unlikely to pass for a result."""
+        return (np.full(interp.shape(env, self.shape), self.dtype.high, self.dtype.numpy),)

@@ -1,0 +1,30 @@
+"""filter mask xs:   the xs[i] where mask[i], in order, and how many they are"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flatweave.array_ir.batch import Env, Values
+from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import i64
+from flatweave.ops.rows import array_type
+from flatweave.terms.syntax import ArrayType, Atom, Op, Type, Var, op
+
+
+@op
+class Filter(Op):
+    """Binds the number of elements kept (i64), then one array of that extent for each of `xs`."""
+
+    mask: Atom
+    xs: tuple[Atom, ...]
+
+    def binders(self) -> tuple[Var, ...]:
+        count = Var("n", i64)
+        return count, *(Var("t", ArrayType(array_type(x).dtype, (count,))) for x in self.xs)
+
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(var.type for var in self.binders())
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        kept = np.flatnonzero(interp.atom(env, self.mask))
+        return np.asarray(len(kept)), *(x[kept] for x in interp.atoms(env, self.xs))

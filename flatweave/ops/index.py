@@ -1,0 +1,48 @@
+"""Reading one element:   y: f32 = index xs i j"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from flatweave.array_ir.batch import Env, Values
+from flatweave.array_ir.fault import INDEX, Fault
+from flatweave.array_ir.interp import Interp
+from flatweave.base.errors import CompilerBug
+from flatweave.ops.rows import array_type
+from flatweave.terms.syntax import Atom, Op, Type, op
+
+
+@op
+class Index(Op):
+    """xs[i, j, ..]; when `checked`, an index outside the extent is reported as an error."""
+
+    xs: Atom
+    indices: tuple[Atom, ...]
+    checked: bool = True
+    batched: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (array_type(self.xs).dtype,)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        xs, indices = interp.atom(env, self.xs), interp.atoms(env, self.indices)
+        outside = [(i < 0) | (i >= extent) for i, extent in zip(indices, xs.shape, strict=True)]
+        bad = np.flatnonzero(np.logical_or.reduce(np.broadcast_arrays(*outside)))
+        if bad.size:
+            raise self._fault(env, xs.shape, indices, int(bad[0]))
+        return (np.asarray(xs[indices]),)
+
+    def _fault(
+        self, env: Env, shape: tuple[int, ...], indices: Values, element: int
+    ) -> Fault | CompilerBug:
+        """What is wrong with the read of one element; its first bad axis is reported."""
+        at = [int(i if i.ndim == 0 else i[element]) for i in indices]
+        axis = next(a for a, extent in enumerate(shape) if not 0 <= at[a] < extent)
+        i, extent = at[axis], shape[axis]
+        if not self.checked:
+            return CompilerBug(f"an unchecked read of {self.xs!r} at {i}, extent {extent}.")
+        # a negative index was wrapped before it came here: i + extent
+        value = i if i >= 0 else i - extent
+        return Fault(INDEX, env.position(element), value, extent, axis)

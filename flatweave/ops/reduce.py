@@ -1,0 +1,25 @@
+"""reduce fn neutral xs:   y = neutral fn xs[0] fn .. fn xs[n-1]"""
+
+from __future__ import annotations
+
+from flatweave.array_ir import operators
+from flatweave.array_ir.batch import Env, Values
+from flatweave.array_ir.interp import Interp
+from flatweave.terms.syntax import Atom, Lambda, Op, Type, op, types_of
+
+
+@op
+class Reduce(Op):
+    """All elements combined in order by an associative operator; several arrays are a tuple."""
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    xs: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.neutral)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        neutral = interp.atoms(env, self.neutral)
+        elements = operators.elements(self.fn, interp.atoms(env, self.xs))
+        return operators.reduce(interp, env, self.fn, neutral, elements)

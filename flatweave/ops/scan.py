@@ -1,0 +1,33 @@
+"""scan fn neutral xs:   ys[i] = neutral fn xs[0] fn .. fn xs[i]"""
+
+from __future__ import annotations
+
+from flatweave.array_ir import operators
+from flatweave.array_ir.batch import Env, Values, take
+from flatweave.array_ir.interp import Interp
+from flatweave.terms.syntax import Atom, Lambda, Op, Type, op, types_of
+
+
+@op
+class Scan(Op):
+    """Every prefix of a reduction; `exclusive` leaves xs[i] out, `reverse` gives every suffix."""
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    xs: tuple[Atom, ...]
+    exclusive: bool = False
+    reverse: bool = False
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.xs)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        """A suffix x[i] fn y[i+1] is a prefix of the reversed array under the flipped operator."""
+        neutral, arrays = interp.atoms(env, self.neutral), interp.atoms(env, self.xs)
+        fn, xs = self.fn, operators.elements(self.fn, arrays)
+        if self.reverse:
+            fn, xs = operators.flipped(fn), take(xs, slice(None, None, -1))
+        results = operators.scan(interp, env, fn, neutral, xs, self.exclusive)
+        if self.reverse:
+            results = take(results, slice(None, None, -1))
+        return tuple(y.reshape(x.shape) for y, x in zip(results, arrays, strict=True))

@@ -1,0 +1,240 @@
+"""The normal form: everything that touches each element of an extent once.
+
+    ys, s = sweep [n] (i: i64 => .. in y, v) (store) (combine add 0.0)
+
+`body` computes the element at an index; inside it `prefix` is a scan over the whole sweep. Each
+sink takes the next results of the body:
+
+    store                    y -> ys[i] = y
+    compact k                flag, x.. -> the x of the elements where flag holds, and their number
+    combine fn neutral       v.. -> their reduction
+    place dest               j, x.. -> dest[j] = x           (scatter)
+    merge fn neutral dest    j, x.. -> dest[j] fn= x         (permute, reduce_by_index)
+    insert dest offset       x -> dest[offset + i] = x       (concat)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from flatweave.array_ir import operators
+from flatweave.array_ir.batch import Env, Value, Values
+from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import i64
+from flatweave.ops.rows import scalar_type
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Part, Type, Var, op, types_of
+
+
+class Sink(Part):
+    """Where results of a sweep's body go; `arity` is how many of them it takes."""
+
+    __slots__ = ()
+
+    @property
+    def arity(self) -> int:
+        raise NotImplementedError
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        """Fresh variables for what the sink leaves behind."""
+        raise NotImplementedError
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        """What the sink leaves; `order` is each element's flat index, in running order."""
+        raise NotImplementedError
+
+
+@op
+class Store(Sink):
+    """The array of all results, of the sweep's shape."""
+
+    @property
+    def arity(self) -> int:
+        return 1
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return (Var("t", ArrayType(scalar_type(taken[0]), shape)),)
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        result = np.empty(len(order), taken[0].dtype)
+        result[order] = taken[0]
+        return (result.reshape(shape),)
+
+
+@op
+class Compact(Sink):
+    """The elements whose flag holds, in order, and their number."""
+
+    count: int
+
+    @property
+    def arity(self) -> int:
+        return 1 + self.count
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        kept = Var("n", i64)
+        arrays = (Var("t", ArrayType(scalar_type(x), (kept,))) for x in taken[1:])
+        return kept, *arrays
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        kept = np.flatnonzero(taken[0])
+        return np.asarray(len(kept)), *(x[kept] for x in taken[1:])
+
+
+@op
+class Combine(Sink):
+    """One reduction over all elements."""
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+
+    @property
+    def arity(self) -> int:
+        return len(self.neutral)
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return tuple(Var("t", atom.type) for atom in self.neutral)
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        return operators.reduce(interp, env, self.fn, interp.atoms(env, self.neutral), taken)
+
+
+@op
+class Place(Sink):
+    """Elements written to indices of `dest`; outside it they are dropped, the last one wins."""
+
+    dest: tuple[Atom, ...]
+
+    @property
+    def arity(self) -> int:
+        return 1 + len(self.dest)
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return tuple(Var("t", atom.type) for atom in self.dest)
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        return operators.place(interp.atoms(env, self.dest), taken[0], taken[1:])
+
+
+@op
+class Merge(Sink):
+    """Elements combined into indices of `dest`, in the order of the sweep."""
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    dest: tuple[Atom, ...]
+
+    @property
+    def arity(self) -> int:
+        return 1 + len(self.dest)
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return tuple(Var("t", atom.type) for atom in self.dest)
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        dest = interp.atoms(env, self.dest)
+        return operators.merge(interp, env, self.fn, dest, taken[0], taken[1:])
+
+
+@op
+class Insert(Sink):
+    """The elements written to `dest` one after the other from a flat `offset`."""
+
+    dest: Atom
+    offset: Atom
+
+    @property
+    def arity(self) -> int:
+        return 1
+
+    def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
+        return (Var("t", self.dest.type),)
+
+    def evaluate(
+        self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
+    ) -> Values:
+        dest = interp.atom(env, self.dest)
+        result = dest.reshape(-1).copy()
+        result[int(interp.atom(env, self.offset)) + order] = taken[0]
+        return (result.reshape(dest.shape),)
+
+
+@op
+class Prefix(Op):
+    """A scan inside a sweep's body: `args` of all elements up to this one combined."""
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    args: tuple[Atom, ...]
+    exclusive: bool = False
+    batched: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.args)
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        """The batch is all elements of the sweep, in running order."""
+        outside = env.whole()
+        neutral, args = interp.atoms(env, self.neutral), interp.columns(env, self.args)
+        return operators.scan(interp, outside, self.fn, neutral, args, self.exclusive)
+
+
+@op
+class Sweep(Op):
+    """One pass over an iteration space, row-major, from the end when `reverse`."""
+
+    shape: tuple[Atom, ...]
+    body: Lambda
+    sinks: tuple[Sink, ...]
+    reverse: bool = False
+
+    def portions(self) -> tuple[tuple[Atom, ...], ...]:
+        """The results of the body that each sink takes."""
+        taken, start = [], 0
+        for sink in self.sinks:
+            taken.append(self.body.results[start : start + sink.arity])
+            start += sink.arity
+        return tuple(taken)
+
+    def binders(self) -> tuple[Var, ...]:
+        bound: list[Var] = []
+        for sink, taken in zip(self.sinks, self.portions(), strict=True):
+            bound.extend(sink.binders(self.shape, taken))
+        return tuple(bound)
+
+    def binders_by_sink(self, vars_: tuple[Var, ...]) -> tuple[tuple[Var, ...], ...]:
+        """The variables that a let of this sweep binds, grouped by sink."""
+        groups, start = [], 0
+        for sink, taken in zip(self.sinks, self.portions(), strict=True):
+            size = len(sink.binders(self.shape, taken))
+            groups.append(vars_[start : start + size])
+            start += size
+        return tuple(groups)
+
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(var.type for var in self.binders())
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        shape = interp.shape(env, self.shape)
+        order = np.arange(math.prod(shape))[:: -1 if self.reverse else 1]
+        indices = [axis.reshape(-1)[order] for axis in np.indices(shape)]
+        elements = interp.each(env, self.body, indices, len(order), order)
+        results: list[Value] = []
+        for sink in self.sinks:
+            taken, elements = elements[: sink.arity], elements[sink.arity :]
+            results.extend(sink.evaluate(interp, env, shape, order, taken))
+        return tuple(results)

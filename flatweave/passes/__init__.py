@@ -1,0 +1,1 @@
+"""Array IR becomes better array IR, one verb a file."""

@@ -1,0 +1,38 @@
+"""What an element function costs, in units of one addition."""
+
+from __future__ import annotations
+
+from flatweave.ops import Fold, Index
+from flatweave.scalar.ops import TABLE
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import Lambda, Op
+from flatweave.terms.traverse import lambdas_in, walk_lets
+
+INNER_LOOP = 16
+READ = 2
+
+
+def cost_of_body(fn: Lambda) -> int:
+    """The cost of one call; loops count as INNER_LOOP turns."""
+    return sum(_cost(let.op) for let in fn.lets)
+
+
+def _cost(op: Op) -> int:
+    inner = sum(cost_of_body(fn) for fn in lambdas_in(op))
+    match op:
+        case Apply(fn=fn):
+            return TABLE[fn].cost
+        case Index():
+            return READ
+        case Cast():
+            return 1
+        case While() | For() | Fold():
+            return INNER_LOOP * (inner + 1)
+        case If():
+            return inner + 1
+        case _:
+            return inner
+
+
+def reads_memory(fn: Lambda) -> bool:
+    return any(isinstance(let.op, Index) for let in walk_lets(fn))

@@ -1,0 +1,38 @@
+"""Common subexpressions: the same read of an array is done once in a body.
+
+    a: f32 = index xs i              a: f32 = index xs i
+    b: f32 = index xs i      ==>     c: f32 = add a a
+    c: f32 = add a b
+
+Scalar work is shared by the builder already. Reads are shared with enclosing bodies too, never out
+of a branch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.array_ir.syntax import Program
+from flatweave.ops import Index, Reshape
+from flatweave.passes.rewrite import rewrite
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Let, Op
+
+
+def cse(program: Program) -> Program:
+    """Share equal reads and views."""
+    known: dict[Builder, dict[tuple[Any, ...], tuple[Atom, ...]]] = {}
+
+    def share(b: Builder, op: Op, let: Let) -> tuple[Atom, ...] | None:
+        if not isinstance(op, Index | Reshape):
+            return None
+        key = (op.name, *op.values())
+        scope: Builder | None = b
+        while scope is not None:
+            if key in known.get(scope, {}):
+                return known[scope][key]
+            scope = scope.outer
+        known.setdefault(b, {})[key] = b.emit(op, let.vars[0].name)
+        return known[b][key]
+
+    return rewrite(program, share)

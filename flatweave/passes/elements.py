@@ -1,0 +1,258 @@
+"""Element functions without inner arrays: each array becomes a pull, computed where it is read.
+
+    row: f32[m] = generate [m] (j => index xs i j)          s: f32 = fold m (j =>
+    sq: f32[m] = map (v => mul v v) [row]           ==>         v = index xs i j
+    s: f32 = reduce (add) [0.0f32] [sq]                         in mul v v) (add) [0.0f32]
+
+A *pull* is an array as a function of its indices (Obsidian's pull array, Accelerate's delayed
+array): nothing is stored. What needs storage inside an element function (scan, filter, scatter, a
+loop over arrays) cannot be a pull and raises Unsupported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import Unsupported
+from flatweave.ops import Check, Fold, Generate, Index, Map, Reduce, Reshape
+from flatweave.ops.rows import array_type
+from flatweave.terms.build import Builder
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
+
+
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """An array that is not stored: `at` emits what computes one element."""
+
+    shape: tuple[Atom, ...]
+    at: Callable[[Builder, tuple[Atom, ...]], Atom]
+
+    def below(self, leading: tuple[Atom, ...]) -> Pull:
+        """The array that is left when the leading axes are indexed."""
+        return Pull(self.shape[len(leading) :], lambda b, rest: self.at(b, leading + rest))
+
+
+Value = Atom | Pull
+
+
+class Scope:
+    """What the variables of a body under translation stand for."""
+
+    def __init__(self, outer: Scope | None = None) -> None:
+        self.outer = outer
+        self.values: dict[Var, Value] = {}
+
+    def inner(self) -> Scope:
+        return Scope(self)
+
+    def bind(self, vars_: Sequence[Var], values: Sequence[Value]) -> None:
+        self.values.update(zip(vars_, values, strict=True))
+
+    def value(self, atom: Atom) -> Value:
+        scope: Scope | None = self
+        while scope is not None and isinstance(atom, Var):
+            if atom in scope.values:
+                return scope.values[atom]
+            scope = scope.outer
+        return atom
+
+    def atom(self, atom: Atom) -> Atom:
+        value = self.value(atom)
+        if isinstance(value, Pull):
+            raise Unsupported(f"{atom!r} would have to be stored inside an element function.")
+        return value
+
+    def atoms(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        return tuple(self.atom(atom) for atom in atoms)
+
+    def type(self, type_: Type) -> Type:
+        if not isinstance(type_, ArrayType):
+            return type_
+        return ArrayType(type_.dtype, self.atoms(type_.shape))
+
+    def pull(self, atom: Atom) -> Pull:
+        """An array as a pull, whether it is stored or not."""
+        value = self.value(atom)
+        if isinstance(value, Pull):
+            return value
+        shape = self.atoms(array_type(value).shape)
+        return Pull(shape, lambda b, indices: _read(b, value, indices))
+
+
+def _read(b: Builder, array: Atom, indices: tuple[Atom, ...]) -> Atom:
+    return b.emit(Index(array, indices, checked=False))[0]
+
+
+def translate(b: Builder, scope: Scope, fn: Lambda, args: Sequence[Value]) -> list[Value]:
+    """Emit the body of an element function into `b`; its results are atoms or pulls."""
+    inside = scope.inner()
+    inside.bind(fn.params, args)
+    for let in fn.lets:
+        where, b.where = b.where, let.where or b.where
+        inside.bind(let.vars, _translate_let(b, inside, let))
+        b.where = where
+    return [inside.value(result) for result in fn.results]
+
+
+def translate_scalars(
+    b: Builder, scope: Scope, fn: Lambda, args: Sequence[Value]
+) -> tuple[Atom, ...]:
+    """As `translate`, for a function that gives scalars."""
+    results = translate(b, scope, fn, args)
+    if any(isinstance(result, Pull) for result in results):
+        raise Unsupported("An operator or condition gives an array where only scalars can be.")
+    return tuple(result for result in results if not isinstance(result, Pull))
+
+
+def translate_lambda(b: Builder, scope: Scope, fn: Lambda) -> Lambda:
+    """A scalar lambda of its own, without inner arrays."""
+    return b.function(
+        [scope.type(param.type) for param in fn.params],
+        lambda inside, *params: translate_scalars(inside, scope, fn, params),
+    )
+
+
+def _translate_let(b: Builder, scope: Scope, let: Let) -> Sequence[Value]:
+    match let.op:
+        case Apply(fn=fn, args=args):
+            return (b.apply(fn, *scope.atoms(args)),)
+        case Cast(dtype=dtype, arg=arg):
+            return (b.cast(scope.atom(arg), dtype),)
+        case Index():
+            return (_translate_index(b, scope, let.op),)
+        case Map():
+            return pulls_of_map(scope, let.op)
+        case Generate():
+            return pulls_of_generate(scope, let.op)
+        case Reshape(xs=xs, shape=shape):
+            return (_pull_of_reshape(scope.pull(xs), scope.atoms(shape)),)
+        case Reduce():
+            return _translate_reduce(b, scope, let.op)
+        case Check():
+            return _translate_check(b, scope, let.op)
+        case If() | While() | For():
+            return _translate_control(b, scope, let.op)
+        case _:
+            raise _unsupported(let.op, let)
+
+
+def _unsupported(op: Op, let: Let) -> Unsupported:
+    return Unsupported(
+        f"{op.name} inside an element function is not supported yet.",
+        where=let.where,
+        remedy="Write it on whole arrays outside the map, or as a fori_loop over scalars.",
+    )
+
+
+def _translate_index(b: Builder, scope: Scope, op: Index) -> Atom:
+    array, indices = scope.value(op.xs), scope.atoms(op.indices)
+    if isinstance(array, Pull):
+        return array.at(b, indices)
+    return b.emit(Index(array, indices, op.checked))[0]
+
+
+def _translate_check(b: Builder, scope: Scope, op: Check) -> Sequence[Value]:
+    """A check on extents belongs to the outermost body that knows them; here only trivial ones."""
+    outermost = b
+    while outermost.outer is not None:
+        outermost = outermost.outer
+    outermost.emit(
+        Check(scope.atom(op.condition), op.kind, scope.atoms(op.values_), op.message)
+    )
+    return ()
+
+
+def _result_pulls(
+    count: int,
+    depth: int,
+    shapes: Sequence[tuple[Atom, ...]],
+    element: Callable[[Builder, tuple[Atom, ...]], list[Value]],
+) -> list[Pull]:
+    """One pull for each result of an element function over `depth` axes."""
+    emitted: dict[tuple[Builder, tuple[Atom, ...]], list[Value]] = {}
+
+    def at(k: int) -> Callable[[Builder, tuple[Atom, ...]], Atom]:
+        def read(b: Builder, indices: tuple[Atom, ...]) -> Atom:
+            key = b, indices[:depth]
+            if key not in emitted:
+                emitted[key] = element(*key)
+            value = emitted[key][k]
+            return value.at(b, indices[depth:]) if isinstance(value, Pull) else value
+
+        return read
+
+    return [Pull(shapes[k], at(k)) for k in range(count)]
+
+
+def pulls_of_map(scope: Scope, op: Map) -> list[Pull]:
+    """map fn xs   as   (i => fn (xs i))"""
+    arrays = [scope.pull(x) for x in op.xs]
+    shapes = [_shape(scope, type_) for type_ in op.result_types()]
+
+    def element(b: Builder, indices: tuple[Atom, ...]) -> list[Value]:
+        args: list[Value] = [
+            x.at(b, indices) if len(x.shape) == op.depth else x.below(indices) for x in arrays
+        ]
+        return translate(b, scope, op.fn, args)
+
+    return _result_pulls(len(shapes), op.depth, shapes, element)
+
+
+def pulls_of_generate(scope: Scope, op: Generate) -> list[Pull]:
+    """generate shape fn   as   (i j => fn i j)"""
+    shapes = [_shape(scope, type_) for type_ in op.result_types()]
+
+    def element(b: Builder, indices: tuple[Atom, ...]) -> list[Value]:
+        return translate(b, scope, op.fn, indices)
+
+    return _result_pulls(len(shapes), len(op.shape), shapes, element)
+
+
+def _pull_of_reshape(xs: Pull, shape: tuple[Atom, ...]) -> Pull:
+    def at(b: Builder, indices: tuple[Atom, ...]) -> Atom:
+        return xs.at(b, b.unravel(b.ravel(indices, shape), xs.shape))
+
+    return Pull(shape, at)
+
+
+def _shape(scope: Scope, type_: Type) -> tuple[Atom, ...]:
+    return scope.atoms(type_.shape) if isinstance(type_, ArrayType) else ()
+
+
+def _translate_reduce(b: Builder, scope: Scope, op: Reduce) -> Sequence[Value]:
+    """reduce fn neutral xs   ==>   fold n (k => xs k) fn neutral"""
+    arrays = [scope.pull(x) for x in op.xs]
+    extent = arrays[0].shape[0]
+    inside = b.inner()
+    k = inside.param("k", i64, extent)
+    body = inside.close([k], [x.at(inside, (k,)) for x in arrays])
+    fn = translate_lambda(b, scope, op.fn)
+    return b.emit(Fold(extent, body, fn, scope.atoms(op.neutral)))
+
+
+def _translate_control(b: Builder, scope: Scope, op: If | While | For) -> Sequence[Value]:
+    match op:
+        case If(condition=condition, then=then, other=other):
+            return b.emit(
+                If(
+                    scope.atom(condition),
+                    translate_lambda(b, scope, then),
+                    translate_lambda(b, scope, other),
+                )
+            )
+        case While(condition=holds, body=body, init=init):
+            return b.emit(
+                While(
+                    translate_lambda(b, scope, holds),
+                    translate_lambda(b, scope, body),
+                    scope.atoms(init),
+                )
+            )
+        case For(lo=lo, hi=hi, step=step, body=body, init=init):
+            inner = translate_lambda(b, scope, body)
+            return b.emit(For(*scope.atoms((lo, hi, step)), inner, scope.atoms(init)))
+
+

@@ -1,0 +1,90 @@
+"""Rebuilding a program let by let: what the passes share.
+
+A pass gives a rule: it sees each op after its operands were renamed, with the builder of the body
+it stands in, and returns the atoms that take the place of its results, or None to keep the op.
+Scalar work is folded and shared on the way, so a pass leaves canonical form behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.array_ir.syntax import Program
+from flatweave.ops import Fold, Generate, Sweep
+from flatweave.terms.build import Builder, Names
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import Substitution, map_field
+
+Rule = Callable[[Builder, Op, Let], Sequence[Atom] | None]
+
+
+def rewrite(program: Program, rule: Rule) -> Program:
+    """The program with `rule` applied to every let, outermost first, in order."""
+    return Program(program.name, Rewriter(rule).program(program.fn))
+
+
+class Rewriter:
+    """One walk over a program; `renaming` maps old variables to new atoms."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.renaming = Substitution()
+
+    def program(self, fn: Lambda) -> Lambda:
+        return self.body(Builder(Names()), fn, ())
+
+    def body(self, b: Builder, fn: Lambda, below: Sequence[Atom]) -> Lambda:
+        """Fill `b` with the rewritten body of `fn`; leading indices stay below the extents."""
+        params = []
+        for k, param in enumerate(fn.params):
+            bound = below[k] if k < len(below) else None
+            fresh = b.param(param.name, self.renaming.type(param.type), bound)
+            self.renaming.mapping[param] = fresh
+            params.append(fresh)
+        for let in fn.lets:
+            self.let(b, let)
+        return b.close(params, [self.renaming.atom(result) for result in fn.results])
+
+    def let(self, b: Builder, let: Let) -> None:
+        b.where = let.where or b.where
+        op = self.op(b, let.op)
+        atoms = self.rule(b, op, let)
+        if atoms is None:
+            atoms = emit(b, op, [var.name for var in let.vars])
+        self.bind(let.vars, atoms)
+
+    def bind(self, vars_: Sequence[Var], atoms: Sequence[Atom]) -> None:
+        self.renaming.mapping.update(zip(vars_, atoms, strict=True))
+
+    def op(self, b: Builder, op: Op) -> Op:
+        """The op over the new names; its lambdas are rewritten in builders of their own."""
+        below = self._below(op)
+
+        def function(fn: Lambda) -> Lambda:
+            indexed = fn is getattr(op, "body", None) or fn is getattr(op, "fn", None)
+            return self.body(b.inner(), fn, below if indexed else ())
+
+        renamed: Op = map_field(op, self.renaming.atom, function)
+        return renamed
+
+    def _below(self, op: Op) -> tuple[Atom, ...]:
+        """Extents that the indices given to an op's body stay below."""
+        match op:
+            case Sweep(shape=shape) | Generate(shape=shape):
+                return tuple(self.renaming.atom(extent) for extent in shape)
+            case Fold(extent=extent):
+                return (self.renaming.atom(extent),)
+            case _:
+                return ()
+
+
+def emit(b: Builder, op: Op, hints: Sequence[str] = ()) -> Sequence[Atom]:
+    """Emit an op; scalar work is folded and shared."""
+    match op:
+        case Apply(fn=fn, args=args):
+            return (b.apply(fn, *args),)
+        case Cast(dtype=dtype, arg=arg):
+            return (b.cast(arg, dtype),)
+        case _:
+            return b.emit(op, hints[0] if hints else "t")

@@ -1,0 +1,108 @@
+"""Simplify: fold scalar work, and take extents that were checked to be equal for one.
+
+    check (eq n m) same                      check (eq n m) same
+    zs: f32[n] = map .. [xs, ys: f32[m]]     zs: f32[n] = map .. [xs, ys: f32[n]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.array_ir.syntax import Program
+from flatweave.ops import Check
+from flatweave.passes.rewrite import Rewriter
+from flatweave.terms.build import Builder, Names
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+
+
+def simplify(program: Program) -> Program:
+    """Fold, share, and unify the extents that the program checks at its start."""
+    equal = _equal_extents(program.fn)
+    return Program(program.name, _Unifier(equal).program(program.fn))
+
+
+def _equal_extents(fn: Lambda) -> dict[Var, Atom]:
+    """For each extent among the parameters, the one that it was checked to be equal to."""
+    made = {let.vars[0]: let.op for let in fn.lets if isinstance(let.op, Apply)}
+    params = {param: k for k, param in enumerate(fn.params)}
+    equal: dict[Var, Atom] = {}
+    for let in fn.lets:
+        if not isinstance(let.op, Check) or let.op.kind != "same":
+            continue
+        test = made.get(let.op.condition) if isinstance(let.op.condition, Var) else None
+        if test is None or test.fn != "eq":
+            continue
+        first, second = (_representative(equal, atom) for atom in test.args)
+        if first == second:
+            continue
+        if isinstance(first, Const) or (second in params and first in params):
+            first, second = _older_first(first, second, params)
+        if isinstance(second, Var) and second in params:
+            equal[second] = first
+    return equal
+
+
+def _older_first(
+    first: Atom, second: Atom, params: dict[Var, int]
+) -> tuple[Atom, Atom]:
+    if isinstance(first, Var) and isinstance(second, Var) and params[second] < params[first]:
+        return second, first
+    return first, second
+
+
+def _representative(equal: dict[Var, Atom], atom: Atom) -> Atom:
+    while isinstance(atom, Var) and atom in equal:
+        atom = equal[atom]
+    return atom
+
+
+class _Unifier(Rewriter):
+    """A walk that replaces an extent by its representative, except in the check itself."""
+
+    def __init__(self, equal: dict[Var, Atom]) -> None:
+        super().__init__(_fold_checks)
+        self.equal = equal
+        self.own: dict[Var, Var] = {}
+
+    def program(self, fn: Lambda) -> Lambda:
+        b = Builder(Names())
+        params = []
+        for param in fn.params:
+            known = _representative(self.equal, param)
+            fresh = b.param(param.name, self.renaming.type(param.type))
+            self.own[param] = fresh
+            same = self.renaming.atom(known) if known is not param else fresh
+            self.renaming.mapping[param] = same
+            params.append(fresh)
+        for let in fn.lets:
+            if isinstance(let.op, Check) and let.op.kind == "same":
+                self._check(b, fn, let.op, let)
+            else:
+                self.let(b, let)
+        return b.close(params, [self.renaming.atom(result) for result in fn.results])
+
+    def _check(self, b: Builder, fn: Lambda, op: Check, let: Let) -> None:
+        """The check compares the extents as they came in."""
+        b.where = let.where or b.where
+        own = [self.own.get(v, self.renaming.atom(v)) if isinstance(v, Var) else v
+               for v in self._operands(fn, op)]
+        condition = b.apply("eq", *own) if len(own) == 2 else self.renaming.atom(op.condition)
+        values = tuple(self.own.get(v, self.renaming.atom(v)) if isinstance(v, Var) else v
+                       for v in op.values_)
+        if not (isinstance(condition, Const) and condition.value):
+            b.emit(Check(condition, op.kind, values, op.message))
+
+    @staticmethod
+    def _operands(fn: Lambda, op: Check) -> Sequence[Atom]:
+        for let in fn.lets:
+            if isinstance(let.op, Apply) and let.vars[0] is op.condition and let.op.fn == "eq":
+                return let.op.args
+        return ()
+
+
+def _fold_checks(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
+    """A check that always holds is none."""
+    if isinstance(op, Check) and isinstance(op.condition, Const) and op.condition.value:
+        return ()
+    return None

@@ -1,0 +1,220 @@
+"""Every array operation becomes a sweep, the normal form that is lowered.
+
+    ys: f32[n] = map (x: f32 => .. in y) [xs]    ==>    ys: f32[n] = sweep [n] (i: i64 =>
+                                                            x = index xs i
+                                                            .. in y) (store)
+
+    map, generate   store                       filter            compact
+    reduce          combine                     scatter           place
+    scan            prefix in the body, store   permute           merge
+    concat          empty, then one insert for each part
+
+Inside element functions arrays become pulls (`elements.py`). Fusion is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import i64
+from flatweave.ops import (
+    Check,
+    Combine,
+    Compact,
+    Concat,
+    Empty,
+    Filter,
+    Generate,
+    Index,
+    Insert,
+    Map,
+    Merge,
+    Permute,
+    Place,
+    Prefix,
+    Reduce,
+    Reshape,
+    Scan,
+    Scatter,
+    Sink,
+    Store,
+    Sweep,
+)
+from flatweave.ops.rows import array_type
+from flatweave.passes.elements import (
+    Pull,
+    Scope,
+    pulls_of_generate,
+    pulls_of_map,
+    translate_lambda,
+)
+from flatweave.terms.build import Builder, Names, index
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
+
+Body = Callable[[Builder, tuple[Atom, ...]], Sequence[Atom]]
+
+
+def sweep(program: Program) -> Program:
+    """Give every array operation its own sweep."""
+    b = Builder(Names())
+    scope = Scope()
+    params = _params(b, scope, program.fn.params)
+    results = _translate_body(b, scope, program.fn)
+    return Program(program.name, b.close(params, results))
+
+
+def _params(b: Builder, scope: Scope, params: Sequence[Var]) -> list[Var]:
+    fresh = []
+    for param in params:
+        fresh.append(b.param(param.name, scope.type(param.type)))
+        scope.bind((param,), (fresh[-1],))
+    return fresh
+
+
+def _translate_body(b: Builder, scope: Scope, fn: Lambda) -> tuple[Atom, ...]:
+    for let in fn.lets:
+        b.where = let.where or b.where
+        scope.bind(let.vars, _translate(b, scope, let))
+    return scope.atoms(fn.results)
+
+
+def _translate(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
+    match let.op:
+        case Apply(fn=fn, args=args):
+            return (b.apply(fn, *scope.atoms(args)),)
+        case Cast(dtype=dtype, arg=arg):
+            return (b.cast(scope.atom(arg), dtype),)
+        case Map():
+            return _stores(b, pulls_of_map(scope, let.op))
+        case Generate():
+            return _stores(b, pulls_of_generate(scope, let.op))
+        case Reduce():
+            return _reduce(b, scope, let.op)
+        case Scan():
+            return _scan(b, scope, let.op)
+        case Filter():
+            return _filter(b, scope, let.op)
+        case Scatter() | Permute():
+            return _combine_at(b, scope, let.op)
+        case Concat():
+            return _concat(b, scope, let.op)
+        case If() | While() | For():
+            return b.emit(_control(b, scope, let.op))
+        case _:
+            return _keep(b, scope, let)
+
+
+def _keep(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
+    """Operations that are no sweeps: host reads, views, fresh memory, checks."""
+    match let.op:
+        case Index(xs=xs, indices=indices, checked=checked):
+            return b.emit(Index(scope.atom(xs), scope.atoms(indices), checked))
+        case Reshape(xs=xs, shape=shape):
+            return b.emit(Reshape(scope.atom(xs), scope.atoms(shape)))
+        case Empty(dtype=dtype, shape=shape):
+            return b.emit(Empty(dtype, scope.atoms(shape)))
+        case Check(condition=condition, kind=kind, values_=values, message=message):
+            return b.emit(Check(scope.atom(condition), kind, scope.atoms(values), message))
+        case _:
+            raise NotImplementedError(f"{let.op.name} has no sweep")
+
+
+def body_over(b: Builder, shape: Sequence[Atom], write: Body) -> Lambda:
+    """A sweep's body over one index for each axis of `shape`."""
+    inside = b.inner()
+    indices = tuple(inside.param("i", i64, extent) for extent in shape)
+    return inside.close(indices, write(inside, indices))
+
+
+def _stores(b: Builder, pulls: Sequence[Pull]) -> list[Atom]:
+    """One sweep for all pulls of one shape."""
+    done: dict[int, Atom] = {}
+    for shape in dict.fromkeys(pull.shape for pull in pulls):
+        alike = [k for k, pull in enumerate(pulls) if pull.shape == shape]
+        body = body_over(b, shape, lambda c, i, alike=alike: [pulls[k].at(c, i) for k in alike])
+        stored = b.emit(Sweep(shape, body, tuple(Store() for _ in alike)))
+        done.update(zip(alike, stored, strict=True))
+    return [done[k] for k in range(len(pulls))]
+
+
+def _over(
+    b: Builder, scope: Scope, xs: Sequence[Atom], sinks: tuple[Sink, ...], write: Body | None = None
+) -> tuple[Atom, ...]:
+    """A sweep over the elements of `xs`, which `write` may go on with."""
+    arrays = [scope.pull(x) for x in xs]
+    shape = arrays[0].shape
+
+    def body(c: Builder, indices: tuple[Atom, ...]) -> Sequence[Atom]:
+        elements = tuple(x.at(c, indices) for x in arrays)
+        return write(c, elements) if write else elements
+
+    return b.emit(Sweep(shape, body_over(b, shape, body), sinks))
+
+
+def _reduce(b: Builder, scope: Scope, op: Reduce) -> tuple[Atom, ...]:
+    fn = translate_lambda(b, scope, op.fn)
+    return _over(b, scope, op.xs, (Combine(fn, scope.atoms(op.neutral)),))
+
+
+def _scan(b: Builder, scope: Scope, op: Scan) -> tuple[Atom, ...]:
+    """A reverse scan runs from the end, so its operator meets its operands the other way round."""
+    fn = translate_lambda(b, scope, op.fn)
+    if op.reverse:
+        half = len(op.xs)
+        fn = Lambda(fn.params[half:] + fn.params[:half], fn.lets, fn.results)
+    arrays = [scope.pull(x) for x in op.xs]
+    shape = arrays[0].shape
+
+    def body(c: Builder, indices: tuple[Atom, ...]) -> Sequence[Atom]:
+        args = tuple(x.at(c, indices) for x in arrays)
+        return c.emit(Prefix(fn, scope.atoms(op.neutral), args, op.exclusive))
+
+    sinks = tuple(Store() for _ in op.xs)
+    return b.emit(Sweep(shape, body_over(b, shape, body), sinks, op.reverse))
+
+
+def _filter(b: Builder, scope: Scope, op: Filter) -> tuple[Atom, ...]:
+    return _over(b, scope, (op.mask, *op.xs), (Compact(len(op.xs)),))
+
+
+def _combine_at(b: Builder, scope: Scope, op: Scatter | Permute) -> tuple[Atom, ...]:
+    dest = scope.atoms(op.dest)
+    if isinstance(op, Scatter):
+        return _over(b, scope, (op.indices, *op.xs), (Place(dest),))
+    fn = translate_lambda(b, scope, op.fn)
+    sink = Merge(fn, scope.atoms(op.neutral), dest)
+    return _over(b, scope, (op.indices, *op.xs), (sink,))
+
+
+def _concat(b: Builder, scope: Scope, op: Concat) -> tuple[Atom, ...]:
+    arrays = [scope.pull(x) for x in op.xs]
+    type_ = array_type(scope.atom(op.xs[0]))
+    dest: Atom = b.emit(Empty(type_.dtype, (scope.atom(op.extent), *type_.shape[1:])))[0]
+    offset: Atom = index(0)
+    for xs in arrays:
+        body = body_over(b, xs.shape, lambda c, i, xs=xs: (xs.at(c, i),))
+        dest = b.emit(Sweep(xs.shape, body, (Insert(dest, offset),)))[0]
+        offset = b.add(offset, b.product(xs.shape))
+    return (dest,)
+
+
+def _control(b: Builder, scope: Scope, op: If | While | For) -> If | While | For:
+    match op:
+        case If(condition=condition, then=then, other=other):
+            return If(scope.atom(condition), _branch(b, scope, then), _branch(b, scope, other))
+        case While(condition=holds, body=body, init=init):
+            return While(_branch(b, scope, holds), _branch(b, scope, body), scope.atoms(init))
+        case For(lo=lo, hi=hi, step=step, body=body, init=init):
+            lo, hi, step = scope.atoms((lo, hi, step))
+            return For(lo, hi, step, _branch(b, scope, body), scope.atoms(init))
+
+
+def _branch(b: Builder, scope: Scope, fn: Lambda) -> Lambda:
+    """A host body: scalar bodies and bodies with arrays alike."""
+    inside, inner = b.inner(), scope.inner()
+    params = _params(inside, inner, fn.params)
+    return inside.close(params, _translate_body(inside, inner, fn))
+
+

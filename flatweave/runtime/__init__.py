@@ -1,0 +1,1 @@
+"""Machine code, memory and threads; knows no IR."""

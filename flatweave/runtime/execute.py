@@ -1,0 +1,138 @@
+"""Running compiled programs: a context per call, a status back, results without a copy.
+
+    program = NativeProgram(code, "entry")
+    status = program.run(slots)                       # i64 entry(ptr ctx, ptr slots)
+    array = adopt(address, (1000,), np.dtype("f4"))   # an escaped buffer, freed with its last view
+
+What compiled code owes the runtime:
+- it returns 0 only if slots 0 (error) and 8 (cancel) of its context are 0, and escapes results last;
+- kernels that wait for other blocks look at slots 0 and 8 while they wait, or publish whatever
+  happens: after an error no further block is claimed, and a claimed block always runs.
+"""
+
+import ctypes
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flatweave.base.config import config
+from flatweave.runtime.buffers import buffer_pool
+from flatweave.runtime.native import NativeCode, support
+from flatweave.runtime.pool import POOL
+
+CONTEXT_SLOTS = 32
+CANCELLED = 8
+PEAK_BYTES = 10
+RAISED = 13
+LONGEST = 2**46  # bytes; what an Owner says it has, only so that any array fits
+
+
+class Status(NamedTuple):
+    """How a call went: all zero, or the error that compiled code reported."""
+
+    code: int = 0
+    site: int = 0
+    index: int = 0
+    value: int = 0
+    extent: int = 0
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether there are results."""
+        return self.code == 0
+
+
+OK = Status()
+
+
+class Context:
+    """The 32 words of one call in progress; reused by later calls."""
+
+    __slots__ = ("address", "words")
+
+    def __init__(self) -> None:
+        self.words = (ctypes.c_int64 * CONTEXT_SLOTS)()
+        self.address = ctypes.addressof(self.words)
+
+
+class NativeProgram:
+    """Compiled code with its entry point `i64 entry(ptr ctx, ptr slots)`."""
+
+    __slots__ = ("_call", "code", "entry", "peak_bytes")
+
+    def __init__(self, code: NativeCode, entry: str = "entry") -> None:
+        self.code = code  # keeps the machine code alive
+        self.entry = code.address(entry)
+        self.peak_bytes = 0  # most bytes of buffers alive at once in the last call
+        self._call = runner()
+
+    def run(self, slots: Any) -> Status:
+        """Call the program; `slots` is a ctypes array or an address."""
+        threads = config.threads or POOL.default
+        if threads > POOL.ready:
+            POOL.ensure(threads)
+        try:
+            context = _FREE.pop()
+        except IndexError:
+            context = Context()
+        ident = threading.get_ident()
+        poller = ident if ident == threading.main_thread().ident else 0
+        failed = self._call(context.address, self.entry, slots, threads, poller)
+        words = context.words
+        self.peak_bytes = words[PEAK_BYTES]
+        status = _status_of(words, failed) if failed else OK
+        _FREE.append(context)
+        return status
+
+
+def _status_of(words: Any, returned: int) -> Status:
+    """The report in a context; a call that a signal handler cancelled raises what it raised."""
+    if words[RAISED]:
+        _restore(words[RAISED], words[RAISED + 1], words[RAISED + 2])
+    if words[CANCELLED]:
+        raise KeyboardInterrupt
+    return Status(words[0] or returned, *words[1:5])
+
+
+@functools.cache
+def runner() -> Callable[[int, int, Any, int, int], int]:
+    """fw_run(ctx, entry, slots, threads, poller), with the allocator set up."""
+    buffer_pool()
+    pointer, word = ctypes.c_void_p, ctypes.c_int64
+    prototype = ctypes.CFUNCTYPE(word, pointer, pointer, pointer, word, word)
+    return prototype(support().address("fw_run"))
+
+
+@functools.cache
+def dropper() -> Callable[[int], None]:
+    """fw_drop(data): give up one reference to an escaped buffer."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(support().address("fw_drop"))
+
+
+class Owner(ctypes.c_char * LONGEST):  # type: ignore[misc]
+    """One reference to an escaped buffer, given up when the last array on it dies."""
+
+    # the defaults are still there when the interpreter has emptied this module
+    def __del__(
+        self,
+        drop: Callable[[], Callable[[int], None]] = dropper,
+        address_of: Callable[[Any], int] = ctypes.addressof,
+    ) -> None:
+        drop()(address_of(self))
+
+
+_at = Owner.from_address
+
+
+def adopt(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """The array in an escaped buffer; freed when the last view of it dies."""
+    return np.ndarray(shape, dtype, _at(address))
+
+
+_FREE: list[Context] = []
+_restore = ctypes.pythonapi.PyErr_Restore
+_restore.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+_restore.restype = None

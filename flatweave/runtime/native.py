@@ -1,0 +1,295 @@
+"""LLVM text in, machine code out: optimised for this CPU, stored as an object, loaded in 0.3 ms.
+
+    define i64 @entry(ptr %ctx, ptr %slots) { .. }     ==>     code.address("entry")
+
+Text may call the functions of support.ll, the C library, libm and, where it is found, libmvec.
+The names: *text* is LLVM assembly language, an *object* the bytes of a relocatable file, *code* an
+object that has been loaded.
+"""
+
+import ctypes
+import functools
+import hashlib
+import itertools
+import mmap
+import platform
+import string
+import threading
+import weakref
+from importlib import metadata, resources
+from typing import Any
+
+from llvmlite import binding
+
+from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.runtime.cache import process_cache
+
+# Levels of optimisation. The code generator writes vectors and phis itself, so LIGHT is enough:
+# it simplifies each function (LICM, GVN, DSE, ..) and neither inlines nor vectorises nor unrolls.
+RAW = 0
+LIGHT = 1
+FULL = 2
+
+SUPPORT_FILE = "support.ll"
+SUPPORT_LIBRARY = "flatweave_support"
+
+_LINUX = {
+    "PROT_READ_WRITE": str(mmap.PROT_READ | mmap.PROT_WRITE),
+    "MAP_FLAGS": str(mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000),  # 0x4000: MAP_NORESERVE
+    "MADV_HUGEPAGE": "14",
+    "MADV_DONTNEED": "4",
+    "FUTEX_WAIT": "128",  # private to this process
+    "FUTEX_WAKE": "129",
+    "CLOCK_PRECISE": "1",  # CLOCK_MONOTONIC
+    "CLOCK_COARSE": "6",  # CLOCK_MONOTONIC_COARSE: 4 ms steps, 5 ns to read
+}
+PLATFORMS = {
+    ("Linux", "x86_64"): _LINUX
+    | {
+        "SYS_FUTEX": "202",
+        "PAUSE": "call void @llvm.x86.sse2.pause()",
+        "PAUSE_DECLARATION": "declare void @llvm.x86.sse2.pause()",
+    },
+    ("Linux", "aarch64"): _LINUX
+    | {
+        "SYS_FUTEX": "98",
+        "PAUSE": "call void @llvm.aarch64.hint(i32 1)",
+        "PAUSE_DECLARATION": "declare void @llvm.aarch64.hint(i32)",
+    },
+}
+PYTHON_SYMBOLS = (
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+    "PyErr_CheckSignals",
+    "PyErr_Fetch",
+)
+
+
+class NativeCode:
+    """Machine code in memory, for as long as this object lives."""
+
+    __slots__ = ("__weakref__", "_addresses", "_library", "_trackers")
+
+    def __init__(self, library: str, tracker: Any) -> None:
+        self._library = library
+        self._trackers = [tracker]  # the death of any of them unloads the code
+        self._addresses: dict[str, int] = {}
+
+    def address(self, symbol: str) -> int:
+        """The address of a function or global of the text."""
+        if symbol not in self._addresses:
+            try:
+                found = linker().lookup(self._library, symbol)
+            except RuntimeError as failure:
+                raise CompilerBug(f"No symbol {symbol} in the code: {failure}") from None
+            self._trackers.append(found)
+            self._addresses[symbol] = int(found[symbol])
+        return self._addresses[symbol]
+
+
+def compile_text(text: str, *, key: str | None = None, level: int = LIGHT) -> NativeCode:
+    """Loaded code for `text`: from memory, else from disk, else compiled and stored.
+
+    `key` names the text in the caches when the caller has a shorter name for it.
+    """
+    name = cache_key(text if key is None else key, level)
+    code = _LOADED.get(name)
+    if code is None:
+        found = process_cache().get(name)
+        if found is None:
+            found = compile_object(text, level=level)
+            process_cache().put(name, found)
+        code = load_object(found)
+        _LOADED[name] = code
+    return code
+
+
+def compile_object(text: str, *, level: int = LIGHT) -> bytes:
+    """The object file of `text` for this CPU; nothing is read from or written to a cache."""
+    module, machine = _optimised(text, level)
+    return bytes(machine.emit_object(module))
+
+
+def assembly(text: str, *, level: int = LIGHT) -> str:
+    """The assembly language of this CPU that `text` becomes."""
+    module, machine = _optimised(text, level)
+    return str(machine.emit_assembly(module))
+
+
+def optimised_text(text: str, *, level: int = LIGHT) -> str:
+    """The text after optimisation, before code generation."""
+    return str(_optimised(text, level)[0])
+
+
+def load_object(found: bytes) -> NativeCode:
+    """An object file linked with support.ll and the C libraries."""
+    support()
+    return _link(found, f"code{next(_NUMBERS)}", SUPPORT_LIBRARY, {})
+
+
+def cache_key(text: str, level: int = LIGHT) -> str:
+    """The name under which what is made from `text` is stored: it depends on this machine too."""
+    digest = hashlib.sha256(identity().encode())
+    digest.update(f"\nlevel {level}\n".encode())
+    digest.update(text.encode())
+    return digest.hexdigest()
+
+
+@functools.cache
+def identity() -> str:
+    """All that machine code depends on besides its text."""
+    start()
+    return "\n".join(
+        [
+            f"flatweave {version('flatweave')}",
+            f"llvmlite {version('llvmlite')}",
+            f"llvm {binding.llvm_version_info}",
+            f"triple {binding.get_process_triple()}",
+            f"cpu {binding.get_host_cpu_name()}",
+            f"features {binding.get_host_cpu_features().flatten()}",
+        ]
+    )
+
+
+def version(distribution: str) -> str:
+    """The installed version of a distribution; "source" when run from a folder."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "source"
+
+
+@functools.cache
+def start() -> None:
+    """Make LLVM ready for this machine and its math libraries findable; once."""
+    if (platform.system(), platform.machine()) not in PLATFORMS:
+        raise Unsupported(
+            f"the cpu target does not know {platform.system()} on {platform.machine()}.",
+            remedy="Run on the interp target, or on Linux with an x86-64 or aarch64 CPU.",
+        )
+    if binding.llvm_version_info[0] < 20:
+        binding.initialize()
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    open_library("libm.so.6")
+
+
+def open_library(name: str) -> bool:
+    """Make the symbols of a shared library findable; False when there is none."""
+    try:
+        _OPEN.append(ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL))
+    except OSError:
+        return False
+    return True
+
+
+@functools.cache
+def has_libmvec() -> bool:
+    """Whether the vector math functions of glibc (_ZGVeN16v_expf, ..) can be called."""
+    return open_library("libmvec.so.1")
+
+
+@functools.cache
+def linker() -> Any:
+    """The one JIT linker of the process; never taken down, since workers may be inside its code."""
+    start()
+    has_libmvec()
+    # JITLink places the sections of an object together: small, position-independent code can
+    # address its constants directly
+    jit = binding.create_lljit_compiler(_machine(2), use_jit_link=True)
+    _keep_for_ever(jit)
+    return jit
+
+
+@functools.cache
+def support() -> NativeCode:
+    """support.ll, compiled and loaded; its functions serve all other code."""
+    with _SUPPORT_LOCK:
+        text = support_text()
+        name = cache_key(text, FULL)
+        found = process_cache().get(name)
+        if found is None:
+            found = compile_object(text, level=FULL)
+            process_cache().put(name, found)
+        imports = {symbol: _python_address(symbol) for symbol in PYTHON_SYMBOLS}
+        code = _link(found, SUPPORT_LIBRARY, "", imports)
+        _keep_for_ever(code)
+        return code
+
+
+def support_text() -> str:
+    """support.ll with the facts of this platform filled in."""
+    start()
+    facts = PLATFORMS[platform.system(), platform.machine()]
+    source = resources.files(__package__).joinpath(SUPPORT_FILE).read_text(encoding="utf-8")
+    return string.Template(source).substitute(facts)
+
+
+def _keep_for_ever(thing: object) -> None:
+    """Not even the end of the interpreter frees it: threads may still be inside its code."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+def _python_address(symbol: str) -> int:
+    function = getattr(ctypes.pythonapi, symbol)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _machine(level: int) -> Any:
+    target = binding.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
+        opt=level,
+        reloc="pic",
+        codemodel="small",
+        jit=True,
+    )
+
+
+def _optimised(text: str, level: int) -> tuple[Any, Any]:
+    """The module of `text` after the passes of `level`, and the machine to emit it for."""
+    start()
+    machine = _machine(2 if level else 1)
+    # a context of its own: names and types do not pile up, and threads do not meet
+    try:
+        module = binding.parse_assembly(text, binding.create_context())
+        module.verify()
+    except RuntimeError as failure:
+        raise CompilerBug(f"LLVM refuses the text: {failure}") from None
+    if level == RAW:
+        return module, machine
+    tuning = binding.create_pipeline_tuning_options(speed_level=2)
+    tuning.loop_unrolling = tuning.loop_vectorization = level > LIGHT
+    tuning.slp_vectorization = tuning.loop_interleaving = level > LIGHT
+    builder = binding.create_pass_builder(machine, tuning)
+    if level > LIGHT:
+        builder.getModulePassManager().run(module, builder)
+        return module, machine
+    inliner = binding.create_new_module_pass_manager()
+    inliner.add_always_inliner_pass()  # only what the text marks alwaysinline
+    inliner.run(module, builder)
+    passes = builder.getFunctionPassManager()
+    for function in module.functions:
+        if not function.is_declaration:
+            passes.run(function, builder)
+    return module, machine
+
+
+def _link(found: bytes, name: str, beside: str, imports: dict[str, int]) -> NativeCode:
+    library = binding.JITLibraryBuilder().add_object_img(found)
+    if beside:
+        library.add_jit_library(beside)
+    library.add_current_process()
+    for symbol, address in imports.items():
+        library.import_symbol(symbol, address)
+    try:
+        return NativeCode(name, library.link(linker(), name))
+    except RuntimeError as failure:
+        raise CompilerBug(f"LLVM cannot link the object: {failure}") from None
+
+
+_LOADED: weakref.WeakValueDictionary[str, NativeCode] = weakref.WeakValueDictionary()
+_NUMBERS = itertools.count()
+_OPEN: list[ctypes.CDLL] = []
+_SUPPORT_LOCK = threading.RLock()

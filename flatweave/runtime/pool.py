@@ -1,0 +1,128 @@
+"""The worker threads that compiled code shares its blocks with.
+
+    pool.thread_count()                  threads the next program uses, its caller included
+    pool.set_threads(4)                  from now on, in the whole process
+    with pool.threads(4): ..             for this Python thread and this body
+
+A worker is a Python thread that stays inside compiled code (`fw_worker` of support.ll) with the GIL
+released, so there is nothing to build per platform and nothing to know about pthreads. How jobs
+reach the workers is told in support.ll.
+"""
+
+import atexit
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flatweave.base.config import config
+from flatweave.base.errors import ArgumentError
+from flatweave.runtime.native import support
+
+SPIN_NS = 20_000  # a worker looks for work this long, then parks
+CROWDED_SPIN_NS = 1_000  # when there are more threads than cores, spinning takes a core away
+START_SECONDS = 0.05  # how long to wait for new workers to reach compiled code
+STOP_SECONDS = 0.5  # how long the end of the interpreter waits for workers
+
+
+def available_cores() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class WorkerPool:
+    """The workers of this process, started when a program first wants them."""
+
+    def __init__(self) -> None:
+        self.default = available_cores()
+        self.ready = 1  # threads that can take part in a launch, the caller included
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._is_registered = False
+        self._is_closed = False
+
+    def ensure(self, count: int) -> None:
+        """Start workers until `count` threads, with the caller, can take part."""
+        with self._lock:
+            if count <= self.ready or self._is_closed:
+                return
+            if not self._is_registered:
+                self._register()
+            self._spin(CROWDED_SPIN_NS if count > available_cores() else SPIN_NS)
+            worker = ctypes.CFUNCTYPE(None)(support().address("fw_worker"))
+            for number in range(self.ready, count):
+                thread = threading.Thread(target=worker, name=f"flatweave-{number}", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # no more threads: run with those there are
+                    break
+                self._threads.append(thread)
+            self.ready = count
+            self._await_workers()
+
+    def _await_workers(self) -> None:
+        """Wait a little, so that the first launch already finds them."""
+        alive = ctypes.c_int64.from_address(support().address("fw_workers"))
+        end = time.monotonic() + START_SECONDS
+        while alive.value < len(self._threads) and time.monotonic() < end:
+            time.sleep(0.0001)
+
+    def _spin(self, nanoseconds: int) -> None:
+        ctypes.c_int64.from_address(support().address("fw_spin_ns")).value = nanoseconds
+
+    def _register(self) -> None:
+        """Stop with the interpreter and start anew in the child of a fork."""
+        self._is_registered = True
+        atexit.register(self.close)
+        lock_idle, unlock_idle, reset = (
+            ctypes.CFUNCTYPE(None)(support().address(name))
+            for name in ("fw_lock_idle", "fw_unlock_idle", "fw_reset_pool")
+        )
+
+        def in_child() -> None:
+            unlock_idle()
+            reset()
+            self._threads = []
+            self._lock = threading.Lock()
+            self.ready = 1
+
+        os.register_at_fork(before=lock_idle, after_in_parent=unlock_idle, after_in_child=in_child)
+
+    def close(self) -> None:
+        """Let the workers return; launches after this run in their caller."""
+        with self._lock:
+            self._is_closed = True
+            threads, self._threads = self._threads, []
+        if threads:
+            ctypes.CFUNCTYPE(None)(support().address("fw_stop_workers"))()
+        end = time.monotonic() + STOP_SECONDS
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+
+
+POOL = WorkerPool()
+
+
+def thread_count() -> int:
+    """The number of threads the next program uses, its caller included."""
+    return config.threads or POOL.default
+
+
+def set_threads(count: int) -> None:
+    """Use `count` threads from now on, where no scope says otherwise."""
+    if count < 1:
+        raise ArgumentError(
+            f"{count} threads cannot run anything.", remedy="Give a number from 1 up."
+        )
+    POOL.default = count
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Use `count` threads inside a `with`, for this Python thread only."""
+    with config.scoped(threads=count):
+        yield

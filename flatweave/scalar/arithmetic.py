@@ -1,0 +1,164 @@
+"""Rows of arithmetic: sums, products, quotients, order and rounding.
+
+    add minimum floordiv ..   operands and result of one dtype, e.g.  i8: 100 + 100 = -56
+
+Integers wrap. Division by an integer zero gives 0, quotients round down, remainders take the
+divisor's sign. minimum and maximum give NaN where an operand is NaN, and order -0.0 below 0.0.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from flatweave.scalar import c_text as c
+from flatweave.scalar.function import ScalarFn, Values
+
+
+def _floordiv(a: Values, b: Values) -> Values:
+    """Quotients rounded down; 0 for an integer divided by 0."""
+    return np.asarray(np.floor_divide(a, b))
+
+
+def _power(a: Values, b: Values) -> Values:
+    """Powers; integers by repeated squaring, with 0 for 1/a**-b unless a is 1 or -1."""
+    if a.dtype.kind == "f":
+        return np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
+    a, b = np.broadcast_arrays(a, b)
+    bits = b.view(f"u{b.dtype.itemsize}")
+    result = np.ones_like(a)
+    base = a.copy()
+    for i in range(8 * b.dtype.itemsize):
+        result = np.where((bits >> np.asarray(i, bits.dtype)) & 1 != 0, result * base, result)
+        base = base * base
+    if b.dtype.kind == "u":
+        return result
+    inverse = np.where(a == 1, 1, np.where(a == -1, np.where(b & 1 != 0, -1, 1), 0))
+    return np.where(b < 0, inverse, result)
+
+
+def _minimum(a: Values, b: Values) -> Values:
+    """The smaller operand: NaN wins, then -0.0."""
+    if a.dtype.kind != "f":
+        return np.asarray(np.minimum(a, b))
+    first = (a < b) | np.isnan(a) | ((a == b) & np.signbit(a))
+    return np.where(first, a, b)
+
+
+def _maximum(a: Values, b: Values) -> Values:
+    """The greater operand: NaN wins, then 0.0 before -0.0."""
+    if a.dtype.kind != "f":
+        return np.asarray(np.maximum(a, b))
+    first = (a > b) | np.isnan(a) | ((a == b) & ~np.signbit(a))
+    return np.where(first, a, b)
+
+
+def _exact_fma(a: float, b: float, c: float) -> float:
+    """a * b + c with one rounding, through exact rational numbers."""
+    plain = a * b + c
+    if not math.isfinite(a) or not math.isfinite(b):
+        return plain
+    if not math.isfinite(c):
+        return c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return plain
+    try:
+        return float(exact)
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf")
+
+
+def _fma(a: Values, b: Values, c: Values) -> Values:
+    """a * b + c with one rounding."""
+    if a.dtype == np.float64:
+        exact = np.frompyfunc(_exact_fma, 3, 1)
+        return np.asarray(exact(a, b, c), dtype=np.float64)
+    product = a.astype(np.float64) * b.astype(np.float64)
+    addend = c.astype(np.float64)
+    total = product + addend
+    part = total - product
+    error = (product - (total - part)) + (addend - part)
+    # Rounding to odd in f64 makes the second rounding, to f32, the only one that counts.
+    even = np.asarray(total).view(np.int64) & 1 == 0
+    inexact = even & (error != 0) & np.isfinite(total) & np.isfinite(error)
+    toward = np.where(error > 0, np.inf, -np.inf)
+    return np.where(inexact, np.nextafter(total, toward), total).astype(np.float32)
+
+
+def _whole(name: str, function: np.ufunc, c_name: str) -> ScalarFn:
+    """The row of a rounding to whole numbers; integers are whole already."""
+    return ScalarFn(
+        name, 1, "iuf", lambda x: function(x) if x.dtype.kind == "f" else x,
+        c=c.by_kind(iu=c.plain("{0}"), f=c.call(c_name)),
+    )
+
+
+ROWS = (
+    ScalarFn(
+        "add", 2, "biuf", np.add, commutative=True, associative=True,
+        c=c.by_kind(b=c.plain("({0} || {1})"), iuf=c.operator("+")),
+    ),
+    ScalarFn("sub", 2, "iuf", np.subtract, c=c.operator("-")),
+    ScalarFn(
+        "mul", 2, "biuf", np.multiply, commutative=True, associative=True,
+        c=c.by_kind(b=c.plain("({0} && {1})"), iuf=c.operator("*")),
+    ),
+    ScalarFn("truediv", 2, "f", np.true_divide, c=c.operator("/"), promotion="truediv", cost=6),
+    ScalarFn(
+        "floordiv", 2, "iuf", _floordiv, cost=16,
+        c=c.by_kind(
+            i=c.helper(c.FLOORDIV_SIGNED),
+            u=c.helper(c.FLOORDIV_UNSIGNED),
+            f=c.helper(c.FLOORDIV_FLOAT),
+        ),
+    ),
+    ScalarFn(
+        "mod", 2, "iuf", np.remainder, cost=16,
+        c=c.by_kind(
+            i=c.helper(c.MOD_SIGNED), u=c.helper(c.MOD_UNSIGNED), f=c.helper(c.MOD_FLOAT)
+        ),
+    ),
+    ScalarFn(
+        "neg", 1, "iuf", np.negative,
+        c=c.by_kind(iu=c.negated, f=c.plain("(-({0}))")),
+    ),
+    ScalarFn(
+        "abs", 1, "biuf", np.abs,
+        c=c.by_kind(bu=c.plain("{0}"), i=c.helper(c.ABS, 1), f=c.call("fabs")),
+    ),
+    ScalarFn(
+        "sign", 1, "iuf", np.sign, cost=2,
+        c=c.by_kind(u=c.helper(c.SIGN_UNSIGNED, 1), fi=c.helper(c.SIGN, 1)),
+    ),
+    ScalarFn(
+        "pow", 2, "iuf", _power, ulps=4, cost=60,
+        c=c.by_kind(
+            i=c.helper(c.POW_SIGNED), u=c.helper(c.POW_UNSIGNED), f=c.call("pow", 2)
+        ),
+    ),
+    ScalarFn(
+        "minimum", 2, "biuf", _minimum, commutative=True, associative=True, cost=2,
+        c=c.by_kind(
+            b=c.plain("({0} && {1})"),
+            iu=c.plain("({0} < {1} ? {0} : {1})"),
+            f=c.helper(c.MINIMUM_FLOAT),
+        ),
+    ),
+    ScalarFn(
+        "maximum", 2, "biuf", _maximum, commutative=True, associative=True, cost=2,
+        c=c.by_kind(
+            b=c.plain("({0} || {1})"),
+            iu=c.plain("({0} > {1} ? {0} : {1})"),
+            f=c.helper(c.MAXIMUM_FLOAT),
+        ),
+    ),
+    _whole("floor", np.floor, "floor"),
+    _whole("ceil", np.ceil, "ceil"),
+    _whole("round", np.rint, "rint"),
+    _whole("trunc", np.trunc, "trunc"),
+    ScalarFn("fma", 3, "f", _fma, c=c.call("fma", 3)),
+    ScalarFn("copysign", 2, "f", np.copysign, c=c.call("copysign", 2), promotion="float"),
+)

@@ -1,0 +1,198 @@
+"""C spellings of scalar functions, valid in CUDA C, OpenCL C and C99.
+
+    operator("+")(i32)    ==>    ((int32_t)((uint32_t){0} + (uint32_t){1}))
+    helper(FLOORDIV)(i32) ==>    fw_floordiv_i32({0}, {1}), with the source of that function
+
+Operands are names or literals. A text needs its `helpers` written once before it, after `C_PRELUDE`
+and after the emitter's typedefs of int8_t .. uint64_t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from string import Template
+
+from flatweave.base.dtypes import DType
+
+C_PRELUDE = """\
+#if defined(__CUDACC__)
+#define FW_FN static __device__ __forceinline__
+#else
+#define FW_FN static inline
+#endif
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CText:
+    """A C expression over operands {0}, {1}, .. and the functions it calls."""
+
+    template: str
+    helpers: tuple[str, ...] = ()
+
+
+Spelling = Callable[[DType], CText]
+
+
+def unsigned(dtype: DType) -> str:
+    """The unsigned C type of a dtype's width."""
+    return f"uint{dtype.bits}_t"
+
+
+def wide_unsigned(dtype: DType) -> str:
+    """The unsigned C type in which arithmetic of a dtype wraps without promotion to int."""
+    return "uint64_t" if dtype.bits == 64 else "uint32_t"
+
+
+def by_kind(**spellings: Spelling) -> Spelling:
+    """One spelling per set of kinds: by_kind(b=.., iu=.., f=..)."""
+
+    def spell(dtype: DType) -> CText:
+        return next(text for kinds, text in spellings.items() if dtype.kind in kinds)(dtype)
+
+    return spell
+
+
+def plain(template: str) -> Spelling:
+    """The same expression for every dtype."""
+    return lambda dtype: CText(template)
+
+
+def call(name: str, arity: int = 1) -> Spelling:
+    """A call of a function that C++ and OpenCL overload over float and double."""
+    operands = ", ".join(f"{{{i}}}" for i in range(arity))
+    return lambda dtype: CText(f"{name}({operands})")
+
+
+def operator(symbol: str) -> Spelling:
+    """An infix operator on floats, or on integers that wrap."""
+
+    def spell(dtype: DType) -> CText:
+        if dtype.is_float:
+            return CText(f"({{0}} {symbol} {{1}})")
+        wide = wide_unsigned(dtype)
+        return CText(f"(({dtype.c})(({wide}){{0}} {symbol} ({wide}){{1}}))")
+
+    return spell
+
+
+def negated(dtype: DType) -> CText:
+    """Zero minus an integer, wrapping."""
+    wide = wide_unsigned(dtype)
+    return CText(f"(({dtype.c})(({wide})0 - ({wide}){{0}}))")
+
+
+def narrowed(template: str) -> Spelling:
+    """An expression whose value C promotes to int, brought back to the operands' type."""
+    return lambda dtype: CText(f"(({dtype.c}){template})")
+
+
+def helper(source: str, arity: int = 2) -> Spelling:
+    """A call of our own function; $n is the dtype's name, $t its C type, $u, $w unsigned ones."""
+
+    def spell(dtype: DType) -> CText:
+        text = Template(source).substitute(
+            n=dtype.name,
+            t=dtype.c,
+            u=unsigned(dtype),
+            w=wide_unsigned(dtype),
+            bits=dtype.bits,
+        )
+        name = text[text.index("fw_") : text.index("(")]
+        operands = ", ".join(f"{{{i}}}" for i in range(arity))
+        return CText(f"{name}({operands})", (text,))
+
+    return spell
+
+
+FLOORDIV_SIGNED = """\
+FW_FN $t fw_floordiv_$n($t a, $t b) {
+    if (b == 0) return 0;
+    if (b == -1) return ($t)(($w)0 - ($w)a);
+    return ($t)(a / b - ((a % b != 0) & ((a < 0) != (b < 0))));
+}
+"""
+MOD_SIGNED = """\
+FW_FN $t fw_mod_$n($t a, $t b) {
+    if (b == 0 || b == -1) return 0;
+    $t m = ($t)(a % b);
+    return ($t)(m != 0 && (m < 0) != (b < 0) ? m + b : m);
+}
+"""
+FLOORDIV_UNSIGNED = "FW_FN $t fw_floordiv_$n($t a, $t b) { return b == 0 ? 0 : ($t)(a / b); }\n"
+MOD_UNSIGNED = "FW_FN $t fw_mod_$n($t a, $t b) { return b == 0 ? 0 : ($t)(a % b); }\n"
+FLOORDIV_FLOAT = """\
+FW_FN $t fw_floordiv_$n($t a, $t b) {
+    if (b == 0) return a / b;
+    $t m = fmod(a, b);
+    $t d = (a - m) / b;
+    if (m != 0 && (b < 0) != (m < 0)) d -= 1;
+    if (d == 0) return copysign(($t)0, a / b);
+    $t q = floor(d);
+    return d - q > ($t)0.5 ? q + 1 : q;
+}
+"""
+MOD_FLOAT = """\
+FW_FN $t fw_mod_$n($t a, $t b) {
+    $t m = fmod(a, b);
+    if (m == 0) return copysign(($t)0, b);
+    return (b < 0) != (m < 0) ? m + b : m;
+}
+"""
+POW_SIGNED = """\
+FW_FN $t fw_pow_$n($t a, $t b) {
+    $w x = ($w)a, r = 1;
+    if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
+    for ($u e = ($u)b; e != 0; e >>= 1) { if (e & 1) r *= x; x *= x; }
+    return ($t)r;
+}
+"""
+POW_UNSIGNED = """\
+FW_FN $t fw_pow_$n($t a, $t b) {
+    $w x = a, r = 1;
+    for ($u e = b; e != 0; e >>= 1) { if (e & 1) r *= x; x *= x; }
+    return ($t)r;
+}
+"""
+ABS = "FW_FN $t fw_abs_$n($t a) { return a < 0 ? ($t)(($w)0 - ($w)a) : a; }\n"
+SIGN = "FW_FN $t fw_sign_$n($t a) { return a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a; }\n"
+SIGN_UNSIGNED = "FW_FN $t fw_sign_$n($t a) { return a != 0; }\n"
+MINIMUM_FLOAT = """\
+FW_FN $t fw_minimum_$n($t a, $t b) {
+    return a < b || a != a || (a == b && signbit(a)) ? a : b;
+}
+"""
+MAXIMUM_FLOAT = """\
+FW_FN $t fw_maximum_$n($t a, $t b) {
+    return a > b || a != a || (a == b && !signbit(a)) ? a : b;
+}
+"""
+SHL = """\
+FW_FN $t fw_shl_$n($t a, $t b) { return ($u)b < $bits ? ($t)(($w)a << ($u)b) : 0; }
+"""
+SHR = """\
+FW_FN $t fw_shr_$n($t a, $t b) { return ($t)(a >> (($u)b < $bits ? ($u)b : $bits - 1)); }
+"""
+SHR_UNSIGNED = "FW_FN $t fw_shr_$n($t a, $t b) { return b < $bits ? ($t)(a >> b) : 0; }\n"
+POPCOUNT = """\
+FW_FN $t fw_popcount_$n($t a) {
+    $u x = ($u)a; int n = 0;
+    for (; x != 0; x &= ($u)(x - 1)) n++;
+    return ($t)n;
+}
+"""
+CLZ = """\
+FW_FN $t fw_clz_$n($t a) {
+    $u x = ($u)a; int n = $bits;
+    for (; x != 0; x >>= 1) n--;
+    return ($t)n;
+}
+"""
+CTZ = """\
+FW_FN $t fw_ctz_$n($t a) {
+    $u x = ($u)a; int n = $bits;
+    for (; x != 0; x = ($u)(x << 1)) n--;
+    return ($t)n;
+}
+"""

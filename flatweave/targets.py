@@ -1,0 +1,116 @@
+"""The table of targets: which machine each lowers for, and how a lowered unit is made to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from flatweave.array_ir import interp
+from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault
+from flatweave.array_ir.syntax import Program
+from flatweave.base.errors import ArgumentError, OutOfMemory
+from flatweave.base.plan import INDEX_ERROR, OUT_OF_MEMORY, Plan
+from flatweave.codegen import llvm
+from flatweave.codegen.llvm_features import CpuFeatures
+from flatweave.kernel_ir.syntax import Unit
+from flatweave.lower.machine import CPU_AVX512, Machine
+from flatweave.runtime.cpu import CpuProgram
+from flatweave.runtime.execute import Status
+from flatweave.runtime.native import assembly, compile_text
+
+
+class Runnable(Protocol):
+    """A program ready to run on its target."""
+
+    def run(self, args: list[Any]) -> list[Any]:
+        """The results for flat arguments; raises Fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A name, the machine that the lowering has in mind, and text and code for its units.
+
+    `machine` is None for the interpreter, which runs the program as it was traced.
+    """
+
+    name: str
+    machine: Machine | None
+    emit: Callable[[Unit], dict[str, str]]
+    load: Callable[[dict[str, str], Plan], Runnable]
+    more: Callable[[dict[str, str]], dict[str, str]]
+
+
+class Interpreted:
+    """A program run by the reference interpreter."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def run(self, args: list[Any]) -> list[Any]:
+        """The results for flat arguments; raises Fault."""
+        return interp.run(self.program, args)
+
+
+class OnCpu:
+    """A program as machine code."""
+
+    def __init__(self, program: CpuProgram) -> None:
+        self.program = program
+
+    def run(self, args: list[Any]) -> list[Any]:
+        """The results for flat arguments; raises Fault, or OutOfMemory."""
+        results = self.program.run(args)
+        if isinstance(results, Status):
+            raise fault_of(results, self.program.plan)
+        return results
+
+
+def fault_of(status: Status, plan: Plan) -> Exception:
+    """What a failed run reports, with the place in the user's program."""
+    site = plan.sites[status.site]
+    if status.code == OUT_OF_MEMORY and status.value < 0:
+        return Fault(NEGATIVE, value=status.value, where=site.where)
+    if status.code == OUT_OF_MEMORY:
+        return OutOfMemory(
+            f"There is no memory for an array of {status.value} elements.", where=site.where
+        )
+    if status.code == INDEX_ERROR:
+        value = status.value if status.value >= 0 else status.value - status.extent
+        return Fault(
+            INDEX, status.index, value, status.extent, axis=site.axis, where=site.where
+        )
+    values = (status.value, status.extent)[: site.count]
+    return Fault(site.kind, values=values, message=site.message, where=site.where)
+
+
+def _emit_cpu(unit: Unit) -> dict[str, str]:
+    return {"llvm": llvm.emit(unit, CpuFeatures.host())}
+
+
+def _load_cpu(text: dict[str, str], plan: Plan) -> Runnable:
+    return OnCpu(CpuProgram(compile_text(text["llvm"]), plan))
+
+
+def _assembly(text: dict[str, str]) -> dict[str, str]:
+    return {"asm": assembly(text["llvm"])}
+
+
+def _none(text: object, plan: object = None) -> Any:
+    return {}
+
+
+TARGETS = {
+    "cpu": Target("cpu", CPU_AVX512, _emit_cpu, _load_cpu, _assembly),
+    "interp": Target("interp", None, _none, _none, _none),
+}
+
+
+def target_named(name: str) -> Target:
+    """The target of this name."""
+    if name not in TARGETS:
+        raise ArgumentError(
+            f"{name!r} is not a target.",
+            remedy="Targets are " + ", ".join(TARGETS) + "; see FLATWEAVE_TARGET, jit(target=..).",
+        )
+    return TARGETS[name]

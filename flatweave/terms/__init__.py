@@ -1,0 +1,1 @@
+"""Variables, lets, lambdas and control: what both IRs are made of."""

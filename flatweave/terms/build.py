@@ -1,0 +1,220 @@
+"""The Builder: emits lets with fresh names and inferred types, and shares equal scalar work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.source import Location
+from flatweave.scalar import ops as scalar
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.fold import fold_apply, fold_cast, fold_index
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var, constant
+from flatweave.terms.traverse import Substitution
+
+
+class Names:
+    """Fresh names, x_1, x_2, ..: one supply for each program."""
+
+    def __init__(self) -> None:
+        self._next = count(1)
+
+    def fresh(self, hint: str) -> str:
+        return f"{hint.split('_', 1)[0]}_{next(self._next)}"
+
+    def var(self, hint: str, type_: Type) -> Var:
+        return Var(self.fresh(hint), type_)
+
+
+class Builder:
+    """A body under construction; `outer` is the builder of the enclosing body."""
+
+    def __init__(self, names: Names | None = None, outer: Builder | None = None) -> None:
+        self.names: Names = names or (outer.names if outer else Names())
+        self.outer = outer
+        self.lets: list[Let] = []
+        self.where: Location | None = outer.where if outer else None
+        self.hoists = True
+        self._known: dict[tuple[Any, ...], Atom] = {}
+        self._own: dict[Var, Op | None] = {}
+        self._below: dict[Var, Atom] = {}
+
+    def param(self, hint: str, type_: Type, below: Atom | None = None) -> Var:
+        """A fresh parameter of this body; an index says what extent it stays below."""
+        var = self.var(hint, type_)
+        self._own[var] = None
+        if below is not None:
+            self._below[var] = below
+        return var
+
+    def definition(self, atom: Atom) -> Op | None:
+        """The op that binds `atom` here or in an enclosing body, where known."""
+        scope = self._scope_of(atom)
+        return scope._own[atom] if scope and isinstance(atom, Var) else None
+
+    def is_below(self, atom: Atom, extent: Atom) -> bool:
+        """Whether 0 <= atom < extent is known from how `atom` was made."""
+        scope = self._scope_of(atom)
+        if scope is None or not isinstance(atom, Var):
+            return False
+        made = scope._own[atom]
+        if isinstance(made, Apply) and made.fn == "mod":
+            return made.args[1] == extent
+        return scope._below.get(atom) == extent
+
+    def _scope_of(self, atom: Atom) -> Builder | None:
+        scope: Builder | None = self
+        while scope is not None and atom not in scope._own:
+            scope = scope.outer
+        return scope
+
+    def _home(self, args: Sequence[Atom]) -> Builder:
+        """The outermost body in which all of `args` are known: where work on them belongs."""
+        scope = self
+        unplaced = [arg for arg in args if isinstance(arg, Var)]
+        while scope.outer is not None and scope.hoists and not any(
+            arg in scope._own or scope._scope_of(arg) is None for arg in unplaced
+        ):
+            scope = scope.outer
+        return scope
+
+    def var(self, hint: str, type_: Type) -> Var:
+        return self.names.var(hint, type_)
+
+    def emit(self, op: Op, hint: str = "t") -> tuple[Var, ...]:
+        """Append `op` under fresh variables and return them."""
+        renaming = Substitution(fresh=lambda var, type_: self.var(_hint(var, hint), type_))
+        vars_ = tuple(renaming.binder(binder) for binder in op.binders())
+        self._append(Let(vars_, op, self.where))
+        return vars_
+
+    def adopt(self, let: Let) -> None:
+        """Know of a let that already stands in this body."""
+        for var in let.vars:
+            self._own[var] = let.op
+        if isinstance(let.op, Apply):
+            self._known[("apply", let.op.fn, *let.op.args)] = let.vars[0]
+        elif isinstance(let.op, Cast):
+            self._known[("cast", let.op.dtype, let.op.arg)] = let.vars[0]
+
+    def _append(self, let: Let) -> None:
+        self.lets.append(let)
+        for var in let.vars:
+            self._own[var] = let.op
+
+    def apply(self, fn: str, *args: Atom) -> Atom:
+        """A scalar function of atoms, folded where it can be, computed once per body."""
+        known = self._shared_value(("apply", fn, *args))
+        if known is not None:
+            return known
+        folded = fold_apply(fn, args) or fold_index(self, fn, args)
+        return self._share(("apply", fn, *args), folded, Apply(fn, args), args)
+
+    def cast(self, arg: Atom, dtype: DType) -> Atom:
+        if arg.type is dtype:
+            return arg
+        key = ("cast", dtype, arg)
+        known = self._shared_value(key)
+        if known is not None:
+            return known
+        return self._share(key, fold_cast(arg, dtype), Cast(dtype, arg), (arg,))
+
+    def _shared_value(self, key: tuple[Any, ...]) -> Atom | None:
+        scope: Builder | None = self
+        while scope is not None:
+            if key in scope._known:
+                return scope._known[key]
+            scope = scope.outer
+        return None
+
+    def _share(
+        self, key: tuple[Any, ...], folded: Atom | None, op: Op, args: Sequence[Atom]
+    ) -> Atom:
+        home = self if folded is not None else self._home(args)
+        home._known[key] = folded if folded is not None else home.emit(op)[0]
+        return home._known[key]
+
+    def inner(self) -> Builder:
+        """A builder for a body inside this one."""
+        return Builder(outer=self)
+
+    def close(self, params: Sequence[Var], results: Sequence[Atom]) -> Lambda:
+        return Lambda(tuple(params), tuple(self.lets), tuple(results))
+
+    def function(self, types: Sequence[Type], body: Callable[..., Sequence[Atom]]) -> Lambda:
+        """A lambda over parameters of these types, its body written by a Python function."""
+        inside = self.inner()
+        params = [inside.param("p", type_) for type_ in types]
+        return inside.close(params, body(inside, *params))
+
+    def inline(self, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+        """Emit the body of `fn` here with its parameters bound to `args`."""
+        renaming = Substitution(
+            dict(zip(fn.params, args, strict=True)), lambda var, type_: self.var(var.name, type_)
+        )
+        for let in fn.lets:
+            self._inline_let(let, renaming)
+        return tuple(renaming.atom(atom) for atom in fn.results)
+
+    def _inline_let(self, let: Let, renaming: Substitution) -> None:
+        match let.op:
+            case Apply(fn=fn, args=args):
+                atom = self.apply(fn, *(renaming.atom(arg) for arg in args))
+                renaming.mapping[let.vars[0]] = atom
+            case Cast(dtype=dtype, arg=arg):
+                renaming.mapping[let.vars[0]] = self.cast(renaming.atom(arg), dtype)
+            case _:
+                self._append(renaming.let(let))
+
+    def copy(self, fn: Lambda) -> Lambda:
+        """`fn` with every binder renamed, so that it can stand in the program once more."""
+        return Substitution(fresh=lambda var, type_: self.var(var.name, type_)).function(fn)
+
+    # index arithmetic, spelled for readers
+    def add(self, a: Atom, b: Atom) -> Atom:
+        return self.apply("add", a, b)
+
+    def sub(self, a: Atom, b: Atom) -> Atom:
+        return self.apply("sub", a, b)
+
+    def mul(self, a: Atom, b: Atom) -> Atom:
+        return self.apply("mul", a, b)
+
+    def ravel(self, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
+        """The row-major position of an element."""
+        flat: Atom = indices[0]
+        for i, extent in zip(indices[1:], shape[1:], strict=True):
+            flat = self.add(self.mul(flat, extent), i)
+        return flat
+
+    def unravel(self, flat: Atom, shape: Sequence[Atom]) -> tuple[Atom, ...]:
+        """The indices of the element at a row-major position."""
+        indices: list[Atom] = []
+        for extent in reversed(shape[1:]):
+            indices.insert(0, self.apply("mod", flat, extent))
+            flat = self.apply("floordiv", flat, extent)
+        return flat, *indices
+
+    def product(self, extents: Sequence[Atom]) -> Atom:
+        total: Atom = index(1)
+        for extent in extents:
+            total = self.mul(total, extent)
+        return total
+
+
+def index(value: int) -> Const:
+    """An i64 constant."""
+    return constant(value, i64)
+
+
+def _hint(var: Var, hint: str) -> str:
+    return var.name if var.name != "t" else hint
+
+
+def lambda_of(fn: str, dtype: DType) -> Lambda:
+    """The binary scalar function `fn` as an operator: add at f32 is (a, b) => a + b."""
+    a, b = Var("a", dtype), Var("b", dtype)
+    out = Var("c", scalar.result_dtype(fn, [dtype, dtype]))
+    return Lambda((a, b), (Let((out,), Apply(fn, (a, b))),), (out,))

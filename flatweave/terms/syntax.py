@@ -1,0 +1,184 @@
+"""What both IRs are made of: variables, constants, lets and lambdas.
+
+    lambda ::= (var: type, ..) => let* in atom*        let  ::= var: type, .. = op
+    op     ::= opname field*                           atom ::= var | const
+    field  ::= atom | atom.. | lambda | part | static
+
+An op is a frozen record whose fields say everything; children, printing, parsing and substitution
+are derived from the fields (`traverse.py`, `print.py`, `parse.py`), so a new op needs no visitor.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from flatweave.base.dtypes import DType
+from flatweave.base.source import Location
+
+_T = TypeVar("_T")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def record(cls: type[_T]) -> type[_T]:
+    """A frozen, slotted class of fields, compared by identity."""
+    return dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """An n-dimensional row-major array: every extent is an i64 atom."""
+
+    dtype: DType
+    shape: tuple[Atom, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferType:
+    """A flat piece of memory as a kernel sees it; `space` is global, shared or local."""
+
+    dtype: DType
+    space: str = "global"
+
+
+Type = DType | ArrayType | BufferType
+
+
+@record
+class Var:
+    """A name bound once; compared by identity."""
+
+    name: str
+    type: Type
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal scalar of a known dtype; `value` is a Python bool, int or float."""
+
+    value: bool | int | float
+    dtype: DType
+
+    @property
+    def type(self) -> DType:
+        return self.dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, str]:
+        """Distinguishes -0.0 from 0.0 and makes NaN equal itself."""
+        return self.dtype.name, repr(self.value)
+
+    def __repr__(self) -> str:
+        return f"{self.value}{self.dtype.name}"
+
+
+Atom = Var | Const
+
+
+class Op:
+    """Base of every operation; subclasses are frozen records declared with `@op`."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    fields: ClassVar[tuple[str, ...]]
+    effect: ClassVar[bool] = False
+
+    def result_types(self) -> tuple[Type, ...]:
+        """The types of what the op binds: its whole type rule."""
+        raise NotImplementedError(f"{self.name} has no type rule")
+
+    def binders(self) -> tuple[Var, ...]:
+        """Fresh variables for the results; a later one's type may name an earlier one."""
+        return tuple(Var("t", type_) for type_ in self.result_types())
+
+    def values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.fields)
+
+    def replace(self, **changes: Any) -> Any:
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+class Part:
+    """Base of records that are a piece of an op, such as a sink of a sweep."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    fields: ClassVar[tuple[str, ...]]
+
+    def values(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in self.fields)
+
+    def replace(self, **changes: Any) -> Any:
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+OPS: dict[str, type[Op]] = {}
+PARTS: dict[str, type[Part]] = {}
+
+
+def _snake(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
+
+
+@dataclass_transform(frozen_default=True)
+def op(cls: type[_T]) -> type[_T]:
+    """Declare an operation: a frozen record, registered under its snake-case name."""
+    made: Any = record(cls)
+    made.name = _snake(made.__name__)
+    made.fields = tuple(f.name for f in dataclasses.fields(made))
+    table: dict[str, Any] = PARTS if issubclass(made, Part) else OPS
+    if made.name in table:
+        raise TypeError(f"two operations are called {made.name}")
+    table[made.name] = made
+    return made  # type: ignore[no-any-return]
+
+
+@record
+class Let:
+    """Binds the results of an op to variables; `where` is the user's line."""
+
+    vars: tuple[Var, ...]
+    op: Op
+    where: Location | None = None
+
+
+@record
+class Lambda:
+    """A function of atoms: parameters, a body of lets, and the results."""
+
+    params: tuple[Var, ...]
+    lets: tuple[Let, ...]
+    results: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return tuple(atom.type for atom in self.results)
+
+
+def constant(value: object, dtype: DType) -> Const:
+    """A constant of exactly this dtype, wrapped or rounded as NumPy would."""
+    if dtype.kind == "b":
+        return Const(bool(value), dtype)
+    if dtype.is_float:
+        return Const(float(dtype.numpy.type(value)), dtype)  # type: ignore[call-overload]
+    whole = int(value) & ((1 << dtype.bits) - 1)  # type: ignore[call-overload]
+    if dtype.kind == "i" and whole >> (dtype.bits - 1):
+        whole -= 1 << dtype.bits
+    return Const(whole, dtype)
+
+
+def types_of(atoms: Sequence[Atom]) -> tuple[Type, ...]:
+    return tuple(atom.type for atom in atoms)

@@ -1,0 +1,80 @@
+"""What every test may ask for: a target, a number of threads, a device; all passes verified."""
+
+import importlib
+import os
+from collections.abc import Iterator
+from functools import cache
+
+os.environ.setdefault("FLATWEAVE_VERIFY", "1")  # before the first import of flatweave
+
+import hypothesis
+import pytest
+
+from flatweave.base.config import config
+
+TARGETS = ["interp", "cpu"]
+THREADS = [1, 2, 3, 7]
+
+hypothesis.settings.register_profile(
+    "quick",
+    max_examples=25,
+    deadline=None,
+    derandomize=True,  # the same programs in every run: a failure is the change's, not chance's
+    suppress_health_check=[
+        hypothesis.HealthCheck.function_scoped_fixture,
+        hypothesis.HealthCheck.too_slow,
+    ],
+)
+hypothesis.settings.register_profile(
+    "thorough",
+    hypothesis.settings.get_profile("quick"),
+    max_examples=1000,
+    derandomize=False,
+)
+hypothesis.settings.load_profile("quick")
+
+
+@pytest.fixture(params=TARGETS)
+def target(request) -> Iterator[str]:
+    """The name of each target in turn, which is also the one in force."""
+    with config.scoped(target=request.param):
+        yield request.param
+
+
+@pytest.fixture(params=THREADS)
+def threads(request) -> Iterator[int]:
+    """Each number of worker threads in turn, in force while the test runs."""
+    with config.scoped(threads=request.param):
+        yield request.param
+
+
+@cache
+def missing_opencl() -> str:
+    """Why OpenCL cannot be used here; "" when it can."""
+    try:
+        platforms = importlib.import_module("pyopencl").get_platforms()
+        found = [device for platform in platforms for device in platform.get_devices()]
+    except Exception as failure:
+        return f"no OpenCL: {failure}"
+    return "" if found else "no OpenCL: no device"
+
+
+@cache
+def missing_cuda() -> str:
+    """Why CUDA cannot be used here; "" when it can."""
+    try:
+        driver = importlib.import_module("cuda.bindings.driver")
+        failed, count = int(driver.cuInit(0)[0]), int(driver.cuDeviceGetCount()[1] or 0)
+    except Exception as failure:
+        return f"no CUDA: {failure}"
+    return "" if not failed and count else "no CUDA: no device"
+
+
+MISSING = {"needs_opencl": missing_opencl, "needs_cuda": missing_cuda}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a device that is not here, saying why."""
+    for marker, reason in MISSING.items():
+        if item.get_closest_marker(marker) and reason():
+            pytest.skip(reason())

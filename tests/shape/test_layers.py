@@ -1,0 +1,129 @@
+"""Imports only go down: the layering rule, and no cycle inside a folder."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.shape.tree import PACKAGE, Source, python_files
+
+# A file may import from its own folder and from rows above it in this table, never from another
+# folder of its own row. Names without a folder are files of the package itself.
+ROWS = [
+    ("base",),
+    ("scalar", "runtime"),
+    ("terms",),
+    ("array_ir", "kernel_ir"),
+    ("ops",),
+    ("frontend", "passes", "schedule", "kernel_passes", "codegen"),
+    ("lower",),
+    ("targets",),
+    ("pipeline",),
+    ("jit",),
+    ("tools", "kernel", "__init__"),
+]
+ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
+ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
+
+
+def unit_of(path: Path) -> str:
+    """The folder, or the file of the package itself, that a file belongs to."""
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def located(parts: tuple[str, ...]) -> Path | None:
+    """The file that `flatweave.a.b` is, if it is one."""
+    folder = PACKAGE.joinpath(*parts)
+    file = folder.with_suffix(".py") if parts else PACKAGE / "__init__.py"
+    if parts and file.is_file():
+        return file
+    return folder / "__init__.py" if (folder / "__init__.py").is_file() else None
+
+
+def modules_named(source: Source, node: ast.AST) -> Iterator[tuple[str, ...]]:
+    """The dotted names inside flatweave, longest form first, that an import statement reads."""
+    if isinstance(node, ast.Import):
+        yield from (tuple(alias.name.split(".")) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = tuple(node.module.split(".")) if node.module else ()
+        if node.level:
+            package = ("flatweave", *source.path.relative_to(PACKAGE).parts[: -node.level])
+            base = package + base
+        yield from ((*base, alias.name) for alias in node.names)
+
+
+def imports(source: Source) -> Iterator[tuple[int, Path]]:
+    """Each import of a file of ours: the line, and the file read."""
+    for node in ast.walk(source.tree):
+        for name in modules_named(source, node):
+            if name[0] != "flatweave":
+                continue
+            file = located(name[1:]) or located(name[1:-1])
+            if file is not None:
+                yield getattr(node, "lineno", 0), file
+
+
+def test_every_folder_has_a_row():
+    """A folder or file that the table does not know has no place in the house."""
+    units = {unit_of(source.path) for source in python_files("flatweave")}
+
+    assert units <= ROW.keys(), f"add to ROWS: {sorted(units - ROW.keys())}"
+
+
+def test_imports_go_down():
+    """A file imports only from its own folder and from rows nearer to base."""
+    wrong = [
+        f"{source.name}:{line} imports {file.relative_to(PACKAGE)}, which is not below it"
+        for source in python_files("flatweave")
+        for line, file in imports(source)
+        if unit_of(file) != (unit := unit_of(source.path)) and ROW[unit_of(file)] >= ROW[unit]
+    ]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_import_inside_a_function():
+    """A hidden import is a layering mistake, except for a driver that need not be installed."""
+    wrong = [
+        f"{source.name}:{node.lineno}: {source.lines[node.lineno - 1].strip()}"
+        for source in python_files("flatweave")
+        for function in source.functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and ALLOWED_INSIDE_FUNCTIONS not in source.lines[node.lineno - 1]
+    ]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def cycle_from(start: Path, graph: dict[Path, set[Path]]) -> list[Path]:
+    """The files from `start` back to itself; none when it is on no cycle."""
+    trail: dict[Path, Path] = {}
+    waiting = [start]
+    while waiting:
+        file = waiting.pop()
+        for read in sorted(graph.get(file, set())):
+            if read == start:
+                cycle = [start, file]
+                while cycle[-1] != start:
+                    cycle.append(trail[cycle[-1]])
+                return cycle[::-1]
+            if read not in trail:
+                trail[read] = file
+                waiting.append(read)
+    return []
+
+
+def test_no_cycles():
+    """Two files that need each other are one file, or hide a third one."""
+    graph = {
+        source.path: {file for _, file in imports(source) if file != source.path}
+        for source in python_files("flatweave")
+    }
+    cycles = [
+        " -> ".join(str(file.relative_to(PACKAGE)) for file in cycle)
+        for path in graph
+        if (cycle := cycle_from(path, graph)) and path == min(cycle)
+    ]
+
+    assert not cycles, "\n".join(cycles)

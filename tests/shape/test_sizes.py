@@ -1,0 +1,29 @@
+"""Nothing grows past what one can read at a sitting."""
+
+from tests.shape.tree import FOLDERS, python_files
+
+FILE = 500
+FUNCTION = 80
+
+
+def test_files_are_short():
+    """A file that is too long is split by meaning."""
+    long = [
+        f"{source.name}: {len(source.lines)} lines"
+        for source in python_files(*FOLDERS)
+        if len(source.lines) > FILE
+    ]
+
+    assert not long, "\n".join(long)
+
+
+def test_functions_are_short():
+    """A function that is too long does more than one thing."""
+    long = [
+        f"{source.name}:{node.lineno} {node.name}: {length} lines"
+        for source in python_files(*FOLDERS)
+        for node in source.functions
+        if (length := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION
+    ]
+
+    assert not long, "\n".join(long)
