@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.array_ir.batch import Env, Value, Values, assign, empty_columns, spread
 from flatweave.array_ir.fault import NEGATIVE, Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
 from flatweave.scalar import ops as scalar
 from flatweave.scalar.cast import evaluate_cast
+from flatweave.terms.batch import Env, Value, Values, assign, empty_columns, spread
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import lambdas_in, walk_lets

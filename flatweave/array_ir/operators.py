@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from flatweave.array_ir.batch import Env, Value, Values, assign, prepend, spread, take
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType
+from flatweave.terms.batch import Env, Value, Values, assign, prepend, spread, take
 from flatweave.terms.syntax import Lambda
 
 

@@ -172,6 +172,7 @@ HOST_HANDLERS: dict[type[Op], Handler] = {
     **_COMMON,
     While: host.emit_host_while,
     For: host.emit_host_for,
+    k.Store: emit_store,
     k.Alloc: host.emit_alloc,
     k.Retain: host.emit_retain,
     k.Free: host.emit_free,

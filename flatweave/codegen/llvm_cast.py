@@ -1,14 +1,14 @@
 """Conversions between dtypes in LLVM, with no undefined values.
 
-    f32 -> i8     llvm.fptosi.sat: toward zero, the nearest end for what does not fit, 0 for NaN
+    f32 -> i8     toward zero, the nearest end for what does not fit, 0 for NaN; three compares
+                  and selects, because llvm.fptosi.sat converts vectors lane by lane
     f64 -> bool   fcmp une 0.0
     bool -> i32   zext
 """
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import DType, bool_
-from flatweave.codegen.llvm_text import suffix, vec
+from flatweave.base.dtypes import DType, bool_, i32
 from flatweave.codegen.llvm_values import Value
 
 
@@ -33,9 +33,16 @@ def cast(x: Value, target: DType) -> Value:
 
 
 def _saturated(x: Value, target: DType) -> Value:
-    """A float to an integer, by LLVM's saturating conversion."""
-    opcode = "fptosi" if target.kind == "i" else "fptoui"
-    result = vec(target, x.width)
-    symbol = f"@llvm.{opcode}.sat.{suffix(target, x.width)}.{suffix(x.dtype, x.width)}"
-    x.body.declare(f"{result} {symbol}({x.type})")
-    return x.let(f"call {result} {symbol}({x.type} {x.text})", target)
+    """A float to an integer; the select keeps the poison of what does not fit out of the result."""
+    narrow = target.bits < 32
+    through = i32 if narrow else target  # vector instructions convert to 32 and 64 bits
+    inside = x.convert("fptoui" if through.kind == "u" else "fptosi", through)
+    low, high = int(target.low), int(target.high)
+    # high + 1 is a power of two, so a float; low - 1 is not, where low itself is the last to fit
+    exact_below = float(x.dtype.numpy.type(low - 1)) == low - 1  # type: ignore[arg-type]
+    fits_below = x > float(low - 1) if exact_below else x >= float(low)
+    fits_above = x < float(high + 1)
+    upper = fits_above.where(inside, high)
+    clamped = fits_below.where(upper, low)
+    safe = x.eq(x).where(clamped, 0)
+    return safe.convert("trunc", target) if narrow else safe

@@ -64,8 +64,14 @@ def _near(x: Value) -> Value:
 def _erfc_of_positive(x: Value) -> Value:
     """erfc from 0.4 on."""
     centre, coefficients = (3.0, _SCALED_F32) if x.dtype.bits == 32 else (4.0, _SCALED_F64)
-    inverse = 1.0 / (x + centre)
-    q = inverse.fma(-2.0 * centre, 1.0)
+    total = x + centre
+    inverse = 1.0 / total
+    # q decides several digits of the result, so both roundings above are made good
+    rest = (-inverse).fma(total, 1.0) - inverse * (x - (total - centre))
+    better = inverse * rest
+    q = better.fma(-2.0 * centre, inverse.fma(-2.0 * centre, 1.0))
+    inverse = inverse + better
     square = x * x
     lost = x.fma(-x, square)
-    return exp_of_sum(-square, lost) * (inverse * q.polynomial(*coefficients))
+    scaled = q.fma(q.polynomial(*coefficients[1:]), coefficients[0])
+    return exp_of_sum(-square, lost, inverse * scaled)

@@ -27,7 +27,7 @@ class Format:
     magic: float  # adding it rounds to a whole number
     magic_bits: int
     ln2: tuple[float, float]
-    largest: float  # e**x is inf from here on, and half of it is too
+    largest: float  # half of e**x is inf from here on
     smallest: float  # e**x is 0 up to here
     vanishing: float  # e**x - 1 is -1 up to here
     saturated: float  # tanh x is 1 from here on
@@ -128,13 +128,13 @@ def exp(x: Value, halvings: int = 0) -> Value:
     return scale(_exp_of_rest(_rest(x, n), f.exp) + 1.0, k - halvings if halvings else k)
 
 
-def exp_of_sum(high: Value, low: Value) -> Value:
-    """e**(high + low) for a small `low`, which adds digits to `high`."""
+def exp_of_sum(high: Value, low: Value, factor: Value) -> Value:
+    """e**(high + low) * factor, with `low` the digits that `high` lacks; the factor is near 1."""
     f = format_of(high)
     x = at_least(at_most(high, f.largest), f.smallest)
     n, k = nearest(x, LOG2E)
-    rest = _rest(x, n) + low
-    return scale(_exp_of_rest(rest, f.exp) + 1.0, k)
+    tail = _exp_of_rest(_rest(x, n) + low, f.exp)
+    return scale(tail.fma(factor, factor), k)
 
 
 def _rest(x: Value, n: Value) -> Value:
@@ -159,24 +159,27 @@ def exp2(x: Value) -> Value:
 
 def expm1(x: Value) -> Value:
     """e**x - 1, accurate near 0."""
-    half, rest, near = _half_expm1(x)
-    return near.where(rest, half + half).copysign(x)
+    quarter, rest, near = _quarter_expm1(x)
+    return near.where(rest, quarter * 4.0).copysign(x)
 
 
-def _half_expm1(x: Value) -> tuple[Value, Value, Value]:
-    """(e**x - 1) / 2; and e**x - 1 with whether |x| <= ln 2 / 2, where it is to be preferred."""
+def _quarter_expm1(x: Value) -> tuple[Value, Value, Value]:
+    """(e**x - 1) / 4; and e**x - 1 with whether |x| <= ln 2 / 2, where it keeps more digits."""
     f = format_of(x)
-    limited = at_least(at_most(x, f.largest - 1.0), f.vanishing)
+    limited = at_least(at_most(x, f.largest - 0.5), f.vanishing)
     n, k = nearest(limited, LOG2E)
     p = _exp_of_rest(_rest(limited, n), f.expm1)
-    half = power_of_two(k - 1)  # 2**k itself may be inf where the result is not
-    return half.fma(p, half - 0.5), p, k.eq(0)
+    quarter = power_of_two(k - 2)  # 2**k may be inf where (e**x - 1) / 2 is not
+    return quarter.fma(p, quarter - 0.25), p, k.eq(0)
 
 
 def sinh(x: Value) -> Value:
     """(e**x - e**-x) / 2."""
-    half, _, _ = _half_expm1(x.abs())
-    return (half + half / (half + half + 1.0)).copysign(x)
+    quarter, rest, near = _quarter_expm1(x.abs())
+    whole = near.where(rest, quarter * 4.0)
+    part = near.where(rest, quarter)
+    factor = near.where(x.number(0.5), 2.0)
+    return ((part + part / (whole + 1.0)) * factor).copysign(x)
 
 
 def cosh(x: Value) -> Value:
@@ -188,5 +191,6 @@ def cosh(x: Value) -> Value:
 def tanh(x: Value) -> Value:
     """(e**2x - 1) / (e**2x + 1)."""
     size = at_most(x.abs(), format_of(x).saturated)
-    half, _, _ = _half_expm1(size + size)
-    return (half / (half + 1.0)).copysign(x)
+    quarter, rest, near = _quarter_expm1(size + size)
+    part = near.where(rest, quarter)
+    return (part / (part + near.where(x.number(2.0), 0.5))).copysign(x)

@@ -135,7 +135,8 @@ def log1p(x: Value) -> Value:
     grown = total - 1.0
     lost = (x - grown) + (1.0 - (total - grown))  # 1 + x = total + lost, exactly
     parts = split(total)
-    shift = lost * power_of_two(-parts.exponent)  # what f lacks
+    exponent = parts.exponent.intrinsic("smin", format_of(x).bias - 1)
+    shift = lost * power_of_two(-exponent)  # what f lacks
     near = _natural(parts) + (-shift).fma(parts.f, shift)
     result = (x < INF).where(near, x)
     below = x.eq(-1.0).where(x.number(-INF), NAN)

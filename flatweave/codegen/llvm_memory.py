@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType, bool_, u8
+from flatweave.base.dtypes import DType, bool_, i32, i64, u8, u32
 from flatweave.codegen.llvm_emitter import Emitter, Held
 from flatweave.codegen.llvm_shapes import LINEAR, REVERSED, UNIFORM, VARYING
 from flatweave.codegen.llvm_text import suffix, vec
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
 from flatweave.terms.syntax import BufferType, Let, Var
+
+_GATHERS = 256  # bits of the least vectors that have gathers
 
 
 def stored(dtype: DType) -> DType:
@@ -125,15 +127,37 @@ def _pointers(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
 
 def _gather(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
     """Elements from anywhere."""
-    kind, places = vec(kept, e.width), f"<{e.width} x ptr>"
-    at = _pointers(e, buffer, kept, index)
+    if e.mask is not None and kept.bits < i32.bits and e.features.vector_bits >= _GATHERS:
+        return _gather_in_words(e, buffer, kept, index)
+    return _gathered(e, kept, _pointers(e, buffer, kept, index))
+
+
+def _gathered(e: Emitter, kept: DType, places: str) -> str:
+    """What is at these addresses, for the lanes that run."""
+    kind, type_ = vec(kept, e.width), f"<{e.width} x ptr>"
     name = f"@llvm.masked.gather.{suffix(kept, e.width)}.v{e.width}p0"
-    e.code.declare(f"{kind} {name}({places}, i32, {e.mask_type}, {kind})")
+    e.code.declare(f"{kind} {name}({type_}, i32, {e.mask_type}, {kind})")
     mask = e.mask or "splat (i1 true)"
     return e.code.let(
-        f"call {kind} {name}({places} {at}, i32 {kept.bytes}, "
+        f"call {kind} {name}({type_} {places}, i32 {kept.bytes}, "
         f"{e.mask_type} {mask}, {kind} zeroinitializer)"
     )
+
+
+def _gather_in_words(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
+    """Bytes and halves out of the aligned words around them: there is no gather of less, and
+    LLVM would ask every lane in turn whether it runs. An aligned word never crosses a page."""
+    code, width, kind = e.code, e.width, vec(u32, e.width)
+    pointers = _pointers(e, buffer, kept, index)
+    at = code.let(f"ptrtoint <{width} x ptr> {pointers} to {vec(i64, width)}")
+    word = code.let(f"and {vec(i64, width)} {at}, splat (i64 -4)")
+    places = code.let(f"inttoptr {vec(i64, width)} {word} to <{width} x ptr>")
+    words = _gathered(e, u32, places)
+    low = code.let(f"trunc {vec(i64, width)} {at} to {kind}")
+    bit = code.let(f"shl {kind} {low}, splat (i32 3)")
+    shift = code.let(f"and {kind} {bit}, splat (i32 31)")
+    moved = code.let(f"lshr {kind} {words}, {shift}")
+    return code.let(f"trunc {kind} {moved} to {vec(kept, width)}")
 
 
 # -- store ----------------------------------------------------------------------------------------

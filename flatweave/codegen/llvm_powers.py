@@ -8,8 +8,15 @@ pow follows C: 1**y = x**0 = 1 even for NaN, a negative x needs a whole y, 0**-1
 from __future__ import annotations
 
 from flatweave.base.dtypes import f32, f64
-from flatweave.codegen.llvm_exponentials import exp, exp_of_sum, nearest, power_of_two
-from flatweave.codegen.llvm_logarithms import log, split_any
+from flatweave.codegen.llvm_exponentials import (
+    LOG2E,
+    at_least,
+    at_most,
+    exp_of_sum,
+    nearest,
+    power_of_two,
+)
+from flatweave.codegen.llvm_logarithms import split, split_any
 from flatweave.codegen.llvm_values import Value
 
 INF = float("inf")
@@ -20,6 +27,11 @@ _LOG = (
     0.39999999999999974, 0.28571428571446317, 0.22222222217244547, 0.18181818906009387,
     0.1538455444395532, 0.13336410489402695, 0.11672935278787391, 0.12004647840637199,
 )  # fmt: skip
+# the same with 44 bits, 2/3 included; and (e**r - 1 - r) / r**2 with 34
+_LOG_SHORT = (0.666666666762627, 0.3999999544428087, 0.2857212994534242, 0.22175245450036835,
+              0.19598711920138834)  # fmt: skip
+_EXP_SHORT = (0.5000000078774184, 0.16666666863393834, 0.04166626692861196,
+              0.008333263743323957, 0.0013946291783752747, 0.0001991871745321009)  # fmt: skip
 # cbrt m to 9 bits for m in [sqrt(1/2), 8 * sqrt(1/2)]
 _CBRT = (0.5588562633153029, 0.5659481103292429, -0.14926986788847263, 0.024149623313051042,
          -0.0015398251654409473)  # fmt: skip
@@ -28,11 +40,7 @@ _CBRT = (0.5588562633153029, 0.5659481103292429, -0.14926986788847263, 0.0241496
 def pow(x: Value, y: Value) -> Value:
     """x**y."""
     size = x.abs()
-    if x.dtype == f32:
-        wide, exponent = size.convert("fpext", f64), y.convert("fpext", f64)
-        positive = exp(exponent * log(wide)).convert("fptrunc", f32)
-    else:
-        positive = _power_of_positive(size, y)
+    positive = _power_of_f32(size, y) if x.dtype == f32 else _power_of_positive(size, y)
     whole = y.intrinsic("trunc").eq(y)
     half = y * 0.5
     odd = whole & half.intrinsic("trunc").ne(half) & (y.abs() < INF)
@@ -44,16 +52,34 @@ def pow(x: Value, y: Value) -> Value:
     return one.where(x.number(1.0), signed)
 
 
+def _power_of_f32(x: Value, y: Value) -> Value:
+    """x**y for f32 x >= 0, in f64, with as many digits as f32 needs."""
+    parts = split(x.convert("fpext", f64))
+    s = parts.f / (parts.f + 2.0)
+    z = s * s
+    log = parts.k.fma(_LN2[0], s * z.polynomial(2.0, *_LOG_SHORT))
+    product = at_least(at_most(y.convert("fpext", f64) * log, 200.0), -200.0)
+    n, k = nearest(product, LOG2E)
+    r = n.fma(-_LN2[0], product)
+    usual = (r.polynomial(1.0, 1.0, *_EXP_SHORT) * power_of_two(k)).convert("fptrunc", f32)
+    return _ends_of_power(x, y, usual)
+
+
+def _ends_of_power(x: Value, y: Value, usual: Value) -> Value:
+    """x**y where x is 0, inf or NaN, else the usual."""
+    end = (x.eq(0.0) ^ (y < 0.0)).where(x.number(0.0), INF)
+    at_end = (x.eq(0.0) | x.eq(INF)) & y.eq(y)
+    return at_end.where(end, x.eq(x).where(usual, x))
+
+
 def _power_of_positive(x: Value, y: Value) -> Value:
     """x**y for f64 x >= 0."""
     high, low = _log_as_sum(x)
     product = y * high
     lost = y.fma(low, y.fma(high, -product))
     sane = product.abs() < 2000.0
-    usual = exp_of_sum(product, sane.where(lost, 0.0))
-    end = (x.eq(0.0) ^ (y < 0.0)).where(x.number(0.0), INF)
-    at_end = (x.eq(0.0) | x.eq(INF)) & y.eq(y)
-    return at_end.where(end, (x.eq(x)).where(usual, x))
+    usual = exp_of_sum(product, sane.where(lost, 0.0), x.number(1.0))
+    return _ends_of_power(x, y, usual)
 
 
 def _log_as_sum(x: Value) -> tuple[Value, Value]:

@@ -89,7 +89,6 @@ def _define(module: Module, width: int) -> None:
     code.line("ret void")
     head = (
         f"define internal void {name}(ptr %ctx, i64 %code, i64 %site, {bits} %mask, "
-        f"{kind} %index, {kind} %value, {kind} %extent) cold noinline nounwind "
-        f"memory(argmem: readwrite, inaccessiblemem: readwrite) {{"
+        f"{kind} %index, {kind} %value, {kind} %extent) cold noinline #0 {{"
     )
     module.define(name, head, code)

@@ -96,7 +96,7 @@ def operator(
             raise _unlike(op, who, str(tree), str(given))
         return [
             _like(op, leaf, element, path, who).atom
-            for leaf, element, path in zip(leaves, elements, paths(tree), strict=True)
+            for leaf, element, path in zip(leaves, elements[:half], paths(tree), strict=True)
         ]
 
     return current().function([*types, *types], body, "a")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 
-from flatweave.array_ir.batch import Env, Values
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.interp import Interp
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import condition_misfits
 from flatweave.terms.syntax import Atom, Op, Type, op
 
 
@@ -28,6 +30,9 @@ class Check(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
+
+    def misfits(self) -> Iterator[str]:
+        return condition_misfits(self.condition)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         failed = np.flatnonzero(~np.atleast_1d(interp.atom(env, self.condition)))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from flatweave.array_ir.batch import Env, Values
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import index_misfits
 from flatweave.terms.syntax import ArrayType, Atom, Op, Type, op
 
 
@@ -19,6 +22,9 @@ class Empty(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return (ArrayType(self.dtype, self.shape),)
+
+    def misfits(self) -> Iterator[str]:
+        return index_misfits("the shape", self.shape)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         """Filled with the greatest value, which is unlikely to pass for a result."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from flatweave.array_ir.batch import Env, Values
 from flatweave.array_ir.interp import Interp
-from flatweave.base.dtypes import i64
+from flatweave.base.dtypes import bool_, i64
 from flatweave.ops.rows import array_type
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import types_misfit
 from flatweave.terms.syntax import ArrayType, Atom, Op, Type, Var, op
 
 
@@ -24,6 +27,9 @@ class Filter(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(var.type for var in self.binders())
+
+    def misfits(self) -> Iterator[str]:
+        yield from types_misfit("the mask", (self.mask,), (ArrayType(bool_, (self.mask,)),))
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         kept = np.flatnonzero(interp.atom(env, self.mask))

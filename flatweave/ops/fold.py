@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 
 from flatweave.array_ir import operators
-from flatweave.array_ir.batch import Env, Values, assign, spread, take
 from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import i64
+from flatweave.terms.batch import Env, Values, assign, spread, take
+from flatweave.terms.rules import function_misfits, index_misfits, operator_misfits
 from flatweave.terms.syntax import Atom, Lambda, Op, Type, op, types_of
 
 BATCH = 1 << 16  # positions that the interpreter evaluates at once
@@ -26,6 +29,12 @@ class Fold(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.neutral)
+
+    def misfits(self) -> Iterator[str]:
+        elements = types_of(self.neutral)
+        yield from index_misfits("the extent", (self.extent,))
+        yield from function_misfits("the body", self.body, (i64,), elements)
+        yield from operator_misfits(self.fn, elements)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         """In rounds: each takes as many positions of every element as all that go on have left."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
-from flatweave.array_ir.batch import Env, Values
 from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import i64
 from flatweave.ops.rows import under
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import function_misfits, index_misfits
 from flatweave.terms.syntax import Atom, Lambda, Op, Type, op
 
 
@@ -21,6 +24,10 @@ class Generate(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(under(self.shape, result) for result in self.fn.result_types())
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the shape", self.shape)
+        yield from function_misfits("the function", self.fn, (i64,) * len(self.shape))
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         shape = interp.shape(env, self.shape)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 
-from flatweave.array_ir.batch import Env, Values
 from flatweave.array_ir.fault import INDEX, Fault
 from flatweave.array_ir.interp import Interp
 from flatweave.base.errors import CompilerBug
 from flatweave.ops.rows import array_type
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import index_misfits
 from flatweave.terms.syntax import Atom, Op, Type, op
 
 
@@ -25,6 +27,11 @@ class Index(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return (array_type(self.xs).dtype,)
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the indices", self.indices)
+        if len(self.indices) != array_type(self.xs).rank:
+            yield f"{len(self.indices)} indices into rank {array_type(self.xs).rank}"
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         xs, indices = interp.atom(env, self.xs), interp.atoms(env, self.indices)

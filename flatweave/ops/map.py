@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
-from flatweave.array_ir.batch import Env, Values
 from flatweave.array_ir.interp import Interp
 from flatweave.ops.rows import array_type, row_type, under
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import function_misfits
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, op
 
 
@@ -26,6 +28,10 @@ class Map(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(under(self.shape(), result) for result in self.fn.result_types())
+
+    def misfits(self) -> Iterator[str]:
+        elements = [element_type(x, self.depth) for x in self.xs]
+        return function_misfits("the function", self.fn, elements)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         shape = interp.shape(env, self.shape())

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from flatweave.array_ir import operators
-from flatweave.array_ir.batch import Env, Values
 from flatweave.array_ir.interp import Interp
-from flatweave.terms.syntax import Atom, Lambda, Op, Type, op, types_of
+from flatweave.base.dtypes import i64
+from flatweave.ops.rows import array_type
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import operator_misfits, types_misfit
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, op, types_of
 
 
 @op
@@ -23,6 +28,14 @@ class Permute(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.dest)
+
+    def misfits(self) -> Iterator[str]:
+        elements = [array_type(x).dtype for x in self.dest]
+        yield from types_misfit("the values", self.xs, types_of(self.dest))
+        yield from types_misfit("the indices", (self.indices,), (ArrayType(i64, (self.indices,)),))
+        yield from operator_misfits(self.fn, elements)
+        if self.neutral:
+            yield from types_misfit("the neutral element", self.neutral, elements)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         dest, xs = interp.atoms(env, self.dest), interp.atoms(env, self.xs)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from flatweave.array_ir import operators
-from flatweave.array_ir.batch import Env, Values
 from flatweave.array_ir.interp import Interp
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import elements_of, operator_misfits, types_misfit
 from flatweave.terms.syntax import Atom, Lambda, Op, Type, op, types_of
 
 
@@ -18,6 +21,11 @@ class Reduce(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.neutral)
+
+    def misfits(self) -> Iterator[str]:
+        elements = types_of(self.neutral)
+        yield from types_misfit("the neutral element", self.neutral, elements_of(self.xs, elements))
+        yield from operator_misfits(self.fn, elements)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         neutral = interp.atoms(env, self.neutral)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
-from flatweave.array_ir.batch import Env, Values
 from flatweave.array_ir.interp import Interp
 from flatweave.base.errors import CompilerBug
 from flatweave.ops.rows import array_type
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import index_misfits
 from flatweave.terms.syntax import ArrayType, Atom, Op, Type, op
 
 
@@ -20,6 +22,9 @@ class Reshape(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return (ArrayType(array_type(self.xs).dtype, self.shape),)
+
+    def misfits(self) -> Iterator[str]:
+        return index_misfits("the shape", self.shape)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         xs, shape = interp.atom(env, self.xs), interp.shape(env, self.shape)

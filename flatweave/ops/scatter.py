@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from flatweave.array_ir import operators
-from flatweave.array_ir.batch import Env, Values
 from flatweave.array_ir.interp import Interp
-from flatweave.terms.syntax import Atom, Op, Type, op, types_of
+from flatweave.base.dtypes import i64
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import types_misfit
+from flatweave.terms.syntax import ArrayType, Atom, Op, Type, op, types_of
 
 
 @op
@@ -21,6 +25,10 @@ class Scatter(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.dest)
+
+    def misfits(self) -> Iterator[str]:
+        yield from types_misfit("the values", self.xs, types_of(self.dest))
+        yield from types_misfit("the indices", (self.indices,), (ArrayType(i64, (self.indices,)),))
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         dest, xs = interp.atoms(env, self.dest), interp.atoms(env, self.xs)

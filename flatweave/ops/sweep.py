@@ -16,16 +16,29 @@ sink takes the next results of the body:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from flatweave.array_ir import operators
-from flatweave.array_ir.batch import Env, Value, Values
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import i64
-from flatweave.ops.rows import scalar_type
+from flatweave.ops.rows import array_type, scalar_type
+from flatweave.terms.batch import Env, Value, Values
+from flatweave.terms.rules import (
+    condition_misfits,
+    function_misfits,
+    index_misfits,
+    operator_misfits,
+    types_misfit,
+)
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Part, Type, Var, op, types_of
+
+
+def elements_in(dest: Sequence[Atom]) -> tuple[Type, ...]:
+    """The types of what arrays hold."""
+    return tuple(array_type(x).dtype for x in dest)
 
 
 class Sink(Part):
@@ -40,6 +53,10 @@ class Sink(Part):
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         """Fresh variables for what the sink leaves behind."""
         raise NotImplementedError
+
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        """A sentence for each thing that does not fit, given the results that the sink takes."""
+        return iter(())
 
     def evaluate(
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
@@ -82,6 +99,9 @@ class Compact(Sink):
         arrays = (Var("t", ArrayType(scalar_type(x), (kept,))) for x in taken[1:])
         return kept, *arrays
 
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        return condition_misfits(taken[0])
+
     def evaluate(
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
     ) -> Values:
@@ -103,6 +123,10 @@ class Combine(Sink):
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         return tuple(Var("t", atom.type) for atom in self.neutral)
 
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        yield from types_misfit("what is combined", taken, types_of(self.neutral))
+        yield from operator_misfits(self.fn, types_of(self.neutral))
+
     def evaluate(
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
     ) -> Values:
@@ -121,6 +145,9 @@ class Place(Sink):
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         return tuple(Var("t", atom.type) for atom in self.dest)
+
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        yield from types_misfit("what is placed", taken, (i64, *elements_in(self.dest)))
 
     def evaluate(
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
@@ -143,6 +170,13 @@ class Merge(Sink):
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         return tuple(Var("t", atom.type) for atom in self.dest)
 
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        elements = elements_in(self.dest)
+        yield from types_misfit("what is merged", taken, (i64, *elements))
+        yield from operator_misfits(self.fn, elements)
+        if self.neutral:
+            yield from types_misfit("the neutral element", self.neutral, elements)
+
     def evaluate(
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
     ) -> Values:
@@ -163,6 +197,10 @@ class Insert(Sink):
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         return (Var("t", self.dest.type),)
+
+    def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
+        yield from types_misfit("what is inserted", taken, elements_in((self.dest,)))
+        yield from index_misfits("the offset", (self.offset,))
 
     def evaluate(
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
@@ -185,6 +223,10 @@ class Prefix(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.args)
+
+    def misfits(self) -> Iterator[str]:
+        yield from types_misfit("the neutral element", self.neutral, types_of(self.args))
+        yield from operator_misfits(self.fn, types_of(self.args))
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         """The batch is all elements of the sweep, in running order."""
@@ -227,6 +269,14 @@ class Sweep(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(var.type for var in self.binders())
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the shape", self.shape)
+        yield from function_misfits("the body", self.body, (i64,) * len(self.shape))
+        if sum(sink.arity for sink in self.sinks) != len(self.body.results):
+            yield f"the sinks do not take {len(self.body.results)} results"
+        for sink, taken in zip(self.sinks, self.portions(), strict=True):
+            yield from sink.misfits(taken)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         shape = interp.shape(env, self.shape)

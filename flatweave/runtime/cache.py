@@ -1,7 +1,7 @@
 """Compiled artifacts on disk: a folder of files, one per key, bounded and shared by processes.
 
-    cache.put(key, artifact)          # written aside and renamed: a reader sees all of it or nothing
-    cache.get(key)  ==>  artifact     # or None: absent, damaged, or written by another format
+    cache.put(key, artifact)         # written aside, then renamed: readers see all of it or nothing
+    cache.get(key)  ==>  artifact    # or None: absent, damaged, or written by another format
 
 Nothing here raises: without a folder to write to, everything is compiled anew.
 """

@@ -5,7 +5,7 @@
     array = adopt(address, (1000,), np.dtype("f4"))   # an escaped buffer, freed with its last view
 
 What compiled code owes the runtime:
-- it returns 0 only if slots 0 (error) and 8 (cancel) of its context are 0, and escapes results last;
+- it escapes results last, and only if slots 0 (error) and 8 (cancel) of its context are 0;
 - kernels that wait for other blocks look at slots 0 and 8 while they wait, or publish whatever
   happens: after an error no further block is claimed, and a claimed block always runs.
 """
@@ -14,7 +14,8 @@ import ctypes
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,8 @@ RAISED = 13
 LONGEST = 2**46  # bytes; what an Owner says it has, only so that any array fits
 
 
-class Status(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Status:
     """How a call went: all zero, or the error that compiled code reported."""
 
     code: int = 0
@@ -127,8 +129,15 @@ class Owner(ctypes.c_char * LONGEST):  # type: ignore[misc]
 _at = Owner.from_address
 
 
-def adopt(address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """The array in an escaped buffer; freed when the last view of it dies."""
+def adopt(
+    address: int, shape: tuple[int, ...], dtype: np.dtype[Any], owner: int = 0
+) -> np.ndarray[Any, Any]:
+    """The array at `address` in an escaped buffer; the buffer is freed when its last view dies.
+
+    `owner` is the data address of the buffer, when the array does not begin there.
+    """
+    if owner:
+        return np.ndarray(shape, dtype, _at(owner), address - owner)
     return np.ndarray(shape, dtype, _at(address))
 
 

@@ -30,7 +30,7 @@ RAW = 0
 LIGHT = 1
 FULL = 2
 
-SUPPORT_FILE = "support.ll"
+SUPPORT_FILES = ("support.ll", "buffers.ll", "mappings.ll", "launch.ll")
 SUPPORT_LIBRARY = "flatweave_support"
 
 _LINUX = {
@@ -189,9 +189,14 @@ def has_libmvec() -> bool:
     return open_library("libmvec.so.1")
 
 
-@functools.cache
 def linker() -> Any:
     """The one JIT linker of the process; never taken down, since workers may be inside its code."""
+    with _ONCE:
+        return _linker()
+
+
+@functools.cache
+def _linker() -> Any:
     start()
     has_libmvec()
     # JITLink places the sections of an object together: small, position-independent code can
@@ -201,28 +206,33 @@ def linker() -> Any:
     return jit
 
 
-@functools.cache
 def support() -> NativeCode:
     """support.ll, compiled and loaded; its functions serve all other code."""
-    with _SUPPORT_LOCK:
-        text = support_text()
-        name = cache_key(text, FULL)
-        found = process_cache().get(name)
-        if found is None:
-            found = compile_object(text, level=FULL)
-            process_cache().put(name, found)
-        imports = {symbol: _python_address(symbol) for symbol in PYTHON_SYMBOLS}
-        code = _link(found, SUPPORT_LIBRARY, "", imports)
-        _keep_for_ever(code)
-        return code
+    with _ONCE:
+        return _support()
+
+
+@functools.cache
+def _support() -> NativeCode:
+    text = support_text()
+    name = cache_key(text, FULL)
+    found = process_cache().get(name)
+    if found is None:
+        found = compile_object(text, level=FULL)
+        process_cache().put(name, found)
+    imports = {symbol: _python_address(symbol) for symbol in PYTHON_SYMBOLS}
+    code = _link(found, SUPPORT_LIBRARY, "", imports)
+    _keep_for_ever(code)
+    return code
 
 
 def support_text() -> str:
-    """support.ll with the facts of this platform filled in."""
+    """support.ll and its parts, with the facts of this platform filled in."""
     start()
     facts = PLATFORMS[platform.system(), platform.machine()]
-    source = resources.files(__package__).joinpath(SUPPORT_FILE).read_text(encoding="utf-8")
-    return string.Template(source).substitute(facts)
+    folder = resources.files(__package__)
+    texts = [folder.joinpath(name).read_text(encoding="utf-8") for name in SUPPORT_FILES]
+    return string.Template("\n".join(texts)).substitute(facts)
 
 
 def _keep_for_ever(thing: object) -> None:
@@ -292,4 +302,4 @@ def _link(found: bytes, name: str, beside: str, imports: dict[str, int]) -> Nati
 _LOADED: weakref.WeakValueDictionary[str, NativeCode] = weakref.WeakValueDictionary()
 _NUMBERS = itertools.count()
 _OPEN: list[ctypes.CDLL] = []
-_SUPPORT_LOCK = threading.RLock()
+_ONCE = threading.RLock()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import DType, bool_
+from collections.abc import Iterator
+
+from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.scalar import ops as scalar
-from flatweave.terms.syntax import Atom, Lambda, Op, Type, Var, op
+from flatweave.terms.rules import condition_misfits, function_misfits, types_misfit
+from flatweave.terms.syntax import Atom, Lambda, Op, Type, Var, op, types_of
+from flatweave.terms.traverse import Substitution
 
 
 @op
@@ -40,6 +44,22 @@ class If(Op):
     def result_types(self) -> tuple[Type, ...]:
         return self.then.result_types()
 
+    def binders(self) -> tuple[Var, ...]:
+        """Where a body gives an array and its extent, the one is bound under the other."""
+        renaming = Substitution()
+        bound = []
+        for result in self.then.results:
+            bound.append(Var("t", renaming.type(result.type)))
+            if isinstance(result, Var) and result.type is i64:
+                renaming.mapping[result] = bound[-1]
+        return tuple(bound)
+
+    def misfits(self) -> Iterator[str]:
+        types = self.then.result_types()
+        yield from condition_misfits(self.condition)
+        yield from function_misfits("the first body", self.then, ())
+        yield from function_misfits("the second body", self.other, (), types)
+
 
 @op
 class While(Op):
@@ -54,6 +74,11 @@ class While(Op):
 
     def binders(self) -> tuple[Var, ...]:
         return self.body.params
+
+    def misfits(self) -> Iterator[str]:
+        state = types_of(self.init)
+        yield from function_misfits("the condition", self.condition, state, (bool_,))
+        yield from function_misfits("the body", self.body, state, state)
 
 
 @op
@@ -71,6 +96,13 @@ class For(Op):
 
     def binders(self) -> tuple[Var, ...]:
         return self.body.params[1:]
+
+    def misfits(self) -> Iterator[str]:
+        counter, state = _scalar(self.lo), types_of(self.init)
+        yield from types_misfit("the range", (self.hi, self.step), (counter, counter))
+        if not counter.is_integer:
+            yield f"the range is one of {counter}"
+        yield from function_misfits("the body", self.body, (counter, *state), state)
 
 
 def _scalar(atom: Atom) -> DType:

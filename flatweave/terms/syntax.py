@@ -11,7 +11,7 @@ are derived from the fields (`traverse.py`, `print.py`, `parse.py`), so a new op
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
@@ -105,6 +105,10 @@ class Op:
         """Fresh variables for the results; a later one's type may name an earlier one."""
         return tuple(Var("t", type_) for type_ in self.result_types())
 
+    def misfits(self) -> Iterator[str]:
+        """A sentence for each thing about the fields that does not fit (`rules.py`)."""
+        return iter(())
+
     def values(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in self.fields)
 
@@ -173,7 +177,7 @@ def constant(value: object, dtype: DType) -> Const:
     if dtype.kind == "b":
         return Const(bool(value), dtype)
     if dtype.is_float:
-        return Const(float(dtype.numpy.type(value)), dtype)  # type: ignore[call-overload]
+        return Const(float(dtype.numpy.type(value)), dtype)
     whole = int(value) & ((1 << dtype.bits) - 1)  # type: ignore[call-overload]
     if dtype.kind == "i" and whole >> (dtype.bits - 1):
         whole -= 1 << dtype.bits

@@ -95,7 +95,9 @@ class Substitution:
     """Replaces variables by atoms; binders are renamed by `fresh` where one is given."""
 
     def __init__(
-        self, mapping: dict[Var, Atom] | None = None, fresh: Callable[[Var, Type], Var] | None = None
+        self,
+        mapping: dict[Var, Atom] | None = None,
+        fresh: Callable[[Var, Type], Var] | None = None,
     ) -> None:
         self.mapping: dict[Var, Atom] = dict(mapping or {})
         self.fresh = fresh

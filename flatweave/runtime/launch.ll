@@ -1,0 +1,383 @@
+; Blocks run by the caller and the workers; error reports; signals. Part of support.ll.
+;
+; The pool. The gate: bits 0-15 workers inside, 16-31 workers allowed, 32 open, 33-63 epoch.
+@gate = internal global i64 0, align 128
+@next_block = internal global i64 0, align 128
+@job = internal global { ptr, ptr, ptr, i64 } zeroinitializer, align 128  ; ctx kernel args nblocks
+@busy = internal global i64 0, align 128
+@sleepers = internal global i64 0, align 128
+@wake_word = internal global i32 0, align 128
+@joiner = internal global i32 0, align 128
+@stopping = internal global i64 0
+@fw_workers = global i64 0                  ; worker loops alive
+@fw_spin_ns = global i64 20000              ; how long a worker looks for work before it parks
+
+declare i64 @pthread_self()
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare i32 @PyErr_CheckSignals()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+
+; ---------------------------------------------------------------- errors and signals
+
+; Keeps the report of the least element, then of the least site.
+define void @fw_report(ptr %ctx, i64 %code, i64 %site, i64 %index, i64 %value, i64 %extent) {
+  %lock = getelementptr i64, ptr %ctx, i64 5
+  call void @lock(ptr %lock)
+  %site.at = getelementptr i64, ptr %ctx, i64 1
+  %index.at = getelementptr i64, ptr %ctx, i64 2
+  %code.old = load atomic i64, ptr %ctx monotonic, align 8
+  %site.old = load i64, ptr %site.at
+  %index.old = load i64, ptr %index.at
+  %first = icmp eq i64 %code.old, 0
+  %before = icmp slt i64 %index, %index.old
+  %same = icmp eq i64 %index, %index.old
+  %site.less = icmp slt i64 %site, %site.old
+  %tie = and i1 %same, %site.less
+  %less = or i1 %before, %tie
+  %keep = or i1 %first, %less
+  br i1 %keep, label %write, label %done
+write:
+  %value.at = getelementptr i64, ptr %ctx, i64 3
+  %extent.at = getelementptr i64, ptr %ctx, i64 4
+  store i64 %site, ptr %site.at
+  store i64 %index, ptr %index.at
+  store i64 %value, ptr %value.at
+  store i64 %extent, ptr %extent.at
+  store atomic i64 %code, ptr %ctx release, align 8
+  br label %done
+done:
+  call void @unlock(ptr %lock)
+  ret void
+}
+
+; The cancel flag; every 50 ms the thread that may do so runs Python's signal handlers first.
+define i64 @fw_poll(ptr %ctx) {
+  %cancel.at = getelementptr i64, ptr %ctx, i64 8
+  %cancel = load atomic i64, ptr %cancel.at monotonic, align 8
+  %ident.at = getelementptr i64, ptr %ctx, i64 11
+  %ident = load i64, ptr %ident.at
+  %nobody = icmp eq i64 %ident, 0
+  %set = icmp ne i64 %cancel, 0
+  %skip = or i1 %nobody, %set
+  br i1 %skip, label %out, label %who
+who:
+  %self = call i64 @pthread_self()
+  %mine = icmp eq i64 %self, %ident
+  br i1 %mine, label %clock, label %out
+clock:
+  %now = call i64 @now(i32 ${CLOCK_COARSE})
+  %last.at = getelementptr i64, ptr %ctx, i64 12
+  %last = load i64, ptr %last.at
+  %passed = sub i64 %now, %last
+  %due = icmp ugt i64 %passed, 50000000
+  br i1 %due, label %signals, label %out
+signals:
+  store i64 %now, ptr %last.at
+  %state = call i32 @PyGILState_Ensure()
+  %raised = call i32 @PyErr_CheckSignals()
+  %fine = icmp eq i32 %raised, 0
+  br i1 %fine, label %leave, label %keep
+keep:
+  %type.at = getelementptr i64, ptr %ctx, i64 13
+  %value.at = getelementptr i64, ptr %ctx, i64 14
+  %trace.at = getelementptr i64, ptr %ctx, i64 15
+  call void @PyErr_Fetch(ptr %type.at, ptr %value.at, ptr %trace.at)
+  store atomic i64 1, ptr %cancel.at release, align 8
+  br label %leave
+leave:
+  call void @PyGILState_Release(i32 %state)
+  %after = load atomic i64, ptr %cancel.at monotonic, align 8
+  ret i64 %after
+out:
+  ret i64 %cancel
+}
+
+; ---------------------------------------------------------------- the launch
+
+; Whether blocks should no longer be claimed.
+define internal i1 @is_stopped(ptr %ctx) {
+  %code = load atomic i64, ptr %ctx monotonic, align 8
+  %cancel.at = getelementptr i64, ptr %ctx, i64 8
+  %cancel = load atomic i64, ptr %cancel.at monotonic, align 8
+  %either = or i64 %code, %cancel
+  %stopped = icmp ne i64 %either, 0
+  ret i1 %stopped
+}
+
+define internal void @run_serially(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks) {
+entry:
+  br label %next
+next:
+  %block = phi i64 [ 0, %entry ], [ %block.next, %turn ]
+  %more = icmp slt i64 %block, %nblocks
+  br i1 %more, label %check, label %done
+check:
+  %stopped = call i1 @is_stopped(ptr %ctx)
+  br i1 %stopped, label %done, label %turn
+turn:
+  call void %kernel(ptr %ctx, ptr %args, i64 %block)
+  %block.next = add i64 %block, 1
+  call i64 @fw_poll(ptr %ctx)
+  br label %next
+done:
+  ret void
+}
+
+; Claims blocks of the job in order until there are none.
+define internal void @work(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks) {
+  br label %check
+check:
+  %stopped = call i1 @is_stopped(ptr %ctx)
+  br i1 %stopped, label %done, label %claim
+claim:
+  %block = atomicrmw add ptr @next_block, i64 1 monotonic
+  %more = icmp slt i64 %block, %nblocks
+  br i1 %more, label %turn, label %done
+turn:
+  call void %kernel(ptr %ctx, ptr %args, i64 %block)
+  call i64 @fw_poll(ptr %ctx)
+  br label %check
+done:
+  ret void
+}
+
+define void @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks) {
+  %single = icmp eq i64 %nblocks, 1
+  br i1 %single, label %direct, label %plan
+direct:                                         ; as every launch: not after an error
+  %stopped = call i1 @is_stopped(ptr %ctx)
+  br i1 %stopped, label %out, label %call
+call:
+  call void %kernel(ptr %ctx, ptr %args, i64 0)
+  br label %out
+plan:
+  %threads.at = getelementptr i64, ptr %ctx, i64 7
+  %threads = load i64, ptr %threads.at
+  %least = call i64 @llvm.smin.i64(i64 %threads, i64 %nblocks)
+  %helpers.wanted = sub i64 %least, 1
+  %workers = load atomic i64, ptr @fw_workers monotonic, align 8
+  %helpers.some = call i64 @llvm.smin.i64(i64 %helpers.wanted, i64 %workers)
+  %helpers = call i64 @llvm.smin.i64(i64 %helpers.some, i64 32767)
+  %alone = icmp slt i64 %helpers, 1
+  br i1 %alone, label %serial, label %take
+take:                                           ; in use: nested, or another Python thread's
+  %took = cmpxchg ptr @busy, i64 0, i64 1 acquire monotonic
+  %won = extractvalue { i64, i1 } %took, 1
+  br i1 %won, label %shared, label %serial
+serial:
+  call void @run_serially(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
+  br label %out
+shared:
+  call void @open_gate(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks, i64 %helpers)
+  call void @work(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
+  call void @close_gate(ptr %ctx)
+  store atomic i64 0, ptr @busy release, align 8
+  br label %out
+out:
+  ret void
+}
+
+; Publishes the job and wakes as many sleepers as may help.
+define internal void @open_gate(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks, i64 %helpers) {
+  store ptr %ctx, ptr @job
+  %kernel.at = getelementptr i64, ptr @job, i64 1
+  store ptr %kernel, ptr %kernel.at
+  %args.at = getelementptr i64, ptr @job, i64 2
+  store ptr %args, ptr %args.at
+  %nblocks.at = getelementptr i64, ptr @job, i64 3
+  store i64 %nblocks, ptr %nblocks.at
+  store atomic i64 0, ptr @next_block monotonic, align 8
+  %old = load atomic i64, ptr @gate monotonic, align 8
+  %epoch = lshr i64 %old, 33
+  %epoch.next = add i64 %epoch, 1
+  %epoch.bits = shl i64 %epoch.next, 33
+  %allowed = shl i64 %helpers, 16
+  %opened = or i64 %epoch.bits, 4294967296
+  %new = or i64 %opened, %allowed
+  store atomic i64 %new, ptr @gate seq_cst, align 8
+  %asleep = load atomic i64, ptr @sleepers seq_cst, align 8
+  %count = call i64 @llvm.smin.i64(i64 %asleep, i64 %helpers)
+  %any = icmp sgt i64 %count, 0
+  br i1 %any, label %wake, label %done
+wake:
+  atomicrmw add ptr @wake_word, i32 1 seq_cst
+  call void @unpark(ptr @wake_word, i64 %count)
+  br label %done
+done:
+  ret void
+}
+
+; Lets no more workers in and waits until those inside have left.
+define internal void @close_gate(ptr %ctx) {
+entry:
+  %old = atomicrmw and ptr @gate, i64 -4294967297 seq_cst
+  br label %spin
+spin:
+  %attempt = phi i64 [ 0, %entry ], [ %attempt.next, %spin.wait ]
+  %now = load atomic i64, ptr @gate seq_cst, align 8
+  %inside = and i64 %now, 65535
+  %gone = icmp eq i64 %inside, 0
+  br i1 %gone, label %done, label %spin.more
+spin.more:
+  %patient = icmp ult i64 %attempt, 260         ; about 200 pauses, then 60 yields
+  br i1 %patient, label %spin.wait, label %sleep
+spin.wait:
+  call void @fw_backoff(i64 %attempt)
+  %attempt.next = add i64 %attempt, 1
+  br label %spin
+sleep:
+  store atomic i32 1, ptr @joiner seq_cst, align 4
+  %again = load atomic i64, ptr @gate seq_cst, align 8
+  %inside.again = and i64 %again, 65535
+  %gone.again = icmp eq i64 %inside.again, 0
+  br i1 %gone.again, label %awake, label %sleep.wait
+sleep.wait:                                     ; the low half of the gate is the futex
+  %low = trunc i64 %again to i32
+  call void @park(ptr @gate, i32 %low, i64 50000000)
+  call i64 @fw_poll(ptr %ctx)
+  br label %sleep
+awake:
+  store atomic i32 0, ptr @joiner monotonic, align 4
+  br label %done
+done:
+  ret void
+}
+
+; Tries to enter the gate as it was seen: the job must be open and have room.
+define internal i1 @enter(i64 %seen) {
+  %open.bit = and i64 %seen, 4294967296
+  %open = icmp ne i64 %open.bit, 0
+  %inside = and i64 %seen, 65535
+  %shifted = lshr i64 %seen, 16
+  %allowed = and i64 %shifted, 65535
+  %room = icmp ult i64 %inside, %allowed
+  %may = and i1 %open, %room
+  br i1 %may, label %try, label %no
+no:
+  ret i1 false
+try:
+  %more = add i64 %seen, 1
+  %took = cmpxchg ptr @gate, i64 %seen, i64 %more acq_rel monotonic
+  %won = extractvalue { i64, i1 } %took, 1
+  ret i1 %won
+}
+
+; Leaves the gate; the last one out wakes the caller if it sleeps.
+define internal void @leave() {
+  %old = atomicrmw sub ptr @gate, i64 1 seq_cst
+  %asleep = load atomic i32, ptr @joiner seq_cst, align 4
+  %none = icmp eq i32 %asleep, 0
+  br i1 %none, label %out, label %wake
+wake:
+  call void @unpark(ptr @gate, i64 1)
+  br label %out
+out:
+  ret void
+}
+
+; Sleeps until a job newer than `epoch` is published.
+define internal void @doze(i64 %epoch) {
+  %word = load atomic i32, ptr @wake_word seq_cst, align 4
+  atomicrmw add ptr @sleepers, i64 1 seq_cst
+  %gate = load atomic i64, ptr @gate seq_cst, align 8     ; after @sleepers: see @open_gate
+  %now = lshr i64 %gate, 33
+  %open.bit = and i64 %gate, 4294967296
+  %open = icmp ne i64 %open.bit, 0
+  %other = icmp ne i64 %now, %epoch
+  %work = and i1 %open, %other
+  %stop = load atomic i64, ptr @stopping seq_cst, align 8
+  %stopped = icmp ne i64 %stop, 0
+  %stay = or i1 %work, %stopped
+  br i1 %stay, label %out, label %sleep
+sleep:
+  call void @park(ptr @wake_word, i32 %word, i64 0)
+  br label %out
+out:
+  atomicrmw sub ptr @sleepers, i64 1 seq_cst
+  ret void
+}
+
+; Runs the published job if there is a new one with room; the epoch helped with last.
+define internal i64 @help(i64 %last) {
+  %seen = load atomic i64, ptr @gate seq_cst, align 8
+  %epoch = lshr i64 %seen, 33
+  %fresh = icmp ne i64 %epoch, %last
+  br i1 %fresh, label %try, label %no
+try:
+  %in = call i1 @enter(i64 %seen)
+  br i1 %in, label %inside, label %no
+no:
+  ret i64 %last
+inside:
+  %ctx = load ptr, ptr @job
+  %kernel.at = getelementptr i64, ptr @job, i64 1
+  %kernel = load ptr, ptr %kernel.at
+  %args.at = getelementptr i64, ptr @job, i64 2
+  %args = load ptr, ptr %args.at
+  %nblocks.at = getelementptr i64, ptr @job, i64 3
+  %nblocks = load i64, ptr %nblocks.at
+  call void @work(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
+  call void @leave()
+  ret i64 %epoch
+}
+
+; What a worker thread runs until fw_stop_workers: look for a job, help, look again, park.
+define void @fw_worker() {
+entry:
+  atomicrmw add ptr @fw_workers, i64 1 seq_cst
+  br label %idle
+idle:
+  %last = phi i64 [ 0, %entry ], [ %last.new, %look ], [ %last.new, %sleep ]
+  %since = call i64 @now(i32 ${CLOCK_PRECISE})
+  br label %look.first
+look.first:
+  br label %look
+look:
+  %last.seen = phi i64 [ %last, %look.first ], [ %last.new, %clock ], [ %last.new, %spin ]
+  %turn = phi i64 [ 0, %look.first ], [ %turn.next, %clock ], [ %turn.next, %spin ]
+  %last.new = call i64 @help(i64 %last.seen)
+  %turn.next = add i64 %turn, 1
+  %helped = icmp ne i64 %last.new, %last.seen
+  br i1 %helped, label %idle, label %rest
+rest:
+  %stop = load atomic i64, ptr @stopping monotonic, align 8
+  %stopped = icmp ne i64 %stop, 0
+  br i1 %stopped, label %end, label %spin
+spin:
+  ${PAUSE}
+  %low = and i64 %turn.next, 31
+  %timed = icmp eq i64 %low, 0
+  br i1 %timed, label %clock, label %look
+clock:
+  %now = call i64 @now(i32 ${CLOCK_PRECISE})
+  %waited = sub i64 %now, %since
+  %limit = load i64, ptr @fw_spin_ns
+  %patient = icmp ult i64 %waited, %limit
+  br i1 %patient, label %look, label %sleep
+sleep:
+  call void @doze(i64 %last.new)
+  br label %idle
+end:
+  atomicrmw sub ptr @fw_workers, i64 1 seq_cst
+  ret void
+}
+
+; Asks all workers to return; they do once they are not helping.
+define void @fw_stop_workers() {
+  store atomic i64 1, ptr @stopping seq_cst, align 8
+  atomicrmw add ptr @wake_word, i32 1 seq_cst
+  call void @unpark(ptr @wake_word, i64 65535)
+  ret void
+}
+
+; Forgets workers and jobs: in the child of a fork, and before workers start anew.
+define void @fw_reset_pool() {
+  store i64 0, ptr @gate
+  store i64 0, ptr @sleepers
+  store i32 0, ptr @joiner
+  store i64 0, ptr @fw_workers
+  store i64 0, ptr @stopping
+  store atomic i64 0, ptr @busy seq_cst, align 8
+  ret void
+}

@@ -1,0 +1,182 @@
+"""Well-formed programs pass; each broken rule is found, and the message shows the let."""
+
+import hypothesis
+import pytest
+
+from flatweave.array_ir.forms import SWEPT, TRACED, Form
+from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.text import parse_program
+from flatweave.array_ir.verify import verify
+from flatweave.base.dtypes import f32, i64
+from flatweave.base.errors import CompilerBug
+from flatweave.ops import Map, Reduce
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import ArrayType, Const, Lambda, Let, Var
+from tests.terms.generated import programs
+
+ALL = Form("any", TRACED.host | SWEPT.host, TRACED.element | SWEPT.element)
+
+SWEPT_PROGRAM = """
+f(n: i64, xs: f32[n]) =>
+    ys: f32[n], k: i64, zs: f32[k] = sweep [n] (i: i64 =>
+        x: f32 = index xs [i]
+        p: f32 = prefix (add f32) [0.0f32] [x]
+        s: f32 = fold 3 (j: i64 => x) (add f32) [p]
+        q: bool = lt s 1.0f32
+        in s, q, x) [store, compact 1]
+    in ys, zs
+"""
+
+
+@hypothesis.given(programs())
+def test_random_programs_are_well_formed(program):
+    """What the Builder makes passes."""
+    verify(program, ALL)
+
+
+def test_a_swept_program_is_well_formed():
+    """Sweeps on the host, reads, folds and prefixes in their bodies."""
+    verify(parse_program(SWEPT_PROGRAM), SWEPT)
+
+
+def test_an_if_may_give_arrays_of_its_own_extent():
+    """The extent is a result as well, and the array is bound under it."""
+    text = """
+    f(n: i64, xs: f32[n], p: bool) =>
+        m, ys = if p (() =>
+            mask = map (x: f32 => lt x 1.0f32) [xs]
+            k, kept = filter mask [xs]
+            in k, kept) (() => n, xs)
+        s = reduce (add f32) [0.0f32] [ys]
+        in s, m, ys
+    """
+
+    verify(parse_program(text), TRACED)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("y: f32 = add n 1\n in y", "y is f32, not i64"),
+        ("y: i64 = neg xs\n in y", "does not fit its operands"),
+        ("y: i64 = add n 1.0f32\n in y", "needs operands of one dtype"),
+        ("y: f32[4] = map (x: f32 => x) [xs]\n in y", r"y is f32\[4\], not f32\[n\]"),
+        ("y: i64[n] = map (x: i64 => x) [xs]\n in y", "the function takes"),
+        ("y: f32 = reduce (lt f32) [0.0f32] [xs]\n in y", "the operator gives"),
+        ("y: i64 = reduce (add f32) [0] [xs]\n in y", "the neutral element"),
+        ("y: f32[n] = scan (add f64) [0.0f64] [xs]\n in y", "the neutral element"),
+        ("y: f32 = index xs [0, 1]\n in y", "2 indices into rank 1"),
+        ("y: f32 = index xs [0.0f32]\n in y", "the indices"),
+        ("y: i64 = if n (() => 1) (() => 2)\n in y", "the condition"),
+        ("y: i64 = if true (() => 1) (() => 2.0f32)\n in y", "the second body gives"),
+        ("y: i64 = for 0 n 1 (i: i64, s: f32 => s) [0]\n in y", "the body takes"),
+        ("y: i64 = while (s: i64 => s) (s: i64 => s) [0]\n in y", "the condition gives"),
+        ("m: i64, y: f32[m] = filter xs [xs]\n in y", "the mask"),
+        (
+            "y = map (x: f32 => fold 3 (i: i64 => 1.0f32) (add i64) [0]) [xs]\n in y",
+            "the body gives",
+        ),
+        ("check n same [n] text\n in n", "the condition"),
+        ("y: f32[n] = scatter [xs] xs [xs]\n in y", "the indices"),
+        ("y: f32[n] = sweep [n] (i: i64 => 1.0f32) [store]\n in y", "sweep cannot stand"),
+        ("y: f32 = prefix (add f32) [0.0f32] [1.0f32]\n in y", "prefix cannot stand"),
+    ],
+)
+def test_what_does_not_fit_is_found(body, message):
+    """Types, lambdas and forms, each with the sentence that names it."""
+    with pytest.raises(CompilerBug, match=message):
+        verify(parse_program(f"f(n: i64, xs: f32[n]) => {body}"), TRACED)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("y: f32[n] = map (x: f32 => x) [xs]\n in y", "map cannot stand on the host"),
+        ("y: f32[n] = sweep [n] (i: i64 => 1.0f32, 2) [store]\n in y", "sinks do not take 2"),
+        ("y: f32 = sweep [n] (i: i64 => i) [combine (add f32) [0.0f32]]\n in y", "is combined"),
+        (
+            "y = sweep [n] (i: i64 =>\n a = generate [i] (j: i64 => j)\n in i) [store]\n in y",
+            "generate cannot stand in an element function",
+        ),
+        (
+            "y = sweep [n] (i: i64 =>\n a = if true (() => prefix (add i64) [0] [i]) (() => i)\n"
+            " in a) [store]\n in y",
+            "elsewhere than directly",
+        ),
+        (
+            "y = sweep [n] (i: i64 =>\n a = if true (() => xs) (() => xs)\n in i) [store]\n in y",
+            "makes an array",
+        ),
+    ],
+)
+def test_swept_form(body, message):
+    """Arrays are made on the host only, by sweeps."""
+    with pytest.raises(CompilerBug, match=message):
+        verify(parse_program(f"f(n: i64, xs: f32[n]) => {body}"), SWEPT)
+
+
+def broken(lets, results, params=()):
+    """The message for a program made by hand."""
+    with pytest.raises(CompilerBug) as caught:
+        verify(Program("f", Lambda(params, tuple(lets), tuple(results))), TRACED)
+    return str(caught.value)
+
+
+def test_a_variable_is_bound_before_it_is_read():
+    """And the message shows the let that reads it."""
+    x, y = Var("x", i64), Var("y", i64)
+    text = broken([Let((y,), Apply("add", (x, x)))], [y])
+
+    assert "x is read where it is not in scope" in text
+    assert "y: i64 = add x x" in text
+
+
+def test_what_an_element_function_binds_stays_inside():
+    """Its variables are out of scope after it."""
+    n, x, y = Var("n", i64), Var("x", f32), Var("y", f32)
+    xs, ys = Var("xs", ArrayType(f32, (n,))), Var("ys", ArrayType(f32, (n,)))
+    fn = Lambda((x,), (Let((y,), Apply("neg", (x,))),), (y,))
+
+    assert "not in scope" in broken([Let((ys,), Map(fn, (xs,)))], [y], (n, xs))
+
+
+def test_a_variable_is_bound_once():
+    """Not again in its own scope, and to nothing else in another."""
+    x = Var("x", i64)
+    again = Let((x,), Apply("neg", (index(1),)))
+    assert "bound again" in broken([again, again], [x])
+
+    n, t = Var("n", i64), Var("t", f32)
+    xs = Var("xs", ArrayType(f32, (n,)))
+    lets = []
+    for fn in ("neg", "abs"):
+        p, ys = Var("p", f32), Var("ys", ArrayType(f32, (n,)))
+        lets.append(Let((ys,), Map(Lambda((p,), (Let((t,), Apply(fn, (p,))),), (t,)), (xs,))))
+    assert "in two places" in broken(lets, [], (n, xs))
+
+
+def test_a_lambda_may_stand_in_two_places():
+    """Its variables mean the same in both."""
+    add = lambda_of("add", i64)
+
+    def write(b):
+        n = b.var("n", i64)
+        xs = b.var("xs", ArrayType(i64, (n,)))
+        totals = [b.emit(Reduce(add, (index(0),), (xs,)))[0] for _ in range(2)]
+        return Program("f", b.close([n, xs], totals))
+
+    verify(write(Builder()), TRACED)
+
+
+def test_constants_are_values_of_their_dtype():
+    """300 is no i8, 0.1 is no f32."""
+    assert "not a value of f32" in broken([], [Const(0.1, f32)])
+
+
+def test_extents_are_in_scope():
+    """An array's type may not name what is bound later or elsewhere."""
+    n = Var("n", i64)
+    xs = Var("xs", ArrayType(f32, (n,)))
+
+    assert "n is read where it is not in scope" in broken([], [xs], (xs,))
