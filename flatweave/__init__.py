@@ -1,1 +1,136 @@
-"""tour"""
+"""Flatweave: a data-parallel functional array language in Python.
+
+    import flatweave as fw
+    import numpy as np
+
+    @fw.jit
+    def longest_run(xs):                                  # of equal neighbours
+        same = fw.map(lambda a, b: a == b, xs[1:], xs[:-1])
+        ends = fw.scan(lambda a, b: fw.where(b == 0, 0, a + b), 0, same.astype(fw.i64))
+        return fw.max(ends) + 1
+
+    longest_run(np.array([3, 3, 1, 1, 1, 2]))             # Array(3, dtype=int64)
+
+A jitted function is traced once for its arguments' dtypes and ranks, then runs for every size.
+Outside of jit every function works at once on NumPy arrays.
+
+The tour, in the order in which a program travels through the folders:
+
+    frontend/     Python calls become a program of the array language
+    terms/        what programs are made of: variables, lets, lambdas, control
+    scalar/       the table of functions on single values
+    array_ir/     programs: their text and their meaning, in NumPy
+    ops/          the vocabulary: map, reduce, scan, .., one file each
+    passes/       program to program: fuse, share, simplify
+    lower/        programs become kernels
+    kernel_ir/    kernels: loops over a grid of blocks, warps and threads
+    codegen/      kernels become LLVM, OpenCL C or CUDA C
+    runtime/      compiled kernels run: threads, memory, caches
+    pipeline.py   which of these happens when: read this first
+    jit.py        @jit, the other end of the tour
+    base/         what all of them stand on: dtypes, errors, places in source, switches
+"""
+
+from math import e, inf, nan, pi
+
+from flatweave.base.dtypes import (
+    bool_,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from flatweave.base.errors import (
+    ArgumentError,
+    CompilerBug,
+    DTypeError,
+    EscapedArrayError,
+    ExtentOverflowError,
+    IndexOutOfBounds,
+    NegativeExtentError,
+    NestingError,
+    NotTraceableError,
+    OperatorError,
+    OutOfMemory,
+    ShapeError,
+    Unsupported,
+    UserError,
+)
+from flatweave.frontend.array import Array
+from flatweave.frontend.axes import (
+    all,
+    any,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    dot,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+)
+from flatweave.frontend.combinators import filter, map, partition, reduce, scan, zip_with
+from flatweave.frontend.control import cond, fori_loop, while_loop
+from flatweave.frontend.elementwise import (
+    abs, absolute, acos, acosh, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2,
+    arctanh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_count, bitwise_invert,
+    bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, cbrt, ceil,
+    clz, copysign, cos, cosh, ctz, divide, equal, erf, erfc, exp, exp2, expm1, floor,
+    floor_divide, floordiv, fma, greater, greater_equal, hypot, invert, isfinite, isinf,
+    isnan, left_shift, less, less_equal, log, log10, log1p, log2, maximum, minimum, mod, mul,
+    multiply, neg, negative, not_equal, popcount, remainder, right_shift, rint, round, rsqrt,
+    sign, sin, sinh, sqrt, sub, subtract, tan, tanh, true_divide, truediv, trunc,
+)  # fmt: skip
+from flatweave.frontend.indexing import getitem
+from flatweave.frontend.interop import asarray
+from flatweave.frontend.later import (
+    Ragged,
+    argsort,
+    expand,
+    expand_reduce,
+    ragged,
+    replicated_iota,
+    segmented_iota,
+    segmented_reduce,
+    segmented_scan,
+    sort,
+    sort_by_key,
+)
+from flatweave.frontend.reading import backpermute, gather
+from flatweave.frontend.scalars import (
+    astype,
+    clip,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    positive,
+    power,
+    reciprocal,
+    square,
+    where,
+)
+from flatweave.frontend.shapes import (
+    broadcast,
+    concat,
+    expand_dims,
+    reshape,
+    reverse,
+    rotate,
+    transpose,
+)
+from flatweave.frontend.sources import empty, full, generate, iota, replicate
+from flatweave.frontend.stencil import stencil
+from flatweave.frontend.writing import histogram, permute, reduce_by_index, scatter
+from flatweave.jit import Jitted, Stages, jit, target
+
+__version__ = "0.1.0"
+pow = power

@@ -14,47 +14,272 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from flatweave.array_ir import interp
-from flatweave.array_ir.syntax import Program
+from flatweave import pipeline
 from flatweave.base import pretty
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
+from flatweave.frontend.array import Tracer
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
 from flatweave.frontend.eager import COMPILER
-from flatweave.frontend.operation import OPERATIONS
 from flatweave.frontend.scope import STATE
-from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, quick
+from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, quick, stand_in
 from flatweave.frontend.trace import trace
-from flatweave.frontend.tree import LEAF, Tree, flatten, paths, unflatten
+from flatweave.frontend.tree import Tree, flatten, paths, portions, unflatten
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass
-class Interpreted:
-    """A program that is interpreted: the reference meaning."""
+@dataclass(frozen=True)
+class Stages:
+    """What became of one call: `.text[stage]`, `.kernels`, `.manifest`, `.seconds`."""
 
-    program: Program
-    text: dict[str, str] = field(default_factory=dict)
-    kernels: int = 0
-    manifest: tuple[Any, ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
+    name: str
+    executable: Executable
 
-    def run(self, args: list[Any]) -> list[Any]:
-        """The results for flat arguments."""
-        return interp.run(self.program, args)
+    @property
+    def text(self) -> dict[str, str]:
+        """The text of each stage: array, fused, flat, kernel, and the target's own."""
+        return self.executable.text
+
+    @property
+    def kernels(self) -> int:
+        """How many loops over data, or launches, a call makes."""
+        return self.executable.kernels
+
+    @property
+    def manifest(self) -> Any:
+        """The arrays that a call writes to memory, with their sizes."""
+        return self.executable.manifest
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The time that each stage of the compilation took, in seconds."""
+        return self.executable.seconds
+
+    def __str__(self) -> str:
+        parts = [f"{self.name}: {pretty.counted(self.kernels, 'kernel')}"]
+        if self.manifest:
+            parts += ["", "in memory:", *(f"  {line}" for line in self.manifest)]
+        times = [[name, pretty.duration(s)] for name, s in self.seconds.items()]
+        if times:
+            parts += ["", pretty.table(["stage", "time"], times, right={1})]
+        for stage in ("array", "fused", "kernel"):
+            if stage in self.text:
+                parts += ["", f"---- {stage} ----", self.text[stage].rstrip()]
+        return "\n".join(parts)
 
 
-def build(program: Program, target: str, checks: bool) -> Executable:
-    """The program ready to run on a target."""
-    return Interpreted(program)
+class Static:
+    """Where the static arguments of a function are: taken out of a call, put back for the trace."""
+
+    def __init__(self, fn: Callable[..., Any], names: tuple[str, ...]) -> None:
+        parameters = inspect.signature(fn).parameters
+        unknown = [name for name in names if name not in parameters]
+        if unknown:
+            raise ArgumentError(
+                f"{fn.__name__} has no parameter {unknown[0]!r} to be static.",
+                where=user_location(),
+                remedy=f"Its parameters are {pretty.listed(parameters)}.",
+            )
+        self.names = frozenset(names)
+        self.order = list(parameters)
+
+    def name_at(self, position: int) -> str:
+        """The parameter that a positional argument is given to."""
+        return self.order[position] if position < len(self.order) else ""
 
 
-COMPILER.append(build)
+class Call:
+    """One call taken apart: the leaves of its arguments, and what is static."""
+
+    def __init__(self, f: Jitted[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.f = f
+        self.args: list[Any] = list(args)
+        self.keywords = tuple(sorted(kwargs))
+        self.args += [kwargs[name] for name in self.keywords]
+        self.static: dict[int, Any] = {}
+        leaves: list[Any] = []
+        self.trees: list[Tree] = []
+        self.names: list[tuple[str, str]] = []
+        for i, value in enumerate(self.args):
+            name = self._name(i, len(args))
+            if name in f.static.names:
+                self.static[i] = value
+                continue
+            found, tree = flatten(value)
+            leaves += found
+            self.trees.append(tree)
+            which = f"argument {i + 1}" if i < len(args) else f"argument {name!r}"
+            for path in paths(tree, name):
+                self.names.append((path, f"{which} of {f.__name__}"))
+        self.values = [
+            plain(leaf, f"{name} ({origin})")
+            for leaf, (name, origin) in zip(leaves, self.names, strict=True)
+        ]
+
+    def _name(self, i: int, positional: int) -> str:
+        if i >= positional:
+            return self.keywords[i - positional]
+        return self.f.static.name_at(i) or f"args{i}"
+
+    def key(self, target: str) -> Any:
+        """The signature of the call; ArgumentError when a static argument cannot be a key."""
+        static = tuple((i, type(value), value) for i, value in self.static.items())
+        dynamic = tuple(part for value in self.values for part in key_of(value))
+        key = (target, self.keywords, tuple(self.trees), static, dynamic)
+        try:
+            hash(key)
+        except TypeError:
+            raise ArgumentError(
+                f"a static argument of {self.f.__name__} cannot be hashed: "
+                + pretty.listed(repr(value) for value in self.static.values()),
+                where=user_location(),
+                remedy="Static arguments are compared from call to call: pass a tuple for a list.",
+            ) from None
+        return key
+
+    def forget_values(self) -> None:
+        """Keep dtypes and shapes of the arrays alone, so that their memory can be freed."""
+        self.values = [stand_in(value) for value in self.values]
+        self.args = [self.static.get(i) for i in range(len(self.args))]
+
+    def body(self, tracers: list[Tracer]) -> Any:
+        """Call the function on traced arguments."""
+        parts = iter(portions(self.trees, tracers))
+        trees = iter(self.trees)
+        values = [
+            self.static[i] if i in self.static else unflatten(next(trees), next(parts))
+            for i in range(len(self.args))
+        ]
+        count = len(values) - len(self.keywords)
+        named = dict(zip(self.keywords, values[count:], strict=True))
+        return self.f.__wrapped__(*values[:count], **named)
+
+    def make(self, target: str, marks: Marks) -> Compiled:
+        """Trace and compile the function for this signature."""
+        self.f.traces += 1
+        traced = trace(self.f.__name__, self.body, leaves_of(self.values, self.names, marks))
+        return Compiled(traced, COMPILER[0](traced.program, target, self.f.checks))
+
+
+class Jitted(Generic[P, R]):
+    """A function that is compiled when it is called; `.stages(*args)` shows what became of it.
+
+    `.traces` counts how often it was traced.
+    """
+
+    def __init__(
+        self, fn: Callable[P, R], target: str | None, static_argnames: Iterable[str],
+        checks: bool, deterministic: bool,
+    ) -> None:
+        functools.update_wrapper(self, fn)
+        self.__wrapped__ = fn
+        self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
+        names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+        self.static = Static(fn, names)
+        self.target = target
+        self.checks = checks
+        self.deterministic = deterministic
+        self.traces = 0
+        self._plain_only = not names
+        self._lock = threading.RLock()
+        self._entries: dict[Any, Entry] = {}
+        self._quick: dict[Any, Entry] = {}
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if STATE.scope is not None:
+            return self.__wrapped__(*args, **kwargs)
+        key: list[Any] = [self.target or config.target]
+        flat: list[Any] = []
+        if kwargs or not self._plain_only or not quick(args, key, flat):
+            entry, flat = self._entry(args, kwargs)
+            return entry(flat)  # type: ignore[no-any-return]
+        signature = tuple(key)
+        known = self._quick.get(signature)
+        if known is None:
+            known = self._quick[signature] = self._entry(args, kwargs)[0]
+        return known(flat)  # type: ignore[no-any-return]
+
+    def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages:
+        """Compile for these arguments without running, and show every stage."""
+        entry, flat = self._entry(args, kwargs)
+        return Stages(self.__name__, entry.compiled_for(flat).executable)
+
+    def _entry(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any]]:
+        """The compiled signature of a call, made if it is new, and the call's flat arguments."""
+        call = Call(self, args, kwargs)
+        target = self.target or config.target
+        key = call.key(target)
+        flat = flat_of(call.values)
+        entry = self._entries.get(key)
+        if entry is None:
+            with self._lock:
+                entry = self._entries.get(key)
+                if entry is None:
+                    entry = Entry(lambda marks: call.make(target, marks))
+                    call.forget_values()
+                    self._entries[key] = entry
+        return entry, flat
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jitted {self.__name__}>"
+
+
+@overload
+def jit(f: Callable[P, R]) -> Jitted[P, R]: ...
+@overload
+def jit(
+    f: None = None, *, target: str | None = None, static_argnames: Iterable[str] = (),
+    checks: bool = True, deterministic: bool = True,
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+@overload
+def jit(
+    f: Callable[P, R], *, target: str | None = None, static_argnames: Iterable[str] = (),
+    checks: bool = True, deterministic: bool = True,
+) -> Jitted[P, R]: ...
+
+
+def jit(
+    f: Any = None, *, target: str | None = None, static_argnames: Iterable[str] = (),
+    checks: bool = True, deterministic: bool = True,
+) -> Any:
+    """Compile `f` when it is called: once for its arguments' dtypes, ranks and static values.
+
+    `target` names where it runs ("cpu", "interp", ..), by default what `fw.target` or
+    FLATWEAVE_TARGET say. Arguments named in `static_argnames` are Python values that the trace
+    sees. `checks=False` leaves out the checks of indices. `deterministic=False` allows groupings
+    that depend on timing. Arguments and results are arrays, numbers and trees of them.
+    Raises ArgumentError for arguments that are neither.
+    """
+    if f is None:
+        return functools.partial(
+            jit, target=target, static_argnames=static_argnames, checks=checks,
+            deterministic=deterministic,
+        )  # fmt: skip
+    if isinstance(f, Jitted):
+        return Jitted(f.__wrapped__, target, static_argnames, checks, deterministic)
+    if not callable(f):
+        raise ArgumentError(
+            f"jit needs a function, got a {type(f).__name__}.",
+            where=user_location(), remedy="Write @fw.jit above a def, or fw.jit(f).",
+        )  # fmt: skip
+    return Jitted(f, target, static_argnames, checks, deterministic)
+
+
+def target(name: str) -> AbstractContextManager[None]:
+    """Run on another target inside a `with`: `with fw.target("interp"): ..`."""
+    pipeline.target_named(name)
+    return config.scoped(target=name)
+
+
+COMPILER.append(pipeline.build)

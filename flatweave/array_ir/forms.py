@@ -33,7 +33,7 @@ class Form:
 TRACED = Form(
     "traced",
     host=CONTROL | ARRAYS | {"check", "index"},
-    element=CONTROL | ARRAYS | {"check", "index", "fold"},
+    element=CONTROL | ARRAYS | {"check", "index"},
 )
 SWEPT = Form(
     "swept",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.base.errors import CompilerBug
 from flatweave.codegen import llvm_host as host
 from flatweave.codegen.llvm_apply import emit_apply, emit_convert
 from flatweave.codegen.llvm_atomics import emit_atomic
@@ -61,6 +62,8 @@ def emit(unit: k.Unit, features: CpuFeatures) -> str:
 
 
 def _define_kernel(module: Module, features: CpuFeatures, kernel: k.Kernel) -> None:
+    if kernel.warps != 1:
+        raise CompilerBug(f"kernel {kernel.name} asks for {kernel.warps} warps; a CPU has one")
     code = Code(module)
     e = Emitter(code, features, KERNEL_HANDLERS, {})
     e.bind(kernel.params, [_argument(e, i, var) for i, var in enumerate(kernel.params)])

@@ -39,7 +39,7 @@ def _saturated(x: Value, target: DType) -> Value:
     inside = x.convert("fptoui" if through.kind == "u" else "fptosi", through)
     low, high = int(target.low), int(target.high)
     # high + 1 is a power of two, so a float; low - 1 is not, where low itself is the last to fit
-    exact_below = float(x.dtype.numpy.type(low - 1)) == low - 1  # type: ignore[arg-type]
+    exact_below = float(x.dtype.numpy.type(low - 1)) == low - 1
     fits_below = x > float(low - 1) if exact_below else x >= float(low)
     fits_above = x < float(high + 1)
     upper = fits_above.where(inside, high)

@@ -136,8 +136,16 @@ def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
 def _moved(e: Emitter, dtype: DType, text: str, fill: str, distance: int) -> str:
     """Every value `distance` lanes up, `fill` in the lanes below."""
     kind, width = vec(dtype, e.width), e.width
-    lanes = indices(range(width - distance, 2 * width - distance))
-    return e.code.let(f"shufflevector {kind} {fill}, {kind} {text}, {lanes}")
+    lanes = range(width - distance, 2 * width - distance)
+    if not dtype.is_float:
+        return e.code.let(f"shufflevector {kind} {fill}, {kind} {text}, {indices(lanes)}")
+    # As pairs of integers: LLVM has the align instruction (one cycle) for integers only, makes a
+    # slow expand of floats that meet zeros, and undoes a cast to integers of the same size.
+    halves = f"<{2 * width} x i{dtype.bits // 2}>"
+    low, high = (e.code.let(f"bitcast {kind} {x} to {halves}") for x in (fill, text))
+    pairs = indices(2 * lane + part for lane in lanes for part in (0, 1))
+    moved = e.code.let(f"shufflevector {halves} {low}, {halves} {high}, {pairs}")
+    return e.code.let(f"bitcast {halves} {moved} to {kind}")
 
 
 def emit_shift(e: Emitter, let: Let) -> Sequence[Held]:

@@ -23,7 +23,7 @@ from flatweave.terms.control import For, While
 from flatweave.terms.syntax import Const, Let, Var
 from flatweave.terms.traverse import walk_lets
 
-# Loops of at most this many lets, all turns together, are written out.
+# Loops of about this many lets, all turns together, are written out.
 UNROLLED = 24
 
 OnTurn = Callable[[Emitter], None]  # what else happens in every turn, before the body
@@ -140,8 +140,8 @@ def emit_for(e: Emitter, let: Let, on_turn: OnTurn = _nothing) -> Sequence[Held]
     """Turns for i = lo, lo + step, .. below hi."""
     op: For = let.op  # type: ignore[assignment]
     init = [e.hold(atom) for atom in op.init]
-    turns = _turns(op)
-    if len(turns) * sum(1 for _ in walk_lets(op.body)) <= UNROLLED and _is_constant(op):
+    turns = _few_turns(op)
+    if turns is not None:
         return _written_out(e, op, turns, init)
     lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))
     dtype = scalar_type(op.body.params[0].type)
@@ -150,27 +150,24 @@ def emit_for(e: Emitter, let: Let, on_turn: OnTurn = _nothing) -> Sequence[Held]
     return _masked_for(e, op, dtype, init)
 
 
-def _is_constant(op: For) -> bool:
-    return all(isinstance(atom, Const) for atom in (op.lo, op.hi, op.step))
-
-
-def _turns(op: For) -> range:
-    """The counter's values where they are known."""
+def _few_turns(op: For) -> range | None:
+    """The counter's values where they are known and few enough to write the loop out."""
     match op:
         case For(lo=Const(value=int(lo)), hi=Const(value=int(hi)), step=Const(value=int(step))):
-            return range(lo, hi, step)
-    return range(0)
+            lets = max(1, sum(1 for _ in walk_lets(op.body)))
+            if step > 0 and (hi - lo) * lets <= UNROLLED * step:
+                return range(lo, hi, step)
+    return None
 
 
 def _written_out(e: Emitter, op: For, turns: range, state: list[Held]) -> list[Held]:
+    """The body once for each turn, the counter a literal."""
     for i in turns:
         state = e.run(op.body, [Held(UNIFORM, str(i)), *state])
     return state
 
 
-def _counted(
-    e: Emitter, op: For, init: Sequence[Held], on_turn: OnTurn
-) -> Sequence[Held]:
+def _counted(e: Emitter, op: For, init: Sequence[Held], on_turn: OnTurn) -> Sequence[Held]:
     """All lanes take the same turns: the counter's base decides."""
     code = e.code
     lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))

@@ -43,7 +43,7 @@ _BUILD: Mapping[str, Callable[..., Value]] = {
     **trigonometry.FUNCTIONS,
     "erf": error_functions.erf,
     "erfc": error_functions.erfc,
-    "pow": powers.pow,
+    "pow": powers.power,
     "cbrt": powers.cbrt,
     "hypot": powers.hypot,
 }

@@ -37,7 +37,7 @@ _CBRT = (0.5588562633153029, 0.5659481103292429, -0.14926986788847263, 0.0241496
          -0.0015398251654409473)  # fmt: skip
 
 
-def pow(x: Value, y: Value) -> Value:
+def power(x: Value, y: Value) -> Value:
     """x**y."""
     size = x.abs()
     positive = _power_of_f32(size, y) if x.dtype == f32 else _power_of_positive(size, y)

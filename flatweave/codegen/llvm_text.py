@@ -112,7 +112,7 @@ def is_constant(text: str) -> bool:
 def _literal(dtype: DType, value: int | float | bool) -> str:
     """One value: floats as the hexadecimal bits of their double, integers as signed ones."""
     if dtype.is_float:
-        rounded = float(dtype.numpy.type(value))  # type: ignore[arg-type]
+        rounded = float(dtype.numpy.type(value))
         if rounded != rounded:
             return "0x7FF8000000000000"
         return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"

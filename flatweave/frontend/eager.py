@@ -14,8 +14,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
@@ -23,7 +21,7 @@ from flatweave.base.source import Location
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
 from flatweave.frontend.interop import is_number_list
 from flatweave.frontend.operation import EVALUATOR, OPERATIONS, Operation
-from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain
+from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, stand_in
 from flatweave.frontend.trace import Traced, trace
 from flatweave.frontend.tree import Tree, flatten, portions, unflatten
 from flatweave.frontend.values import is_array
@@ -99,12 +97,7 @@ class Call:
         """Keep dtypes and shapes of the arrays alone, so that their memory can be freed."""
         for i in self.dynamic:
             self.leaves[i] = None
-        self.values = [
-            np.broadcast_to(np.zeros((), value.dtype), value.shape)
-            if isinstance(value, np.ndarray)
-            else value
-            for value in self.values
-        ]
+        self.values = [stand_in(value) for value in self.values]
 
     def make(self, target: str, marks: Marks) -> Compiled:
         """Trace the call and compile it, or take what was compiled for an equal program."""

@@ -133,3 +133,16 @@ arctan2 = atan2
 arcsinh = asinh
 arccosh = acosh
 arctanh = atanh
+
+__all__ = [
+    "neg", "abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "rsqrt", "cbrt", "exp",
+    "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
+    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "isnan",
+    "isinf", "isfinite", "popcount", "clz", "ctz", "bitwise_not", "add", "sub", "mul",
+    "truediv", "floordiv", "mod", "minimum", "maximum", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal",
+    "greater", "greater_equal", "atan2", "hypot", "copysign", "fma", "subtract", "multiply",
+    "divide", "true_divide", "floor_divide", "remainder", "negative", "absolute", "invert",
+    "bitwise_invert", "bitwise_count", "rint", "bitwise_left_shift", "bitwise_right_shift",
+    "arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "arctanh",
+]  # fmt: skip

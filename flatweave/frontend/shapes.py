@@ -219,7 +219,10 @@ def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
         back = [order.index(a) for a in range(first.ndim)]
         return transposed(_joined([transposed(a, order) for a in arrays], 0), back)
     dtype = same_dtype(arrays)
-    converted = [zipped(lambda v: strong(v, dtype), [array], "concat")[0] for array in arrays]
+    converted = [
+        x if x.element is dtype else zipped(lambda v: strong(v, dtype), [x], "concat")[0]
+        for x in arrays
+    ]
     for other in converted[1:]:
         for a, b in zip(first.extents[1:], other.extents[1:], strict=True):
             extents.same(

@@ -109,3 +109,10 @@ def leaves_of(values: Sequence[Any], names: Sequence[tuple[str, str]], marks: Ma
         ones = frozenset(axis for n, axis in marks if n == number and value.ndim)
         leaves.append(Leaf(dtype, name, origin, value.shape, ones=ones))
     return leaves
+
+
+def stand_in(value: Any) -> Any:
+    """An argument of the same dtype and shape that takes no memory."""
+    if isinstance(value, np.ndarray):
+        return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+    return value

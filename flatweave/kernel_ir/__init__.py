@@ -1,1 +1,1 @@
-"""The machine language: kernels over grid, block, warp and lanes, and the host program around them."""
+"""The machine language: kernels over grid, block, warp and lanes, and the host around them."""

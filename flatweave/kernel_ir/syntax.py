@@ -204,7 +204,10 @@ class StoreCompact(Op):
 
 @op
 class Atomic(Op):
-    """buffer[index] = buffer[index] `fn` value, indivisibly; fn is add, minimum, maximum, and, or, xor."""
+    """buffer[index] = buffer[index] `fn` value, indivisibly; gives what was there before.
+
+    `fn` is add, minimum, maximum, and, or, xor.
+    """
 
     fn: str
     buffer: Var
@@ -277,7 +280,7 @@ class Report(Op):
         return ()
 
 
-# -- the host ---------------------------------------------------------------------------------------
+# -- the host ---------------------------------------------------------------------------------
 
 
 @op

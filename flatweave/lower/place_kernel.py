@@ -11,12 +11,16 @@ from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.sweep_kernel import KernelWriter, call_operator, count_lanes
 from flatweave.lower.walk import Position, State, Walk
 from flatweave.ops import Merge, Place
+from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
 
 CHUNK = 2048
 """Elements staged at a time: indices and values stay in the first-level cache."""
+ROOM = CHUNK + 64
+CHEAP = 8
+"""A body up to this cost is not worth staging when no element is left out."""
 
 
 def write_place_kernel(
@@ -33,16 +37,14 @@ def write_place_kernel(
     offset = b.apply("select", private, b.mul(block, extent), index(0))
     if isinstance(sink, Merge) and sink.neutral:
         _fill_copies(writer, sink, dest, offset, extent, private)
-    staged = _Staged(writer, dtypes)
-    neutral = [atom for links in writer.stages.levels for k in links for atom in k.neutral]
-    chunks = b.inner()
-    at = chunks.param("c", i64)
-    state = tuple(chunks.param("s", atom.type) for atom in neutral)
-    stop = chunks.apply("minimum", chunks.add(at, index(CHUNK)), hi)
-    count, state_after = staged.fill(chunks, at, stop, state, first, last)
-    _write_staged(writer, chunks, staged, sink, dest, offset, count)
-    body = chunks.close([at, *state], state_after)
-    b.emit(For(lo, hi, index(CHUNK), body, tuple(writer.kernel.scalar(a) for a in neutral)))
+    part = _Part(writer, sink, dest, offset, first, last)
+    if cost_of_body(writer.op.body) > CHEAP:
+        part.staged(b, lo, hi, dtypes)
+    else:
+        directly, staged = b.inner(), b.inner()
+        part.directly(directly, lo, hi)
+        part.staged(staged, lo, hi, dtypes)
+        b.emit(If(private, directly.close([], []), staged.close([], [])))
     return (*dest, extent, blocks, private)
 
 
@@ -74,65 +76,97 @@ def _fill_copies(
     b.emit(If(private, inside.close([], []), Lambda((), (), ())))
 
 
-class _Staged:
-    """Shared memory for the elements of a chunk that this block takes."""
+class _Part:
+    """The elements of a block's share whose index lies in [first, last), written one by one."""
 
-    def __init__(self, writer: KernelWriter, dtypes: Sequence[DType]) -> None:
+    def __init__(
+        self, writer: KernelWriter, sink: Place | Merge, dest: Sequence[Var],
+        offset: Atom, first: Atom, last: Atom,
+    ) -> None:  # fmt: skip
         self.writer = writer
-        self.room = CHUNK + 64
-        b = writer.b
-        self.buffers = [b.emit(Shared(dtype, self.room))[0] for dtype in (i64, *dtypes)]
+        self.sink = sink
+        self.dest = dest
+        self.offset = offset
+        self.first = first
+        self.last = last
+        levels = writer.stages.levels
+        self.neutral = tuple(
+            writer.kernel.scalar(atom) for links in levels for k in links for atom in k.neutral
+        )
 
-    def fill(
-        self, b: Builder, lo: Atom, hi: Atom, carries: State, first: Atom, last: Atom
-    ) -> tuple[Atom, State]:
-        """Stage the elements of lo to hi whose index lies in [first, last); how many they are."""
-        writer = self.writer
+    def directly(self, b: Builder, lo: Atom, hi: Atom) -> None:
+        """Element by element: best for a light body that mostly stays inside the part."""
 
         def step(c: Builder, position: Position, state: State) -> State:
-            elements = writer.elements(position)
-            depth = writer.stages.depth
-            after = writer.emit_body(
-                c, elements, writer.op.body.lets, depth, position, state[1:]
-            )
-            place, *values = elements.atoms(writer.op.body.results)
-            place = c.cast(place, i64)
-            above = c.cast(c.sub(place, first), u64)
-            mine = c.apply("lt", above, c.cast(c.sub(last, first), u64))
-            self._stage(c, state[0], mine, [place, *values], position)
-            return (c.add(state[0], count_lanes(c, mine, position.width)), *after)
+            place, values, mine, after = self._element(c, position, state)
+            inside = c.inner()
+            self._write(inside, place, values)
+            c.emit(If(mine, inside.close([], []), Lambda((), (), ())))
+            return after
 
-        done = writer.walk(()).block(b, lo, hi, (index(0), *carries), step)
-        return done[0], done[1:]
+        self.writer.walk((), width=1).block(b, lo, hi, self.neutral, step)
 
-    def _stage(
-        self, b: Builder, at: Atom, mine: Atom, values: Sequence[Atom], position: Position
-    ) -> None:
-        if position.width > 1:
-            limit = index(self.room)
-            b.emit(StoreCompact(tuple(self.buffers), at, limit, mine, tuple(values)))
-            return
-        for buffer, value in zip(self.buffers, values, strict=True):
+    def staged(self, b: Builder, lo: Atom, hi: Atom, dtypes: Sequence[DType]) -> None:
+        """A chunk on all lanes into shared memory, what is not ours left out; then one by one."""
+        buffers = [b.emit(Shared(dtype, ROOM))[0] for dtype in (i64, *dtypes)]
+        chunks = b.inner()
+        at = chunks.param("c", i64)
+        state = tuple(chunks.param("s", atom.type) for atom in self.neutral)
+        stop = chunks.apply("minimum", chunks.add(at, index(CHUNK)), hi)
+
+        def step(c: Builder, position: Position, known: State) -> State:
+            place, values, mine, after = self._element(c, position, known[1:])
+            _stage(c, buffers, known[0], mine, [place, *values], position)
+            return (c.add(known[0], count_lanes(c, mine, position.width)), *after)
+
+        count, *after = self.writer.walk(()).block(chunks, at, stop, (index(0), *state), step)
+        self._write_staged(chunks, buffers, count)
+        body = chunks.close([at, *state], after)
+        b.emit(For(lo, hi, index(CHUNK), body, self.neutral))
+
+    def _element(
+        self, b: Builder, position: Position, state: State
+    ) -> tuple[Atom, list[Atom], Atom, State]:
+        """An element's place and values, whether it is ours, and the scans' carries behind it."""
+        writer = self.writer
+        elements = writer.elements(position)
+        depth = writer.stages.depth
+        after = writer.emit_body(b, elements, writer.op.body.lets, depth, position, state)
+        place, *values = elements.atoms(writer.op.body.results)
+        place = b.cast(place, i64)
+        above = b.cast(b.sub(place, self.first), u64)
+        mine = b.apply("lt", above, b.cast(b.sub(self.last, self.first), u64))
+        return place, values, mine, after
+
+    def _write_staged(self, b: Builder, buffers: Sequence[Var], count: Atom) -> None:
+        region = b.inner()
+        inside = region.inner()
+        k = inside.param("k", i64)
+        place, *values = (inside.emit(Load(buffer, k))[0] for buffer in buffers)
+        self._write(inside, place, values)
+        region.emit(For(index(0), count, index(1), inside.close([k], []), ()))
+        b.emit(Lanes(1, region.close([], [])))
+
+    def _write(self, b: Builder, place: Atom, values: Sequence[Atom]) -> None:
+        """dest[place] = values, or dest[place] fn values."""
+        at = b.add(place, self.offset)
+        if isinstance(self.sink, Merge):
+            old = [b.emit(Load(buffer, at))[0] for buffer in self.dest]
+            values = self.writer.call(b, self.sink.fn, [*old, *values])
+        for buffer, value in zip(self.dest, values, strict=True):
             b.emit(Store(buffer, at, value))
 
 
-def _write_staged(
-    writer: KernelWriter, b: Builder, staged: _Staged, sink: Place | Merge,
-    dest: Sequence[Var], offset: Atom, count: Atom,
+def _stage(
+    b: Builder, buffers: Sequence[Var], at: Atom, mine: Atom, values: Sequence[Atom],
+    position: Position,
 ) -> None:  # fmt: skip
-    """One staged element after the other, in the order of the sweep."""
-    region = b.inner()
-    inside = region.inner()
-    k = inside.param("k", i64)
-    place, *values = (inside.emit(Load(buffer, k))[0] for buffer in staged.buffers)
-    place = inside.add(place, offset)
-    if isinstance(sink, Merge):
-        old = [inside.emit(Load(buffer, place))[0] for buffer in dest]
-        values = list(writer.call(inside, sink.fn, [*old, *values]))
-    for buffer, value in zip(dest, values, strict=True):
-        inside.emit(Store(buffer, place, value))
-    region.emit(For(index(0), count, index(1), inside.close([k], []), ()))
-    b.emit(Lanes(1, region.close([], [])))
+    """Put the elements that are ours behind those staged already."""
+    if position.width > 1:
+        b.emit(StoreCompact(tuple(buffers), at, index(ROOM), mine, tuple(values)))
+        return
+    for buffer, value in zip(buffers, values, strict=True):
+        b.emit(Store(buffer, at, value))
 
 
 def combine_copies_kernel(

@@ -125,9 +125,11 @@ class KernelWriter:
             self._neutral(neutral),
         )
 
-    def walk(self, accumulators: Sequence[Accumulator]) -> Walk:
+    def walk(self, accumulators: Sequence[Accumulator], width: int | None = None) -> Walk:
+        """How this sweep visits the positions of a block."""
+        lanes = self.strategy.width if width is None else width
         return Walk(
-            self.low.machine, self.shape, self.total, self.strategy.width, self.strategy.rows,
+            self.low.machine, self.shape, self.total, lanes, self.strategy.rows,
             self.op.reverse, tuple(accumulators),
         )  # fmt: skip
 
@@ -235,7 +237,8 @@ class KernelWriter:
         results = self.call(b, link.fn, [*carry, *values])
         if position.width == 1:
             return (carry if op.exclusive else results), results  # type: ignore[attr-defined]
-        last = b.emit(LastLane(results))
+        # not the last lane of the results: so only this one operation waits for the last step
+        last = self.call(b, link.fn, [*carry, *b.emit(LastLane(values))])
         if op.exclusive:  # type: ignore[attr-defined]
             results = b.emit(ShiftLanes(carry, results))
         return results, last

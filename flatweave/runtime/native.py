@@ -81,7 +81,7 @@ class NativeCode:
             try:
                 found = linker().lookup(self._library, symbol)
             except RuntimeError as failure:
-                raise CompilerBug(f"No symbol {symbol} in the code: {failure}") from None
+                raise CompilerBug(f"LLVM cannot find {symbol}: {failure}") from None
             self._trackers.append(found)
             self._addresses[symbol] = int(found[symbol])
         return self._addresses[symbol]
@@ -122,7 +122,7 @@ def optimised_text(text: str, *, level: int = LIGHT) -> str:
 
 
 def load_object(found: bytes) -> NativeCode:
-    """An object file linked with support.ll and the C libraries."""
+    """An object file, to be linked with support.ll and the C libraries at its first `address`."""
     support()
     return _link(found, f"code{next(_NUMBERS)}", SUPPORT_LIBRARY, {})
 

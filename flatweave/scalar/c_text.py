@@ -18,8 +18,13 @@ from flatweave.base.dtypes import DType
 C_PRELUDE = """\
 #if defined(__CUDACC__)
 #define FW_FN static __device__ __forceinline__
+#define FW_POPCOUNT(x) __popcll((uint64_t)(x))
+#elif defined(__OPENCL_VERSION__)
+#define FW_FN static inline
+#define FW_POPCOUNT(x) popcount((uint64_t)(x))
 #else
 #define FW_FN static inline
+#define FW_POPCOUNT(x) __builtin_popcountll((uint64_t)(x))
 #endif
 """
 
@@ -176,23 +181,15 @@ FW_FN $t fw_shr_$n($t a, $t b) { return ($t)(a >> (($u)b < $bits ? ($u)b : $bits
 """
 SHR_UNSIGNED = "FW_FN $t fw_shr_$n($t a, $t b) { return b < $bits ? ($t)(a >> b) : 0; }\n"
 POPCOUNT = """\
-FW_FN $t fw_popcount_$n($t a) {
-    $u x = ($u)a; int n = 0;
-    for (; x != 0; x &= ($u)(x - 1)) n++;
-    return ($t)n;
-}
+FW_FN $t fw_popcount_$n($t a) { return ($t)FW_POPCOUNT(($u)a); }
 """
 CLZ = """\
 FW_FN $t fw_clz_$n($t a) {
-    $u x = ($u)a; int n = $bits;
-    for (; x != 0; x >>= 1) n--;
-    return ($t)n;
+    uint64_t x = ($u)a;
+    for (int s = 1; s < $bits; s *= 2) x |= x >> s;
+    return ($t)($bits - FW_POPCOUNT(x));
 }
 """
 CTZ = """\
-FW_FN $t fw_ctz_$n($t a) {
-    $u x = ($u)a; int n = $bits;
-    for (; x != 0; x = ($u)(x << 1)) n--;
-    return ($t)n;
-}
+FW_FN $t fw_ctz_$n($t a) { return ($t)FW_POPCOUNT(($u)(~a & (a - ($t)1))); }
 """

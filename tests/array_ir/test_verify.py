@@ -35,6 +35,12 @@ def test_random_programs_are_well_formed(program):
     verify(program, ALL)
 
 
+@hypothesis.given(programs(traced=True))
+def test_traced_programs_are_well_formed(program):
+    """Without sweeps and folds it is what a user may have written."""
+    verify(program, TRACED)
+
+
 def test_a_swept_program_is_well_formed():
     """Sweeps on the host, reads, folds and prefixes in their bodies."""
     verify(parse_program(SWEPT_PROGRAM), SWEPT)
@@ -74,8 +80,8 @@ def test_an_if_may_give_arrays_of_its_own_extent():
         ("y: i64 = while (s: i64 => s) (s: i64 => s) [0]\n in y", "the condition gives"),
         ("m: i64, y: f32[m] = filter xs [xs]\n in y", "the mask"),
         (
-            "y = map (x: f32 => fold 3 (i: i64 => 1.0f32) (add i64) [0]) [xs]\n in y",
-            "the body gives",
+            "y = map (x: f32 => fold 3 (i: i64 => 1) (add i64) [0]) [xs]\n in y",
+            "fold cannot stand in an element function",
         ),
         ("check n same [n] text\n in n", "the condition"),
         ("y: f32[n] = scatter [xs] xs [xs]\n in y", "the indices"),
@@ -94,6 +100,7 @@ def test_what_does_not_fit_is_found(body, message):
     [
         ("y: f32[n] = map (x: f32 => x) [xs]\n in y", "map cannot stand on the host"),
         ("y: f32[n] = sweep [n] (i: i64 => 1.0f32, 2) [store]\n in y", "sinks do not take 2"),
+        ("y = sweep [n] (i: i64 => fold 3 (j: i64 => 1.0f32) (add i64) [0]) [store]\n in y", "body gives"),
         ("y: f32 = sweep [n] (i: i64 => i) [combine (add f32) [0.0f32]]\n in y", "is combined"),
         (
             "y = sweep [n] (i: i64 =>\n a = generate [i] (j: i64 => j)\n in i) [store]\n in y",

@@ -241,7 +241,7 @@ def test_float_sums_are_the_same_at_every_run() -> None:
     assert ys[0] == xs[0]
 
 
-# -- store_compact ----------------------------------------------------------------------------------
+# -- store_compact -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("features", FEATURES, ids=str)

@@ -39,28 +39,28 @@ def constants(draw, dtypes=DTYPES):
     return constant(draw(st.integers(int(dtype.low), int(dtype.high))), dtype)
 
 
-def scalar_work(draw, b, pool, depth=0):
-    """Adds a few scalars computed from the pool of scalars (at least one i64) to it."""
+def scalar_work(draw, b, pool, traced, depth=0):
+    """Adds a few scalars computed from the pool of scalars to it."""
     for _ in range(draw(st.integers(1, 3))):
         a = draw(st.sampled_from(pool))
         alike = [x for x in pool if x.type is a.type]
-        kind = draw(st.integers(0, 5 if depth < 2 else 1))
+        kind = draw(st.integers(0, 1 if depth == 2 else 4 if traced else 5))
         if kind == 0:
             pool.append(b.cast(a, draw(st.sampled_from(ELEMENTS))))
         elif kind in (1, 2):
             other = draw(st.sampled_from([*alike, draw(constants([a.type]))]))
             pool.append(b.apply(draw(st.sampled_from([*BINARY, "lt"])), a, other))
         else:
-            pool.extend(control(draw, b, pool, kind, depth + 1))
+            pool.extend(control(draw, b, pool, kind, traced, depth + 1))
     return pool
 
 
-def control(draw, b, pool, kind, depth):
+def control(draw, b, pool, kind, traced, depth):
     """An if, a for or a fold over scalars."""
     init = draw(st.sampled_from(pool))
 
     def body(c, *params):
-        inner = scalar_work(draw, c, [*pool, *params], depth)
+        inner = scalar_work(draw, c, [*pool, *params], traced, depth)
         return [draw(st.sampled_from([x for x in inner if x.type is init.type]))]
 
     if kind == 3:
@@ -73,14 +73,14 @@ def control(draw, b, pool, kind, depth):
     return b.emit(Fold(index(draw(st.integers(0, 3))), b.function([i64], body), fn, (init,)))
 
 
-def array_op(draw, b, arrays):
+def array_op(draw, b, arrays, traced):
     """Emits one array operation over arrays of any extents and adds its arrays to them."""
     xs = draw(st.sampled_from(arrays))
     (n,), dtype = xs.type.shape, xs.type.dtype
     fn, zero = lambda_of(draw(st.sampled_from(BINARY)), dtype), constant(0, dtype)
 
     def element(c, x):
-        return [draw(st.sampled_from(scalar_work(draw, c, [x, index(7)])))]
+        return [draw(st.sampled_from(scalar_work(draw, c, [x, index(7)], traced)))]
 
     def flag(c, x):
         return [c.apply("le", x, zero)]
@@ -90,7 +90,7 @@ def array_op(draw, b, arrays):
         (p,) = c.emit(Prefix(fn, (zero,), (x,), draw(st.booleans())))
         return p, *flag(c, x), x, p, i, x
 
-    kind = draw(st.integers(0, 6))
+    kind = draw(st.integers(0, 5 if traced else 6))
     if kind == 0:
         arrays += b.emit(Map(b.function([dtype], element), (xs,)))
     elif kind == 1:
@@ -127,8 +127,8 @@ def shrinking_loop(b, xs):
 
 
 @st.composite
-def programs(draw):
-    """A program over two arrays of a dtype each."""
+def programs(draw, traced=False):
+    """A program over one or two arrays; `traced`: without what only passes make."""
     b = Builder()
     params, arrays = [], []
     for dtype in draw(st.lists(st.sampled_from(ELEMENTS), min_size=1, max_size=2)):
@@ -137,7 +137,7 @@ def programs(draw):
         arrays.append(b.var(name, ArrayType(dtype, (n,))))
         params += [n, arrays[-1]]
     for _ in range(draw(st.integers(0, 4))):
-        array_op(draw, b, arrays)
+        array_op(draw, b, arrays, traced)
     if draw(st.booleans()):
         arrays += shrinking_loop(b, arrays[-1])
     results = [arrays[-1], draw(constants())]

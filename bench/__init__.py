@@ -1,0 +1,9 @@
+"""Flatweave beside its peers: what is measured, how, and the tables it gives.
+
+    rows/       one file per piece of work: the program a user would write, and its peers
+    peers/      the C and C++ peers, compiled when a row needs them
+    run.py      the command; a process of its own for every row
+    measure.py  one row's times, everything interleaved
+    memory.py   one row's peak memory
+    needs.py    what a row must reach, judged from its times
+"""

@@ -1,0 +1,68 @@
+"""What the numbers were measured on: model, cores, versions, load; nothing that names its owner."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("flatweave", "numpy", "llvmlite", "numba", "scipy", "jax", "jaxlib")
+
+
+def model() -> str:
+    """The processor as it calls itself."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = re.search(r"model name\s*: (.*)", text)
+    return found.group(1).strip() if found else platform.machine()
+
+
+def version(package: str) -> str:
+    """The installed version, or "-"."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "-"
+
+
+def compiler() -> str:
+    """The first line of `gcc --version`, or "-"."""
+    try:
+        done = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "-"
+    return done.stdout.splitlines()[0]
+
+
+def memory_bytes() -> int:
+    """The bytes of memory in the machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def describe(threads: int) -> dict[str, Any]:
+    """Everything one needs to know to compare these numbers with others."""
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "processor": model(),
+        "cores": os.cpu_count(),
+        "threads": threads,
+        "memory_gib": round(memory_bytes() / 2**30, 1),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "gcc": compiler(),
+        **{package: version(package) for package in PACKAGES},
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def slug() -> str:
+    """The processor's model as part of a file's name: amd-epyc-2."""
+    words = re.sub(r"\((R|TM)\)|CPU|Processor|@.*", " ", model())
+    return re.sub(r"[^a-z0-9]+", "-", f"{words} {os.cpu_count()}".lower()).strip("-")

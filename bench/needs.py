@@ -1,0 +1,141 @@
+"""What a row must reach, and whether it did.
+
+    OfFloor(0.85)                       0.85 of what memory allows: floor / ours
+    Faster(1.5, "numpy", "numba")       1.5 times the best of these: peer / ours
+    AtMost(25, "us")                    a time of one call
+    OneThread(0.93)                     C loop / ours, both on one thread
+
+Ratios are taken within a round, whose parts ran within the same second, and the median of them is
+judged: this machine's memory changes speed from minute to minute, for everybody at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Protocol
+
+OURS = "flatweave"
+ONE = "flatweave, 1 thread"
+LOOP = "C loop"
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds per round of every contender, and what the reference did in these rounds."""
+
+    seconds: dict[str, list[float]]
+    reference: list[float]  # seconds that `moved` bytes took
+    moved: int  # bytes that the reference moves
+    compulsory: int  # bytes that the row cannot avoid moving
+
+    def median(self, name: str) -> float:
+        """The middle time of one contender."""
+        return median(self.seconds[name])
+
+    def ratio(self, slow: str, fast: str) -> float:
+        """How many times longer the first takes than the second."""
+        return median(a / b for a, b in zip(self.seconds[slow], self.seconds[fast], strict=True))
+
+    @property
+    def floors(self) -> list[float]:
+        """The least time the compulsory bytes need, in each round."""
+        return [seconds * self.compulsory / self.moved for seconds in self.reference]
+
+    def of_floor(self, name: str) -> float:
+        """The part of the possible speed that a contender has."""
+        return median(a / b for a, b in zip(self.floors, self.seconds[name], strict=True))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One requirement, what was measured, and whether that is enough; None: cannot be said."""
+
+    need: str
+    measured: str
+    reached: bool | None
+
+
+class Need(Protocol):
+    """A requirement on the times of a row."""
+
+    def judge(self, times: Times) -> Verdict:
+        """Whether it is met."""
+        ...
+
+
+@dataclass(frozen=True)
+class OfFloor:
+    """A part of the speed of memory."""
+
+    factor: float
+
+    def judge(self, times: Times) -> Verdict:
+        """floor / ours"""
+        if not times.reference:
+            return Verdict(f"{self.factor:g} of memory's speed", "no reference", None)
+        value = times.of_floor(OURS)
+        need = f"{self.factor:g} of memory's speed"
+        return Verdict(need, f"{value:.2f}", value >= self.factor)
+
+
+def best_of(times: Times, names: Sequence[str]) -> str | None:
+    """The fastest peer whose name begins with one of the names; of all, where none is given."""
+    peers = [
+        peer
+        for peer in times.seconds
+        if peer not in (OURS, ONE) and (peer.startswith(tuple(names)) if names else True)
+    ]
+    return min(peers, key=times.median, default=None)
+
+
+@dataclass(frozen=True, init=False)
+class Faster:
+    """A multiple of the speed of the best of some peers."""
+
+    factor: float
+    names: tuple[str, ...]
+
+    def __init__(self, factor: float, *names: str) -> None:
+        object.__setattr__(self, "factor", factor)
+        object.__setattr__(self, "names", names)
+
+    def judge(self, times: Times) -> Verdict:
+        """peer / ours"""
+        need = f"{self.factor:g} x best of {', '.join(self.names)}"
+        peer = best_of(times, self.names)
+        if peer is None:
+            return Verdict(need, "no peer", None)
+        value = times.ratio(peer, OURS)
+        return Verdict(need, f"{value:.2f} ({peer})", value >= self.factor)
+
+
+@dataclass(frozen=True)
+class OneThread:
+    """A part of the speed of a sequential C loop, on one thread."""
+
+    factor: float = 0.93
+
+    def judge(self, times: Times) -> Verdict:
+        """C / ours"""
+        need = f"1 thread: {self.factor:g} of a C loop"
+        if LOOP not in times.seconds or ONE not in times.seconds:
+            return Verdict(need, "no C loop", None)
+        value = times.ratio(LOOP, ONE)
+        return Verdict(need, f"{value:.2f}", value >= self.factor)
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A time that one call may take."""
+
+    bound: float
+    unit: str
+
+    def judge(self, times: Times) -> Verdict:
+        """ours, in the unit"""
+        value = times.median(OURS) / UNITS[self.unit]
+        need = f"at most {self.bound:g} {self.unit}"
+        return Verdict(need, f"{value:.3g} {self.unit}", value <= self.bound)

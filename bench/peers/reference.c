@@ -1,0 +1,51 @@
+// What memory gives here and now: the floor of every row is its bytes at one of these two rates.
+#include <stdint.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+// from ==> to, past the caches; both 64-byte aligned, bytes a multiple of 256
+static void copy_part(char *restrict to, const char *restrict from, int64_t bytes)
+{
+#if defined(__AVX512F__)
+    for (int64_t i = 0; i < bytes; i += 256) {
+        __m512i a = _mm512_load_si512(from + i), b = _mm512_load_si512(from + i + 64);
+        __m512i c = _mm512_load_si512(from + i + 128), d = _mm512_load_si512(from + i + 192);
+        _mm512_stream_si512((void *)(to + i), a);
+        _mm512_stream_si512((void *)(to + i + 64), b);
+        _mm512_stream_si512((void *)(to + i + 128), c);
+        _mm512_stream_si512((void *)(to + i + 192), d);
+    }
+    _mm_sfence();
+#elif defined(__SSE2__)
+    for (int64_t i = 0; i < bytes; i += 64) {
+        const __m128i *source = (const __m128i *)(from + i);
+        __m128i *target = (__m128i *)(to + i);
+        for (int part = 0; part < 4; part++)
+            _mm_stream_si128(target + part, _mm_load_si128(source + part));
+    }
+    _mm_sfence();
+#else
+    memcpy(to, from, bytes);
+#endif
+}
+
+void copy_stream(char *restrict to, const char *restrict from, int64_t bytes)
+{
+    int64_t block = 1 << 20;
+    int64_t blocks = (bytes + block - 1) / block;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < blocks; i++)
+        copy_part(to + i * block, from + i * block,
+                  (i + 1) * block <= bytes ? block : bytes - i * block);
+}
+
+uint64_t read_sum(const uint64_t *from, int64_t bytes)
+{
+    uint64_t total = 0;
+#pragma omp parallel for simd reduction(+ : total) schedule(static)
+    for (int64_t i = 0; i < bytes / 8; i++)
+        total += from[i];
+    return total;
+}

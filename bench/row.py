@@ -1,0 +1,47 @@
+"""One row of the table: a Flatweave program, its inputs, its peers and what it must reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bench.needs import Need
+from bench.tools import Tools
+
+Call = Callable[[], Any]
+Arrays = tuple[Any, ...]
+SEQUENTIAL = "C loop"  # the peer that one thread of ours is held against
+
+
+def no_peers(tools: Tools, *args: Any) -> dict[str, Call]:
+    """Nothing to compare with."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One piece of work.
+
+    `size` and `quick` are what `inputs` gets; `peers` makes calls without arguments that give
+    what the program gives, or None for a value that is not to be compared. A sample is `repeat`
+    calls in a row.
+    """
+
+    name: str
+    title: str
+    size: int
+    quick: int
+    program: Callable[..., Any]
+    inputs: Callable[[int], Arrays]
+    needs: tuple[Need, ...]
+    peers: Callable[..., dict[str, Call]] = no_peers
+    tolerance: float = 0.0
+    repeat: int = 1
+    one_kernel: bool = False
+    blas: bool = False  # NumPy's peer is OpenBLAS, which gets all threads only here
+
+    @property
+    def is_large(self) -> bool:
+        """Whether bytes matter, and not the overhead of a call."""
+        return self.repeat == 1

@@ -1,0 +1,586 @@
+"""Flatweave in one sitting: trace, print, fuse, interpret, compile, run in parallel.
+
+Goes in: Python functions over arrays.  Comes out: machine code that runs on every core.
+
+    def dot(xs, ys):                            dot (xs: f64[n], ys: f64[n]) =
+        return reduce(add, 0.0, xs * ys)          v3: f64 = sweep xs ys -> (x0 x1 -> mul x0 x1)
+                                                                        -> reduce (.. add ..) 0.0
+
+The real compiler is this file with more of everything: more dtypes than f64, ranks above 1, tuples
+as elements, filters and scatters as sinks, vectors for elements, other machines as targets. The
+words are those of docs/glossary.md. Read from top to bottom; run it to see each stage:
+
+    python docs/tiny.py
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import operator
+import os
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+# --- 1. The IR: programs are data ---------------------------------------------------------------
+#
+# A program is a lambda: parameters, lets, results. A let binds the result of one op to a variable.
+# Nothing is ever changed: nodes are frozen, and a pass makes new ones. There are two ops. `Apply`
+# computes a scalar from scalars. `Sweep` touches every element of its arrays once: it applies an
+# element function to them and feeds what comes out to a sink. `map`, `reduce` and `scan` are the
+# three sinks, and that they are *one* op is what makes fusion one law.
+
+
+@dataclass(frozen=True)
+class Var:
+    """A variable: a scalar (rank 0) or an array (rank 1), always of f64."""
+
+    name: str
+    rank: int
+
+
+Atom = Var | float
+
+
+@dataclass(frozen=True)
+class Lambda:
+    """A function inside a program."""
+
+    params: tuple[Var, ...]
+    lets: tuple[Let, ...]
+    results: tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class Store:
+    """The sink of map: element i goes to position i."""
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """The sink of reduce: elements are combined by an associative operator."""
+
+    operator: Lambda
+    neutral: float
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The sink of scan: position i gets elements 0 to i combined."""
+
+    operator: Lambda
+    neutral: float
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A scalar function of scalars."""
+
+    fn: str
+    args: tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """sink(fn(xs[i], ys[i], ..)) for every i."""
+
+    arrays: tuple[Var, ...]
+    fn: Lambda
+    sink: Store | Reduce | Scan
+
+
+@dataclass(frozen=True)
+class Let:
+    """Binds what an op computes to a variable."""
+
+    var: Var
+    op: Apply | Sweep
+
+
+# One table says everything about scalar functions: their meaning, and their LLVM. A new function
+# is a new row, and no other line of this file changes.
+
+SCALARS: dict[str, tuple[Callable[..., float], str]] = {
+    "add": (operator.add, "{r} = fadd double {0}, {1}"),
+    "sub": (operator.sub, "{r} = fsub double {0}, {1}"),
+    "mul": (operator.mul, "{r} = fmul double {0}, {1}"),
+    "div": (operator.truediv, "{r} = fdiv double {0}, {1}"),
+    "minimum": (min, "{r} = call double @llvm.minnum.f64(double {0}, double {1})"),
+    "maximum": (max, "{r} = call double @llvm.maxnum.f64(double {0}, double {1})"),
+    "sqrt": (math.sqrt, "{r} = call double @llvm.sqrt.f64(double {0})"),
+    "less": (
+        lambda x, y: float(x < y),
+        "{r}.c = fcmp olt double {0}, {1}\n  {r} = uitofp i1 {r}.c to double",
+    ),
+    "where": (
+        lambda p, x, y: x if p else y,
+        "{r}.c = fcmp one double {0}, 0.0\n  {r} = select i1 {r}.c, double {1}, double {2}",
+    ),
+}
+
+# --- 2. Tracing: Python makes the program -------------------------------------------------------
+#
+# To compile a function we call it, once, with tracers in place of arrays. A tracer computes
+# nothing: each operation on it adds a let to a scope and gives a tracer for the result. Python's
+# own functions, loops and closures disappear on the way; what was used twice is bound once.
+
+
+@dataclass
+class Scope:
+    """The lets of a lambda while it is traced."""
+
+    names: Iterator[int]
+    depth: int
+    lets: list[Let]
+
+    def bind(self, op: Apply | Sweep, rank: int) -> Tracer:
+        """Add a let; the tracer of its variable."""
+        var = Var(f"v{next(self.names)}", rank)
+        self.lets.append(Let(var, op))
+        return Tracer(var, self)
+
+    def inner(self, fn: Callable[..., Any], arity: int) -> Lambda:
+        """The lambda of an element function, traced on scalars in a scope of its own."""
+        scope = Scope(self.names, self.depth + 1, [])
+        params = tuple(Var(f"x{next(self.names)}", 0) for _ in range(arity))
+        result = fn(*(Tracer(param, scope) for param in params))
+        return Lambda(params, tuple(scope.lets), (atom(result),))
+
+
+@dataclass(frozen=True, eq=False)
+class Tracer:
+    """A value that is not there yet."""
+
+    var: Var
+    scope: Scope
+
+    def __bool__(self) -> bool:
+        """There is no value to ask yet."""
+        raise TypeError("this value is traced and not known yet: write where(p, x, y), not `if`")
+
+    def __add__(self, other: Any) -> Tracer:
+        return apply("add", self, other)
+
+    def __radd__(self, other: Any) -> Tracer:
+        return apply("add", other, self)
+
+    def __sub__(self, other: Any) -> Tracer:
+        return apply("sub", self, other)
+
+    def __mul__(self, other: Any) -> Tracer:
+        return apply("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Tracer:
+        return apply("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Tracer:
+        return apply("div", self, other)
+
+    def __lt__(self, other: Any) -> Tracer:
+        return apply("less", self, other)
+
+
+def atom(value: Any) -> Atom:
+    """What an op reads: a tracer's variable, or a constant."""
+    return value.var if isinstance(value, Tracer) else float(value)
+
+
+def apply(fn: str, *args: Any) -> Tracer:
+    """A scalar function of scalars; of arrays, where there are any, element by element."""
+    tracers = [arg for arg in args if isinstance(arg, Tracer)]
+    arrays = [arg for arg in tracers if arg.var.rank == 1]
+    if arrays:  # scalars among the arguments become free variables of the element function
+
+        def element(*xs: Tracer) -> Tracer:
+            taken = iter(xs)
+            return apply(fn, *(next(taken) if arg in arrays else arg for arg in args))
+
+        return map(element, *arrays)
+    innermost = max((arg.scope for arg in tracers), key=lambda scope: scope.depth)
+    return innermost.bind(Apply(fn, tuple(atom(arg) for arg in args)), 0)
+
+
+# The language itself: six functions.
+
+
+def map(f: Callable[..., Any], *xs: Tracer) -> Tracer:
+    """f of the elements of some arrays of one length."""
+    scope = xs[0].scope
+    return scope.bind(Sweep(tuple(x.var for x in xs), scope.inner(f, len(xs)), Store()), 1)
+
+
+def reduce(op: Callable[..., Any], ne: float, xs: Tracer) -> Tracer:
+    """All elements, combined by an associative operator with the neutral element ne."""
+    sink = Reduce(xs.scope.inner(op, 2), ne)
+    return xs.scope.bind(Sweep((xs.var,), xs.scope.inner(lambda x: x, 1), sink), 0)
+
+
+def scan(op: Callable[..., Any], ne: float, xs: Tracer) -> Tracer:
+    """Every prefix, combined by an associative operator with the neutral element ne."""
+    sink = Scan(xs.scope.inner(op, 2), ne)
+    return xs.scope.bind(Sweep((xs.var,), xs.scope.inner(lambda x: x, 1), sink), 1)
+
+
+def where(p: Any, x: Any, y: Any) -> Tracer:
+    """x where p holds, y elsewhere."""
+    return apply("where", p, x, y)
+
+
+def minimum(x: Any, y: Any) -> Tracer:
+    """The smaller one."""
+    return apply("minimum", x, y)
+
+
+def maximum(x: Any, y: Any) -> Tracer:
+    """The larger one."""
+    return apply("maximum", x, y)
+
+
+def trace(f: Callable[..., Any], *ranks: int) -> Lambda:
+    """The program of a Python function for arguments of these ranks."""
+    scope = Scope(count(), 0, [])
+    names = f.__code__.co_varnames
+    params = tuple(Var(name, rank) for name, rank in zip(names, ranks, strict=False))
+    result = f(*(Tracer(param, scope) for param in params))
+    results = result if isinstance(result, tuple) else (result,)
+    return Lambda(params, tuple(scope.lets), tuple(atom(each) for each in results))
+
+
+# --- 3. Printing: what cannot be read cannot be mended ------------------------------------------
+
+
+def show(it: Any) -> str:
+    """Any part of a program as text."""
+    match it:
+        case Var(name):
+            return name
+        case Apply(fn, args):
+            return " ".join([fn, *(show(arg) for arg in args)])
+        case Sweep(arrays, fn, sink):
+            return f"sweep {' '.join(show(x) for x in arrays)} -> {show(fn)} -> {show(sink)}"
+        case Reduce(op, neutral) | Scan(op, neutral):
+            return f"{type(it).__name__.lower()} {show(op)} {neutral}"
+        case Store():
+            return "store"
+        case Let(var, op):
+            return f"{var.name}: {('f64', 'f64[n]')[var.rank]} = {show(op)}"
+        case Lambda(params, lets, results):
+            body = "; ".join(f"{let.var.name} = {show(let.op)}" for let in lets)
+            gives = " ".join(show(result) for result in results)
+            return f"({' '.join(show(x) for x in params)} -> {body + '; ' if body else ''}{gives})"
+    return repr(it)
+
+
+def listing(name: str, program: Lambda) -> str:
+    """A whole program, one let per line."""
+    params = ", ".join(f"{x.name}: {('f64', 'f64[n]')[x.rank]}" for x in program.params)
+    lets = "".join(f"  {show(let)}\n" for let in program.lets)
+    return f"{name} ({params}) =\n{lets}  in {' '.join(show(each) for each in program.results)}"
+
+
+# --- 4. Fusing: what is fused is never stored ---------------------------------------------------
+#
+# An array that only one sweep reads need not exist: its reader can compute each element where it
+# needs it. This is the law
+#
+#     a = sweep xs -> g -> store;  b = sweep a ys -> f -> sink   ==>  b = sweep xs ys -> f.g -> sink
+#
+# and it holds for every sink, so map fuses into map, reduce and scan. An array that two sweeps read
+# is stored: computing an element twice is the price that we do not pay. Names are unique in the
+# whole program, so that the lets of g can move into f as they are.
+
+
+def fuse(program: Lambda) -> Lambda:
+    """Move every producer that has a sole reader into it."""
+    readers = Counter(x for let in program.lets for x in set(arrays_of(let.op)))
+    readers.update(result for result in program.results if isinstance(result, Var))
+    producers: dict[Var, Sweep] = {}
+    kept: list[Let] = []
+    for let in program.lets:
+        op = let.op
+        while isinstance(op, Sweep) and (x := next((x for x in op.arrays if x in producers), None)):
+            op = fused(producers.pop(x), x, op)
+        if isinstance(op, Sweep) and isinstance(op.sink, Store) and readers[let.var] == 1:
+            if let.var not in program.results:
+                producers[let.var] = op
+                continue
+        kept.append(Let(let.var, op))
+    return replace(program, lets=tuple(kept))
+
+
+def arrays_of(op: Apply | Sweep) -> tuple[Var, ...]:
+    """The arrays that an op reads."""
+    return op.arrays if isinstance(op, Sweep) else ()
+
+
+def fused(producer: Sweep, x: Var, consumer: Sweep) -> Sweep:
+    """sweep x ys -> f -> sink, where x = sweep xs -> g -> store  ==>  sweep xs ys -> f.g -> sink"""
+    value = producer.fn.results[0]
+    pairs = list(zip(consumer.arrays, consumer.fn.params, strict=True))
+    others = [(array, param) for array, param in pairs if array != x]
+    known = {param: value for array, param in pairs if array == x}
+    lets = tuple(Let(let.var, renamed(let.op, known)) for let in consumer.fn.lets)
+    results = tuple(known.get(result, result) for result in consumer.fn.results)
+    params = producer.fn.params + tuple(param for _, param in others)
+    fn = Lambda(params, producer.fn.lets + lets, results)
+    return Sweep(producer.arrays + tuple(array for array, _ in others), fn, consumer.sink)
+
+
+def renamed(op: Apply | Sweep, known: dict[Var, Atom]) -> Apply | Sweep:
+    """A scalar op with some variables replaced."""
+    return Apply(op.fn, tuple(known.get(arg, arg) for arg in op.args))
+
+
+# --- 5. Interpreting: the meaning, as clear as it can be said -----------------------------------
+#
+# Every other way of running a program must agree with this one, and every pass with doing nothing.
+
+
+def evaluate(fn: Lambda, args: list[Any], outer: dict[Var, Any]) -> list[Any]:
+    """The results of a lambda for some arguments."""
+    env = outer | dict(zip(fn.params, args, strict=True))
+    for let in fn.lets:
+        if isinstance(let.op, Apply):
+            env[let.var] = SCALARS[let.op.fn][0](*(env.get(x, x) for x in let.op.args))
+        else:
+            env[let.var] = sweep(let.op, env)
+    return [env.get(result, result) for result in fn.results]
+
+
+def sweep(op: Sweep, env: dict[Var, Any]) -> Any:
+    """One element after the other."""
+    rows = zip(*(env[array] for array in op.arrays), strict=True)
+    values = [evaluate(op.fn, list(row), env)[0] for row in rows]
+    if isinstance(op.sink, Store):
+        return values
+    prefixes = [op.sink.neutral]
+    for value in values:
+        prefixes += evaluate(op.sink.operator, [prefixes[-1], value], env)
+    return prefixes[-1] if isinstance(op.sink, Reduce) else prefixes[1:]
+
+
+# --- 6. Emitting: a sweep is a loop -------------------------------------------------------------
+#
+# A function in LLVM for positions lo to hi of a sweep. Every sink fits one loop: it carries the
+# elements combined so far, from `start`; it stores each element, or each prefix, or nothing.
+
+LOOP = """
+define double @{name}(i64 %lo, i64 %hi, double %start, ptr noalias %out{parameters}) {{
+entry:
+  br label %head
+head:
+  %i = phi i64 [ %lo, %entry ], [ %next, %body ]
+  %carried = phi double [ %start, %entry ], [ {carried}, %body ]
+  %more = icmp slt i64 %i, %hi
+  br i1 %more, label %body, label %done
+body:
+  {body}
+  %next = add i64 %i, 1
+  br label %head
+done:
+  ret double %carried
+}}"""
+DECLARED = """declare double @llvm.sqrt.f64(double)
+declare double @llvm.minnum.f64(double, double)
+declare double @llvm.maxnum.f64(double, double)"""
+
+
+def emit(name: str, op: Sweep) -> str:
+    """The LLVM text of a sweep."""
+    names = {x: f"%{x.name}" for x in (*op.fn.params, *free(op))}
+    body = []
+    for x, array in zip(op.fn.params, range(len(op.arrays)), strict=True):
+        body += [f"%at{array} = getelementptr double, ptr %p{array}, i64 %i"]
+        body += [f"%{x.name} = load double, ptr %at{array}"]
+    lines, value = emit_body(op.fn, names)
+    body, carried = body + lines, "%carried"
+    if not isinstance(op.sink, Store):
+        params = zip(op.sink.operator.params, ("%carried", value), strict=True)
+        lines, carried = emit_body(op.sink.operator, names | dict(params))
+        body, value = body + lines, carried
+    if not isinstance(op.sink, Reduce):
+        body += ["%to = getelementptr double, ptr %out, i64 %i", f"store double {value}, ptr %to"]
+    parameters = [f"ptr %p{array}" for array in range(len(op.arrays))]
+    parameters += [f"double %{x.name}" for x in free(op)]
+    joined = "".join(f", {each}" for each in parameters)
+    return LOOP.format(name=name, parameters=joined, carried=carried, body="\n  ".join(body))
+
+
+def emit_body(fn: Lambda, names: dict[Var, str]) -> tuple[list[str], str]:
+    """The lines of a lambda on scalars, and its result."""
+    known = dict(names)
+
+    def text(x: Atom) -> str:
+        return known[x] if isinstance(x, Var) else f"0x{struct.pack('>d', x).hex()}"
+
+    lines = []
+    for let in fn.lets:
+        known[let.var] = f"%{let.var.name}"
+        assert isinstance(let.op, Apply)
+        arguments = [text(arg) for arg in let.op.args]
+        lines.append(SCALARS[let.op.fn][1].format(*arguments, r=known[let.var]))
+    return lines, text(fn.results[0])
+
+
+def free(op: Sweep) -> list[Var]:
+    """The scalars that element function and operator read from outside."""
+    lambdas = [op.fn] if isinstance(op.sink, Store) else [op.fn, op.sink.operator]
+    bound = {x for fn in lambdas for x in (*fn.params, *(let.var for let in fn.lets))}
+    read = [x for fn in lambdas for let in fn.lets for x in let.op.args] + [*op.fn.results]
+    return [x for x in dict.fromkeys(read) if isinstance(x, Var) and x not in bound]
+
+
+# --- 7. Running: blocks on all cores, and the same bits every time ------------------------------
+#
+# A sweep is cut into blocks, which threads take one after the other (ctypes lets go of Python's
+# lock). Where the cuts are depends on the length, never on the threads or on timing; the results of
+# the blocks are combined in their order. So an operator need not be commutative, and a sum of
+# floats has the same bits on one core and on sixty-four. A scan takes two passes: first the blocks
+# are only reduced; then each is scanned, starting from all the blocks before it.
+
+BLOCK = 1 << 16
+POOL = ThreadPoolExecutor(os.cpu_count())
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program with an entry into machine code for each of its sweeps."""
+
+    program: Lambda
+    text: str
+    entries: dict[str, int]
+    engine: llvm.ExecutionEngine  # owns the machine code
+
+    def __call__(self, *args: Any) -> Any:
+        """Run the lets in their order; sweeps by machine code."""
+        ready = (np.asarray(arg, np.float64, order="C") for arg in args)
+        env: dict[Var, Any] = dict(zip(self.program.params, ready, strict=True))
+        for let in self.program.lets:
+            if isinstance(let.op, Apply):
+                env[let.var] = SCALARS[let.op.fn][0](*(env.get(x, x) for x in let.op.args))
+            else:
+                env[let.var] = self.launch(let.var.name, let.op, env)
+        results = tuple(env.get(result, result) for result in self.program.results)
+        return results if len(results) > 1 else results[0]
+
+    def launch(self, name: str, op: Sweep, env: dict[Var, Any]) -> Any:
+        """One sweep, block by block."""
+        arrays = [env[array] for array in op.arrays]
+        extents = {len(array) for array in arrays}
+        if len(extents) > 1:
+            raise ValueError(f"arrays of one length are needed, got {sorted(extents)}")
+        extent = extents.pop()
+        out = np.empty(0 if isinstance(op.sink, Reduce) else extent)
+        pointers = [out.ctypes.data, *(array.ctypes.data for array in arrays)]
+        scalars = [float(env[x]) for x in free(op)]
+        types = [ctypes.c_void_p] * len(pointers) + [ctypes.c_double] * len(scalars)
+
+        def blocks(entry: str, starts: list[float]) -> list[float]:
+            prototype = ctypes.CFUNCTYPE(
+                ctypes.c_double, ctypes.c_int64, ctypes.c_int64, ctypes.c_double, *types
+            )
+            code = prototype(self.entries[entry])
+
+            def one(lo: int, start: float) -> float:
+                return code(lo, min(lo + BLOCK, extent), start, *pointers, *scalars)
+
+            return list(POOL.map(one, range(0, extent, BLOCK), starts))
+
+        number = -(-extent // BLOCK)
+        if isinstance(op.sink, Store):
+            blocks(name, [0.0] * number)
+            return out
+        prefixes = [op.sink.neutral]
+        first = name if isinstance(op.sink, Reduce) else f"{name}.reduce"
+        for aggregate in blocks(first, prefixes * number):
+            prefixes += evaluate(op.sink.operator, [prefixes[-1], aggregate], env)
+        if isinstance(op.sink, Reduce):
+            return prefixes[-1]
+        blocks(name, prefixes[:-1])
+        return out
+
+
+def build(program: Lambda) -> Compiled:
+    """Machine code for a program."""
+    texts = {}
+    for let in program.lets:
+        if isinstance(let.op, Sweep):
+            texts[let.var.name] = let.op
+            if isinstance(sink := let.op.sink, Scan):  # the first pass: another sink, no more
+                reducing = replace(let.op, sink=Reduce(sink.operator, sink.neutral))
+                texts[f"{let.var.name}.reduce"] = reducing
+    text = "\n".join([DECLARED, *(emit(name, op) for name, op in texts.items())])
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features().flatten()
+    target = llvm.Target.from_default_triple()
+    machine = target.create_target_machine(llvm.get_host_cpu_name(), features, opt=3)
+    module = llvm.parse_assembly(text)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = True
+    passes = llvm.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(module, passes)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return Compiled(program, text, {name: engine.get_function_address(name) for name in texts}, engine)
+
+
+def jit(f: Callable[..., Any], *ranks: int) -> Compiled:
+    """A Python function, compiled: every stage of this file in one line."""
+    return build(fuse(trace(f, *ranks)))
+
+
+# --- 8. The demonstration -----------------------------------------------------------------------
+
+
+def dot(xs: Tracer, ys: Tracer) -> Tracer:
+    """The product is never stored."""
+    return reduce(lambda a, b: a + b, 0.0, xs * ys)
+
+
+def best_segment(xs: Tracer) -> Tracer:
+    """The largest sum of neighbours: at each prefix sum, less the lowest before it."""
+    sums = scan(lambda a, b: a + b, 0.0, xs)
+    lowest = scan(minimum, 0.0, sums)
+    return reduce(maximum, -math.inf, sums - lowest)
+
+
+def clipped(xs: Tracer, limit: Tracer) -> Tracer:
+    """A closure over a scalar, a branch, and an operator that does not commute."""
+    small = map(lambda x: where(x < limit, x, limit), xs)
+    return scan(lambda a, b: a * 0.0 + b, 0.0, small / limit)
+
+
+def main() -> None:
+    """Show a program in every stage, then compare all ways of running three."""
+    traced = trace(dot, 1, 1)
+    print(listing("traced: dot", traced), listing("fused: dot", fuse(traced)), sep="\n\n")
+    print("\nemitted:", emit("dot", fuse(traced).lets[0].op), "\n")  # type: ignore[arg-type]
+    rng = np.random.default_rng(1)
+    xs, ys = rng.normal(size=300_000), rng.normal(size=300_000)
+    sums = np.cumsum(xs)
+    wanted = {
+        dot: ([xs, ys], np.dot(xs, ys)),
+        best_segment: ([xs], np.max(sums - np.minimum(np.minimum.accumulate(sums), 0.0))),
+        clipped: ([xs, 0.5], np.minimum(xs, 0.5) / 0.5),
+    }
+    for f, (args, expected) in wanted.items():
+        ranks = [np.ndim(arg) for arg in args]
+        meaning = evaluate(trace(f, *ranks), args, {})[0]
+        compiled = jit(f, *ranks)
+        assert np.allclose(meaning, expected), f"{f.__name__}: the interpreter is wrong"
+        assert np.allclose(compiled(*args), expected), f"{f.__name__}: the compiler is wrong"
+        sweeps = sum(isinstance(let.op, Sweep) for let in compiled.program.lets)
+        print(f"{f.__name__}: {sweeps} sweeps; interpreted = compiled = NumPy")
+
+
+if __name__ == "__main__":
+    main()

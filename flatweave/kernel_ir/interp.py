@@ -1,0 +1,162 @@
+"""The simulator: runs a unit in NumPy, slowly, and finds what real machines would not forgive.
+
+    run(unit, [4, xs])       the host's results, or a Failure as the program reports it
+
+CompilerBug, with the let to blame, for: reads and writes out of bounds, reads of what nobody wrote,
+races, barriers that not all warps reach, blocks that wait for ever, buffers used after they were
+given back, never given back, or written though the caller keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import CompilerBug
+from flatweave.kernel_ir import syntax as ir
+from flatweave.kernel_ir.control import Runner, Steps
+from flatweave.kernel_ir.grid import launch
+from flatweave.kernel_ir.memory import Buffer
+from flatweave.kernel_ir.warp import Failure
+from flatweave.terms.batch import Env, Value, Values
+from flatweave.terms.syntax import Atom, BufferType, Let, Op, Var
+
+OUT_OF_MEMORY = 1
+MOST_BYTES = 1 << 40
+
+
+def run(
+    unit: ir.Unit, args: Sequence[Any], threads: int = 1, seed: int | None = None
+) -> list[Any] | Failure:
+    """The host's results for arguments that match its parameters: scalars, and arrays for buffers.
+
+    `threads` blocks run at a time; with a seed they and their warps take turns at random.
+    """
+    host = _Host(unit, threads, seed)
+    values = [_argument(param, arg) for param, arg in zip(unit.host.params, args, strict=True)]
+    try:
+        results = host.pure(Env(), unit.host, values)
+    except _Failed as stop:
+        return stop.failure
+    host.expect_no_leaks(results)
+    return [_result(value) for value in results]
+
+
+def _argument(param: Var, arg: Any) -> Any:
+    if isinstance(param.type, DType):
+        return np.asarray(arg, param.type.numpy)
+    assert isinstance(param.type, BufferType)
+    array = np.asarray(arg)
+    if array.dtype != param.type.dtype.numpy:
+        raise CompilerBug(f"{param} is a buffer of {param.type.dtype}, not {array.dtype}.")
+    return Buffer.of(param.name, array)
+
+
+def _result(value: Any) -> Any:
+    return value.data if isinstance(value, Buffer) else value[()]
+
+
+class _Failed(Exception):
+    """The program ends with a failure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure)
+        self.failure = failure
+
+
+class _Host(Runner):
+    """Runs the host lambda: memory with its owners, launches, failures."""
+
+    def __init__(self, unit: ir.Unit, threads: int, seed: int | None) -> None:
+        self.kernels = {kernel.name: kernel for kernel in unit.kernels}
+        self.threads = threads
+        self.rng = None if seed is None else np.random.default_rng(seed)
+        self.allocated: list[Buffer] = []
+
+    def other(self, env: Env, let: Let, op: Op) -> Steps:
+        yield from ()
+        match op:
+            case ir.Alloc():
+                return (self._alloc(env, let, op),)  # type: ignore[return-value]
+            case ir.Launch(kernel=name, grid=grid, args=args):
+                failure = launch(
+                    self.kernels[name], self.number(env, grid), self.atoms(env, args),
+                    self.threads, self.rng,
+                )  # fmt: skip
+                if failure is not None:
+                    raise _Failed(failure)
+                return ()
+            case ir.Fail(condition=condition, code=code, site=site, value=value, extent=extent):
+                if self.atom(env, condition):
+                    numbers = self.number(env, value), self.number(env, extent)
+                    raise _Failed(Failure(code, site, 0, *numbers))
+                return ()
+            case ir.Threads():
+                return (np.asarray(self.threads),)
+        return self._owners(env, op)
+
+    def number(self, env: Env, atom: Atom) -> int:
+        """The value of an integer."""
+        return int(self.atom(env, atom))
+
+    def buffer(self, env: Env, var: Var) -> Buffer:
+        """The buffer that a variable holds."""
+        held: object = env[var]
+        assert isinstance(held, Buffer)
+        return held
+
+    def _alloc(self, env: Env, let: Let, op: ir.Alloc) -> Buffer:
+        count = self.number(env, op.count)
+        if count < 0 or count * op.dtype.bytes > MOST_BYTES:
+            raise _Failed(Failure(OUT_OF_MEMORY, op.site, 0, count))
+        self.allocated.append(Buffer.fresh(let.vars[0].name, op.dtype, count))
+        return self.allocated[-1]
+
+    def _owners(self, env: Env, op: Op) -> Values:
+        match op:
+            case ir.Retain(buffer=var):
+                buffer = self.buffer(env, var)
+                buffer.inside(np.empty(0, np.int64))
+                buffer.owners += 1
+            case ir.Free(buffer=var):
+                buffer = self.buffer(env, var)
+                buffer.inside(np.empty(0, np.int64))
+                buffer.owners -= 0 if buffer.kept_by_caller else 1
+            case ir.IsUnique(buffer=var):
+                buffer = self.buffer(env, var)
+                return (np.asarray(buffer.owners == 1 and not buffer.kept_by_caller),)
+            case ir.Trim(buffer=var, count=count):
+                self._trim(self.buffer(env, var), self.number(env, count))
+            case _:
+                return self._element(env, op)
+        return ()
+
+    def _trim(self, buffer: Buffer, count: int) -> None:
+        if not 0 <= count <= buffer.data.size:
+            raise CompilerBug(f"{buffer.name} of {buffer.data.size} is trimmed to {count}.")
+        buffer.data, buffer.known = buffer.data[:count], buffer.known[:count]
+        buffer.forget()
+
+    def _element(self, env: Env, op: Op) -> Values:
+        match op:
+            case ir.Load(buffer=var, index=index):
+                at = np.asarray([self.number(env, index)])
+                return (self.buffer(env, var).load(at, None).reshape(()),)
+            case ir.Store(buffer=var, index=index, value=value):
+                at = np.asarray([self.number(env, index)])
+                new: Value = self.atom(env, value).reshape(1)
+                self.buffer(env, var).store(at, new, None)
+                return ()
+        raise CompilerBug(f"{op.name} cannot be simulated on the host.")
+
+    def expect_no_leaks(self, results: Sequence[Any]) -> None:
+        """Every buffer that the host made was given back or is a result."""
+        for buffer in self.allocated:
+            given = sum(result is buffer for result in results)
+            if buffer.owners != given:
+                raise CompilerBug(
+                    f"{buffer.name} has {buffer.owners} owners left, and is {given} of the results."
+                )

@@ -1,0 +1,92 @@
+"""What the operands of each operation of a kernel or host must be, beyond its result types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.kernel_ir import syntax as ir
+from flatweave.terms.rules import (
+    condition_misfits,
+    function_misfits,
+    index_misfits,
+    operator_misfits,
+    types_misfit,
+)
+from flatweave.terms.syntax import Atom, BufferType, Op, Var, types_of
+
+ATOMIC = ("add", "minimum", "maximum", "and", "or", "xor")
+
+
+def misfits(op: Op) -> Iterator[str]:
+    """A sentence for each thing about an operation's fields that does not fit."""
+    match op:
+        case ir.Lane(base=base):
+            yield from index_misfits("the base", (base,))
+        case ir.Lanes(width=width, body=body):
+            yield from function_misfits("the body", body, ())
+            if width < 1 or width & (width - 1):
+                yield f"{width} lanes are no power of two"
+        case ir.ReduceLanes(fn=fn, args=args):
+            yield from operator_misfits(fn, types_of(args))
+        case ir.ScanLanes(fn=fn, neutral=neutral, args=args):
+            yield from types_misfit("the neutral element", neutral, types_of(args))
+            yield from operator_misfits(fn, types_of(args))
+        case ir.ShiftLanes(fill=fill, args=args):
+            yield from types_misfit("what fills lane 0", fill, types_of(args))
+        case ir.CountLanes(flag=flag):
+            yield from condition_misfits(flag)
+        case _:
+            yield from _memory_misfits(op)
+
+
+def _memory_misfits(op: Op) -> Iterator[str]:
+    match op:
+        case ir.Load(buffer=buffer, index=index) | ir.Acquire(buffer=buffer, index=index):
+            yield from index_misfits("the index", (index,))
+            yield from _dtypes_misfit((buffer,))
+        case (
+            ir.Store(buffer=buffer, index=index, value=value)
+            | ir.Release(buffer=buffer, index=index, value=value)
+            | ir.Atomic(buffer=buffer, index=index, value=value)
+        ):
+            yield from index_misfits("the index", (index,))
+            yield from _dtypes_misfit((buffer,), (value,))
+            if isinstance(op, ir.Atomic) and op.fn not in ATOMIC:
+                yield f"there is no atomic {op.fn}"
+        case ir.StoreCompact(buffers=buffers, base=base, limit=limit, keep=keep, values_=values):
+            yield from index_misfits("the place", (base, limit))
+            yield from condition_misfits(keep)
+            yield from _dtypes_misfit(buffers, values)
+        case ir.Report(index=index):
+            yield from index_misfits("the element", (index,))
+        case ir.Backoff(attempt=attempt):
+            yield from index_misfits("the attempt", (attempt,))
+        case _:
+            yield from _host_misfits(op)
+
+
+def _host_misfits(op: Op) -> Iterator[str]:
+    match op:
+        case ir.Alloc(count=count):
+            yield from index_misfits("the count", (count,))
+        case ir.Trim(buffer=buffer, count=count):
+            yield from index_misfits("the count", (count,))
+            yield from _dtypes_misfit((buffer,))
+        case ir.Retain(buffer=buffer) | ir.Free(buffer=buffer) | ir.IsUnique(buffer=buffer):
+            yield from _dtypes_misfit((buffer,))
+        case ir.Launch(grid=grid):
+            yield from index_misfits("the grid", (grid,))
+        case ir.Fail(condition=condition):
+            yield from types_misfit("the condition", (condition,), (bool_,))
+
+
+def _dtypes_misfit(buffers: Sequence[Var], values: Sequence[Atom] | None = None) -> Iterator[str]:
+    """Buffers are buffers, and values are what they hold."""
+    held: list[DType] = []
+    for buffer in buffers:
+        if not isinstance(buffer.type, BufferType):
+            yield f"{buffer} is no buffer"
+        held.append(buffer.type.dtype if isinstance(buffer.type, BufferType) else i64)
+    if values is not None:
+        yield from types_misfit("the values", values, held)

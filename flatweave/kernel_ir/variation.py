@@ -1,0 +1,120 @@
+"""Which variables of a kernel may differ from lane to lane, and from warp to warp.
+
+    j = lane i           differs between the lanes
+    w = warp_index       differs between the warps
+    x = load xs j        as its index does
+    s = reduce_lanes ..  the same in all lanes
+
+A loop's state differs when its first value or a turn makes it so, or when the turns are not as many
+in every lane; then all of it does.
+"""
+
+from __future__ import annotations
+
+from flatweave.kernel_ir.syntax import (
+    Atomic,
+    CountLanes,
+    Lane,
+    Lanes,
+    LastLane,
+    ReduceLanes,
+    ScanLanes,
+    ShiftLanes,
+    WarpIndex,
+)
+from flatweave.terms.control import For, If, While
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import atoms_in, lambdas_in
+
+Marks = frozenset[str]
+NONE: Marks = frozenset()
+LANE: Marks = frozenset({"lane"})
+WARP: Marks = frozenset({"warp"})
+
+
+class Variation:
+    """The marks of every variable of a kernel's body: LANE, WARP, both or none."""
+
+    def __init__(self, body: Lambda) -> None:
+        self._marks: dict[Var, Marks] = {}
+        self._width = 1
+        before = -1
+        while before != self._total():
+            before = self._total()
+            self._visit(body)
+
+    def of(self, *atoms: Atom) -> Marks:
+        """The marks of any of some atoms."""
+        known = (self._marks.get(atom, NONE) for atom in atoms if isinstance(atom, Var))
+        return NONE.union(*known)
+
+    def turns(self, op: If | While | For) -> Marks:
+        """Between whom it differs which way control goes."""
+        match op:
+            case If(condition=condition):
+                return self.of(condition)
+            case While(condition=condition):
+                return self.of(*condition.results)
+            case For(lo=lo, hi=hi, step=step):
+                return self.of(lo, hi, step)
+
+    def _total(self) -> int:
+        return sum(len(marks) for marks in self._marks.values())
+
+    def _add(self, vars_: tuple[Var, ...], marks: Marks) -> None:
+        for var in vars_:
+            self._marks[var] = self._marks.get(var, NONE) | marks
+
+    def _visit(self, fn: Lambda) -> None:
+        for let in fn.lets:
+            self._let(let)
+
+    def _let(self, let: Let) -> None:
+        match let.op:
+            case If(then=then, other=other):
+                self._visit(then)
+                self._visit(other)
+                turns = self.turns(let.op)
+                for var, a, b in zip(let.vars, then.results, other.results, strict=True):
+                    self._add((var,), turns | self.of(a, b))
+            case While(condition=condition, body=body, init=init):
+                self._loop(let, body, body.params, init)
+                self._loop(let, condition, condition.params, body.params)
+            case For(body=body, init=init):
+                self._add(body.params[:1], self.turns(let.op))
+                self._loop(let, body, body.params[1:], init)
+            case Lanes(width=width, body=body):
+                self._width = width
+                self._visit(body)
+                for var, result in zip(let.vars, body.results, strict=True):
+                    self._add((var,), self.of(result) - LANE)
+            case _:
+                self._add(let.vars, self._result(let.op))
+                for fn in lambdas_in(let.op):
+                    self._visit(fn)
+
+    def _loop(
+        self, let: Let, fn: Lambda, params: tuple[Var, ...], init: tuple[Atom, ...]
+    ) -> None:
+        """State goes from `init` and from a turn's results into the parameters, and out."""
+        assert isinstance(let.op, While | For)
+        turns = self.turns(let.op)
+        after = let.op.body.results
+        for var, param, first, last in zip(let.vars, params, init, after, strict=True):
+            marks = turns | self.of(first, last)
+            self._add((param, var), marks)
+        self._visit(fn)
+
+    def _result(self, op: Op) -> Marks:
+        """The marks of what an op without bodies of control gives."""
+        marks = self.of(*atoms_in(op))
+        match op:
+            case ReduceLanes() | LastLane() | CountLanes():
+                return marks - LANE
+            case Lane() | ScanLanes() | ShiftLanes():
+                return marks | LANE if self._width > 1 else marks
+            case WarpIndex():
+                return WARP
+            case Atomic():
+                return LANE | WARP
+        return marks

@@ -1,0 +1,134 @@
+"""Every row of the scalar table as LLVM text: exact rows against their NumPy meaning, at any width.
+
+Elementary functions have a file of their own, test_llvm_elementary.py.
+"""
+
+import numpy as np
+import pytest
+
+from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i32
+from flatweave.codegen.llvm_math import NAMES
+from flatweave.codegen.llvm_scalar import emit_cast, emit_scalar
+from flatweave.codegen.llvm_text import Body, Module, constant, vec
+from flatweave.scalar.cast import evaluate_cast
+from flatweave.scalar.ops import TABLE, evaluate, result_dtype
+from tests.codegen.element_loops import Loop, Loops, same_bits, samples
+
+WIDTHS = (1, 4, 16, 64)
+COUNT = 2048
+CASES = [
+    (name, dtype)
+    for name, row in TABLE.items()
+    for dtype in DTYPES
+    if dtype.kind in row.kinds and not (name in NAMES and dtype.is_float)
+]
+
+
+def operands_of(name, dtype):
+    """The dtypes of a row's operands."""
+    return [bool_, dtype, dtype] if name == "select" else [dtype] * TABLE[name].arity
+
+
+def row_loop(name, dtype, width):
+    """The loop that applies one row."""
+    operands = operands_of(name, dtype)
+    return Loop(
+        f"{name}_{dtype}_{width}", operands, result_dtype(name, operands), width,
+        lambda body, args: emit_scalar(body, name, dtype, width, args),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """All rows with an exact meaning, compiled at once."""
+    return Loops(Module(), [row_loop(n, d, width) for n, d in CASES for width in WIDTHS])
+
+
+@pytest.fixture(scope="module")
+def casts():
+    """All conversions, compiled at once."""
+    loops = [
+        Loop(
+            f"{source}_{target}_{width}", [source], target, width,
+            lambda body, args, s=source, t=target, w=width: emit_cast(body, s, t, w, args[0]),
+        )
+        for source in DTYPES
+        for target in DTYPES
+        for width in WIDTHS
+    ]  # fmt: skip
+    return Loops(Module(), loops)
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
+def test_a_row_means_what_numpy_says_at_every_width(rows, name, dtype):
+    """Sums wrap, zero divides, NaN propagates, and tails agree with vector bodies."""
+    dtypes = operands_of(name, dtype)
+    arrays = [samples(operand, COUNT, seed) for seed, operand in enumerate(dtypes)]
+
+    expected = evaluate(name, *arrays)
+
+    for width in WIDTHS:
+        found = rows(f"{name}_{dtype}_{width}", *arrays)
+        wrong = ~same_bits(found, expected)
+        first = np.flatnonzero(wrong)[:3]
+        assert not wrong.any(), [(a[first], found[first], expected[first]) for a in arrays]
+
+
+@pytest.mark.parametrize("source", DTYPES, ids=str)
+def test_a_conversion_means_what_numpy_says_at_every_width(casts, source):
+    """What does not fit an integer becomes its nearest end, NaN becomes 0."""
+    array = samples(source, COUNT, 7)
+
+    for target in DTYPES:
+        expected = evaluate_cast(array, target)
+        for width in WIDTHS:
+            found = casts(f"{source}_{target}_{width}", array)
+            wrong = ~same_bits(found, expected)
+            assert not wrong.any(), (target, width, array[wrong][:3], found[wrong][:3])
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d.is_integer], ids=str)
+def test_literal_divisors_and_exponents_keep_the_meaning(dtype):
+    """Literals take short cuts: plain division, and powers without a loop."""
+    numbers = [x for x in (-7, -1, 0, 1, 2, 3, 7, 10, 64) if x >= int(dtype.low)]
+    array = samples(dtype, COUNT, 3)
+    loops = [
+        Loop(
+            f"{name}_{k}", [dtype], dtype, 16,
+            lambda body, args, n=name, x=number: emit_scalar(
+                body, n, dtype, 16, [args[0], constant(dtype, 16, x)]
+            ),
+        )
+        for name in ("floordiv", "mod", "pow")
+        for k, number in enumerate(numbers)
+    ]  # fmt: skip
+
+    compiled = Loops(Module(), loops)
+
+    for name in ("floordiv", "mod", "pow"):
+        for k, number in enumerate(numbers):
+            expected = evaluate(name, array, np.full_like(array, number))
+            assert np.array_equal(compiled(f"{name}_{k}", array), expected), (name, number)
+
+
+def test_literals_are_exact():
+    """Floats are printed as their bits, integers in two's complement."""
+    assert constant(f32, 1, 0.1) == "0x3FB99999A0000000"
+    assert constant(f64, 4, 1.0) == "splat (double 0x3FF0000000000000)"
+    assert constant(f64, 1, float("-inf")) == "0xFFF0000000000000"
+    assert constant(i32, 1, 2**32 - 1) == "-1"
+    assert constant(bool_, 8, True) == "splat (i1 true)"
+
+
+def test_text_is_the_same_every_time():
+    """Names and declarations come in order of first use."""
+
+    def text():
+        module = Module()
+        body = Body(module)
+        result = emit_scalar(body, "mod", f64, 8, ["%x", "%y"])
+        body.line(f"ret {vec(f64, 8)} {result}")
+        module.define("@f", "define <8 x double> @f(<8 x double> %x, <8 x double> %y) {", body)
+        return module.text()
+
+    assert text() == text()

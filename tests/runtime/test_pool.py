@@ -1,0 +1,252 @@
+"""Blocks are run once each, in order, by any number of threads, and errors stop them."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from itertools import accumulate
+
+import pytest
+
+from flatweave.base.errors import ArgumentError
+from flatweave.runtime import pool
+from flatweave.runtime.execute import NativeProgram
+from flatweave.runtime.native import compile_text
+from tests.runtime.native_programs import (
+    COUNT,
+    FAIL,
+    LOOK_BACK,
+    NESTED,
+    SLEEP,
+    TICKET,
+    launching,
+    run,
+)
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 2, 3, 64, 10_007])
+def test_every_block_runs_once(threads, blocks):
+    """Claimed by whichever thread is free, none left out and none repeated."""
+    status, words = run(launching(COUNT), blocks)
+
+    assert status.is_ok
+    assert words == list(range(1, blocks + 1))
+
+
+def test_many_launches_in_a_row(threads):
+    """Workers that come late to one job must not take blocks of the next."""
+    program = launching(COUNT)
+    for blocks in list(range(40)) * 25:
+        assert run(program, blocks)[1] == list(range(1, blocks + 1))
+
+
+def test_one_thread_runs_blocks_in_order():
+    """Without workers the launch is a loop."""
+    with pool.threads(1):
+        assert run(launching(TICKET), 100, 0)[1] == list(range(100))
+
+
+def test_blocks_are_claimed_in_order(threads):
+    """A block begins at most as much later as there are other threads that claimed before it."""
+    _, tickets = run(launching(TICKET), 5000, 0)
+
+    assert sorted(tickets) == list(range(5000))
+    latest = accumulate(tickets, max)
+    assert all(block <= late for block, late in enumerate(latest))
+
+
+def test_a_block_may_wait_for_earlier_ones():
+    """The look-back of single-pass scan makes progress with more threads than cores."""
+    with pool.threads(7):
+        status, words = run(launching(LOOK_BACK), 100_000)
+
+    assert status.is_ok
+    assert words == list(range(1, 100_001))
+
+
+def test_nested_launches_run_in_place(threads):
+    """A kernel that launches waits for nobody but itself."""
+    status, words = run(launching(NESTED), 500)
+
+    assert status.is_ok
+    assert words == [28] * 500
+
+
+def test_the_first_element_is_reported(threads):
+    """Whatever thread fails first, the report is that of the least element, then site."""
+    for first in (0, 1, 17, 63):
+        status, words = run(launching(FAIL), 64, first)
+
+        assert (status.code, status.index, status.site) == (3, 10 * first, 5)
+        assert (status.value, status.extent) == (-2, 99)
+        assert words[:first] == [1] * first
+
+
+def test_an_error_stops_the_launch(threads):
+    """No thread claims more than the block it was about to begin."""
+    start = time.perf_counter()
+    status, words = run(launching(FAIL), 1_000_000, 5)
+
+    assert status.index == 50
+    assert sum(words) == 5
+    assert time.perf_counter() - start < 5
+
+
+def test_a_program_runs_again_after_an_error():
+    """The next call starts with a clean context."""
+    assert not run(launching(FAIL), 64, 3)[0].is_ok
+    assert run(launching(FAIL), 64, 64)[0].is_ok
+
+
+def test_python_threads_may_launch_at_once(threads):
+    """The one that finds the workers busy runs its blocks itself."""
+    program = launching(COUNT)
+    wrong = []
+
+    def launch() -> None:
+        for _ in range(200):
+            if run(program, 100)[1] != list(range(1, 101)):
+                wrong.append(1)
+
+    callers = [threading.Thread(target=launch) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+
+    assert not wrong
+
+
+def test_workers_share_the_time():
+    """Sleeping blocks on four threads take a quarter of the time, whatever the cores."""
+    program = launching(SLEEP)
+    with pool.threads(4):
+        run(program, 4)
+        start = time.perf_counter()
+        run(program, 400)
+
+    assert time.perf_counter() - start < 0.4
+
+
+def test_parked_workers_wake_up():
+    """A pause between launches puts the workers to sleep, not out of action."""
+    program = launching(SLEEP)
+    with pool.threads(4):
+        for _ in range(5):
+            time.sleep(0.02)
+            start = time.perf_counter()
+            run(program, 80)
+            assert time.perf_counter() - start < 0.08
+
+
+def test_other_python_threads_run_meanwhile():
+    """A launch holds no lock of the interpreter."""
+    turns = []
+    with pool.threads(2):
+        caller = threading.Thread(target=run, args=(launching(SLEEP), 200))
+        caller.start()
+        while caller.is_alive():
+            turns.append(1)
+            time.sleep(0.001)
+
+    assert len(turns) > 10
+
+
+def test_the_child_of_a_fork_starts_its_own_workers():
+    """Threads do not survive a fork, so the child must not wait for them."""
+    program = launching(COUNT)
+    with pool.threads(3):
+        run(program, 1000)
+        child = os.fork()
+        if child == 0:
+            fine = run(program, 1000)[1] == list(range(1, 1001)) and pool.POOL.ready == 3
+            os._exit(0 if fine else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert run(program, 1000)[0].is_ok
+
+
+def test_thread_counts_are_scoped():
+    """A scope wins over the process, and nothing is left of it afterwards."""
+    before = pool.thread_count()
+    with pool.threads(5):
+        assert pool.thread_count() == 5
+    assert pool.thread_count() == before
+
+
+def test_no_threads_is_an_error():
+    """Somebody has to run the blocks."""
+    with pytest.raises(ArgumentError, match="0 threads cannot run anything"):
+        pool.set_threads(0)
+
+
+INTERRUPTED = """
+    import signal, sys, time
+    from flatweave.runtime import pool
+    from tests.runtime.native_programs import SLEEP, launching, run
+
+    class Custom(Exception): pass
+    def handler(number, frame): raise Custom
+    if sys.argv[2] == "custom":
+        signal.signal(signal.SIGINT, handler)
+    program = launching(SLEEP)
+    with pool.threads(int(sys.argv[1])):
+        run(program, 4)
+        print("ready", flush=True)
+        try:
+            run(program, 100_000)
+        except (KeyboardInterrupt, Custom) as raised:
+            print(type(raised).__name__, run(program, 4)[0].is_ok, flush=True)
+"""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("handler, name", [("default", "KeyboardInterrupt"), ("custom", "Custom")])
+def test_control_c_stops_a_long_launch(count, handler, name):
+    """What the signal handler raises comes out of the call, soon, and the next call works."""
+    command = [sys.executable, "-c", textwrap.dedent(INTERRUPTED), str(count), handler]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        start = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        answer = process.stdout.read()
+
+    assert answer == f"{name} True\n"
+    assert process.returncode == 0
+    assert time.perf_counter() - start < 2
+
+
+def test_the_interpreter_ends_with_workers_asleep_or_busy():
+    """Neither a crash nor a wait when a program ends right after a launch."""
+    script = """
+        import threading
+        from flatweave.runtime import pool
+        from tests.runtime.native_programs import SLEEP, launching, run
+        with pool.threads(3):
+            run(launching(SLEEP), 10)
+        long = threading.Thread(target=run, args=(launching(SLEEP), 5000), daemon=True)
+        long.start()
+    """
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+
+    assert time.perf_counter() - start < 4
+
+
+def test_poll_answers_for_a_foreign_thread():
+    """Only the caller may run signal handlers; others read the flag."""
+    code = compile_text("declare i64 @fw_poll(ptr)\n" + LAUNCHLESS)
+    assert NativeProgram(code).run((ctypes.c_int64 * 1)()).is_ok
+
+
+LAUNCHLESS = """
+define i64 @entry(ptr %ctx, ptr %slots) {
+  %flag = call i64 @fw_poll(ptr %ctx)
+  ret i64 %flag
+}
+"""
