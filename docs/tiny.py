@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -155,6 +156,11 @@ class Scope:
         return Lambda(params, tuple(scope.lets), (atom(result),))
 
 
+def method(fn: str) -> Callable[[Tracer, Any], Tracer]:
+    """The operator of tracers for a scalar function."""
+    return lambda self, other: apply(fn, self, other)
+
+
 @dataclass(frozen=True, eq=False)
 class Tracer:
     """A value that is not there yet."""
@@ -166,26 +172,9 @@ class Tracer:
         """There is no value to ask yet."""
         raise TypeError("this value is traced and not known yet: write where(p, x, y), not `if`")
 
-    def __add__(self, other: Any) -> Tracer:
-        return apply("add", self, other)
-
-    def __radd__(self, other: Any) -> Tracer:
-        return apply("add", other, self)
-
-    def __sub__(self, other: Any) -> Tracer:
-        return apply("sub", self, other)
-
-    def __mul__(self, other: Any) -> Tracer:
-        return apply("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Tracer:
-        return apply("mul", other, self)
-
-    def __truediv__(self, other: Any) -> Tracer:
-        return apply("div", self, other)
-
-    def __lt__(self, other: Any) -> Tracer:
-        return apply("less", self, other)
+    __add__ = __radd__ = method("add")
+    __mul__ = __rmul__ = method("mul")
+    __sub__, __truediv__, __lt__ = method("sub"), method("div"), method("less")
 
 
 def atom(value: Any) -> Atom:
@@ -208,7 +197,7 @@ def apply(fn: str, *args: Any) -> Tracer:
     return innermost.bind(Apply(fn, tuple(atom(arg) for arg in args)), 0)
 
 
-# The language itself: six functions.
+# The language itself: map, reduce, scan, and scalar functions.
 
 
 def map(f: Callable[..., Any], *xs: Tracer) -> Tracer:
@@ -229,19 +218,9 @@ def scan(op: Callable[..., Any], ne: float, xs: Tracer) -> Tracer:
     return xs.scope.bind(Sweep((xs.var,), xs.scope.inner(lambda x: x, 1), sink), 1)
 
 
-def where(p: Any, x: Any, y: Any) -> Tracer:
-    """x where p holds, y elsewhere."""
-    return apply("where", p, x, y)
-
-
-def minimum(x: Any, y: Any) -> Tracer:
-    """The smaller one."""
-    return apply("minimum", x, y)
-
-
-def maximum(x: Any, y: Any) -> Tracer:
-    """The larger one."""
-    return apply("maximum", x, y)
+where, minimum, maximum, sqrt = (
+    partial(apply, fn) for fn in ("where", "minimum", "maximum", "sqrt")
+)
 
 
 def trace(f: Callable[..., Any], *ranks: int) -> Lambda:
@@ -301,18 +280,18 @@ def listing(name: str, program: Lambda) -> str:
 def fuse(program: Lambda) -> Lambda:
     """Move every producer that has a sole reader into it."""
     readers = Counter(x for let in program.lets for x in set(arrays_of(let.op)))
-    readers.update(result for result in program.results if isinstance(result, Var))
+    readers.update(2 * program.results)  # a result is stored, whoever else reads it
     producers: dict[Var, Sweep] = {}
     kept: list[Let] = []
     for let in program.lets:
         op = let.op
-        while isinstance(op, Sweep) and (x := next((x for x in op.arrays if x in producers), None)):
-            op = fused(producers.pop(x), x, op)
+        for x in dict.fromkeys(arrays_of(op)):
+            if x in producers:
+                op = fused(producers.pop(x), x, op)
         if isinstance(op, Sweep) and isinstance(op.sink, Store) and readers[let.var] == 1:
-            if let.var not in program.results:
-                producers[let.var] = op
-                continue
-        kept.append(Let(let.var, op))
+            producers[let.var] = op
+        else:
+            kept.append(Let(let.var, op))
     return replace(program, lets=tuple(kept))
 
 
@@ -446,8 +425,9 @@ def free(op: Sweep) -> list[Var]:
 # floats has the same bits on one core and on sixty-four. A scan takes two passes: first the blocks
 # are only reduced; then each is scanned, starting from all the blocks before it.
 
-BLOCK = 1 << 16
+BLOCK = 1 << 14
 POOL = ThreadPoolExecutor(os.cpu_count())
+FIRST_PASS = {Reduce: "{}", Scan: "{}.reduce"}
 
 
 @dataclass(frozen=True)
@@ -473,51 +453,47 @@ class Compiled:
 
     def launch(self, name: str, op: Sweep, env: dict[Var, Any]) -> Any:
         """One sweep, block by block."""
-        arrays = [env[array] for array in op.arrays]
-        extents = {len(array) for array in arrays}
+        extents = {len(env[array]) for array in op.arrays}
         if len(extents) > 1:
             raise ValueError(f"arrays of one length are needed, got {sorted(extents)}")
         extent = extents.pop()
         out = np.empty(0 if isinstance(op.sink, Reduce) else extent)
-        pointers = [out.ctypes.data, *(array.ctypes.data for array in arrays)]
+        pointers = [out.ctypes.data, *(env[array].ctypes.data for array in op.arrays)]
         scalars = [float(env[x]) for x in free(op)]
-        types = [ctypes.c_void_p] * len(pointers) + [ctypes.c_double] * len(scalars)
-
-        def blocks(entry: str, starts: list[float]) -> list[float]:
-            prototype = ctypes.CFUNCTYPE(
-                ctypes.c_double, ctypes.c_int64, ctypes.c_int64, ctypes.c_double, *types
-            )
-            code = prototype(self.entries[entry])
-
-            def one(lo: int, start: float) -> float:
-                return code(lo, min(lo + BLOCK, extent), start, *pointers, *scalars)
-
-            return list(POOL.map(one, range(0, extent, BLOCK), starts))
-
+        run = partial(self.run_blocks, extent, pointers, scalars)
         number = -(-extent // BLOCK)
         if isinstance(op.sink, Store):
-            blocks(name, [0.0] * number)
+            run(name, [0.0] * number)
             return out
         prefixes = [op.sink.neutral]
-        first = name if isinstance(op.sink, Reduce) else f"{name}.reduce"
-        for aggregate in blocks(first, prefixes * number):
+        for aggregate in run(FIRST_PASS[type(op.sink)].format(name), prefixes * number):
             prefixes += evaluate(op.sink.operator, [prefixes[-1], aggregate], env)
         if isinstance(op.sink, Reduce):
             return prefixes[-1]
-        blocks(name, prefixes[:-1])
+        run(name, prefixes[:-1])
         return out
+
+    def run_blocks(
+        self, extent: int, pointers: list[int], scalars: list[float], name: str, starts: list[float]
+    ) -> list[float]:
+        """What each block of a sweep carries at its end."""
+        types = [ctypes.c_int64] * 2 + [ctypes.c_double] + [ctypes.c_void_p] * len(pointers)
+        types += [ctypes.c_double] * len(scalars)
+        code = ctypes.CFUNCTYPE(ctypes.c_double, *types)(self.entries[name])
+
+        def run(lo: int, start: float) -> float:
+            return code(lo, min(lo + BLOCK, extent), start, *pointers, *scalars)
+
+        return list(POOL.map(run, range(0, extent, BLOCK), starts))
 
 
 def build(program: Lambda) -> Compiled:
     """Machine code for a program."""
-    texts = {}
-    for let in program.lets:
-        if isinstance(let.op, Sweep):
-            texts[let.var.name] = let.op
-            if isinstance(sink := let.op.sink, Scan):  # the first pass: another sink, no more
-                reducing = replace(let.op, sink=Reduce(sink.operator, sink.neutral))
-                texts[f"{let.var.name}.reduce"] = reducing
-    text = "\n".join([DECLARED, *(emit(name, op) for name, op in texts.items())])
+    sweeps = {let.var.name: let.op for let in program.lets if isinstance(let.op, Sweep)}
+    for name, op in list(sweeps.items()):
+        if isinstance(sink := op.sink, Scan):  # its first pass is the same sweep with another sink
+            sweeps[f"{name}.reduce"] = replace(op, sink=Reduce(sink.operator, sink.neutral))
+    text = "\n".join([DECLARED, *(emit(name, op) for name, op in sweeps.items())])
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features().flatten()
@@ -530,7 +506,8 @@ def build(program: Lambda) -> Compiled:
     passes.getModulePassManager().run(module, passes)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    return Compiled(program, text, {name: engine.get_function_address(name) for name in texts}, engine)
+    entries = {name: engine.get_function_address(name) for name in sweeps}
+    return Compiled(program, text, entries, engine)
 
 
 def jit(f: Callable[..., Any], *ranks: int) -> Compiled:
@@ -553,10 +530,10 @@ def best_segment(xs: Tracer) -> Tracer:
     return reduce(maximum, -math.inf, sums - lowest)
 
 
-def clipped(xs: Tracer, limit: Tracer) -> Tracer:
-    """A closure over a scalar, a branch, and an operator that does not commute."""
-    small = map(lambda x: where(x < limit, x, limit), xs)
-    return scan(lambda a, b: a * 0.0 + b, 0.0, small / limit)
+def held(xs: Tracer, limit: Tracer) -> Tracer:
+    """The last x below a limit: a closure over a scalar, an operator that does not commute."""
+    low = map(lambda x: where(x < limit, x, 0.0), xs)
+    return scan(lambda a, b: where(b, b, a), 0.0, low)
 
 
 def main() -> None:
@@ -565,12 +542,13 @@ def main() -> None:
     print(listing("traced: dot", traced), listing("fused: dot", fuse(traced)), sep="\n\n")
     print("\nemitted:", emit("dot", fuse(traced).lets[0].op), "\n")  # type: ignore[arg-type]
     rng = np.random.default_rng(1)
-    xs, ys = rng.normal(size=300_000), rng.normal(size=300_000)
-    sums = np.cumsum(xs)
+    xs, ys = rng.normal(size=40_000), rng.normal(size=40_000)
+    sums, low = np.cumsum(xs), xs < 0.5
+    last = np.maximum.accumulate(np.where(low, np.arange(40_000), -1))
     wanted = {
         dot: ([xs, ys], np.dot(xs, ys)),
         best_segment: ([xs], np.max(sums - np.minimum(np.minimum.accumulate(sums), 0.0))),
-        clipped: ([xs, 0.5], np.minimum(xs, 0.5) / 0.5),
+        held: ([xs, 0.5], np.where(last < 0, 0.0, xs[last])),
     }
     for f, (args, expected) in wanted.items():
         ranks = [np.ndim(arg) for arg in args]

@@ -31,6 +31,7 @@ from flatweave.frontend.scope import STATE
 from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, quick, stand_in
 from flatweave.frontend.trace import trace
 from flatweave.frontend.tree import Tree, flatten, paths, portions, unflatten
+from flatweave.targets import target_named
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -278,7 +279,7 @@ def jit(
 
 def target(name: str) -> AbstractContextManager[None]:
     """Run on another target inside a `with`: `with fw.target("interp"): ..`."""
-    pipeline.target_named(name)
+    target_named(name)
     return config.scoped(target=name)
 
 

@@ -70,7 +70,8 @@ class HostArray(Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._values.shape
+        shape: tuple[int, ...] = self._values.shape
+        return shape
 
     @property
     def dtype(self) -> np.dtype[Any]:

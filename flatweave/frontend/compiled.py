@@ -31,10 +31,21 @@ SAME = "same"
 class Executable(Protocol):
     """A program ready to run: what the pipeline makes of one."""
 
-    text: dict[str, str]
-    kernels: int
-    manifest: Any
-    seconds: dict[str, float]
+    @property
+    def text(self) -> dict[str, str]:
+        """The text of each stage."""
+
+    @property
+    def kernels(self) -> int:
+        """How many loops over data a run makes."""
+
+    @property
+    def manifest(self) -> list[str]:
+        """The arrays that a run writes to memory."""
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long each stage took."""
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments in the order of the parameters; raises Fault."""

@@ -127,7 +127,8 @@ def _met(slot: Slot, leaf: Tracer, who: str) -> Slot:
     raise DTypeError(
         f"{name} of {who} enters as {slot.dtype} and comes back as {leaf.element}.",
         where=user_location(),
-        remedy=f"Convert one of them: the first state, or the result with .astype(fw.{_name(slot)}).",
+        remedy="Convert one of them: the first state, or the result with"
+        f" .astype(fw.{_name(slot)}).",
     )
 
 

@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
@@ -69,6 +71,7 @@ class Call:
             leaves, tree = flatten(value, is_number_list)
         self.trees.append(tree)
         for leaf in leaves:
+            leaf = np.asarray(leaf) if type(leaf) is list and is_number_list(leaf) else leaf
             if name in self.known.static or not _is_argument(leaf):
                 self.static[len(self.leaves)] = leaf
             self.leaves.append(leaf)

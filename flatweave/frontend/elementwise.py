@@ -20,7 +20,8 @@ def unary(name: str, meaning: str, row: str = "") -> Callable[[Any], Any]:
     def function(x: Any) -> Any:
         return elementwise(row or name, x)
 
-    return declared(function, name, meaning)
+    made: Callable[[Any], Any] = declared(function, name, meaning)
+    return made
 
 
 def binary(name: str, row: str, meaning: str) -> Callable[[Any, Any], Any]:
@@ -29,7 +30,8 @@ def binary(name: str, row: str, meaning: str) -> Callable[[Any, Any], Any]:
     def function(x: Any, y: Any) -> Any:
         return elementwise(row, x, y)
 
-    return declared(function, name, meaning)
+    made: Callable[[Any, Any], Any] = declared(function, name, meaning)
+    return made
 
 
 def ternary(name: str, meaning: str) -> Callable[[Any, Any, Any], Any]:
@@ -38,7 +40,8 @@ def ternary(name: str, meaning: str) -> Callable[[Any, Any, Any], Any]:
     def function(x: Any, y: Any, z: Any) -> Any:
         return elementwise(name, x, y, z)
 
-    return declared(function, name, meaning)
+    made: Callable[[Any, Any, Any], Any] = declared(function, name, meaning)
+    return made
 
 
 def declared(function: Any, name: str, meaning: str) -> Any:

@@ -168,7 +168,8 @@ def sliced(part: slice, extent: Atom) -> Slice:
         )  # fmt: skip
     if step.value < 0:
         return _backward(part, extent, step)
-    start, stop = ZERO, extent
+    start: Atom = ZERO
+    stop = extent
     if part.start is not None:
         start = _from_end(extent_of(part.start, "the start of a slice"), extent)
     if part.stop is not None:
@@ -206,7 +207,8 @@ def _backward(part: slice, extent: Atom, step: Const) -> Slice:
         return Slice(sub(extent, ONE), step, extent)
     last = sub(extent, ONE)
     minus_one = index(-1)
-    start, stop = last, minus_one
+    start: Atom = last
+    stop: Atom = minus_one
     if part.start is not None:
         start = _clipped_low(extent_of(part.start, "the start of a slice"), extent, last)
     if part.stop is not None:
@@ -232,7 +234,7 @@ def _selected(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
         return element(array, [index_atom(s.index) for s in selectors if isinstance(s, At)])
     advanced = [i for i, s in enumerate(selectors) if isinstance(s, At)]
     indexed = [s.index for s in selectors if isinstance(s, At)]
-    if not advanced and all(s is None or s.is_whole for s in selectors):
+    if all(s is None or (isinstance(s, Slice) and s.is_whole) for s in selectors):
         return _renamed(array, selectors)
     group = common_shape(indexed, "indices") if any(i.ndim for i in indexed) else ()
     adjacent = bool(advanced) and advanced[-1] - advanced[0] == len(advanced) - 1

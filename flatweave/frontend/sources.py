@@ -19,7 +19,7 @@ from flatweave.frontend.operation import operation
 from flatweave.frontend.scalars import dtype_of, strong
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import unflatten
-from flatweave.frontend.values import emit, lift, lift_leaves, wrap
+from flatweave.frontend.values import emit, lift_leaves, wrap
 from flatweave.ops import Empty, Generate
 from flatweave.terms.syntax import Atom, Var
 
@@ -62,7 +62,7 @@ def iota(n: Any, dtype: Any = i64) -> Any:
 
 @operation()
 def full(shape: Any, v: Any) -> Any:
-    """The array of `shape` whose elements are all `v`, which may be a tuple of scalars, or a row."""
+    """The array of `shape` whose elements are all `v`: a scalar, a tuple of scalars, or a row."""
     extents = shape_of(shape, "full")
     leaves, tree = lift_leaves(v, "the value of full")
     return unflatten(tree, [_filled(extents, leaf) for leaf in leaves])

@@ -22,6 +22,7 @@ from flatweave.lower.copy import copy_kernel
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import Machine
 from flatweave.lower.values import HostArray, HostScope, Sites
+from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import (
@@ -33,6 +34,7 @@ from flatweave.terms.syntax import (
     Type,
     Var,
 )
+from flatweave.terms.traverse import free_vars
 
 LowerLets = Callable[["Lowering", Lambda], None]
 
@@ -80,12 +82,14 @@ class Lowering:
     def own(self, dest: Atom, let: Let) -> Var:
         """A buffer with the elements of `dest` that the op of `let` may write.
 
-        It is the buffer itself when this is its last use and nobody else owns it, else a copy.
+        It is the buffer itself when this is its last use, the sweep does not read it, and nobody
+        else owns it; else a copy.
         """
         assert isinstance(dest, Var)
         held = self.scope.array(dest)
         count = self.host.product(held.shape)
-        if dest not in self.last_uses.get(let, ()):
+        assert isinstance(let.op, Sweep)
+        if dest not in self.last_uses.get(let, ()) or dest in free_vars(let.op.body):
             return self._copy(self.host, dest, held, count)
         self.given_up.add(dest)
         unique = self.host.emit(IsUnique(held.buffer))[0]

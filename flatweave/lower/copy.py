@@ -29,6 +29,6 @@ def copy_kernel(machine: Machine, names: Names, name: str, dtype: DType) -> Kern
             c.emit(If(position.active, inside.close([], []), Lambda((), (), ())))
         return state
 
-    width = 2 * machine.lanes([dtype])
+    width = machine.lanes([dtype]) * (2 if machine.fixed_width is None else 1)
     Walk(machine, (count,), count, width, False, False, ()).block(b, lo, hi, (), step)
     return Kernel(name, (count, source, target), b.close([], []), machine.warps)

@@ -20,6 +20,8 @@ class Machine:
 
     `masked_tail`: a warp's last step runs with some lanes idle (GPU) instead of lane by lane (CPU).
     `forward_progress`: a block may wait for an earlier one, so a scan needs one pass only.
+    `block_work`: the operations that pay for a block. `shares_memory`: the host reads and writes
+    buffers itself at no cost; where it does not, what blocks leave behind is combined by a launch.
     """
 
     name: str
@@ -32,6 +34,8 @@ class Machine:
     atomics: bool
     streaming_from: int | None
     blocks_wanted: int
+    block_work: int = 32 * KIB
+    shares_memory: bool = True
 
     def lanes(self, dtypes: list[DType]) -> int:
         """Lanes that fill one register with the widest of `dtypes`."""
@@ -65,7 +69,7 @@ def choose_tiling(machine: Machine, sweep: Sweep, *, in_order: bool) -> Tiling:
     bytes_each = max(1, sum(dtype.bytes for dtype in dtypes))
     step = width * machine.warps
     most = max(step, machine.block_bytes // bytes_each // step * step)
-    least = min(most, max(step, 32 * KIB // cost // step * step))
+    least = min(most, max(step, machine.block_work // cost // step * step))
     return Tiling(width, least, most)
 
 
@@ -80,4 +84,32 @@ CPU_AVX512 = Machine(
     atomics=False,
     streaming_from=4 * KIB * KIB,
     blocks_wanted=64,
+)
+OPENCL = Machine(
+    name="opencl",
+    vector_bytes=64,
+    fixed_width=32,
+    warps=4,
+    block_bytes=256 * KIB,
+    masked_tail=True,
+    forward_progress=False,
+    atomics=True,
+    streaming_from=None,
+    blocks_wanted=64,
+    block_work=8 * KIB,
+    shares_memory=False,
+)
+CUDA = Machine(
+    name="cuda",
+    vector_bytes=128,
+    fixed_width=32,
+    warps=8,
+    block_bytes=128 * KIB,
+    masked_tail=True,
+    forward_progress=True,
+    atomics=True,
+    streaming_from=None,
+    blocks_wanted=1024,
+    block_work=8 * KIB,
+    shares_memory=False,
 )

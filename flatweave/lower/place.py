@@ -18,7 +18,6 @@ from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.kernel_ir.syntax import Alloc, Free, Launch, Threads
 from flatweave.lower.context import Lowering
 from flatweave.lower.machine import Tiling, choose_tiling
-from flatweave.lower.operators import is_exact
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.place_kernel import combine_copies_kernel, write_place_kernel
 from flatweave.lower.rows import Strategy, choose_strategy
@@ -26,6 +25,7 @@ from flatweave.lower.stages import find_stages
 from flatweave.lower.sweep_kernel import KernelWriter
 from flatweave.lower.values import HostArray
 from flatweave.ops import Merge, Place, Sweep
+from flatweave.passes.operators import is_exact
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Const, Let, Var

@@ -24,8 +24,10 @@ class Strategy:
     fold_width: int
 
 
-def choose_strategy(op: Sweep, width: int) -> Strategy:
-    """The arrangement under which most reads are consecutive."""
+def choose_strategy(op: Sweep, width: int, threads: bool = False) -> Strategy:
+    """The arrangement under which most reads are consecutive; `threads` divide by themselves."""
+    if threads:
+        return Strategy(width, False, 1)
     if _folds_run_along_memory(op):
         return Strategy(0, False, width)
     if len(op.shape) > 1 and _needs_indices(op):

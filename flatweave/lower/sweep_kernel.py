@@ -19,12 +19,12 @@ from flatweave.lower.chain import Operator, look_back, publish
 from flatweave.lower.context import Lowering
 from flatweave.lower.element import Elements
 from flatweave.lower.kernel import KernelBuilder
-from flatweave.lower.operators import is_commutative
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.rows import Strategy
 from flatweave.lower.stages import Link, Stages, needed_for
 from flatweave.lower.walk import Accumulator, Position, State, Walk
 from flatweave.ops import Combine, Sweep
+from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let

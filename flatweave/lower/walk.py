@@ -106,7 +106,8 @@ class Walk:
         at: Callable[[Builder, Atom, int, Atom], Position],
     ) -> State:
         if self.machine.masked_tail:
-            return self._region(b, self.width, lo, hi, hi, state, step, at)
+            first, end, limit = warp_share(b, self.machine, lo, hi, self.width)
+            return self._region(b, self.width, first, end, limit, state, step, at)
         if self.width == 1:
             return self._region(b, 1, lo, hi, hi, state, step, at)
         length = b.sub(hi, lo)
@@ -126,7 +127,10 @@ class Walk:
         step: Step,
         at: Callable[[Builder, Atom, int, Atom], Position],
     ) -> State:
-        """A loop over lo to hi on `width` lanes; accumulators start neutral in each lane."""
+        """A loop over lo to hi on `width` lanes; accumulators start neutral in each lane.
+
+        Elements from `limit` on are not there: the lanes that reach them are idle.
+        """
         kept = sum(len(acc.neutral) for acc in self.accumulators)
         neutral = tuple(atom for acc in self.accumulators for atom in acc.neutral)
         region = b.inner()
@@ -191,3 +195,20 @@ class Walk:
 def warp_index(b: Builder, machine: Machine) -> Atom:
     """The warp's number in its block; 0 where a block has one warp."""
     return index(0) if machine.warps == 1 else b.emit(WarpIndex())[0]
+
+
+def warp_share(
+    b: Builder, machine: Machine, lo: Atom, hi: Atom, width: int
+) -> tuple[Atom, Atom, Atom]:
+    """Where this warp starts and stops walking, and where its part of lo to hi ends.
+
+    All warps of a block take the same number of steps, so that a barrier may stand in one; the
+    parts lie side by side in the order of the warps, and a warp whose part is short idles.
+    """
+    step = width * machine.warps
+    steps = b.apply("floordiv", b.add(b.sub(hi, lo), index(step - 1)), index(step))
+    part = b.mul(steps, index(width))
+    ahead = b.mul(warp_index(b, machine), part)
+    first = b.apply("minimum", b.add(lo, ahead), hi)
+    end = b.add(first, part)
+    return first, end, b.apply("minimum", end, hi)

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Compact, Index, Merge, Place, Prefix, Store, Sweep
+from flatweave.ops import Combine, Compact, Index, Merge, Place, Prefix, Store, Sweep
+from flatweave.passes.operators import is_commutative
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import For, If, While
@@ -73,7 +74,8 @@ def _compatible(first: Let, second: Let) -> bool:
 def _ordered(op: Sweep) -> bool:
     """Whether the direction of the sweep shows in its results."""
     return any(isinstance(let.op, Prefix) for let in op.body.lets) or any(
-        isinstance(sink, Compact) for sink in op.sinks
+        isinstance(sink, Compact) or (isinstance(sink, Combine) and not is_commutative(sink.fn))
+        for sink in op.sinks
     )
 
 

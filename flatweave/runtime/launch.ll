@@ -1,9 +1,10 @@
-; Blocks run by the caller and the workers; error reports; signals. Part of support.ll.
+; Blocks run by the caller and the workers of pool.py. Part of support.ll.
 ;
 ; The pool. The gate: bits 0-15 workers inside, 16-31 workers allowed, 32 open, 33-63 epoch.
 @gate = internal global i64 0, align 128
 @next_block = internal global i64 0, align 128
 @job = internal global { ptr, ptr, ptr, i64 } zeroinitializer, align 128  ; ctx kernel args nblocks
+@cpus = internal global [16 x i64] zeroinitializer, align 128  ; where its threads run, a bit each
 @busy = internal global i64 0, align 128
 @sleepers = internal global i64 0, align 128
 @wake_word = internal global i32 0, align 128
@@ -12,88 +13,9 @@
 @fw_workers = global i64 0                  ; worker loops alive
 @fw_spin_ns = global i64 20000              ; how long a worker looks for work before it parks
 
-declare i64 @pthread_self()
-declare i32 @PyGILState_Ensure()
-declare void @PyGILState_Release(i32)
-declare i32 @PyErr_CheckSignals()
-declare void @PyErr_Fetch(ptr, ptr, ptr)
-
-; ---------------------------------------------------------------- errors and signals
-
-; Keeps the report of the least element, then of the least site.
-define void @fw_report(ptr %ctx, i64 %code, i64 %site, i64 %index, i64 %value, i64 %extent) {
-  %lock = getelementptr i64, ptr %ctx, i64 5
-  call void @lock(ptr %lock)
-  %site.at = getelementptr i64, ptr %ctx, i64 1
-  %index.at = getelementptr i64, ptr %ctx, i64 2
-  %code.old = load atomic i64, ptr %ctx monotonic, align 8
-  %site.old = load i64, ptr %site.at
-  %index.old = load i64, ptr %index.at
-  %first = icmp eq i64 %code.old, 0
-  %before = icmp slt i64 %index, %index.old
-  %same = icmp eq i64 %index, %index.old
-  %site.less = icmp slt i64 %site, %site.old
-  %tie = and i1 %same, %site.less
-  %less = or i1 %before, %tie
-  %keep = or i1 %first, %less
-  br i1 %keep, label %write, label %done
-write:
-  %value.at = getelementptr i64, ptr %ctx, i64 3
-  %extent.at = getelementptr i64, ptr %ctx, i64 4
-  store i64 %site, ptr %site.at
-  store i64 %index, ptr %index.at
-  store i64 %value, ptr %value.at
-  store i64 %extent, ptr %extent.at
-  store atomic i64 %code, ptr %ctx release, align 8
-  br label %done
-done:
-  call void @unlock(ptr %lock)
-  ret void
-}
-
-; The cancel flag; every 50 ms the thread that may do so runs Python's signal handlers first.
-define i64 @fw_poll(ptr %ctx) {
-  %cancel.at = getelementptr i64, ptr %ctx, i64 8
-  %cancel = load atomic i64, ptr %cancel.at monotonic, align 8
-  %ident.at = getelementptr i64, ptr %ctx, i64 11
-  %ident = load i64, ptr %ident.at
-  %nobody = icmp eq i64 %ident, 0
-  %set = icmp ne i64 %cancel, 0
-  %skip = or i1 %nobody, %set
-  br i1 %skip, label %out, label %who
-who:
-  %self = call i64 @pthread_self()
-  %mine = icmp eq i64 %self, %ident
-  br i1 %mine, label %clock, label %out
-clock:
-  %now = call i64 @now(i32 ${CLOCK_COARSE})
-  %last.at = getelementptr i64, ptr %ctx, i64 12
-  %last = load i64, ptr %last.at
-  %passed = sub i64 %now, %last
-  %due = icmp ugt i64 %passed, 50000000
-  br i1 %due, label %signals, label %out
-signals:
-  store i64 %now, ptr %last.at
-  %state = call i32 @PyGILState_Ensure()
-  %raised = call i32 @PyErr_CheckSignals()
-  %fine = icmp eq i32 %raised, 0
-  br i1 %fine, label %leave, label %keep
-keep:
-  %type.at = getelementptr i64, ptr %ctx, i64 13
-  %value.at = getelementptr i64, ptr %ctx, i64 14
-  %trace.at = getelementptr i64, ptr %ctx, i64 15
-  call void @PyErr_Fetch(ptr %type.at, ptr %value.at, ptr %trace.at)
-  store atomic i64 1, ptr %cancel.at release, align 8
-  br label %leave
-leave:
-  call void @PyGILState_Release(i32 %state)
-  %after = load atomic i64, ptr %cancel.at monotonic, align 8
-  ret i64 %after
-out:
-  ret i64 %cancel
-}
-
-; ---------------------------------------------------------------- the launch
+declare i32 @sched_getcpu()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
 
 ; Whether blocks should no longer be claimed.
 define internal i1 @is_stopped(ptr %ctx) {
@@ -188,6 +110,8 @@ define internal void @open_gate(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks, 
   %nblocks.at = getelementptr i64, ptr @job, i64 3
   store i64 %nblocks, ptr %nblocks.at
   store atomic i64 0, ptr @next_block monotonic, align 8
+  store [16 x i64] zeroinitializer, ptr @cpus
+  call i64 @settle()
   %old = load atomic i64, ptr @gate monotonic, align 8
   %epoch = lshr i64 %old, 33
   %epoch.next = add i64 %epoch, 1
@@ -298,8 +222,62 @@ out:
   ret void
 }
 
+; Marks the CPU this thread is on as taken; its number if another thread of the job had it, or -1.
+define internal i64 @settle() {
+  %cpu = call i32 @sched_getcpu()
+  %known = icmp ult i32 %cpu, 1024
+  br i1 %known, label %mark, label %fine
+mark:
+  %number = zext i32 %cpu to i64
+  %word = lshr i64 %number, 6
+  %shift = and i64 %number, 63
+  %bit = shl i64 1, %shift
+  %at = getelementptr i64, ptr @cpus, i64 %word
+  %old = atomicrmw or ptr %at, i64 %bit monotonic
+  %both = and i64 %old, %bit
+  %taken = icmp ne i64 %both, 0
+  br i1 %taken, label %clash, label %fine
+clash:
+  ret i64 %number
+fine:
+  ret i64 -1
+}
+
+; Leaves a CPU that another thread of the job is on, if one it may use is free.
+; `allowed` has a bit for each CPU this worker may use. See Note [Spreading].
+define internal void @spread(ptr %allowed) {
+  %free = alloca [16 x i64]
+  %clash = call i64 @settle()
+  %alone = icmp slt i64 %clash, 0
+  br i1 %alone, label %out, label %gather
+gather:
+  %mine = load <16 x i64>, ptr %allowed, align 8
+  %taken = load <16 x i64>, ptr @cpus, align 8
+  %untaken = xor <16 x i64> %taken, splat (i64 -1)
+  %left = and <16 x i64> %mine, %untaken
+  store <16 x i64> %left, ptr %free, align 8
+  %any = call i64 @llvm.vector.reduce.or.v16i64(<16 x i64> %left)
+  %none = icmp eq i64 %any, 0
+  br i1 %none, label %out, label %move
+move:
+  call i32 @sched_setaffinity(i32 0, i64 128, ptr %free)
+  call i64 @settle()
+  store <16 x i64> %mine, ptr %free, align 8
+  %word = lshr i64 %clash, 6
+  %shift = and i64 %clash, 63
+  %bit = shl i64 1, %shift
+  %at = getelementptr i64, ptr %free, i64 %word
+  %old = load i64, ptr %at
+  %without = xor i64 %old, %bit
+  store i64 %without, ptr %at
+  call i32 @sched_setaffinity(i32 0, i64 128, ptr %free)
+  br label %out
+out:
+  ret void
+}
+
 ; Runs the published job if there is a new one with room; the epoch helped with last.
-define internal i64 @help(i64 %last) {
+define internal i64 @help(i64 %last, ptr %allowed) {
   %seen = load atomic i64, ptr @gate seq_cst, align 8
   %epoch = lshr i64 %seen, 33
   %fresh = icmp ne i64 %epoch, %last
@@ -310,6 +288,7 @@ try:
 no:
   ret i64 %last
 inside:
+  call void @spread(ptr %allowed)
   %ctx = load ptr, ptr @job
   %kernel.at = getelementptr i64, ptr @job, i64 1
   %kernel = load ptr, ptr %kernel.at
@@ -325,6 +304,9 @@ inside:
 ; What a worker thread runs until fw_stop_workers: look for a job, help, look again, park.
 define void @fw_worker() {
 entry:
+  %allowed = alloca [16 x i64]
+  store [16 x i64] zeroinitializer, ptr %allowed
+  call i32 @sched_getaffinity(i32 0, i64 128, ptr %allowed)
   atomicrmw add ptr @fw_workers, i64 1 seq_cst
   br label %idle
 idle:
@@ -336,7 +318,7 @@ look.first:
 look:
   %last.seen = phi i64 [ %last, %look.first ], [ %last.new, %clock ], [ %last.new, %spin ]
   %turn = phi i64 [ 0, %look.first ], [ %turn.next, %clock ], [ %turn.next, %spin ]
-  %last.new = call i64 @help(i64 %last.seen)
+  %last.new = call i64 @help(i64 %last.seen, ptr %allowed)
   %turn.next = add i64 %turn, 1
   %helped = icmp ne i64 %last.new, %last.seen
   br i1 %helped, label %idle, label %rest
@@ -381,3 +363,9 @@ define void @fw_reset_pool() {
   store atomic i64 0, ptr @busy seq_cst, align 8
   ret void
 }
+
+; Note [Spreading]
+; Some schedulers, on virtual machines above all, put a thread that wakes up on the CPU of the thread
+; that woke it, where both take turns for tens of milliseconds while other CPUs are idle. So a worker
+; that finds itself on the CPU of another thread of the job moves to a free one, and from then on
+; may run anywhere but where they met. With more threads than CPUs none is free and nobody moves.

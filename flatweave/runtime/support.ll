@@ -14,6 +14,11 @@
 declare i32 @clock_gettime(i32, ptr)
 declare i32 @sched_yield()
 declare i64 @syscall(i64, ...)
+declare i64 @pthread_self()
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare i32 @PyErr_CheckSignals()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
 ${PAUSE_DECLARATION}
 
 ; ---------------------------------------------------------------- time, waiting, locks
@@ -80,6 +85,81 @@ done:
 define internal void @unlock(ptr %word) {
   store atomic i64 0, ptr %word release, align 8
   ret void
+}
+
+; ---------------------------------------------------------------- errors and signals
+
+; Keeps the report of the least element, then of the least site.
+define void @fw_report(ptr %ctx, i64 %code, i64 %site, i64 %index, i64 %value, i64 %extent) {
+  %lock = getelementptr i64, ptr %ctx, i64 5
+  call void @lock(ptr %lock)
+  %site.at = getelementptr i64, ptr %ctx, i64 1
+  %index.at = getelementptr i64, ptr %ctx, i64 2
+  %code.old = load atomic i64, ptr %ctx monotonic, align 8
+  %site.old = load i64, ptr %site.at
+  %index.old = load i64, ptr %index.at
+  %first = icmp eq i64 %code.old, 0
+  %before = icmp slt i64 %index, %index.old
+  %same = icmp eq i64 %index, %index.old
+  %site.less = icmp slt i64 %site, %site.old
+  %tie = and i1 %same, %site.less
+  %less = or i1 %before, %tie
+  %keep = or i1 %first, %less
+  br i1 %keep, label %write, label %done
+write:
+  %value.at = getelementptr i64, ptr %ctx, i64 3
+  %extent.at = getelementptr i64, ptr %ctx, i64 4
+  store i64 %site, ptr %site.at
+  store i64 %index, ptr %index.at
+  store i64 %value, ptr %value.at
+  store i64 %extent, ptr %extent.at
+  store atomic i64 %code, ptr %ctx release, align 8
+  br label %done
+done:
+  call void @unlock(ptr %lock)
+  ret void
+}
+
+; The cancel flag; every 50 ms the thread that may do so runs Python's signal handlers first.
+define i64 @fw_poll(ptr %ctx) {
+  %cancel.at = getelementptr i64, ptr %ctx, i64 8
+  %cancel = load atomic i64, ptr %cancel.at monotonic, align 8
+  %ident.at = getelementptr i64, ptr %ctx, i64 11
+  %ident = load i64, ptr %ident.at
+  %nobody = icmp eq i64 %ident, 0
+  %set = icmp ne i64 %cancel, 0
+  %skip = or i1 %nobody, %set
+  br i1 %skip, label %out, label %who
+who:
+  %self = call i64 @pthread_self()
+  %mine = icmp eq i64 %self, %ident
+  br i1 %mine, label %clock, label %out
+clock:
+  %now = call i64 @now(i32 ${CLOCK_COARSE})
+  %last.at = getelementptr i64, ptr %ctx, i64 12
+  %last = load i64, ptr %last.at
+  %passed = sub i64 %now, %last
+  %due = icmp ugt i64 %passed, 50000000
+  br i1 %due, label %signals, label %out
+signals:
+  store i64 %now, ptr %last.at
+  %state = call i32 @PyGILState_Ensure()
+  %raised = call i32 @PyErr_CheckSignals()
+  %fine = icmp eq i32 %raised, 0
+  br i1 %fine, label %leave, label %keep
+keep:
+  %type.at = getelementptr i64, ptr %ctx, i64 13
+  %value.at = getelementptr i64, ptr %ctx, i64 14
+  %trace.at = getelementptr i64, ptr %ctx, i64 15
+  call void @PyErr_Fetch(ptr %type.at, ptr %value.at, ptr %trace.at)
+  store atomic i64 1, ptr %cancel.at release, align 8
+  br label %leave
+leave:
+  call void @PyGILState_Release(i32 %state)
+  %after = load atomic i64, ptr %cancel.at monotonic, align 8
+  ret i64 %after
+out:
+  ret i64 %cancel
 }
 
 ; ---------------------------------------------------------------- one call of a program

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from flatweave.base.dtypes import DType
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import DType, Lambda
+from flatweave.terms.syntax import Lambda
 
 
 def component_functions(fn: Lambda) -> list[str] | None:
