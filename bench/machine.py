@@ -58,7 +58,7 @@ def describe(threads: int) -> dict[str, Any]:
         "python": platform.python_version(),
         "gcc": compiler(),
         **{package: version(package) for package in PACKAGES},
-        "load_before": round(os.getloadavg()[0], 2),
+        "load_before": load(),
     }
 
 
@@ -66,3 +66,8 @@ def slug() -> str:
     """The processor's model as part of a file's name: amd-epyc-2."""
     words = re.sub(r"\((R|TM)\)|CPU|Processor|@.*", " ", model())
     return re.sub(r"[^a-z0-9]+", "-", f"{words} {os.cpu_count()}".lower()).strip("-")
+
+
+def load() -> float:
+    """How many threads wanted to run during the last minute."""
+    return round(os.getloadavg()[0], 2)

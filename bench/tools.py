@@ -22,6 +22,7 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE / "build"
+FLOAT, INTEGER = ctypes.c_float, ctypes.c_int64  # what a C function gives
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-fopenmp", "-fPIC", "-shared")
 COMPILERS = {".c": "gcc", ".cpp": "g++"}
 

@@ -1,10 +1,8 @@
 """Flatweave in one sitting: trace, print, fuse, interpret, compile, run in parallel.
 
-Goes in: Python functions over arrays.  Comes out: machine code that runs on every core.
-
-    def dot(xs, ys):                            dot (xs: f64[n], ys: f64[n]) =
-        return reduce(add, 0.0, xs * ys)          v3: f64 = sweep xs ys -> (x0 x1 -> mul x0 x1)
-                                                                        -> reduce (.. add ..) 0.0
+    lambda xs, ys: reduce(add, 0.0, xs * ys)
+        ==>  v: f64 = sweep xs ys -> (x y -> mul x y) -> reduce (a b -> add a b) 0.0
+        ==>  machine code on every core
 
 The real compiler is this file with more of everything: more dtypes than f64, ranks above 1, tuples
 as elements, filters and scatters as sinks, vectors for elements, other machines as targets. The
@@ -16,12 +14,9 @@ words are those of docs/glossary.md. Read from top to bottom; run it to see each
 from __future__ import annotations
 
 import ctypes
-import math
-import operator
-import os
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,9 +30,8 @@ import numpy as np
 #
 # A program is a lambda: parameters, lets, results. A let binds the result of one op to a variable.
 # Nothing is ever changed: nodes are frozen, and a pass makes new ones. There are two ops. `Apply`
-# computes a scalar from scalars. `Sweep` touches every element of its arrays once: it applies an
-# element function to them and feeds what comes out to a sink. `map`, `reduce` and `scan` are the
-# three sinks, and that they are *one* op is what makes fusion one law.
+# computes a scalar from scalars. `Sweep` applies an element function to each element of its arrays
+# and feeds a sink: map, reduce or scan. That they are *one* op is what makes fusion one law.
 
 
 @dataclass(frozen=True)
@@ -49,6 +43,7 @@ class Var:
 
 
 Atom = Var | float
+Env = dict[Any, Any]  # the value of each variable
 
 
 @dataclass(frozen=True)
@@ -73,12 +68,8 @@ class Reduce:
     neutral: float
 
 
-@dataclass(frozen=True)
-class Scan:
+class Scan(Reduce):
     """The sink of scan: position i gets elements 0 to i combined."""
-
-    operator: Lambda
-    neutral: float
 
 
 @dataclass(frozen=True)
@@ -87,6 +78,7 @@ class Apply:
 
     fn: str
     args: tuple[Atom, ...]
+    arrays = ()  # it reads none
 
 
 @dataclass(frozen=True)
@@ -106,21 +98,15 @@ class Let:
     op: Apply | Sweep
 
 
-# One table says everything about scalar functions: their meaning, and their LLVM. A new function
-# is a new row, and no other line of this file changes.
+# One table says all about scalar functions: their meaning, and their LLVM. A new one is a new row.
 
 SCALARS: dict[str, tuple[Callable[..., float], str]] = {
-    "add": (operator.add, "{r} = fadd double {0}, {1}"),
-    "sub": (operator.sub, "{r} = fsub double {0}, {1}"),
-    "mul": (operator.mul, "{r} = fmul double {0}, {1}"),
-    "div": (operator.truediv, "{r} = fdiv double {0}, {1}"),
+    "add": (float.__add__, "{r} = fadd double {0}, {1}"),
+    "sub": (float.__sub__, "{r} = fsub double {0}, {1}"),
+    "mul": (float.__mul__, "{r} = fmul double {0}, {1}"),
     "minimum": (min, "{r} = call double @llvm.minnum.f64(double {0}, double {1})"),
     "maximum": (max, "{r} = call double @llvm.maxnum.f64(double {0}, double {1})"),
-    "sqrt": (math.sqrt, "{r} = call double @llvm.sqrt.f64(double {0})"),
-    "less": (
-        lambda x, y: float(x < y),
-        "{r}.c = fcmp olt double {0}, {1}\n  {r} = uitofp i1 {r}.c to double",
-    ),
+    "less": (float.__lt__, "{r}.c = fcmp olt double {0}, {1}\n  {r} = uitofp i1 {r}.c to double"),
     "where": (
         lambda p, x, y: x if p else y,
         "{r}.c = fcmp one double {0}, 0.0\n  {r} = select i1 {r}.c, double {1}, double {2}",
@@ -169,12 +155,11 @@ class Tracer:
     scope: Scope
 
     def __bool__(self) -> bool:
-        """There is no value to ask yet."""
         raise TypeError("this value is traced and not known yet: write where(p, x, y), not `if`")
 
     __add__ = __radd__ = method("add")
     __mul__ = __rmul__ = method("mul")
-    __sub__, __truediv__, __lt__ = method("sub"), method("div"), method("less")
+    __sub__, __lt__ = method("sub"), method("less")
 
 
 def atom(value: Any) -> Atom:
@@ -197,9 +182,6 @@ def apply(fn: str, *args: Any) -> Tracer:
     return innermost.bind(Apply(fn, tuple(atom(arg) for arg in args)), 0)
 
 
-# The language itself: map, reduce, scan, and scalar functions.
-
-
 def map(f: Callable[..., Any], *xs: Tracer) -> Tracer:
     """f of the elements of some arrays of one length."""
     scope = xs[0].scope
@@ -218,9 +200,7 @@ def scan(op: Callable[..., Any], ne: float, xs: Tracer) -> Tracer:
     return xs.scope.bind(Sweep((xs.var,), xs.scope.inner(lambda x: x, 1), sink), 1)
 
 
-where, minimum, maximum, sqrt = (
-    partial(apply, fn) for fn in ("where", "minimum", "maximum", "sqrt")
-)
+where, minimum, maximum = (partial(apply, fn) for fn in ("where", "minimum", "maximum"))
 
 
 def trace(f: Callable[..., Any], *ranks: int) -> Lambda:
@@ -229,8 +209,7 @@ def trace(f: Callable[..., Any], *ranks: int) -> Lambda:
     names = f.__code__.co_varnames
     params = tuple(Var(name, rank) for name, rank in zip(names, ranks, strict=False))
     result = f(*(Tracer(param, scope) for param in params))
-    results = result if isinstance(result, tuple) else (result,)
-    return Lambda(params, tuple(scope.lets), tuple(atom(each) for each in results))
+    return Lambda(params, tuple(scope.lets), (atom(result),))
 
 
 # --- 3. Printing: what cannot be read cannot be mended ------------------------------------------
@@ -245,24 +224,17 @@ def show(it: Any) -> str:
             return " ".join([fn, *(show(arg) for arg in args)])
         case Sweep(arrays, fn, sink):
             return f"sweep {' '.join(show(x) for x in arrays)} -> {show(fn)} -> {show(sink)}"
-        case Reduce(op, neutral) | Scan(op, neutral):
+        case Reduce(op, neutral):
             return f"{type(it).__name__.lower()} {show(op)} {neutral}"
         case Store():
             return "store"
         case Let(var, op):
             return f"{var.name}: {('f64', 'f64[n]')[var.rank]} = {show(op)}"
         case Lambda(params, lets, results):
-            body = "; ".join(f"{let.var.name} = {show(let.op)}" for let in lets)
-            gives = " ".join(show(result) for result in results)
-            return f"({' '.join(show(x) for x in params)} -> {body + '; ' if body else ''}{gives})"
+            gap = "\n  " if any(isinstance(let.op, Sweep) for let in lets) else " "
+            body = [*(show(let) for let in lets), ", ".join(show(x) for x in results)]
+            return f"({' '.join(show(x) for x in params)} ->{gap}{f';{gap}'.join(body)})"
     return repr(it)
-
-
-def listing(name: str, program: Lambda) -> str:
-    """A whole program, one let per line."""
-    params = ", ".join(f"{x.name}: {('f64', 'f64[n]')[x.rank]}" for x in program.params)
-    lets = "".join(f"  {show(let)}\n" for let in program.lets)
-    return f"{name} ({params}) =\n{lets}  in {' '.join(show(each) for each in program.results)}"
 
 
 # --- 4. Fusing: what is fused is never stored ---------------------------------------------------
@@ -279,25 +251,20 @@ def listing(name: str, program: Lambda) -> str:
 
 def fuse(program: Lambda) -> Lambda:
     """Move every producer that has a sole reader into it."""
-    readers = Counter(x for let in program.lets for x in set(arrays_of(let.op)))
+    readers = Counter(x for let in program.lets for x in set(let.op.arrays))
     readers.update(2 * program.results)  # a result is stored, whoever else reads it
     producers: dict[Var, Sweep] = {}
     kept: list[Let] = []
     for let in program.lets:
         op = let.op
-        for x in dict.fromkeys(arrays_of(op)):
+        for x in dict.fromkeys(op.arrays):
             if x in producers:
                 op = fused(producers.pop(x), x, op)
-        if isinstance(op, Sweep) and isinstance(op.sink, Store) and readers[let.var] == 1:
+        if isinstance(op, Sweep) and isinstance(op.sink, Store) and readers[let.var] <= 1:
             producers[let.var] = op
         else:
             kept.append(Let(let.var, op))
     return replace(program, lets=tuple(kept))
-
-
-def arrays_of(op: Apply | Sweep) -> tuple[Var, ...]:
-    """The arrays that an op reads."""
-    return op.arrays if isinstance(op, Sweep) else ()
 
 
 def fused(producer: Sweep, x: Var, consumer: Sweep) -> Sweep:
@@ -306,16 +273,14 @@ def fused(producer: Sweep, x: Var, consumer: Sweep) -> Sweep:
     pairs = list(zip(consumer.arrays, consumer.fn.params, strict=True))
     others = [(array, param) for array, param in pairs if array != x]
     known = {param: value for array, param in pairs if array == x}
-    lets = tuple(Let(let.var, renamed(let.op, known)) for let in consumer.fn.lets)
-    results = tuple(known.get(result, result) for result in consumer.fn.results)
+
+    def renamed(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return tuple(known.get(x, x) for x in atoms)
+
+    lets = [Let(let.var, Apply(let.op.fn, renamed(let.op.args))) for let in consumer.fn.lets]
     params = producer.fn.params + tuple(param for _, param in others)
-    fn = Lambda(params, producer.fn.lets + lets, results)
+    fn = Lambda(params, (*producer.fn.lets, *lets), renamed(consumer.fn.results))
     return Sweep(producer.arrays + tuple(array for array, _ in others), fn, consumer.sink)
-
-
-def renamed(op: Apply | Sweep, known: dict[Var, Atom]) -> Apply | Sweep:
-    """A scalar op with some variables replaced."""
-    return Apply(op.fn, tuple(known.get(arg, arg) for arg in op.args))
 
 
 # --- 5. Interpreting: the meaning, as clear as it can be said -----------------------------------
@@ -323,27 +288,27 @@ def renamed(op: Apply | Sweep, known: dict[Var, Atom]) -> Apply | Sweep:
 # Every other way of running a program must agree with this one, and every pass with doing nothing.
 
 
-def evaluate(fn: Lambda, args: list[Any], outer: dict[Var, Any]) -> list[Any]:
-    """The results of a lambda for some arguments."""
+def evaluate(fn: Lambda, args: Iterable[Any], outer: Env, launch: Callable[..., Any]) -> list[Any]:
+    """The results of a lambda for some arguments; `launch` runs its sweeps."""
     env = outer | dict(zip(fn.params, args, strict=True))
     for let in fn.lets:
         if isinstance(let.op, Apply):
             env[let.var] = SCALARS[let.op.fn][0](*(env.get(x, x) for x in let.op.args))
         else:
-            env[let.var] = sweep(let.op, env)
+            env[let.var] = launch(let.op, env)
     return [env.get(result, result) for result in fn.results]
 
 
-def sweep(op: Sweep, env: dict[Var, Any]) -> Any:
+def interpret(op: Sweep, env: Env) -> Any:
     """One element after the other."""
     rows = zip(*(env[array] for array in op.arrays), strict=True)
-    values = [evaluate(op.fn, list(row), env)[0] for row in rows]
+    values = [evaluate(op.fn, row, env, interpret)[0] for row in rows]
     if isinstance(op.sink, Store):
         return values
     prefixes = [op.sink.neutral]
     for value in values:
-        prefixes += evaluate(op.sink.operator, [prefixes[-1], value], env)
-    return prefixes[-1] if isinstance(op.sink, Reduce) else prefixes[1:]
+        prefixes += evaluate(op.sink.operator, [prefixes[-1], value], env, interpret)
+    return prefixes[-1] if type(op.sink) is Reduce else prefixes[1:]
 
 
 # --- 6. Emitting: a sweep is a loop -------------------------------------------------------------
@@ -367,8 +332,7 @@ body:
 done:
   ret double %carried
 }}"""
-DECLARED = """declare double @llvm.sqrt.f64(double)
-declare double @llvm.minnum.f64(double, double)
+DECLARED = """declare double @llvm.minnum.f64(double, double)
 declare double @llvm.maxnum.f64(double, double)"""
 
 
@@ -376,7 +340,7 @@ def emit(name: str, op: Sweep) -> str:
     """The LLVM text of a sweep."""
     names = {x: f"%{x.name}" for x in (*op.fn.params, *free(op))}
     body = []
-    for x, array in zip(op.fn.params, range(len(op.arrays)), strict=True):
+    for array, x in enumerate(op.fn.params):
         body += [f"%at{array} = getelementptr double, ptr %p{array}, i64 %i"]
         body += [f"%{x.name} = load double, ptr %at{array}"]
     lines, value = emit_body(op.fn, names)
@@ -385,12 +349,11 @@ def emit(name: str, op: Sweep) -> str:
         params = zip(op.sink.operator.params, ("%carried", value), strict=True)
         lines, carried = emit_body(op.sink.operator, names | dict(params))
         body, value = body + lines, carried
-    if not isinstance(op.sink, Reduce):
+    if type(op.sink) is not Reduce:
         body += ["%to = getelementptr double, ptr %out, i64 %i", f"store double {value}, ptr %to"]
-    parameters = [f"ptr %p{array}" for array in range(len(op.arrays))]
-    parameters += [f"double %{x.name}" for x in free(op)]
-    joined = "".join(f", {each}" for each in parameters)
-    return LOOP.format(name=name, parameters=joined, carried=carried, body="\n  ".join(body))
+    parameters = "".join(f", ptr %p{array}" for array in range(len(op.arrays)))
+    parameters += "".join(f", double %{x.name}" for x in free(op))
+    return LOOP.format(name=name, parameters=parameters, carried=carried, body="\n  ".join(body))
 
 
 def emit_body(fn: Lambda, names: dict[Var, str]) -> tuple[list[str], str]:
@@ -419,100 +382,74 @@ def free(op: Sweep) -> list[Var]:
 
 # --- 7. Running: blocks on all cores, and the same bits every time ------------------------------
 #
-# A sweep is cut into blocks, which threads take one after the other (ctypes lets go of Python's
-# lock). Where the cuts are depends on the length, never on the threads or on timing; the results of
-# the blocks are combined in their order. So an operator need not be commutative, and a sum of
-# floats has the same bits on one core and on sixty-four. A scan takes two passes: first the blocks
-# are only reduced; then each is scanned, starting from all the blocks before it.
+# A sweep is cut into blocks, which threads take one after the other. Where the cuts are depends on
+# the length alone, and the blocks' results are combined in their order: an operator need not be
+# commutative, and a sum of floats has the same bits on one core and on sixty-four. A scan takes two
+# passes: the blocks are only reduced; then each is scanned, starting from what lies before it.
 
 BLOCK = 1 << 14
-POOL = ThreadPoolExecutor(os.cpu_count())
-FIRST_PASS = {Reduce: "{}", Scan: "{}.reduce"}
+POOL = ThreadPoolExecutor()
 
 
-@dataclass(frozen=True)
-class Compiled:
-    """A program with an entry into machine code for each of its sweeps."""
-
-    program: Lambda
-    text: str
-    entries: dict[str, int]
-    engine: llvm.ExecutionEngine  # owns the machine code
-
-    def __call__(self, *args: Any) -> Any:
-        """Run the lets in their order; sweeps by machine code."""
-        ready = (np.asarray(arg, np.float64, order="C") for arg in args)
-        env: dict[Var, Any] = dict(zip(self.program.params, ready, strict=True))
-        for let in self.program.lets:
-            if isinstance(let.op, Apply):
-                env[let.var] = SCALARS[let.op.fn][0](*(env.get(x, x) for x in let.op.args))
-            else:
-                env[let.var] = self.launch(let.var.name, let.op, env)
-        results = tuple(env.get(result, result) for result in self.program.results)
-        return results if len(results) > 1 else results[0]
-
-    def launch(self, name: str, op: Sweep, env: dict[Var, Any]) -> Any:
-        """One sweep, block by block."""
-        extents = {len(env[array]) for array in op.arrays}
-        if len(extents) > 1:
-            raise ValueError(f"arrays of one length are needed, got {sorted(extents)}")
-        extent = extents.pop()
-        out = np.empty(0 if isinstance(op.sink, Reduce) else extent)
-        pointers = [out.ctypes.data, *(env[array].ctypes.data for array in op.arrays)]
-        scalars = [float(env[x]) for x in free(op)]
-        run = partial(self.run_blocks, extent, pointers, scalars)
-        number = -(-extent // BLOCK)
-        if isinstance(op.sink, Store):
-            run(name, [0.0] * number)
-            return out
-        prefixes = [op.sink.neutral]
-        for aggregate in run(FIRST_PASS[type(op.sink)].format(name), prefixes * number):
-            prefixes += evaluate(op.sink.operator, [prefixes[-1], aggregate], env)
-        if isinstance(op.sink, Reduce):
-            return prefixes[-1]
-        run(name, prefixes[:-1])
+def launch(entries: dict[Sweep, int], op: Sweep, env: Env) -> Any:
+    """One sweep, block by block."""
+    arrays = [env[array] for array in op.arrays]
+    (extent,) = {len(array) for array in arrays}  # a ValueError where they differ
+    out = np.empty(0 if type(op.sink) is Reduce else extent)
+    inputs = [array.ctypes.data for array in (out, *arrays)] + [float(env[x]) for x in free(op)]
+    number = -(-extent // BLOCK)
+    if isinstance(op.sink, Store):
+        run_blocks(entries[op], extent, inputs, [0.0] * number)
         return out
-
-    def run_blocks(
-        self, extent: int, pointers: list[int], scalars: list[float], name: str, starts: list[float]
-    ) -> list[float]:
-        """What each block of a sweep carries at its end."""
-        types = [ctypes.c_int64] * 2 + [ctypes.c_double] + [ctypes.c_void_p] * len(pointers)
-        types += [ctypes.c_double] * len(scalars)
-        code = ctypes.CFUNCTYPE(ctypes.c_double, *types)(self.entries[name])
-
-        def run(lo: int, start: float) -> float:
-            return code(lo, min(lo + BLOCK, extent), start, *pointers, *scalars)
-
-        return list(POOL.map(run, range(0, extent, BLOCK), starts))
+    prefixes = [op.sink.neutral]
+    for aggregate in run_blocks(entries[reducing(op)], extent, inputs, prefixes * number):
+        prefixes += evaluate(op.sink.operator, [prefixes[-1], aggregate], env, interpret)
+    if type(op.sink) is Reduce:
+        return prefixes[-1]
+    run_blocks(entries[op], extent, inputs, prefixes[:-1])
+    return out
 
 
-def build(program: Lambda) -> Compiled:
-    """Machine code for a program."""
-    sweeps = {let.var.name: let.op for let in program.lets if isinstance(let.op, Sweep)}
-    for name, op in list(sweeps.items()):
-        if isinstance(sink := op.sink, Scan):  # its first pass is the same sweep with another sink
-            sweeps[f"{name}.reduce"] = replace(op, sink=Reduce(sink.operator, sink.neutral))
-    text = "\n".join([DECLARED, *(emit(name, op) for name, op in sweeps.items())])
+def run_blocks(entry: int, extent: int, inputs: list[Any], starts: list[float]) -> list[float]:
+    """What each block of a sweep carries at its end."""
+    types = [ctypes.c_void_p if isinstance(value, int) else ctypes.c_double for value in inputs]
+    fixed = (ctypes.c_int64, ctypes.c_int64, ctypes.c_double)
+    code = ctypes.CFUNCTYPE(ctypes.c_double, *fixed, *types)(entry)
+
+    def run(lo: int, start: float) -> float:
+        return float(code(lo, min(lo + BLOCK, extent), start, *inputs))
+
+    return list(POOL.map(run, range(0, extent, BLOCK), starts))
+
+
+def reducing(op: Sweep) -> Sweep:
+    """The first pass of a scan: the same sweep with another sink; of a reduce, the reduce."""
+    assert isinstance(op.sink, Reduce)
+    return replace(op, sink=Reduce(op.sink.operator, op.sink.neutral))
+
+
+def jit(f: Callable[..., Any], *ranks: int) -> Callable[..., Any]:
+    """A Python function, compiled: trace, fuse, emit, and LLVM does the rest."""
+    program = fuse(trace(f, *ranks))
+    sweeps = [let.op for let in program.lets if isinstance(let.op, Sweep)]
+    sweeps += [reducing(op) for op in sweeps if isinstance(op.sink, Scan)]
+    names = {op: f"sweep{i}" for i, op in enumerate(sweeps)}
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features().flatten()
     target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(llvm.get_host_cpu_name(), features, opt=3)
-    module = llvm.parse_assembly(text)
-    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
-    tuning.loop_vectorization = True
-    passes = llvm.create_pass_builder(machine, tuning)
+    machine = target.create_target_machine(llvm.get_host_cpu_name(), opt=3)
+    module = llvm.parse_assembly("\n".join([DECLARED, *(emit(names[op], op) for op in names)]))
+    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(3))
     passes.getModulePassManager().run(module, passes)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    entries = {name: engine.get_function_address(name) for name in sweeps}
-    return Compiled(program, text, entries, engine)
+    entries = {op: engine.get_function_address(name) for op, name in names.items()}
 
+    def call(*args: Any, owner: llvm.ExecutionEngine = engine) -> Any:  # keeps the code alive
+        arrays = [np.asarray(arg, np.float64, order="C") for arg in args]
+        return evaluate(program, arrays, {}, partial(launch, entries))[0]
 
-def jit(f: Callable[..., Any], *ranks: int) -> Compiled:
-    """A Python function, compiled: every stage of this file in one line."""
-    return build(fuse(trace(f, *ranks)))
+    return call
 
 
 # --- 8. The demonstration -----------------------------------------------------------------------
@@ -527,7 +464,7 @@ def best_segment(xs: Tracer) -> Tracer:
     """The largest sum of neighbours: at each prefix sum, less the lowest before it."""
     sums = scan(lambda a, b: a + b, 0.0, xs)
     lowest = scan(minimum, 0.0, sums)
-    return reduce(maximum, -math.inf, sums - lowest)
+    return reduce(maximum, -np.inf, sums - lowest)
 
 
 def held(xs: Tracer, limit: Tracer) -> Tracer:
@@ -539,25 +476,21 @@ def held(xs: Tracer, limit: Tracer) -> Tracer:
 def main() -> None:
     """Show a program in every stage, then compare all ways of running three."""
     traced = trace(dot, 1, 1)
-    print(listing("traced: dot", traced), listing("fused: dot", fuse(traced)), sep="\n\n")
-    print("\nemitted:", emit("dot", fuse(traced).lets[0].op), "\n")  # type: ignore[arg-type]
-    rng = np.random.default_rng(1)
-    xs, ys = rng.normal(size=40_000), rng.normal(size=40_000)
-    sums, low = np.cumsum(xs), xs < 0.5
-    last = np.maximum.accumulate(np.where(low, np.arange(40_000), -1))
-    wanted = {
-        dot: ([xs, ys], np.dot(xs, ys)),
-        best_segment: ([xs], np.max(sums - np.minimum(np.minimum.accumulate(sums), 0.0))),
-        held: ([xs, 0.5], np.where(last < 0, 0.0, xs[last])),
-    }
-    for f, (args, expected) in wanted.items():
+    print("traced:", show(traced), "\nfused:", show(fuse(traced)))
+    print("emitted:", emit("dot", fuse(traced).lets[0].op))
+    xs, ys = np.random.default_rng(1).normal(size=(2, 40_000))
+    sums, at = np.cumsum(xs), np.arange(xs.size)
+    last = np.maximum.accumulate(np.where(xs < 0.5, at, -1))
+    for f, args, expected in [
+        (dot, [xs, ys], np.dot(xs, ys)),
+        (best_segment, [xs], np.max(sums - np.minimum(np.minimum.accumulate(sums), 0.0))),
+        (held, [xs, 0.5], np.where(last < 0, 0.0, xs[last])),
+    ]:
         ranks = [np.ndim(arg) for arg in args]
-        meaning = evaluate(trace(f, *ranks), args, {})[0]
-        compiled = jit(f, *ranks)
+        meaning = evaluate(trace(f, *ranks), args, {}, interpret)[0]
         assert np.allclose(meaning, expected), f"{f.__name__}: the interpreter is wrong"
-        assert np.allclose(compiled(*args), expected), f"{f.__name__}: the compiler is wrong"
-        sweeps = sum(isinstance(let.op, Sweep) for let in compiled.program.lets)
-        print(f"{f.__name__}: {sweeps} sweeps; interpreted = compiled = NumPy")
+        assert np.allclose(jit(f, *ranks)(*args), expected), f"{f.__name__}: the compiler is wrong"
+        print(f"{f.__name__}: interpreted = compiled = NumPy")
 
 
 if __name__ == "__main__":

@@ -31,21 +31,34 @@ static void copy_part(char *restrict to, const char *restrict from, int64_t byte
 #endif
 }
 
-void copy_stream(char *restrict to, const char *restrict from, int64_t bytes)
+#define BLOCK (1 << 20)
+
+static int64_t length(int64_t block, int64_t bytes)
 {
-    int64_t block = 1 << 20;
-    int64_t blocks = (bytes + block - 1) / block;
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < blocks; i++)
-        copy_part(to + i * block, from + i * block,
-                  (i + 1) * block <= bytes ? block : bytes - i * block);
+    return (block + 1) * BLOCK <= bytes ? BLOCK : bytes - block * BLOCK;
 }
 
-uint64_t read_sum(const uint64_t *from, int64_t bytes)
+// blocks are claimed, not dealt out: a core that somebody else uses too takes fewer
+void copy_stream(char *restrict to, const char *restrict from, int64_t bytes)
+{
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t i = 0; i < (bytes + BLOCK - 1) / BLOCK; i++)
+        copy_part(to + i * BLOCK, from + i * BLOCK, length(i, bytes));
+}
+
+static uint64_t sum_part(const uint64_t *from, int64_t count)
 {
     uint64_t total = 0;
-#pragma omp parallel for simd reduction(+ : total) schedule(static)
-    for (int64_t i = 0; i < bytes / 8; i++)
+    for (int64_t i = 0; i < count; i++)
         total += from[i];
+    return total;
+}
+
+uint64_t read_sum(const char *from, int64_t bytes)
+{
+    uint64_t total = 0;
+#pragma omp parallel for reduction(+ : total) schedule(dynamic)
+    for (int64_t i = 0; i < (bytes + BLOCK - 1) / BLOCK; i++)
+        total += sum_part((const uint64_t *)(from + i * BLOCK), length(i, bytes) / 8);
     return total;
 }

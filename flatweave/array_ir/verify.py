@@ -6,15 +6,22 @@ its form allows it, and a prefix stands directly in the body of a sweep.
 
 from __future__ import annotations
 
-from flatweave.array_ir.forms import CONTROL, Form
+from flatweave.array_ir.forms import CONTROL, SWEPT, TRACED, Form
 from flatweave.array_ir.syntax import Program
 from flatweave.terms.syntax import BufferType, Lambda, Let, Type
+from flatweave.terms.traverse import walk_lets
 from flatweave.terms.verify import Verifier, scalars_only
 
 
 def verify(program: Program, form: Form) -> None:
     """Raise CompilerBug unless the program is well-formed and of this form."""
     ProgramVerifier(form).function(program.fn)
+
+
+def form_of(program: Program) -> Form:
+    """SWEPT once there is a sweep in the program, TRACED before."""
+    swept = any(let.op.name == "sweep" for let in walk_lets(program.fn))
+    return SWEPT if swept else TRACED
 
 
 class ProgramVerifier(Verifier):

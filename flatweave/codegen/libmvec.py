@@ -22,6 +22,7 @@ FUNCTIONS = {
     "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1,
     "erf": 1, "erfc": 1, "cbrt": 1, "pow": 2, "hypot": 2,
 }  # fmt: skip
+_ATTRIBUTES = "nounwind willreturn memory(none)"
 _CALLING = {"avx512f": ("e", 512), "avx2": ("d", 256)}  # CPU feature: letter, register bits
 
 
@@ -74,9 +75,6 @@ def call(function: str, lanes: int, operands: Sequence[Value]) -> Value:
         listed = ", ".join(f"{native} {chunk}" for chunk in chunks)
         results.append(body.let(f"call {native} @{function}({listed})"))
     return Value(body, dtype, width, _joined(body, dtype, results, lanes, width))
-
-
-_ATTRIBUTES = "nounwind willreturn memory(none)"
 
 
 def _chunk(x: Value, start: int, lanes: int) -> str:

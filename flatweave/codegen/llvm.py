@@ -41,6 +41,7 @@ from flatweave.codegen.llvm_memory import (
 from flatweave.codegen.llvm_report import emit_report
 from flatweave.codegen.llvm_shapes import LINEAR, REVERSED, UNIFORM, lane_shapes
 from flatweave.codegen.llvm_text import Module
+from flatweave.codegen.llvm_tile import emit_tile
 from flatweave.kernel_ir import syntax as k
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import BufferType, Lambda, Let, Op, Var
@@ -48,7 +49,7 @@ from flatweave.terms.syntax import BufferType, Lambda, Let, Op, Var
 
 def emit(unit: k.Unit, features: CpuFeatures) -> str:
     """The text of a module that defines `fw_main`."""
-    module = Module(features.libmvec)
+    module = Module(features.libmvec, features.has_avx512)
     for kernel in unit.kernels:
         _define_kernel(module, features, kernel)
     _define_host(module, features, unit.host)
@@ -164,6 +165,7 @@ KERNEL_HANDLERS: dict[type[Op], Handler] = {
     k.Shared: emit_shared,
     k.Store: emit_store,
     k.StoreCompact: emit_compact,
+    k.LoadTile: emit_tile,
     k.Atomic: emit_atomic,
     k.Acquire: emit_acquire,
     k.Release: emit_release,

@@ -66,12 +66,13 @@ def _erfc_of_positive(x: Value) -> Value:
     centre, coefficients = (3.0, _SCALED_F32) if x.dtype.bits == 32 else (4.0, _SCALED_F64)
     total = x + centre
     inverse = 1.0 / total
-    # q decides several digits of the result, so both roundings above are made good
+    # q decides several digits of the result, so what the two roundings above took is made good
     rest = (-inverse).fma(total, 1.0) - inverse * (x - (total - centre))
     better = inverse * rest
     q = better.fma(-2.0 * centre, inverse.fma(-2.0 * centre, 1.0))
-    inverse = inverse + better
     square = x * x
     lost = x.fma(-x, square)
     scaled = q.fma(q.polynomial(*coefficients[1:]), coefficients[0])
-    return exp_of_sum(-square, lost, inverse * scaled)
+    factor = inverse * scaled
+    factor_low = better.fma(scaled, inverse.fma(scaled, -factor))
+    return exp_of_sum(-square, lost, factor, factor_low)

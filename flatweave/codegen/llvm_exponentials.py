@@ -128,13 +128,13 @@ def exp(x: Value, halvings: int = 0) -> Value:
     return scale(_exp_of_rest(_rest(x, n), f.exp) + 1.0, k - halvings if halvings else k)
 
 
-def exp_of_sum(high: Value, low: Value, factor: Value) -> Value:
-    """e**(high + low) * factor, with `low` the digits that `high` lacks; the factor is near 1."""
+def exp_of_sum(high: Value, low: Value, factor: Value, factor_low: Value) -> Value:
+    """e**(high + low) * (factor + factor_low): the low parts are digits that the others lack."""
     f = format_of(high)
     x = at_least(at_most(high, f.largest), f.smallest)
     n, k = nearest(x, LOG2E)
     tail = _exp_of_rest(_rest(x, n) + low, f.exp)
-    return scale(tail.fma(factor, factor), k)
+    return scale(factor + tail.fma(factor, factor_low), k)
 
 
 def _rest(x: Value, n: Value) -> Value:

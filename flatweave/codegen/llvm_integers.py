@@ -181,8 +181,10 @@ def _power_loop(a: Value, b: Value) -> Value:
     for name, start, end in zip(names, starts, after, strict=True):
         body.line(f"{name} = phi {kind} [ {start}, %entry ], [ {end}, %turn ]")
     total, square, rest = (Value(body, a.dtype, a.width, name) for name in names)
-    chosen = (rest & 1).ne(0).where(total * square, total)
-    body.line(f"{after[0]} = select i1 true, {kind} {chosen.text}, {kind} {chosen.text}")
+    odd, product = (rest & 1).ne(0), total * square
+    chosen = Value(body, a.dtype, a.width, after[0])
+    condition = f"{odd.type} {odd.text}"
+    body.line(f"{chosen.text} = select {condition}, {kind} {product.text}, {kind} {total.text}")
     body.line(f"{after[1]} = mul {kind} {square.text}, {square.text}")
     body.line(f"{after[2]} = lshr {kind} {rest.text}, {rest.number(1).text}")
     more = Value(body, b.dtype, b.width, after[2]).ne(0).any()

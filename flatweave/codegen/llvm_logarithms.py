@@ -13,12 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from flatweave.base.dtypes import BY_NAME
-from flatweave.codegen.llvm_exponentials import format_of, power_of_two
+from flatweave.codegen.llvm_exponentials import LOG2E, format_of, power_of_two
 from flatweave.codegen.llvm_values import Value, call_function, rarely
 
 INF = float("inf")
 NAN = float("nan")
-LOG2E = 1.4426950408889634
 LOG10E = 0.4342944819032518
 _LOG10_2_F32 = (0.3010300099849701, -1.4320988897559699e-08)
 _LOG10_2_F64 = (0.3010299956639812, -2.8037281277851704e-18)

@@ -37,6 +37,26 @@ _CBRT = (0.5588562633153029, 0.5659481103292429, -0.14926986788847263, 0.0241496
          -0.0015398251654409473)  # fmt: skip
 
 
+def power_by_literal(x: Value, y: Value) -> Value | None:
+    """x**y for the exponents that programs write: 0, 1, 2, 3, 4, -1, 0.5; None for others."""
+    square = x * x if y.text in {y.number(k).text for k in (2.0, 3.0, 4.0)} else x
+    if y.text == y.number(0.0).text:
+        return x.number(1.0)
+    if y.text == y.number(1.0).text:
+        return x
+    if y.text == y.number(2.0).text:
+        return square
+    if y.text == y.number(3.0).text:
+        return square * x
+    if y.text == y.number(4.0).text:
+        return square * square
+    if y.text == y.number(-1.0).text:
+        return 1.0 / x
+    if y.text == y.number(0.5).text:  # unlike sqrt, pow gives 0.0 for -0.0 and inf for -inf
+        return x.eq(-INF).where(x.number(INF), (x + 0.0).sqrt())
+    return None
+
+
 def power(x: Value, y: Value) -> Value:
     """x**y."""
     size = x.abs()
@@ -78,7 +98,7 @@ def _power_of_positive(x: Value, y: Value) -> Value:
     product = y * high
     lost = y.fma(low, y.fma(high, -product))
     sane = product.abs() < 2000.0
-    usual = exp_of_sum(product, sane.where(lost, 0.0), x.number(1.0))
+    usual = exp_of_sum(product, sane.where(lost, 0.0), x.number(1.0), x.number(0.0))
     return _ends_of_power(x, y, usual)
 
 

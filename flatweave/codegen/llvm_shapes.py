@@ -18,7 +18,15 @@ from collections.abc import Sequence
 from enum import Enum, auto
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import Atomic, Lane, Load, ReduceLanes, ScanLanes, ShiftLanes
+from flatweave.kernel_ir.syntax import (
+    Atomic,
+    Lane,
+    Load,
+    LoadTile,
+    ReduceLanes,
+    ScanLanes,
+    ShiftLanes,
+)
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Type, Var
 
@@ -133,6 +141,8 @@ class _Analysis:
                 return [VARYING] * len(args)
             case Atomic():
                 return (VARYING,)
+            case LoadTile(count=count):
+                return [VARYING] * count
             case _:
                 return [UNIFORM] * len(op.result_types())
 

@@ -1,6 +1,6 @@
 """LLVM text under construction: a module's declarations and functions, and one function's body.
 
-    module = Module(libmvec=host_libmvec())
+    module = Module(libmvec=host_libmvec(features), has_scalef=True)
     body = Body(module)
     a = body.let("fadd <16 x float> %x, %y")              # %t0 = fadd <16 x float> %x, %y
     module.declare("float @llvm.sqrt.f32(float)")         # once, however often it is asked for

@@ -75,7 +75,7 @@ def _reduced(x: Value) -> tuple[Value, Value, Value]:
     for part in c.half_pi:
         r = n.fma(-part, r)
     z = r * r
-    sine = r * z.fma(z.polynomial(*c.sin), 1.0)
+    sine = (r * z).fma(z.polynomial(*c.sin), r).copysign(r)  # -0.0 stays
     cosine = (z * z).fma(z.polynomial(*c.cos), z.fma(-0.5, 1.0))
     return sine, cosine, quadrant
 

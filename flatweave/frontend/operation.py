@@ -32,6 +32,7 @@ class Operation:
     positional: tuple[str, ...]  # names of the parameters before *args
     rest: str  # the name of *args, or ""
     static: frozenset[str]
+    literals: bool  # whether a Python integer must fit the dtype of the arrays it meets
     host: Callable[..., Any] | None  # a short cut for host arrays; NotImplemented: not this call
 
 
@@ -41,7 +42,7 @@ EVALUATOR: list[Evaluator] = []
 
 
 def operation(
-    *, static: str = "", name: str = "", host: Callable[..., Any] | None = None
+    *, static: str = "", literals: bool = False, host: Callable[..., Any] | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a public function by its meaning inside a trace."""
 
@@ -50,11 +51,12 @@ def operation(
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
         known = Operation(
-            name or body.__name__,
+            body.__name__,
             body,
             tuple(p.name for p in parameters if p.kind in kinds),
             rest[0] if rest else "",
             frozenset(static.split()),
+            literals,
             host,
         )
 

@@ -87,7 +87,7 @@ def power_of(x: Tracer, y: Tracer) -> Tracer:
     return apply("pow", x, y)
 
 
-@operation()
+@operation(literals=True)
 def power(x: Any, y: Any) -> Any:
     """`x ** y`; a negative whole power of an integer gives 0 unless the base is 1 or -1."""
     return zipped(power_of, [lift(x), lift(y)], "**")[0]
@@ -99,7 +99,7 @@ def positive(x: Any) -> Any:
     return lift(x)
 
 
-@operation()
+@operation(literals=True)
 def where(p: Any, a: Any, b: Any) -> Any:
     """`a` where `p` holds, else `b`, element by element, broadcast; both are computed.
 
@@ -114,7 +114,7 @@ def where(p: Any, a: Any, b: Any) -> Any:
     return zipped(select, [condition, lift(a), lift(b)], "where")[0]
 
 
-@operation()
+@operation(literals=True)
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """Values below `min` become `min`, values above `max` become `max`; None sets no bound."""
     found = lift(x)

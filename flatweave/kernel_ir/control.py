@@ -89,8 +89,7 @@ class Runner:
 
     def other(self, env: Env, let: Let, op: Op) -> Steps:
         """An operation that is neither scalar work nor control."""
-        raise CompilerBug(f"{op.name} cannot be simulated here.")
-        yield Event.WAIT
+        raise NotImplementedError(op.name)
 
     # -- control ----------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ barrier; with one, blocks and warps take turns at random wherever they look at e
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from flatweave.kernel_ir.control import Event
 from flatweave.kernel_ir.memory import Agent, BlockTimes, Buffer
 from flatweave.kernel_ir.syntax import Kernel
 from flatweave.kernel_ir.warp import Failure, Progress, Warp
-from flatweave.terms.batch import Env, Values
+from flatweave.terms.batch import Env
 
 PATIENCE = 1000  # turns of every waiting block without any progress, before we call it a deadlock
 
@@ -23,7 +24,7 @@ Turns = Generator[Event, None, None]
 
 
 def launch(
-    kernel: Kernel, grid: int, args: Values, threads: int, rng: np.random.Generator | None
+    kernel: Kernel, grid: int, args: Sequence[Any], threads: int, rng: np.random.Generator | None
 ) -> Failure | None:
     """Run a kernel; what it reported, if it did."""
     progress = Progress()
@@ -54,7 +55,7 @@ def launch(
 
 
 def _block(
-    kernel: Kernel, number: int, grid: int, args: Values, progress: Progress,
+    kernel: Kernel, number: int, grid: int, args: Sequence[Any], progress: Progress,
     rng: np.random.Generator | None,
 ) -> Turns:  # fmt: skip
     """The warps of a block from barrier to barrier; stops wherever one looks or waits."""

@@ -3,7 +3,7 @@
     out of bounds      an index outside a buffer
     not written        a read of an element that nobody has written
     race               two agents use one element, one of them writes another value, and nothing
-                       orders the two: no barrier between warps, no release and acquire between blocks
+                       orders the two: between warps a barrier, between blocks release and acquire
 
 An *agent* is a warp of a block. Lanes of a warp run in lock step: what one writes the others may
 read in the next step, but two lanes may not write different values to one element in one step.
@@ -51,9 +51,13 @@ class BlockTimes:
 
 
 class Trace:
-    """Who last used each element, in which epoch of its block, and after how many releases."""
+    """Who last used each element, in which epoch of its block, and after how many releases.
 
-    def __init__(self, count: int) -> None:
+    Where SEVERAL warps of a block wrote one value (`agreed`), each of them may go on as if alone.
+    """
+
+    def __init__(self, count: int, agreed: bool) -> None:
+        self.agreed = agreed
         self.agent = np.full(count, NOBODY, np.int64)
         self.block = np.full(count, NOBODY, np.int64)
         self.epoch = np.zeros(count, np.int64)
@@ -64,16 +68,16 @@ class Trace:
         agent, block = self.agent[at], self.block[at]
         alone = agent != by.number
         same_block = block == by.block
+        if self.agreed:
+            alone &= ~(same_block & (agent == SEVERAL))
         before_barrier = same_block & (self.epoch[at] < by.times.epoch)
         others = np.where(block >= 0, block, 0)
         released = ~same_block & (self.releases[at] < by.times.known[others])
-        return (block != NOBODY) & alone & ~before_barrier & ~released
+        return np.asarray((block != NOBODY) & alone & ~before_barrier & ~released)
 
-    def note(self, at: Value, by: Agent, shared_with_others: Value | None = None) -> None:
-        """Agent `by` uses the elements; with others, if so marked: then nobody stands for all."""
-        self.agent[at] = by.number
-        if shared_with_others is not None:
-            self.agent[at] = np.where(shared_with_others, SEVERAL, by.number)
+    def note(self, at: Value, by: Agent, others: Value) -> None:
+        """Agent `by` uses the elements, together with `others` where so marked."""
+        self.agent[at] = np.where(others, SEVERAL, by.number)
         self.block[at] = by.block
         self.epoch[at] = by.times.epoch
         self.releases[at] = by.times.releases
@@ -161,13 +165,14 @@ class Buffer:
             changes = ~self.known[at] | ~is_same(self.data[at], values)
         others = writes.unordered(at, by)
         self._refuse(others & changes, at, "is written with different values", by)
-        self._refuse(reads.unordered(at, by) & changes, at, "is read by one and written by another", by)
+        readers = reads.unordered(at, by) & changes
+        self._refuse(readers, at, "is read by one and written by another", by)
         writes.note(at, by, others)
         atomic[at] = False
 
     def _traces(self) -> tuple[Trace, Trace, Value]:
         if self.writes is None or self.reads is None or self.atomic is None:
-            self.writes, self.reads = Trace(self.data.size), Trace(self.data.size)
+            self.writes, self.reads = Trace(self.data.size, True), Trace(self.data.size, False)
             self.atomic = np.zeros(self.data.size, np.bool_)
         return self.writes, self.reads, self.atomic
 
@@ -179,7 +184,7 @@ class Buffer:
                 f"race: {self.name}[{at[found[0]]}] {what}, with nothing between them ({who})."
             )
 
-    # -- uses that order others ---------------------------------------------------------------------
+    # -- uses that order others -------------------------------------------------------------------
 
     def atomic_place(self, at: int, by: Agent) -> Value:
         """One element for an indivisible update; only those of others may be unordered."""
@@ -189,7 +194,7 @@ class Buffer:
         plain = ~atomic[where]
         self._refuse(writes.unordered(where, by) & plain, where, "is also written plainly", by)
         self._refuse(reads.unordered(where, by), where, "is also read plainly", by)
-        writes.note(where, by)
+        writes.note(where, by, np.zeros(1, np.bool_))
         atomic[at] = True
         if not self.known[at]:
             raise CompilerBug(f"{self.name}[{at}] is updated, but nobody has written it.")

@@ -170,6 +170,22 @@ class Load(Op):
 
 
 @op
+class LoadTile(Op):
+    """A square of elements: result k is, in lane l, buffer[base + l * stride + k].
+
+    `count` equals the number of lanes; `base` and `stride` are uniform.
+    """
+
+    buffer: Var
+    base: Atom
+    stride: Atom
+    count: int
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (_buffer(self.buffer).dtype,) * self.count
+
+
+@op
 class Store(Op):
     """buffer[index] = value; `streaming` promises an aligned linear index and skips the caches."""
 

@@ -20,23 +20,30 @@ from flatweave.terms.syntax import Atom, Lambda, Var
 
 NOTHING, AGGREGATE, PREFIX = index(0), index(1), index(2)
 Operator = Callable[[Builder, Sequence[Atom]], tuple[Atom, ...]]
+Clear = Callable[[Var, Atom], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The buffers of one chain, as the host holds them."""
+    """The buffers of one chain, as the host holds them; `last` is the slot behind all blocks."""
 
     states: Var
     aggregates: tuple[Var, ...]
     prefixes: tuple[Var, ...]
+    last: Atom
 
     def free(self, host: Builder) -> None:
         for buffer in (self.states, *self.aggregates, *self.prefixes):
             host.emit(Free(buffer))
 
 
-def make_chain(host: Builder, neutral: Sequence[Atom], blocks: Atom, site: int) -> Chain:
-    """Allocate a chain for `blocks` blocks; slot 0 is known, the others are not."""
+def make_chain(
+    host: Builder, neutral: Sequence[Atom], blocks: Atom, site: int, clear: Clear | None = None
+) -> Chain:
+    """Allocate a chain for `blocks` blocks; slot 0 is known, the others are not.
+
+    `clear` sets the states by a launch where the host had better not.
+    """
     slots = host.add(blocks, index(1))
 
     def array(dtype: object) -> Var:
@@ -46,14 +53,22 @@ def make_chain(host: Builder, neutral: Sequence[Atom], blocks: Atom, site: int) 
     states = array(i64)
     aggregates = tuple(array(atom.type) for atom in neutral)
     prefixes = tuple(array(atom.type) for atom in neutral)
-    host.emit(Store(states, index(0), PREFIX))
+    if clear is None:
+        host.emit(Store(states, index(0), PREFIX))
     for buffer, atom in zip(prefixes, neutral, strict=True):
         host.emit(Store(buffer, index(0), atom))
-    clear = host.inner()
-    slot = clear.param("t", i64)
-    clear.emit(Store(states, slot, NOTHING))
-    host.emit(For(index(1), slots, index(1), clear.close([slot], []), ()))
-    return Chain(states, aggregates, prefixes)
+    if clear is None:
+        _clear_on_host(host, states, slots)
+    else:
+        clear(states, slots)
+    return Chain(states, aggregates, prefixes, blocks)
+
+
+def _clear_on_host(host: Builder, states: Var, slots: Atom) -> None:
+    inside = host.inner()
+    slot = inside.param("t", i64)
+    inside.emit(Store(states, slot, NOTHING))
+    host.emit(For(index(1), slots, index(1), inside.close([slot], []), ()))
 
 
 def publish(

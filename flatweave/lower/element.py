@@ -8,6 +8,7 @@ from flatweave.base.dtypes import i64, u64
 from flatweave.base.plan import INDEX_ERROR, Site
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, ReduceLanes, Report
 from flatweave.lower.kernel import KernelBuilder
+from flatweave.lower.runs import Tile
 from flatweave.lower.values import Sites
 from flatweave.ops import Fold, Index
 from flatweave.terms.build import Builder, index
@@ -30,6 +31,9 @@ class Elements:
         self.position = position
         self.checks = checks
         self.fold_width = fold_width
+        self.own: tuple[Atom, ...] = ()
+        self.shape: tuple[Atom, ...] = ()
+        self.tile: Tile | None = None
         self.env: dict[Var, Atom] = {}
 
     def atom(self, atom: Atom) -> Atom:
@@ -84,6 +88,8 @@ class Elements:
     def _read(self, b: Builder, op: Index, let: Let) -> Atom:
         buffer, shape = self.kernel.array(op.xs)
         indices = list(self.atoms(op.indices))
+        if self.tile is not None and (tuple(indices), shape) == (self.own, self.shape):
+            return self.tile.read(b, buffer)
         if op.checked and self.checks:
             for axis, extent in enumerate(shape):
                 indices[axis] = self._checked(b, indices[axis], extent, let, axis)

@@ -19,6 +19,7 @@ class Machine:
     """What the lowering asks of a target; sizes in bytes.
 
     `masked_tail`: a warp's last step runs with some lanes idle (GPU) instead of lane by lane (CPU).
+    `tiles`: square tiles turned in registers are cheap, so that each lane may have its own run.
     `forward_progress`: a block may wait for an earlier one, so a scan needs one pass only.
     `block_work`: the operations that pay for a block. `shares_memory`: the host reads and writes
     buffers itself at no cost; where it does not, what blocks leave behind is combined by a launch.
@@ -32,6 +33,7 @@ class Machine:
     masked_tail: bool
     forward_progress: bool
     atomics: bool
+    tiles: bool
     streaming_from: int | None
     blocks_wanted: int
     block_work: int = 32 * KIB
@@ -82,6 +84,7 @@ CPU_AVX512 = Machine(
     masked_tail=False,
     forward_progress=True,
     atomics=False,
+    tiles=True,
     streaming_from=4 * KIB * KIB,
     blocks_wanted=64,
 )
@@ -94,6 +97,7 @@ OPENCL = Machine(
     masked_tail=True,
     forward_progress=False,
     atomics=True,
+    tiles=False,
     streaming_from=None,
     blocks_wanted=64,
     block_work=8 * KIB,
@@ -108,6 +112,7 @@ CUDA = Machine(
     masked_tail=True,
     forward_progress=True,
     atomics=True,
+    tiles=False,
     streaming_from=None,
     blocks_wanted=1024,
     block_work=8 * KIB,

@@ -5,7 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from flatweave.lower.chain import Chain
+from flatweave.lower.two_pass import KnownPrefixes
 from flatweave.terms.syntax import Atom, Var
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Arrays into which elements are combined atomically, each by a scalar function."""
+
+    dest: tuple[Var, ...]
+    functions: tuple[str, ...]
+    extent: Atom
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Which element came last at each place, and all elements in running order."""
+
+    dest: tuple[Var, ...]
+    winners: Var
+    elements: tuple[Var, ...]
+    extent: Atom
 
 
 @dataclass
@@ -16,4 +36,6 @@ class Outputs:
     compacts: dict[int, tuple[Var, ...]] = field(default_factory=dict)
     partials: dict[int, tuple[Var, ...]] = field(default_factory=dict)
     inserts: dict[int, tuple[Var, Atom]] = field(default_factory=dict)
-    chains: list[Chain] = field(default_factory=list)
+    chains: list[Chain | KnownPrefixes] = field(default_factory=list)
+    merges: dict[int, Merged] = field(default_factory=dict)
+    places: dict[int, Placed] = field(default_factory=dict)

@@ -137,7 +137,7 @@ def _lower_let(low: Lowering, let: Let) -> None:
         case Cast(dtype=dtype, arg=arg):
             bind(let.vars[0], low.host.cast(scalar(arg), dtype))
         case Sweep():
-            (lower_place if places(let.op) else lower_sweep)(low, let)
+            _lower_sweep(low, let, let.op)
         case Index():
             bind(let.vars[0], _read(low, let.op))
         case Reshape(xs=xs, shape=shape):
@@ -155,6 +155,14 @@ def _lower_let(low: Lowering, let: Let) -> None:
             _control(low, let, let.op)
         case _:
             raise NotImplementedError(f"{let.op.name} on the host")
+
+
+def _lower_sweep(low: Lowering, let: Let, op: Sweep) -> None:
+    """By the skeleton; where there are no atomics, scattering sweeps divide the destination."""
+    if places(op) and not low.machine.atomics:
+        lower_place(low, let)
+    else:
+        lower_sweep(low, let)
 
 
 def _check(low: Lowering, op: Check) -> None:

@@ -15,16 +15,20 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Free, Load, Trim
-from flatweave.lower.chain import make_chain
+from flatweave.lower.chain import NOTHING, PREFIX, make_chain
 from flatweave.lower.context import Lowering
+from flatweave.lower.fill import fill
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import choose_tiling
 from flatweave.lower.outputs import Outputs
+from flatweave.lower.place_atomic import merged, placed, write_winners
 from flatweave.lower.rows import choose_strategy
-from flatweave.lower.stages import find_stages
+from flatweave.lower.slots import scan_slots
+from flatweave.lower.stages import Link, find_stages
 from flatweave.lower.sweep_kernel import KernelWriter
+from flatweave.lower.two_pass import KnownPrefixes
 from flatweave.lower.values import HostArray
-from flatweave.ops import Combine, Compact, Insert, Sweep
+from flatweave.ops import Combine, Compact, Insert, Merge, Place, Sweep
 from flatweave.ops import Store as StoreSink
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import index
@@ -49,7 +53,8 @@ class SweepLowering:
         self.stages = find_stages(op)
         in_order = self.stages.depth > 0
         self.tiling = choose_tiling(low.machine, op, in_order=in_order)
-        self.strategy = choose_strategy(op, self.tiling.width)
+        threads = low.machine.masked_tail
+        self.strategy = choose_strategy(op, self.tiling.width, threads)
         self.outputs = Outputs()
 
     # -- the host's side --------------------------------------------------------------------------
@@ -60,6 +65,7 @@ class SweepLowering:
         total = host.product(shape)
         size, blocks = self._blocks(total)
         self._allocate(total, blocks)
+        self._chain(total, size, blocks)
         streaming = self._may_stream()
         plain = self._kernel(total, size, streaming=False)
         if streaming is None:
@@ -95,11 +101,44 @@ class SweepLowering:
                 case Insert(dest=dest, offset=offset):
                     buffer = self.low.own(dest, self.let)
                     self.outputs.inserts[k] = buffer, self.low.scope.scalar(offset)
-                case _:
-                    raise NotImplementedError(f"{sink.name} is lowered elsewhere")
-        for links in self.stages.levels:
-            neutral = [self.low.scope.scalar(atom) for link in links for atom in link.neutral]
-            self.outputs.chains.append(make_chain(self.host, neutral, blocks, self.low.site()))
+                case Merge():
+                    self.outputs.merges[k] = merged(self.low, self.let, sink)
+                case Place():
+                    taken = self.op.portions()[k]
+                    self.outputs.places[k] = placed(self.low, self.let, sink, taken, total)
+
+    def _chain(self, total: Atom, size: Atom, blocks: Atom) -> None:
+        """What tells a block what came before it: chains, or prefixes known beforehand."""
+        low = self.low
+        for level, links in enumerate(self.stages.levels):
+            if not low.machine.forward_progress:
+                self._find_prefixes(level, links, total, size, blocks)
+                continue
+            neutral = [low.scope.scalar(atom) for link in links for atom in link.neutral]
+            clear = None if low.machine.shares_memory else self._clear
+            chain = make_chain(self.host, neutral, blocks, low.site(), clear)
+            self.outputs.chains.append(chain)
+
+    def _clear(self, states: Var, slots: Atom) -> None:
+        fill(self.low, self.let, states, slots, PREFIX, NOTHING)
+
+    def _find_prefixes(
+        self, level: int, links: Sequence[Link], total: Atom, size: Atom, blocks: Atom
+    ) -> None:
+        """Two launches that find the prefix of every warp."""
+        low, host = self.low, self.host
+        slots = host.mul(blocks, index(low.machine.warps))
+        parts = [(link.fn, link.neutral) for link in links]
+        aggregates = [
+            low.alloc_like(atom, slots) for _, neutral in parts for atom in neutral
+        ]
+        writer = self._writer(low.kernel(self.let, "_first"), total, size, streaming=False)
+        writer.write_aggregates(level, aggregates)
+        low.launch(writer.kernel, blocks)
+        prefixes = scan_slots(low, self.let, parts, aggregates, slots)
+        for buffer in aggregates:
+            host.emit(Free(buffer))
+        self.outputs.chains.append(KnownPrefixes(prefixes, slots))
 
     def _may_stream(self) -> int | None:
         """From how many elements on the stores had better go around the caches; None for never."""
@@ -121,10 +160,12 @@ class SweepLowering:
                 assert isinstance(self.op.sinks[k], Insert)
                 held = scope.array(self.op.sinks[k].dest)  # type: ignore[attr-defined]
                 scope.bind(vars_[0], HostArray(self.outputs.inserts[k][0], held.shape))
+            elif k in self.outputs.merges or k in self.outputs.places:
+                self._bind_updated(k, vars_)
             elif k in self.outputs.partials:
                 self._bind_combined(vars_, self.op.sinks[k], self.outputs.partials[k], blocks)
             else:
-                self._bind_compacted(k, vars_, blocks)
+                self._bind_compacted(k, vars_)
         for chain in self.outputs.chains:
             chain.free(self.host)
 
@@ -134,6 +175,8 @@ class SweepLowering:
         """The partial results of the blocks, combined in order on the host."""
         assert isinstance(sink, Combine)
         host = self.host
+        if not self.low.machine.shares_memory:
+            return self._bind_reduced(vars_, sink, partials, blocks)
         inside = host.inner()
         block = inside.param("b", i64)
         state = [inside.param("s", atom.type) for atom in sink.neutral]
@@ -146,12 +189,32 @@ class SweepLowering:
         for buffer in partials:
             host.emit(Free(buffer))
 
-    def _bind_compacted(self, k: int, vars_: Sequence[Var], blocks: Atom) -> None:
+    def _bind_reduced(
+        self, vars_: Sequence[Var], sink: Combine, partials: Sequence[Var], blocks: Atom
+    ) -> None:
+        """The partial results combined by a launch, where the host has no access of its own."""
+        prefixes = scan_slots(self.low, self.let, [(sink.fn, sink.neutral)], partials, blocks)
+        for var, prefix in zip(vars_, prefixes, strict=True):
+            self.low.scope.bind(var, self.host.emit(Load(prefix, blocks))[0])
+        for buffer in (*partials, *prefixes):
+            self.host.emit(Free(buffer))
+
+    def _bind_updated(self, k: int, vars_: Sequence[Var]) -> None:
+        """The arrays that a scattering sink wrote into."""
+        sink = self.op.sinks[k]
+        assert isinstance(sink, Merge | Place)
+        if k in self.outputs.places:
+            write_winners(self.low, self.let, self.outputs.places[k])
+        dest = (self.outputs.merges.get(k) or self.outputs.places[k]).dest
+        for var, buffer, array in zip(vars_, dest, sink.dest, strict=True):
+            self.low.scope.bind(var, HostArray(buffer, self.low.scope.array(array).shape))
+
+    def _bind_compacted(self, k: int, vars_: Sequence[Var]) -> None:
         for chain, links in zip(self.outputs.chains, self.stages.levels, strict=True):
             slot = 0
             for link in links:
                 if link.compact == k:
-                    kept = self.host.emit(Load(chain.prefixes[slot], blocks))[0]
+                    kept = self.host.emit(Load(chain.prefixes[slot], chain.last))[0]
                     self.low.scope.bind(vars_[0], kept)
                     for var, buffer in zip(vars_[1:], self.outputs.compacts[k], strict=True):
                         self.host.emit(Trim(buffer, kept))
@@ -162,8 +225,13 @@ class SweepLowering:
 
     def _kernel(self, total: Atom, size: Atom, *, streaming: bool) -> KernelBuilder:
         kernel = self.low.kernel(self.let, "_s" if streaming else "")
-        KernelWriter(
+        self._writer(kernel, total, size, streaming=streaming).write()
+        return kernel
+
+    def _writer(
+        self, kernel: KernelBuilder, total: Atom, size: Atom, *, streaming: bool
+    ) -> KernelWriter:
+        return KernelWriter(
             self.low, self.op, self.stages, self.strategy, self.outputs,
             kernel, total, size, streaming,
-        ).write()  # fmt: skip
-        return kernel
+        )  # fmt: skip

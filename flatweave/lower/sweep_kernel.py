@@ -15,22 +15,34 @@ from flatweave.kernel_ir.syntax import (
     Store,
     StoreCompact,
 )
-from flatweave.lower.chain import Operator, look_back, publish
+from flatweave.lower.chain import Chain, Operator, look_back, publish
 from flatweave.lower.context import Lowering
 from flatweave.lower.element import Elements
 from flatweave.lower.kernel import KernelBuilder
+from flatweave.lower.machine import Machine, element_dtypes
 from flatweave.lower.outputs import Outputs
+from flatweave.lower.place_atomic import merge_element, place_element
 from flatweave.lower.rows import Strategy
 from flatweave.lower.stages import Link, Stages, needed_for
+from flatweave.lower.two_pass import (
+    KnownPrefixes,
+    load_prefix,
+    slot_of_warp,
+    store_aggregate,
+)
 from flatweave.lower.walk import Accumulator, Position, State, Walk
+from flatweave.lower.warps import by_first_warp, meet, on_first_warp
 from flatweave.ops import Combine, Sweep
+from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Const, Lambda, Let
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
 FALSE = Const(False, bool_)
 NO_BODY = Lambda((), (), ())
+HEAVIEST_TILE = 800
+"""The greatest cost of a body written out once for each column of a tile."""
 
 
 def count_lanes(b: Builder, flag: Atom, width: int) -> Atom:
@@ -53,6 +65,13 @@ def call_operator(
 ) -> tuple[Atom, ...]:
     """An operator of the program on kernel atoms."""
     return Elements(kernel, low.sites, index(0), low.checks).call(b, fn, args)
+
+
+def runs_width(machine: Machine, op: Sweep, links: Sequence[Link]) -> int:
+    """Lanes for a walk in runs, or 0 where tiles would not pay."""
+    cost = cost_of_body(op.body) + sum(cost_of_body(link.fn) for link in links)
+    width = min(16, machine.lanes(element_dtypes(op)))
+    return width if machine.tiles and not op.reverse and cost * width <= HEAVIEST_TILE else 0
 
 
 class KernelWriter:
@@ -80,17 +99,62 @@ class KernelWriter:
         block = b.emit(BlockIndex())[0]
         lo = b.mul(block, self.size)
         hi = b.apply("minimum", b.add(lo, self.size), self.total)
+        self._last_pass(block, lo, hi, self._prefixes(block, lo, hi))
+
+    def write_aggregates(self, level: int, aggregates: Sequence[Var]) -> None:
+        """The first launch of a two-pass scan: what each warp's elements combine to."""
+        b = self.b
+        block = b.emit(BlockIndex())[0]
+        lo = b.mul(block, self.size)
+        hi = b.apply("minimum", b.add(lo, self.size), self.total)
+        carried = self._prefixes(block, lo, hi)
+        values = self._reduce_level(level, self.stages.levels[level], lo, hi, carried)
+        slot = slot_of_warp(b, self.low.machine, block)
+        store_aggregate(b, self.kernel, aggregates, slot, values)
+
+    # -- what came before this block and warp -----------------------------------------------------
+
+    def _prefixes(self, block: Atom, lo: Atom, hi: Atom) -> State:
+        """For each chain, all elements before those of this warp combined; notes `ends`."""
         carried: State = ()
-        chains = self.outputs.chains
-        for level, (links, chain) in enumerate(zip(self.stages.levels, chains, strict=True)):
-            aggregate = self._reduce_level(level, links, lo, hi, carried)
-            publish(b, self.kernel, chain, block, aggregate, whole=False)
-            prefix = look_back(b, self.kernel, chain, block, self._operator(links))
-            end = self._operator(links)(b, [*prefix, *aggregate])
-            publish(b, self.kernel, chain, block, end, whole=True)
+        for level, chain in enumerate(self.outputs.chains):
+            links = self.stages.levels[level]
+            if isinstance(chain, KnownPrefixes):
+                slot = slot_of_warp(self.b, self.low.machine, block)
+                prefix = load_prefix(self.b, self.kernel, chain, slot)
+                end = load_prefix(self.b, self.kernel, chain, self.b.add(slot, index(1)))
+            else:
+                mine = self._reduce_level(level, links, lo, hi, carried)
+                prefix, end = self._go_on(chain, block, links, mine)
             carried = (*carried, *prefix)
             self.ends.extend(end)
-        self._last_pass(block, lo, hi, carried)
+        return carried
+
+    def _go_on(
+        self, chain: Chain, block: Atom, links: Sequence[Link], mine: State
+    ) -> tuple[State, State]:
+        """Where this warp's elements start and end in the single-pass scan."""
+        warps, fn = self.low.machine.warps, self._operator(links)
+        if warps == 1:
+            return self._publish(self.b, chain, block, fn, mine)
+        neutral = self._neutral([atom for link in links for atom in link.neutral])
+        before, whole = meet(self.b, warps, fn, neutral, mine)
+        types = [atom.type for atom in mine]
+        of_block = by_first_warp(
+            self.b, types, lambda b: self._publish(b, chain, block, fn, whole)[0]
+        )
+        prefix = fn(self.b, [*of_block, *before])
+        return prefix, fn(self.b, [*prefix, *mine])
+
+    def _publish(
+        self, b: Builder, chain: Chain, block: Atom, fn: Operator, aggregate: State
+    ) -> tuple[State, State]:
+        """Publish the block's aggregate and prefix; where its elements start and end."""
+        publish(b, self.kernel, chain, block, aggregate, whole=False)
+        prefix = look_back(b, self.kernel, chain, block, fn)
+        end = fn(b, [*prefix, *aggregate])
+        publish(b, self.kernel, chain, block, end, whole=True)
+        return prefix, end
 
     def _operator(self, links: Sequence[Link]) -> Operator:
         """All links of a level as one operator on tuples."""
@@ -125,12 +189,33 @@ class KernelWriter:
             self._neutral(neutral),
         )
 
-    def walk(self, accumulators: Sequence[Accumulator], width: int | None = None) -> Walk:
+    def _arrange(
+        self, links: Sequence[Link], *, pure: bool
+    ) -> tuple[list[Link], list[Link], Walk]:
+        """What each lane accumulates, what is combined across lanes at each step, and the walk.
+
+        An operator that does not commute accumulates in lanes only if each has a run of its own,
+        which a pass that does nothing but reduce can arrange.
+        """
+        lanewise = [k for k in links if k.compact is None and is_commutative(k.fn)]
+        ordered = [k for k in links if k not in lanewise]
+        width = runs_width(self.low.machine, self.op, links)
+        runs = pure and bool(ordered) and width > 0 and not self.strategy.rows
+        if runs and all(k.compact is None for k in links) and self.strategy.width > 1:
+            lanewise, ordered = list(links), []
+        else:
+            runs, width = False, self.strategy.width
+        walk = self.walk([self._accumulator(k.fn, k.neutral) for k in lanewise], width, runs)
+        return lanewise, ordered, walk
+
+    def walk(
+        self, accumulators: Sequence[Accumulator], width: int | None = None, runs: bool = False
+    ) -> Walk:
         """How this sweep visits the positions of a block."""
         lanes = self.strategy.width if width is None else width
         return Walk(
             self.low.machine, self.shape, self.total, lanes, self.strategy.rows,
-            self.op.reverse, tuple(accumulators),
+            self.op.reverse, tuple(accumulators), runs,
         )  # fmt: skip
 
     def elements(self, position: Position) -> Elements:
@@ -138,6 +223,7 @@ class KernelWriter:
             self.kernel, self.low.sites, position.flat, self.low.checks, self.strategy.fold_width
         )
         elements.env.update(zip(self.op.body.params, position.indices, strict=True))
+        elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile
         return elements
 
     # -- passes over the block --------------------------------------------------------------------
@@ -146,9 +232,7 @@ class KernelWriter:
         self, level: int, links: Sequence[Link], lo: Atom, hi: Atom, carried: State
     ) -> State:
         """The aggregate of the block for one chain; the chains before it are known."""
-        lanewise = [k for k in links if k.prefix is not None and is_commutative(k.fn)]
-        ordered = [k for k in links if k not in lanewise]
-        walk = self.walk([self._accumulator(k.fn, k.neutral) for k in lanewise])
+        lanewise, ordered, walk = self._arrange(links, pure=level == 0)
         lets = needed_for(self.op.body.lets, [a for k in links for a in k.args])
 
         def step(b: Builder, position: Position, state: State) -> State:
@@ -251,9 +335,8 @@ class KernelWriter:
             for sink, taken in zip(self.op.sinks, self.op.portions(), strict=True)
             if isinstance(sink, Combine)
         ]
-        lanewise = [k for k in combines if is_commutative(k.fn)]
-        ordered = [k for k in combines if k not in lanewise]
-        walk = self.walk([self._accumulator(k.fn, k.neutral) for k in lanewise])
+        pure = self.stages.depth == 0 and len(combines) == len(self.op.sinks)
+        lanewise, ordered, walk = self._arrange(combines, pure=pure)
         links = (*lanewise, *ordered)
 
         def step(b: Builder, position: Position, state: State) -> State:
@@ -270,18 +353,31 @@ class KernelWriter:
 
         first = [atom for k in links for atom in self._neutral(k.neutral)]
         results = walk.block(self.b, lo, hi, (*first, *carried), step)
-        self._leave_partials(block, combines, links, results)
+        if links:
+            self._leave_partials(block, combines, links, results)
 
     def _leave_partials(
         self, block: Atom, combines: Sequence[Link], links: Sequence[Link], results: State
     ) -> None:
-        start = 0
+        """What the block's elements combine to, warps in order."""
+        warps = self.low.machine.warps
         of_sink = [k for k, sink in enumerate(self.op.sinks) if isinstance(sink, Combine)]
-        for link in links:
-            sink = of_sink[combines.index(link)]
-            for k, buffer in enumerate(self.outputs.partials[sink]):
-                self.b.emit(Store(self.kernel.buffer(buffer), block, results[start + k]))
-            start += len(link.neutral)
+        buffers = [
+            self.kernel.buffer(buffer)
+            for link in links
+            for buffer in self.outputs.partials[of_sink[combines.index(link)]]
+        ]
+        values = results[: len(buffers)]
+
+        def leave(b: Builder) -> None:
+            for buffer, value in zip(buffers, values, strict=True):
+                b.emit(Store(buffer, block, value))
+
+        if warps == 1:
+            return leave(self.b)
+        neutral = self._neutral([atom for link in links for atom in link.neutral])
+        values = meet(self.b, warps, self._operator(links), neutral, values)[1]
+        on_first_warp(self.b, leave)
 
     def _write_sinks(
         self, b: Builder, elements: Elements, position: Position, carries: State
@@ -298,6 +394,15 @@ class KernelWriter:
                 place = target.add(self.kernel.capture(offset), position.flat)
                 buffer = self.kernel.buffer(host_buffer)
                 target.emit(Store(buffer, place, elements.atoms(taken)[0]))
+            elif k in self.outputs.merges:
+                merge_element(target, self.kernel, self.outputs.merges[k], elements.atoms(taken))
+            elif k in self.outputs.places:
+                order = position.flat
+                if self.op.reverse:
+                    order = target.sub(target.sub(self.total, index(1)), order)
+                place_element(
+                    target, self.kernel, self.outputs.places[k], elements.atoms(taken), order
+                )
             elif k in self.outputs.compacts:
                 self._write_compact(b, elements, k, taken, position, carries)
         if target is not b and position.active is not None and target.lets:

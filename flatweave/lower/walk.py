@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, WarpIndex
 from flatweave.lower.machine import Machine
+from flatweave.lower.runs import Tile, region_of_runs
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Lambda
@@ -28,6 +29,7 @@ class Position:
     indices: tuple[Atom, ...]
     width: int
     active: Atom | None = None
+    tile: Tile | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +61,14 @@ class Walk:
     rows: bool
     reverse: bool
     accumulators: tuple[Accumulator, ...]
+    runs: bool = False
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
         if self.width == 0:
             return self._one_by_one(b, lo, hi, state, step)
+        if self.runs:
+            return self._in_runs(b, lo, hi, state, step)
         if not self.rows:
             return self._span(b, lo, hi, state, step, self._flat_position)
         return self._rows(b, lo, hi, state, step)
@@ -75,6 +80,20 @@ class Walk:
         position = self._flat_position(inside, i, 1, hi)
         body = inside.close([i, *params], step(inside, position, tuple(params)))
         return b.emit(For(lo, hi, index(1), body, state))
+
+    def _in_runs(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """One run for each lane, then the rest; the state is all accumulators."""
+
+        def tile_step(c: Builder, flat: Atom, tile: Tile, known: State) -> State:
+            indices = c.unravel(flat, self.shape)
+            return step(c, Position(flat, indices, self.width, None, tile), known)
+
+        neutral = tuple(atom for acc in self.accumulators for atom in acc.neutral)
+        done, rest = region_of_runs(
+            b, self.width, lo, hi, neutral, tile_step, self._across_lanes
+        )
+        joined = self._joined(b, state, done)
+        return self._region(b, 1, rest, hi, hi, joined, step, self._flat_position)
 
     def _rows(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         extent = self.shape[-1]

@@ -1,10 +1,12 @@
 """Small programs for tests: parameters for arrays with their extents, operators, one op to run."""
 
+import numpy as np
+
 from flatweave.array_ir.interp import run
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import as_dtype, i64
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import ArrayType, Lambda, Let, Var
+from flatweave.terms.syntax import ArrayType, Lambda, Var
 
 
 def program_of(write, *arrays):
@@ -53,6 +55,18 @@ def last_operator(dtype):
     return Lambda((a, b), (), (b,))
 
 
-def let(var, op):
-    """A let of one variable."""
-    return Let((var,), op)
+def numbers(n, low=-9, high=9):
+    return np.random.default_rng(n).integers(low, high, n)
+
+
+def affine_loop(a, b, exclusive=False, reverse=False):
+    """The prefixes of the affine operator by a loop, and the last of them."""
+    total, rows = (1, 0), []
+    order = range(len(a))[:: -1 if reverse else 1]
+    for i in order:
+        left, right = ((a[i], b[i]), total) if reverse else (total, (a[i], b[i]))
+        after = (left[0] * right[0], left[1] * right[0] + right[1])
+        rows.append(total if exclusive else after)
+        total = after
+    rows = np.array(rows, np.int64).reshape(-1, 2)[:: -1 if reverse else 1]
+    return rows[:, 0], rows[:, 1], total

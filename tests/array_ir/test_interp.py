@@ -9,35 +9,27 @@ from flatweave.base.dtypes import bool_, f32, i32, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.ops import (
     Check,
-    Combine,
-    Compact,
     Concat,
     Empty,
     Filter,
-    Fold,
     Generate,
     Index,
-    Insert,
     Map,
-    Merge,
     Permute,
-    Place,
-    Prefix,
     Reduce,
     Reshape,
     Scan,
     Scatter,
-    Store,
-    Sweep,
 )
 from flatweave.terms.build import index, lambda_of
-from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, constant
 from tests.array_ir.programs import (
+    affine_loop,
     affine_operator,
     evaluate,
     function,
     last_operator,
+    numbers,
     one_op,
     program_of,
 )
@@ -46,23 +38,6 @@ SIZES = [0, 1, 2, 3, 7, 8, 33]
 ADD = lambda_of("add", i64)
 ZERO = index(0)
 ONE = index(1)
-
-
-def numbers(n, low=-9, high=9):
-    return np.random.default_rng(n).integers(low, high, n)
-
-
-def affine_loop(a, b, exclusive=False, reverse=False):
-    """The prefixes of the affine operator by a loop, and the last of them."""
-    total, rows = (1, 0), []
-    order = range(len(a))[:: -1 if reverse else 1]
-    for i in order:
-        left, right = ((a[i], b[i]), total) if reverse else (total, (a[i], b[i]))
-        after = (left[0] * right[0], left[1] * right[0] + right[1])
-        rows.append(total if exclusive else after)
-        total = after
-    rows = np.array(rows, np.int64).reshape(-1, 2)[:: -1 if reverse else 1]
-    return rows[:, 0], rows[:, 1], total
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -302,188 +277,6 @@ def test_check_says_which_values_failed():
 
     assert (caught.value.code, caught.value.values) == ("same", (3, 4))
     assert caught.value.message == "Two lengths."
-
-
-def test_if_runs_each_body_on_its_elements_only():
-    """A bad read in the body that an element did not choose does no harm."""
-
-    def write(b, x, at):
-        def body(c, i):
-            inside = c.apply("lt", i, x.type.shape[0])
-            then = c.function([], lambda d: d.emit(Index(x, (i,))))
-            other = c.function([], lambda d: [index(-1)])
-            return c.emit(If(inside, then, other))
-
-        return b.emit(Map(b.function([i64], body), (at,)))
-
-    (ys,) = evaluate(write, np.array([5, 6]), np.array([1, 7, 0, 2]))
-
-    np.testing.assert_array_equal(ys, [6, -1, 5, -1])
-
-
-def test_while_lets_each_element_finish_in_its_own_time():
-    """The steps of the Collatz sequence, for all numbers at once."""
-
-    def collatz(b, x):
-        def turn(c, v, steps):
-            odd = c.apply("eq", c.apply("mod", v, index(2)), ONE)
-            grown = c.add(c.mul(v, index(3)), ONE)
-            halved = c.apply("floordiv", v, index(2))
-            return c.apply("select", odd, grown, halved), c.add(steps, ONE)
-
-        holds = b.function([i64, i64], lambda c, v, steps: [c.apply("gt", v, ONE)])
-        return b.emit(While(holds, b.function([i64, i64], turn), (x, ZERO)))[1:]
-
-    def steps(v):
-        count = 0
-        while v > 1:
-            v, count = (3 * v + 1 if v % 2 else v // 2), count + 1
-        return count
-
-    xs = np.arange(1, 30)
-    (ys,) = one_op(lambda x: Map(function([i64], collatz), (x,)), xs)
-
-    np.testing.assert_array_equal(ys, [steps(v) for v in xs])
-
-
-@pytest.mark.parametrize("own_range", [False, True])
-def test_for_runs_from_lo_below_hi(own_range):
-    """One range for all elements, or a range of each element's own."""
-
-    def total(b, n):
-        hi = n if own_range else index(5)
-        add = b.function([i64, i64], lambda c, i, s: [c.add(s, i)])
-        return b.emit(For(ONE, hi, index(2), add, (ZERO,)))
-
-    xs = np.array([0, 1, 2, 7, 4])
-    (ys,) = one_op(lambda x: Map(function([i64], total), (x,)), xs)
-    expected = [sum(range(1, n if own_range else 5, 2)) for n in xs]
-
-    np.testing.assert_array_equal(ys, expected)
-
-
-def test_arrays_in_loop_state_may_change_their_extent():
-    """A loop that filters until nothing is left counts its turns."""
-
-    def write(b, x):
-        def turn(c, turns, n, xs):
-            keep = c.function([i64], lambda d, v: [d.apply("gt", v, turns)])
-            count, kept = c.emit(Filter(c.emit(Map(keep, (xs,)))[0], (xs,)))
-            return c.add(turns, ONE), count, kept
-
-        def types(c):
-            turns, n = c.var("turns", i64), c.var("n", i64)
-            return turns, n, c.var("xs", ArrayType(i64, (n,)))
-
-        inside, test = b.inner(), b.inner()
-        params, seen = types(inside), types(test)
-        body = inside.close(params, turn(inside, *params))
-        condition = test.close(seen, [test.apply("gt", seen[1], ZERO)])
-        return b.emit(While(condition, body, (ZERO, x.type.shape[0], x)))
-
-    turns, n, rest = evaluate(write, np.array([3, 1, 2, 3]))
-
-    assert (turns, n, len(rest)) == (4, 0, 0)
-
-
-@pytest.mark.parametrize("extents", [[0, 1, 2, 5, 3], [4, 4, 4], []])
-def test_fold_reduces_inside_an_element(extents):
-    """A reduction of values computed on the fly, with an extent of each element's own."""
-
-    def total(b, n):
-        body = b.function([i64], lambda c, i: [ONE, c.add(i, n)])
-        return b.emit(Fold(n, body, affine_operator(i64), (ONE, ZERO)))
-
-    (_, ys) = one_op(
-        lambda x: Map(function([i64], total), (x,)), np.array(extents, np.int64)
-    )
-
-    np.testing.assert_array_equal(ys, [sum(i + n for i in range(n)) for n in extents])
-
-
-def test_fold_operators_may_read_the_element():
-    """An operator inside an element function may depend on the element."""
-
-    def total(b, n):
-        body = b.function([i64], lambda c, i: [i])
-        fn = b.function([i64, i64], lambda c, x, y: [c.apply("minimum", c.add(x, y), n)])
-        return b.emit(Fold(index(6), body, fn, (ZERO,)))
-
-    (ys,) = one_op(lambda x: Map(function([i64], total), (x,)), np.array([3, 100]))
-
-    np.testing.assert_array_equal(ys, [3, 15])
-
-
-def sweep_of(body, *sinks, extent=None, reverse=False):
-    """A sweep over the first array, its body written over the element and its index."""
-
-    def write(b, x, *rest):
-        inside = b.inner()
-        i = inside.var("i", i64)
-        (v,) = inside.emit(Index(x, (i,), checked=False))
-        fn = inside.close([i], body(inside, i, v))
-        made = tuple(sink(*rest) if callable(sink) else sink for sink in sinks)
-        return b.emit(Sweep((extent or x.type.shape[0],), fn, made, reverse))
-
-    return write
-
-
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("exclusive", [False, True])
-@pytest.mark.parametrize("reverse", [False, True])
-def test_sweep_prefix_accumulates_in_running_order(n, exclusive, reverse):
-    """The accumulated value is the left operand; from the last index when in reverse."""
-    xs = numbers(n)
-
-    def body(b, i, v):
-        return b.emit(Prefix(affine_operator(i64), (ONE, ZERO), (index(2), v), exclusive))
-
-    first, second = evaluate(sweep_of(body, Store(), Store(), reverse=reverse), xs)
-    running = xs[::-1] if reverse else xs
-    a, b, _ = affine_loop(np.full(n, 2), running, exclusive)
-
-    np.testing.assert_array_equal(first, a[::-1] if reverse else a)
-    np.testing.assert_array_equal(second, b[::-1] if reverse else b)
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_sweep_feeds_every_sink(reverse):
-    """Store, compact, combine, place, merge and insert, each with its share of the results."""
-    xs, dest = np.array([4, -1, 7, 2, -3]), np.arange(8) * 100
-    half = last_operator(i64)
-
-    def body(b, i, v):
-        at = b.apply("mod", v, index(3))
-        return v, b.apply("gt", v, ZERO), i, v, at, v, at, v, v
-
-    write = sweep_of(
-        body, Store(), Compact(1), Combine(half, (index(9),)), lambda d: Place((d,)),
-        lambda d: Merge(ADD, (ZERO,), (d,)), lambda d: Insert(d, index(2)), reverse=reverse,
-    )
-    stored, count, kept, combined, placed, merged, inserted = evaluate(write, xs, dest)
-    order = range(5)[:: -1 if reverse else 1]
-    expected_place, expected_merge = dest.copy(), dest.copy()
-    for i in order:
-        expected_place[xs[i] % 3] = xs[i]
-        expected_merge[xs[i] % 3] += xs[i]
-
-    np.testing.assert_array_equal(stored, xs)
-    assert count == 3
-    np.testing.assert_array_equal(kept, [i for i in order if xs[i] > 0])
-    assert combined == xs[order[-1]]
-    np.testing.assert_array_equal(placed, expected_place)
-    np.testing.assert_array_equal(merged, expected_merge)
-    np.testing.assert_array_equal(inserted, [0, 100, *xs, 700])
-
-
-def test_sweep_over_several_axes_is_row_major():
-    """A prefix runs through the rows one after the other."""
-    fn = function(
-        [i64, i64], lambda b, i, j: b.emit(Prefix(ADD, (ZERO,), (b.add(i, j),)))
-    )
-    (ys,) = one_op(lambda: Sweep((index(2), index(3)), fn, (Store(),)))
-
-    np.testing.assert_array_equal(ys, [[0, 1, 3], [4, 6, 9]])
 
 
 def test_operators_may_fault():

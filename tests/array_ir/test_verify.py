@@ -100,7 +100,10 @@ def test_what_does_not_fit_is_found(body, message):
     [
         ("y: f32[n] = map (x: f32 => x) [xs]\n in y", "map cannot stand on the host"),
         ("y: f32[n] = sweep [n] (i: i64 => 1.0f32, 2) [store]\n in y", "sinks do not take 2"),
-        ("y = sweep [n] (i: i64 => fold 3 (j: i64 => 1.0f32) (add i64) [0]) [store]\n in y", "body gives"),
+        (
+            "y = sweep [n] (i: i64 => fold 3 (j: i64 => 1.0f32) (add i64) [0]) [store]\n in y",
+            "the body gives",
+        ),
         ("y: f32 = sweep [n] (i: i64 => i) [combine (add f32) [0.0f32]]\n in y", "is combined"),
         (
             "y = sweep [n] (i: i64 =>\n a = generate [i] (j: i64 => j)\n in i) [store]\n in y",

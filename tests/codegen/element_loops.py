@@ -75,9 +75,9 @@ def _define(module: Module, loop: Loop) -> None:
     body.line("%i = phi i64 [ 0, %entry ], [ %next, %last ]")
     operands = []
     for number, dtype in enumerate(loop.operands):
-        value = body.let(f"load {_stored(dtype, loop.width)}, ptr {_at(body, dtype, number)}, align 1")
+        kind, place = _stored(dtype, loop.width), _at(body, dtype, number)
+        value = body.let(f"load {kind}, ptr {place}, align 1")
         if dtype.kind == "b":
-            kind = _stored(dtype, loop.width)
             value = body.let(f"trunc {kind} {value} to {vec(dtype, loop.width)}")
         operands.append(value)
     result = loop.expression(body, operands)

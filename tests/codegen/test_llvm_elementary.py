@@ -10,7 +10,7 @@ from flatweave.base.dtypes import f32, f64
 from flatweave.codegen.libmvec import host_libmvec
 from flatweave.codegen.llvm_math import FASTER_IN_LIBMVEC, NAMES
 from flatweave.codegen.llvm_scalar import emit_scalar
-from flatweave.codegen.llvm_text import Module
+from flatweave.codegen.llvm_text import Module, constant
 from flatweave.scalar.ops import TABLE
 from tests.codegen.element_loops import FEATURES, HAS_SCALEF, Loop, Loops, same_bits, samples
 
@@ -141,6 +141,30 @@ def test_libmvec_gives_the_same_bits_at_every_width(library, name, dtype):
 
     for width in WIDTHS:
         assert same_bits(library(f"{name}_{dtype}_{width}", *arrays), expected).all(), width
+
+
+@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
+def test_powers_by_a_literal_are_short_and_accurate(dtype):
+    """x**2 is a product, x**0.5 a root; other literals call the power function."""
+    exponents = (0.0, 1.0, 2.0, 3.0, 4.0, -1.0, 0.5, 2.5)
+    array = samples(dtype, COUNT, 17)
+    loops = [
+        Loop(
+            f"pow_{k}", [dtype], dtype, 16,
+            lambda body, args, y=exponent: emit_scalar(
+                body, "pow", dtype, 16, [args[0], constant(dtype, 16, y)]
+            ),
+        )
+        for k, exponent in enumerate(exponents)
+    ]  # fmt: skip
+
+    short = Loops(Module(), loops)
+
+    for k, exponent in enumerate(exponents):
+        with np.errstate(all="ignore"):
+            expected = exact("pow", [array, np.full_like(array, exponent)])
+            units = distance(short(f"pow_{k}", array), expected)
+        assert units.max() <= ULPS, (exponent, array[int(np.argmax(units))])
 
 
 @pytest.mark.parametrize("dtype", [f32, f64], ids=str)

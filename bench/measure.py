@@ -1,0 +1,167 @@
+"""One row's times, in a process of its own: `python -m bench.measure NAME` prints them as JSON.
+
+    round 1:   reference, flatweave, flatweave on 1 thread, C loop, numpy, ..
+    round 2:   flatweave, flatweave on 1 thread, C loop, numpy, .., reference
+    ...
+
+Everything runs in every round, so all see the same minute of a machine whose memory is now fast,
+now slow; the order turns from round to round. Before each sample all threads rest for `REST`
+seconds: OpenMP's and XLA's workers spin for some milliseconds after their work, which would be
+charged to whoever comes next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import flatweave as fw
+from bench.needs import ONE, OURS, Times, Verdict
+from bench.row import Row
+from bench.rows import ROWS
+from bench.tools import Tools
+from bench.values import compare, leaves, total_bytes
+from flatweave.base.config import config
+
+REST = 0.01
+LEAST, MOST = 7, 31  # rounds
+BUDGET = {False: 9.0, True: 1.5}  # seconds for all rounds of a row
+STREAMED = 0.05  # writing more than this part of the bytes makes a row a copy, else a read
+LARGEST_REFERENCE = 1 << 30
+
+
+def aligned(size: int) -> np.ndarray[Any, Any]:
+    """Bytes on a cache line's start, in memory that is there."""
+    room = np.ones(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size]
+
+
+def reference(tools: Tools, read: int, written: int) -> tuple[Callable[[], Any] | None, int]:
+    """Streams as many bytes as the row must move, or reads them; and how many those are."""
+    native = tools.c("reference.c")
+    if native is None:
+        return None, 0
+    total = read + written
+    if written < STREAMED * total:
+        size = min(total, LARGEST_REFERENCE) // 256 * 256
+        return native.bind("read_sum", aligned(size), size), size
+    size = min(total // 2, LARGEST_REFERENCE) // 256 * 256
+    return native.bind("copy_stream", aligned(size), aligned(size), size), 2 * size
+
+
+def one_thread(call: Callable[[], Any]) -> Callable[[], Any]:
+    """The same with one thread."""
+
+    def alone() -> Any:
+        with config.scoped(threads=1):
+            return call()
+
+    return alone
+
+
+def contenders(row: Row, tools: Tools, args: tuple[Any, ...]) -> dict[str, Callable[[], Any]]:
+    """Ours, ours on one thread, and the peers that can be had."""
+    compiled = fw.jit(row.program)
+    ours = {OURS: lambda: compiled(*args)}
+    if row.is_large:
+        ours[ONE] = one_thread(ours[OURS])
+    return ours | row.peers(tools, *args)
+
+
+def sample(call: Callable[[], Any], repeat: int) -> float:
+    """Seconds per call."""
+    time.sleep(REST)
+    turns = range(repeat)
+    start = time.perf_counter()
+    for _ in turns:
+        call()
+    return (time.perf_counter() - start) / repeat
+
+
+def rounds(calls: dict[str, Callable[[], Any]], row: Row, quick: bool) -> dict[str, list[float]]:
+    """Seconds of each, round for round, until there are enough and the time is up."""
+    order = list(calls)
+    seconds: dict[str, list[float]] = {name: [] for name in order}
+    end = time.monotonic() + BUDGET[quick]
+    for number in range(MOST):
+        if number >= LEAST and time.monotonic() > end:
+            break
+        for name in order:
+            seconds[name].append(sample(calls[name], 1 if name == "reference" else row.repeat))
+        order = order[1:] + order[:1]
+    return seconds
+
+
+def measure(row: Row, tools: Tools, quick: bool) -> dict[str, Any]:
+    """All of one row, checked and timed."""
+    args = row.inputs(row.quick if quick else row.size)
+    calls = contenders(row, tools, args)
+    ours = leaves(calls[OURS]())
+    read, written = total_bytes(args), total_bytes(ours)
+    for name, call in calls.items():
+        compare(row, name, ours, leaves(call()))
+    opened = shape_of(row, args)
+    del ours
+    stream, moved = reference(tools, read, written) if row.is_large else (None, 0)
+    if stream is not None:
+        stream()
+        calls = {"reference": stream, **calls}
+    seconds = rounds(calls, row, quick)
+    base = seconds.pop("reference", [])
+    times = Times(seconds, base, moved, read + written)
+    verdicts = [need.judge(times) for need in row.needs]
+    return report(row, times, [*verdicts, *opened], tools)
+
+
+def shape_of(row: Row, args: tuple[Any, ...]) -> list[Verdict]:
+    """Whether the program is one kernel that stores nothing in between, where it must be."""
+    if not row.one_kernel:
+        return []
+    stages = fw.jit(row.program).stages(*args)
+    need = "one kernel, no temporaries"
+    stored = len(stages.manifest)
+    measured = f"{stages.kernels} kernel(s), {stored} array(s) stored"
+    results = 1
+    return [Verdict(need, measured, stages.kernels == 1 and stored <= results)]
+
+
+def report(row: Row, times: Times, verdicts: list[Verdict], tools: Tools) -> dict[str, Any]:
+    """The row as JSON: medians in seconds, verdicts, and what was not there to compare with."""
+    return {
+        "name": row.name,
+        "title": row.title,
+        "seconds": {name: times.median(name) for name in times.seconds},
+        "rounds": len(times.seconds[OURS]),
+        "compulsory_bytes": times.compulsory,
+        "floor": sorted(times.floors)[len(times.floors) // 2] if times.reference else None,
+        "of_floor": times.of_floor(OURS) if times.reference else None,
+        "times_faster": {
+            name: times.ratio(name, OURS) for name in times.seconds if name not in (OURS, ONE)
+        },
+        "verdicts": [vars(verdict) for verdict in verdicts],
+        "missing": tools.missing,
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def main() -> None:
+    """Measure the row named on the command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--without", default="")
+    options = parser.parse_args()
+    tools = Tools(tuple(options.without.split(",")))
+    json.dump(measure(ROWS[options.name], tools, options.quick), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

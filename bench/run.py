@@ -1,0 +1,145 @@
+"""The benchmark: `python bench/run.py [names] [--quick] [--threads N] [--save] [--without a,b]`.
+
+Every row runs in a process of its own; in it, everything is checked against our result once and
+then timed in turns (measure.py). Numba, SciPy, JAX, C, C++: what is missing is left out and named.
+All contenders get the same threads. OpenBLAS gets one thread but in the row that compares it, and
+its idle workers sleep at once. Peak memory comes from one more process per row (memory.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[0] = str(ROOT)
+
+from bench import machine, table  # noqa: E402
+from bench.row import Row  # noqa: E402
+from bench.rows import ROWS  # noqa: E402
+
+RESULTS = ROOT / "bench" / "results"
+FIRST_CALL = "first_call"
+METHOD = """\
+Medians of interleaved rounds, one process per row, everything in every round; ratios are taken
+within a round. The floor is the bytes that must move at the speed of a non-temporal copy (or, where
+next to nothing is written, of reading), measured in the same rounds. Memory: the peak above what
+is resident after the import, the compiler included, less inputs and outputs."""
+
+
+def environment(row: Row | None, threads: int) -> dict[str, str]:
+    """What must be set before the libraries are loaded."""
+    count = str(threads)
+    blas = count if row is not None and row.blas else "1"
+    return os.environ | {
+        "OMP_NUM_THREADS": count,
+        "NUMBA_NUM_THREADS": count,
+        "FLATWEAVE_THREADS": count,
+        "OPENBLAS_NUM_THREADS": blas,
+        "OPENBLAS_THREAD_TIMEOUT": "16",  # its workers spin 2^16 cycles, not 2^28
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+
+
+def child(module: str, row: Row | None, options: argparse.Namespace, *more: str) -> dict[str, Any]:
+    """The JSON one process prints; its last complaint if it fails."""
+    command = [sys.executable, "-m", module, *more]
+    if options.quick:
+        command.append("--quick")
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(row, options.threads), capture_output=True, text=True
+    )
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.strip()]
+        return {"failed": said[-1] if said else f"exit status {done.returncode}"}
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def peak(row: Row, options: argparse.Namespace) -> dict[str, Any]:
+    """The verdict on the row's memory."""
+    found = child("bench.memory", row, options, row.name)
+    need = "inputs + outputs + 64 MiB"
+    if "failed" in found:
+        return {"need": need, "measured": found["failed"], "reached": None}
+    beyond = found["beyond"]
+    return {
+        "need": need,
+        "measured": f"{beyond / 2**20:+.0f} MiB",
+        "reached": beyond <= found["allowed"],
+    }
+
+
+def result_of(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """One row's times and its memory."""
+    if name == FIRST_CALL:
+        found = child("bench.first_call", None, options)
+        return found if "failed" not in found else {"name": name, "title": name, **found}
+    row = ROWS[name]
+    found = child("bench.measure", row, options, name, "--without", options.without)
+    if "failed" in found:
+        return {"name": name, "title": row.title, **found}
+    if row.is_large and options.memory:
+        found["verdicts"].append(peak(row, options))
+    return found
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help=f"of {', '.join([*ROWS, FIRST_CALL])}")
+    parser.add_argument("--quick", action="store_true", help="small inputs: a minute, a first look")
+    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--save", action="store_true", help="keep the results in bench/results")
+    parser.add_argument("--without", default="", help="libraries to leave out: jax,numba,scipy,c")
+    parser.add_argument("--no-memory", dest="memory", action="store_false")
+    options = parser.parse_args()
+    known = [*ROWS, FIRST_CALL]
+    chosen = [name for name in known if any(name.startswith(said) for said in options.names)]
+    options.names = chosen if options.names else known
+    if not options.names:
+        parser.error(f"the rows are {', '.join(known)}")
+    return options
+
+
+def save(about: dict[str, Any], results: list[dict[str, Any]]) -> None:
+    """results/DATE-machine.json and .md"""
+    RESULTS.mkdir(exist_ok=True)
+    stem = RESULTS / f"{about['date'][:10]}-{machine.slug()}"
+    kept = {"machine": about, "rows": results}
+    stem.with_suffix(".json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    stem.with_suffix(".md").write_text(table.markdown(about, results, METHOD), encoding="utf-8")
+    print(f"kept in bench/results/{stem.name}.json and .md")
+
+
+def main() -> int:
+    """Measure, print, keep."""
+    options = arguments()
+    about = machine.describe(options.threads)
+    print("; ".join(f"{name} {value}" for name, value in about.items()))
+    print(METHOD, end="\n\n", flush=True)
+    results, start = [], time.monotonic()
+    for name in options.names:
+        results.append(result_of(name, options))
+        print(table.text(results[-1:]))
+        if "seconds" in results[-1]:
+            print(f"  all: {table.contenders(results[-1])}", flush=True)
+    missing = {key: why for result in results for key, why in result.get("missing", {}).items()}
+    about["load_after"] = machine.load()
+    print("\n" + table.text(results))
+    for what, why in missing.items():
+        print(f"not compared: {what}: {why}")
+    print(f"{time.monotonic() - start:.0f} s; load {about['load_before']} .. {about['load_after']}")
+    if options.save:
+        save(about, results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

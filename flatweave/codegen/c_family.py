@@ -1,0 +1,270 @@
+"""Kernels as C at the level of one thread: what CUDA C and OpenCL C have in common.
+
+    kernel scale(n: i64, xs: global f32) warps 8 =>      void scale(int64_t n, float *xs, ..) {
+        lanes 32 (() =>                                      {
+            j: i64 = lane i                                      const int64_t j = i + fw_lane;
+            x: f32 = load xs j                                   const float x = xs[j];
+            y: f32 = apply mul x 2.0f32                          const float y = (x * 2.0f);
+            store ys j y))                                       ys[j] = y; }
+
+Uniform code is run by every thread of a warp alike; what it stores, one lane stores. Structured
+control is C's own. How a body becomes text is here; memory and collectives are in the files around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.errors import CompilerBug
+from flatweave.codegen.c_dialect import Dialect
+from flatweave.codegen.c_values import VariableNames, literal, scalar_type, stored
+from flatweave.kernel_ir import syntax as k
+from flatweave.scalar.cast import c_cast
+from flatweave.scalar.c_text import CText
+from flatweave.scalar.ops import TABLE
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+
+Handler = Callable[["CEmitter", Let], None]
+
+
+class CEmitter:
+    """One kernel under emission: its lines, what it needs declared before them, where it stands."""
+
+    def __init__(
+        self, dialect: Dialect, handlers: Mapping[type[Op], Handler], helpers: dict[str, None],
+        threads: int, width: int,
+    ) -> None:  # fmt: skip
+        self.dialect = dialect
+        self.handlers = handlers
+        self.helpers = helpers
+        self.threads = threads
+        self.width = width
+        self.names = VariableNames()
+        self.lines: list[str] = []
+        self.shared: dict[str, str] = {}
+        self.in_lanes = False
+        self._depth = 1
+
+    # -- lines ------------------------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        """Append a statement, or several lines of them."""
+        for part in text.splitlines():
+            self.lines.append("    " * self._depth + part)
+
+    def open(self, text: str) -> None:
+        """Begin a compound statement."""
+        self.line(text)
+        self._depth += 1
+
+    def close(self, text: str = "}") -> None:
+        """End it."""
+        self._depth -= 1
+        self.line(text)
+
+    def declare_shared(self, name: str, dtype: DType, count: int) -> str:
+        """Memory of the block, stated once at the kernel's head."""
+        self.shared[name] = f"{self.dialect.shared} {stored(dtype).c} {name}[{count}];"
+        return name
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def atom(self, atom: Atom) -> str:
+        """An atom as an expression."""
+        return literal(atom) if isinstance(atom, Const) else self.names.of(atom)
+
+    def define(self, var: Var, expression: str) -> None:
+        """Bind a variable to the value of an expression."""
+        dtype = scalar_type(var.type)
+        self.line(f"const {dtype.c} {self.names.of(var)} = {expression};")
+
+    def declare(self, variables: Sequence[Var]) -> None:
+        """State variables that are assigned later."""
+        for var in variables:
+            self.line(f"{scalar_type(var.type).c} {self.names.of(var)};")
+
+    def temporary(self, dtype: DType, expression: str, hint: str = "fw_t") -> str:
+        """A value with a name of its own."""
+        name = self.names.fresh(hint)
+        self.line(f"{dtype.c} {name} = {expression};")
+        return name
+
+    def spell(self, text: CText, operands: Sequence[str]) -> str:
+        """A spelling from the scalar table on operands; its helpers are kept for the head."""
+        for helper in text.helpers:
+            self.helpers.setdefault(helper)
+        return text.template.format(*operands)
+
+    # -- bodies -----------------------------------------------------------------------------------
+
+    def run(self, fn: Lambda, args: Sequence[str] = ()) -> list[str]:
+        """Emit a body whose parameters are the values of these expressions; its results."""
+        for param, arg in zip(fn.params, args, strict=True):
+            self.define(param, arg)
+        return self.body(fn)
+
+    def body(self, fn: Lambda) -> list[str]:
+        """Emit a body whose parameters are bound already; its results."""
+        for let in fn.lets:
+            handler = self.handlers.get(type(let.op))
+            if handler is None:
+                raise CompilerBug(
+                    f"{let.op.name} cannot stand in a kernel for {self.dialect.name}",
+                    where=let.where,
+                )
+            handler(self, let)
+        return [self.atom(atom) for atom in fn.results]
+
+    def assign(self, targets: Sequence[str], values: Sequence[str], dtypes: Sequence[DType]) -> None:
+        """Assign all at once: a value that is itself assigned here is read first."""
+        changed = [n for n in range(len(targets)) if targets[n] != values[n]]
+        early = {n for n in changed if values[n] in targets and len(changed) > 1}
+        read = {n: self.temporary(dtypes[n], values[n]) for n in sorted(early)}
+        for n in changed:
+            self.line(f"{targets[n]} = {read.get(n, values[n])};")
+
+    def one_lane(self, statement: str) -> None:
+        """A statement that in uniform code one lane of each warp runs."""
+        self.line(statement if self.in_lanes else f"if (fw_lane == 0) {{ {statement} }}")
+
+
+# -- scalar work ----------------------------------------------------------------------------------
+
+
+def emit_apply(e: CEmitter, let: Let) -> None:
+    """z = x + y, as the scalar table spells it for the operands' dtype."""
+    op: Apply = let.op  # type: ignore[assignment]
+    dtype = scalar_type(op.args[1 if op.fn == "select" else 0].type)
+    e.define(let.vars[0], e.spell(TABLE[op.fn].c(dtype), [e.atom(arg) for arg in op.args]))
+
+
+def emit_cast(e: CEmitter, let: Let) -> None:
+    """A conversion, as the scalar table spells it."""
+    op: Cast = let.op  # type: ignore[assignment]
+    e.define(let.vars[0], e.spell(c_cast(scalar_type(op.arg.type), op.dtype), [e.atom(op.arg)]))
+
+
+# -- control --------------------------------------------------------------------------------------
+
+
+def emit_if(e: CEmitter, let: Let) -> None:
+    """if (p) { .. } else { .. }"""
+    op: If = let.op  # type: ignore[assignment]
+    e.declare(let.vars)
+    targets, dtypes = _targets(e, let.vars)
+    e.open(f"if ({e.atom(op.condition)}) {{")
+    e.assign(targets, e.run(op.then), dtypes)
+    if op.other.lets or op.other.results:
+        e.close("} else {")
+        e._depth += 1
+        e.assign(targets, e.run(op.other), dtypes)
+    e.close()
+
+
+def emit_for(e: CEmitter, let: Let) -> None:
+    """for (i = lo; i < hi; i += step) { .. }; narrow counters run in an i64, which cannot wrap."""
+    op: For = let.op  # type: ignore[assignment]
+    counter, *state = op.body.params
+    targets, dtypes = _begin_state(e, let.vars, state, op.init)
+    dtype = scalar_type(counter.type)
+    wide = dtype if dtype.bits == 64 else i64
+    i = e.names.fresh(counter.name) if wide is not dtype else e.names.of(counter)
+    lo, hi, step = (f"({wide.c}){e.atom(x)}" if wide is not dtype else e.atom(x)
+                    for x in (op.lo, op.hi, op.step))  # fmt: skip
+    e.open(f"for ({wide.c} {i} = {lo}; {i} < {hi}; {i} += {step}) {{")
+    if wide is not dtype:
+        e.define(counter, f"({dtype.c}){i}")
+    e.assign(targets, e.body(op.body), dtypes)
+    e.close()
+
+
+def emit_while(e: CEmitter, let: Let) -> None:
+    """for (;;) { if (!condition) break; .. }"""
+    op: While = let.op  # type: ignore[assignment]
+    targets, dtypes = _begin_state(e, let.vars, op.body.params, op.init)
+    e.open("for (;;) {")
+    holds = e.run(op.condition, targets)[0]
+    e.line(f"if (!{holds}) break;")
+    e.assign(targets, e.body(op.body), dtypes)
+    e.close()
+
+
+def _begin_state(
+    e: CEmitter, bound: Sequence[Var], params: Sequence[Var], init: Sequence[Atom]
+) -> tuple[list[str], list[DType]]:
+    """Variables for a loop's state, which are also its results."""
+    dtypes = [scalar_type(param.type) for param in params]
+    first = [e.atom(atom) for atom in init]
+    for var, param, dtype, value in zip(bound, params, dtypes, first, strict=True):
+        name = e.names.share(var, param)
+        e.line(f"{dtype.c} {name} = {value};")
+    return [e.names.of(param) for param in params], dtypes
+
+
+def _targets(e: CEmitter, variables: Sequence[Var]) -> tuple[list[str], list[DType]]:
+    return [e.names.of(v) for v in variables], [scalar_type(v.type) for v in variables]
+
+
+# -- position -------------------------------------------------------------------------------------
+
+
+def emit_lanes(e: CEmitter, let: Let) -> None:
+    """A region that all lanes of a warp run; `lanes 1` is uniform code."""
+    op: k.Lanes = let.op  # type: ignore[assignment]
+    e.declare(let.vars)
+    outside, e.in_lanes = e.in_lanes, op.width > 1
+    e.open("{")
+    e.assign(*_assignment(e, let.vars, e.run(op.body)))
+    e.close()
+    e.in_lanes = outside
+
+
+def _assignment(
+    e: CEmitter, variables: Sequence[Var], values: list[str]
+) -> tuple[list[str], list[str], list[DType]]:
+    targets, dtypes = _targets(e, variables)
+    return targets, values, dtypes
+
+
+def emit_lane(e: CEmitter, let: Let) -> None:
+    """base + the number of this lane, or base minus it."""
+    op: k.Lane = let.op  # type: ignore[assignment]
+    sign = "-" if op.reverse else "+"
+    e.define(let.vars[0], f"{e.atom(op.base)} {sign} fw_lane")
+
+
+def emit_block_index(e: CEmitter, let: Let) -> None:
+    """The block's number: as the machine gives it, or claimed where blocks wait for each other."""
+    e.define(let.vars[0], "fw_block")
+
+
+def emit_warp_index(e: CEmitter, let: Let) -> None:
+    """The warp's number in its block."""
+    e.define(let.vars[0], "fw_warp")
+
+
+def emit_sync(e: CEmitter, let: Let) -> None:
+    """A barrier for all threads of the block."""
+    e.line(e.dialect.barrier)
+
+
+def emit_backoff(e: CEmitter, let: Let) -> None:
+    """A turn of waiting costs a load from memory already; nothing is added."""
+    e.line(";")
+
+
+POSITION_AND_CONTROL: dict[type[Op], Handler] = {
+    Apply: emit_apply,
+    Cast: emit_cast,
+    If: emit_if,
+    For: emit_for,
+    While: emit_while,
+    k.Lanes: emit_lanes,
+    k.Lane: emit_lane,
+    k.BlockIndex: emit_block_index,
+    k.WarpIndex: emit_warp_index,
+    k.Sync: emit_sync,
+    k.Backoff: emit_backoff,
+}

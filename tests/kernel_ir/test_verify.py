@@ -1,0 +1,138 @@
+"""Well-formed units pass; each rule of the machine language that is broken is found."""
+
+import pytest
+
+from flatweave.base.errors import CompilerBug
+from flatweave.kernel_ir.text import parse_kernel
+from flatweave.kernel_ir.variation import Variation
+from tests.kernel_ir.units import one_kernel, unit
+
+GOOD = """
+    b: i64 = block_index
+    w: i64 = warp_index
+    p: bool = eq b 0
+    if p (() => sync) (() => sync)
+    s: i64 = lanes 8 (() =>
+        j: i64 = lane 0
+        t: i64 = for 0 n 8 (i: i64, t: i64 =>
+            k: i64 = lane i
+            x: i64 = load xs k
+            odd: bool = lt x 3
+            if odd (() => store out k x) (() => ())
+            more: i64 = reduce_lanes (add i64) [x]
+            sum: i64 = add t more
+            in sum) [0]
+        in t)
+    store out b s
+"""
+
+
+def test_a_good_kernel_passes():
+    """Collectives in a loop whose bounds are uniform, a barrier that the whole block reaches."""
+    one_kernel(GOOD, warps=2)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("x: i64 = alloc i64 3 0", "alloc cannot stand in a kernel"),
+        ("launch k 1 [n, xs, out]", "launch cannot stand in a kernel"),
+        ("x: i64 = reduce_lanes (add i64) [n]", "reduce_lanes cannot stand in a kernel outside"),
+        ("x: i64 = lane 0", "lane cannot stand in a kernel outside of lanes"),
+        ("lanes 4 (() => lanes 4 (() => ()))", "lanes cannot stand inside lanes"),
+        ("lanes 4 (() =>\n t: shared i64 = shared i64 4\n in ())", "shared cannot stand inside"),
+        ("lanes 3 (() => ())", "no power of two"),
+        ("x: i64 = lanes 4 (() => lane 0)", "differ from lane to lane"),
+        ("lanes 4 (() =>\n j: i64 = lane 0\n k: i64 = lane j\n in ())", "lane has operands"),
+        ("x: f32 = load xs 0", "x is f32, not i64"),
+        ("x: i64 = load xs 0.0f32", "the index"),
+        ("store xs 0 1.0f32", "the values"),
+        ("x: i64 = load n 0", "does not fit its operands"),
+        ("x: i64 = atomic mul out 0 1", "there is no atomic mul"),
+        ("w: i64 = warp_index\n p: bool = eq w 0\n if p (() => sync) (() => ())", "not all warps"),
+        (
+            "w: i64 = warp_index\n for 0 w 1 (i: i64 => sync) []",
+            "not all warps",
+        ),
+        (
+            "lanes 4 (() =>\n j: i64 = lane 0\n p: bool = lt j 2\n"
+            " if p (() =>\n c: i64 = count_lanes p\n in ()) (() => ()))",
+            "count_lanes stands where not all lanes run",
+        ),
+        (
+            "lanes 4 (() =>\n j: i64 = lane 0\n for 0 j 1 (i: i64 =>\n"
+            " c: i64 = reduce_lanes (add i64) [i]\n in ()) [])",
+            "reduce_lanes stands where not all lanes run",
+        ),
+        (
+            "lanes 4 (() =>\n j: i64 = lane 0\n x: i64 = acquire out j\n in ())",
+            "acquire has operands that differ",
+        ),
+        (
+            "lanes 4 (() =>\n j: i64 = lane 0\n p: bool = lt j 2\n"
+            " if p (() => release out 0 1) (() => ()))",
+            "release stands where not all lanes run",
+        ),
+    ],
+)
+def test_rules_of_kernels(body, message):
+    """Each with the let that breaks it."""
+    with pytest.raises(CompilerBug, match=message) as caught:
+        one_kernel(body, warps=2)
+
+    assert caught.value.program
+
+
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [
+        ("b: i64 = block_index\n in b", "block_index cannot stand on the host"),
+        ("sync", "sync cannot stand on the host"),
+        ("launch mystery 1 [n]", "there is no kernel mystery"),
+        ("launch k 1 [n, n]", "k does not take these arguments"),
+        ("launch k 1.0f32 [n]", "the grid"),
+        ("b: global f32 = alloc f32 1.0f32 0", "the count"),
+        ("free n", "n is no buffer"),
+        ("fail n 1 2 n n", "the condition"),
+        ("xs: f32[n] = map (x: f32 => x) [n]", "cannot stand on the host"),
+    ],
+)
+def test_rules_of_the_host(host, message):
+    """Memory and launches, and nothing of kernels."""
+    with pytest.raises(CompilerBug, match=message):
+        unit(f"host(n: i64) => {host}\n kernel k(m: i64) =>\n x: i64 = add m 1")
+
+
+def test_kernels_have_names_of_their_own():
+    """And no results, and do not read the host's variables."""
+    with pytest.raises(CompilerBug, match="two kernels"):
+        unit("host() =>\n in 1\n kernel k() => sync\n kernel k() => sync")
+    with pytest.raises(CompilerBug, match="parameters or results"):
+        unit("host() =>\n in 1\n kernel k(n: i64) => in n")
+    with pytest.raises(CompilerBug, match="no arrays any more"):
+        unit("host(n: i64, xs: f32[n]) =>\n in n")
+
+
+def test_variation_is_found_through_loops():
+    """A loop's state varies once a turn makes it so, or when lanes take different turns."""
+    kernel = parse_kernel("""
+    kernel k(n: i64, xs: global i64) =>
+        w: i64 = warp_index
+        lanes 4 (() =>
+            j: i64 = lane 0
+            a: i64 = for 0 n 1 (i: i64, s: i64 => add s j) [0]
+            b: i64 = for 0 n 1 (i: i64, t: i64 => add t w) [0]
+            c: i64 = for 0 j 1 (i: i64, u: i64 => add u 1) [0]
+            d: i64 = while (v: i64 => lt v j) (v: i64 => add v 1) [0]
+            p: bool = lt j 2
+            e: i64 = if p (() => 1) (() => 2)
+            f: i64 = last_lane [a]
+            g: i64 = load xs 3)
+    """)
+    variation = Variation(kernel.body)
+    inside = {let.vars[0].name: let.vars[0] for let in kernel.body.lets[1].op.body.lets}
+    found = {name: sorted(variation.of(inside[name])) for name in "abcdefg"}
+
+    assert found == {
+        "a": ["lane"], "b": ["warp"], "c": ["lane"], "d": ["lane"], "e": ["lane"], "f": [], "g": []
+    }  # fmt: skip

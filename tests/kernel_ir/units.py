@@ -1,0 +1,29 @@
+"""Units written as text for tests: a host that allocates results, launches one kernel and frees."""
+
+from flatweave.kernel_ir.text import parse_unit
+from flatweave.kernel_ir.verify import verify
+
+
+def unit(text, checked=True):
+    """The unit that a text stands for, verified."""
+    made = parse_unit(text)
+    if checked:
+        verify(made)
+    return made
+
+
+def one_kernel(body, *, shared="", warps=1, grid="1", count="n", checked=True):
+    """out = alloc i64 count; the kernel `k` with n, xs and out in scope runs on `grid` blocks."""
+    return unit(
+        f"""
+        host(n: i64, xs: global i64) =>
+            out: global i64 = alloc i64 {count} 0
+            launch k {grid} [n, xs, out]
+            in out
+
+        kernel k(n: i64, xs: global i64, out: global i64) warps {warps} =>
+            {shared}
+            {body}
+        """,
+        checked,
+    )

@@ -1,0 +1,61 @@
+"""The command that replays passes: text in, text out."""
+
+import pytest
+
+from flatweave.array_ir.text import parse_program, print_program
+from flatweave.array_ir.verify import form_of
+from flatweave.kernel_ir.text import parse_unit
+from flatweave.tools import opt
+
+TEXT = """\
+total(n_1: i64, xs_2: f32[n_1]) =>
+    a_3: f32[n_1] = map (x_4: f32 => mul x_4 x_4) [xs_2]
+    s_5: f32 = reduce (add f32) [0.0f32] [a_3]
+    in s_5
+"""
+
+
+@pytest.fixture
+def air(tmp_path):
+    """The path of a program's text."""
+    path = tmp_path / "total.air"
+    path.write_text(TEXT)
+    return path
+
+
+def test_without_passes_the_text_comes_back(air, capsys):
+    """Read, verified and printed."""
+    assert opt.main([str(air)]) == 0
+    assert capsys.readouterr().out == TEXT
+
+
+def test_passes_are_applied_in_order(air, capsys):
+    """Each reads what the one before it gave."""
+    assert opt.main(["--pass", "sweep,fuse,dce", str(air)]) == 0
+    program = parse_program(capsys.readouterr().out)
+
+    assert form_of(program).name == "swept"
+    assert print_program(program).count("sweep") == 1
+
+
+def test_lowering_gives_a_unit_that_reads_back(air, capsys, tmp_path):
+    """Which the command reads as a .kir file."""
+    assert opt.main(["--pass", "sweep,fuse", str(air), "--lower"]) == 0
+    text = capsys.readouterr().out
+    assert parse_unit(text).kernels
+    kir = tmp_path / "total.kir"
+    kir.write_text(text)
+
+    assert opt.main([str(kir)]) == 0
+    assert capsys.readouterr().out == text
+
+
+def test_mistakes_are_said(air, capsys, tmp_path):
+    """An unknown pass, a text that is no program, a file that is not there."""
+    with pytest.raises(SystemExit):
+        opt.main(["--pass", "mystery", str(air)])
+    assert "no pass mystery: there are" in capsys.readouterr().err
+    air.write_text("total(n: i64) => in m")
+    assert opt.main([str(air)]) == 1
+    assert "variable in scope" in capsys.readouterr().err
+    assert opt.main([str(tmp_path / "none.air")]) == 1
