@@ -89,14 +89,16 @@ def optimise(program: Program, passes: Sequence[Pass] = ARRAY_PASSES) -> dict[st
     return after
 
 
-def build(program: Program, target: str, checks: bool = True) -> Executable:
+def build(
+    program: Program, target: str, checks: bool = True, passes: Sequence[Pass] = ARRAY_PASSES
+) -> Executable:
     """Compile a traced program for a target."""
     chosen = target_named(target)
     text = {"array": print_program(program)}
     if chosen.machine is None:
         return Executable(Interpreted(program), text, None, chosen)
     clock = _Clock()
-    swept = list(optimise(program).values())[-1]
+    swept = list(optimise(program, passes).values())[-1]
     text["fused"] = text["flat"] = print_program(swept)
     clock.lap("passes")
     lowered = lower(swept, chosen.machine, checks=checks)

@@ -27,10 +27,11 @@ def reduce(interp: Interp, env: Env, fn: Lambda, neutral: Values, columns: Value
         for k in range(len(columns[0])):
             neutral = interp.call(env, fn, (*neutral, *_rows(columns, k)))
         return neutral
-    if not len(columns[0]):
-        return neutral
-    total = combine(interp, env, fn, np.zeros(len(columns[0]), np.int64), columns)
-    return interp.call(env, fn, (*neutral, *_rows(total, 0)))
+    while (size := len(columns[0])) > 1:
+        even = take(columns, slice(0, size - size % 2, 2))
+        pairs = _apply(interp, env, fn, (*even, *take(columns, slice(1, None, 2))))
+        columns = prepend(pairs, take(columns, slice(size - size % 2, None)))
+    return interp.call(env, fn, (*neutral, *_rows(columns, 0))) if size else neutral
 
 
 def combine(interp: Interp, env: Env, fn: Lambda, groups: Value, columns: Values) -> Values:

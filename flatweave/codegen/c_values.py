@@ -88,7 +88,9 @@ class VariableNames:
     def fresh(self, hint: str) -> str:
         """A name that nothing has; every one ends in a number or _, so none is a keyword."""
         name = re.sub(r"\W", "_", hint)
-        if not re.search(r"_\d+$", name) or name.startswith("fw_"):
+        if name.startswith("fw_"):
+            name += str(len(self._taken))
+        elif not re.search(r"_\d+$", name):
             name += "_"
         while name in self._taken:
             name += "_"

@@ -1,0 +1,129 @@
+"""Atomic updates in C: the device's own where it has them, else compare-and-swap on a word.
+
+    atomic add  i32      atomic_add(at, x)                          atomicAdd(at, x)
+    atomic add  f32      old = *at; swap for old + x until nobody came between
+    atomic add  i8       the same on the 32-bit word around it
+
+`FW_SWAP32`, `FW_SWAP64` and the conversions of bits come from the dialect's prelude.
+"""
+
+from __future__ import annotations
+
+from flatweave.base.dtypes import DType, bool_
+from flatweave.codegen.c_values import stored
+from flatweave.scalar.ops import TABLE
+
+REPORT = """\
+FW_FN void fw_report(FW_GLOBAL int64_t *status, int64_t code, int64_t site,
+                     int64_t index, int64_t value, int64_t extent) {
+    volatile FW_GLOBAL int64_t *words = status;
+    FW_GLOBAL uint32_t *lock = (FW_GLOBAL uint32_t *)(status + 5);
+    for (int done = 0; !done;) {
+        if (FW_SWAP32(lock, 0, 1) == 0) {
+            FW_FENCE();
+            if (words[0] == 0 || index < words[2]) {
+                words[1] = site; words[2] = index; words[3] = value; words[4] = extent;
+                words[0] = code;
+            }
+            FW_FENCE();
+            FW_SWAP32(lock, 1, 0);
+            done = 1;
+        }
+    }
+}
+"""
+"""Writes the first error by index into the status; threads take turns by a lock."""
+
+_OWN = {
+    "opencl": {
+        32: {name: f"atomic_{short}" for name, short in
+             (("add", "add"), ("minimum", "min"), ("maximum", "max"),
+              ("and", "and"), ("or", "or"), ("xor", "xor"))},
+        64: {name: f"atom_{short}" for name, short in
+             (("add", "add"), ("minimum", "min"), ("maximum", "max"),
+              ("and", "and"), ("or", "or"), ("xor", "xor"))},
+    },
+    "cuda": dict.fromkeys(
+        (32, 64),
+        {"add": "atomicAdd", "minimum": "atomicMin", "maximum": "atomicMax",
+         "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor"},
+    ),
+}  # fmt: skip
+
+
+def atomic_helper(dialect: str, fn: str, dtype: DType) -> tuple[str, tuple[str, ...]]:
+    """The name of a function (at, x) -> old value, and the functions to write before it."""
+    own = _own(dialect, fn, dtype)
+    name = f"fw_atomic_{fn}_{dtype.name}"
+    if own is not None:
+        return name, (_direct(dialect, own, name, fn, dtype),)
+    spelled = TABLE[fn].c(dtype)
+    combined = spelled.template.format("old", "x")
+    return name, (*spelled.helpers, _by_swap(name, dtype, combined))
+
+
+def _own(dialect: str, fn: str, dtype: DType) -> str | None:
+    """The device's instruction for an update, if it has one."""
+    if dtype.is_float:
+        return "atomicAdd" if (dialect, fn) == ("cuda", "add") else None
+    if dtype is bool_ or dtype.bits < 32:
+        return None
+    return _OWN[dialect][dtype.bits].get(fn)
+
+
+def _direct(dialect: str, own: str, name: str, fn: str, dtype: DType) -> str:
+    """A call of the device's function; CUDA adds and masks 64 bits as unsigned ones only."""
+    kind = dtype.c
+    if dialect == "cuda" and dtype.name == "i64" and fn not in ("minimum", "maximum"):
+        kind = "uint64_t"
+    return (
+        f"FW_FN {dtype.c} {name}(FW_GLOBAL {dtype.c} *at, {dtype.c} x) {{\n"
+        f"    return ({dtype.c}){own}((FW_GLOBAL {kind} *)at, ({kind})x);\n"
+        f"}}\n"
+    )
+
+
+def _by_swap(name: str, dtype: DType, combined: str) -> str:
+    """Compare-and-swap of the word that holds the element, until nobody came between."""
+    kept = stored(dtype)
+    bits = 64 if kept.bits == 64 else 32
+    word = f"uint{bits}_t"
+    shift = ""
+    place = f"(FW_GLOBAL {word} *)at"
+    if kept.bits < 32:
+        place = f"(FW_GLOBAL {word} *)((uint64_t)at & ~(uint64_t)3)"
+        shift = "    const int shift = (int)((uint64_t)at & 3) * 8;\n"
+    return (
+        f"FW_FN {dtype.c} {name}(FW_GLOBAL {kept.c} *at, {dtype.c} x) {{\n"
+        f"    FW_GLOBAL {word} *word = {place};\n"
+        f"{shift}"
+        f"    {word} seen = *(volatile FW_GLOBAL {word} *)word;\n"
+        f"    for (;;) {{\n"
+        f"        const {dtype.c} old = {_unpack(dtype, 'seen')};\n"
+        f"        const {dtype.c} made = {combined};\n"
+        f"        const {word} found = FW_SWAP{bits}(word, seen, {_pack(dtype, 'made')});\n"
+        f"        if (found == seen) return old;\n"
+        f"        seen = found;\n"
+        f"    }}\n"
+        f"}}\n"
+    )
+
+
+def _unpack(dtype: DType, word: str) -> str:
+    """An element out of its word."""
+    if dtype.is_float:
+        return f"FW_F{dtype.bits}({word})"
+    if dtype is bool_:
+        return f"((uint8_t)({word} >> shift) != 0)"
+    return f"({dtype.c})({word} >> shift)" if dtype.bits < 32 else f"({dtype.c}){word}"
+
+
+def _pack(dtype: DType, value: str) -> str:
+    """A word with a new element in it."""
+    if dtype.is_float:
+        return f"FW_BITS{dtype.bits}({value})"
+    kept = stored(dtype)
+    if kept.bits >= 32:
+        return f"(uint{kept.bits}_t){value}"
+    mask = f"((uint32_t){(1 << kept.bits) - 1} << shift)"
+    return f"((seen & ~{mask}) | ((uint32_t)(uint{kept.bits}_t){value} << shift))"

@@ -1,0 +1,105 @@
+"""A unit's kernels as one C text, and what a launch must know of each.
+
+    fw_status    int64_t[6]: the first error by index, and a lock      always the first argument
+    fw_claim     uint32_t: the number of the next block                the second, where blocks wait
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import CompilerBug
+from flatweave.codegen import c_memory, c_warp
+from flatweave.codegen.c_dialect import Dialect
+from flatweave.codegen.c_family import POSITION_AND_CONTROL, CEmitter, Handler
+from flatweave.codegen.c_values import buffer_dtype, stored
+from flatweave.kernel_ir import syntax as k
+from flatweave.scalar.c_text import C_PRELUDE
+from flatweave.terms.syntax import BufferType, Let, Op, Var
+from flatweave.terms.traverse import walk_lets
+
+HANDLERS: Mapping[type[Op], Handler] = {
+    **POSITION_AND_CONTROL,
+    k.Load: c_memory.emit_load,
+    k.Store: c_memory.emit_store,
+    k.Shared: c_memory.emit_shared,
+    k.Atomic: c_memory.emit_atomic,
+    k.Acquire: c_memory.emit_acquire,
+    k.Release: c_memory.emit_release,
+    k.Report: c_memory.emit_report,
+    k.ReduceLanes: c_warp.emit_reduce,
+    k.ScanLanes: c_warp.emit_scan,
+    k.ShiftLanes: c_warp.emit_shift,
+    k.LastLane: c_warp.emit_last,
+    k.CountLanes: c_warp.emit_count,
+    k.StoreCompact: c_warp.emit_compact,
+}
+WARP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Threads of a block, whether its blocks are claimed in order, whether it may report."""
+
+    threads: int
+    claims: bool
+    reports: bool
+
+
+def shape_of(kernel: k.Kernel) -> Shape:
+    """What a launch must know of a kernel."""
+    ops = [let.op for let in walk_lets(kernel.body)]
+    claims = any(isinstance(op, k.Acquire) for op in ops)
+    return Shape(kernel.warps * WARP, claims, any(isinstance(op, k.Report) for op in ops))
+
+
+def emit_unit(unit: k.Unit, dialect: Dialect) -> str:
+    """The text of all kernels, the functions they call before them."""
+    helpers: dict[str, None] = {}
+    kernels = [_kernel(kernel, dialect, helpers) for kernel in unit.kernels]
+    return "\n".join([dialect.prelude + C_PRELUDE, *helpers, *kernels])
+
+
+def _kernel(kernel: k.Kernel, dialect: Dialect, helpers: dict[str, None]) -> str:
+    for let in _lanes(kernel):
+        if let.op.width not in (1, WARP):  # type: ignore[attr-defined]
+            raise CompilerBug(f"{kernel.name} has {let.op.width} lanes, not {WARP}")  # type: ignore[attr-defined]
+    shape = shape_of(kernel)
+    e = CEmitter(dialect, HANDLERS, helpers, shape.threads, WARP)
+    params = [f"{dialect.global_pointer.format(type='int64_t')}fw_status"]
+    if shape.claims:
+        params.append(f"{dialect.global_pointer.format(type='uint32_t')}fw_claim")
+    params += [_param(e, dialect, var) for var in kernel.params]
+    e.body(kernel.body)
+    body, e.lines = e.lines, []
+    e.line(f"const int fw_thread = {dialect.thread};")
+    e.line(f"const int fw_lane = fw_thread % {WARP}, fw_warp = fw_thread / {WARP};")
+    if shape.claims:
+        e.line(dialect.claim)
+    else:
+        e.line(f"const int64_t fw_block = {dialect.block};")
+    shared = [f"    {line}" for line in e.shared.values()]
+    head = dialect.head.format(
+        name=kernel_symbol(kernel.name), threads=shape.threads, params=", ".join(params)
+    )
+    return "\n".join([f"{head} {{", *shared, *e.lines, *body, "}", ""])
+
+
+def kernel_symbol(name: str) -> str:
+    """The name of a kernel's function."""
+    return f"k_{name}"
+
+
+def _lanes(kernel: k.Kernel) -> Iterator[Let]:
+    return (let for let in walk_lets(kernel.body) if isinstance(let.op, k.Lanes))
+
+
+def _param(e: CEmitter, dialect: Dialect, var: Var) -> str:
+    name = e.names.of(var)
+    if isinstance(var.type, BufferType):
+        return f"{dialect.global_pointer.format(type=stored(buffer_dtype(var)).c)}{name}"
+    if not isinstance(var.type, DType):
+        raise CompilerBug(f"{var} is an array")
+    return f"const {var.type.c if var.type.kind != 'b' else 'uint8_t'} {name}"

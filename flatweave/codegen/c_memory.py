@@ -1,0 +1,84 @@
+"""Memory in C: loads, stores, shared memory, atomics, the chain's loads and stores, reports.
+
+    x: bool = load flags i       const bool x = (flags[i] != 0);      a bool takes a byte
+    store ys i x  (uniform)      if (fw_lane == 0) { ys[i] = x; }     one lane of the warp
+"""
+
+from __future__ import annotations
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.errors import CompilerBug
+from flatweave.codegen.c_atomics import REPORT, atomic_helper
+from flatweave.codegen.c_family import CEmitter
+from flatweave.codegen.c_values import buffer_dtype, scalar_type
+from flatweave.kernel_ir import syntax as k
+from flatweave.terms.syntax import Let
+
+
+def to_memory(dtype: DType, text: str) -> str:
+    """A value as it is stored."""
+    return f"(uint8_t){text}" if dtype is bool_ else text
+
+
+def emit_load(e: CEmitter, let: Let) -> None:
+    """buffer[index]"""
+    op: k.Load = let.op  # type: ignore[assignment]
+    text = f"{e.names.of(op.buffer)}[{e.atom(op.index)}]"
+    e.define(let.vars[0], f"({text} != 0)" if buffer_dtype(op.buffer) is bool_ else text)
+
+
+def emit_store(e: CEmitter, let: Let) -> None:
+    """buffer[index] = value"""
+    op: k.Store = let.op  # type: ignore[assignment]
+    value = to_memory(buffer_dtype(op.buffer), e.atom(op.value))
+    e.one_lane(f"{e.names.of(op.buffer)}[{e.atom(op.index)}] = {value};")
+
+
+def emit_shared(e: CEmitter, let: Let) -> None:
+    """An array of the block, stated at the kernel's head."""
+    op: k.Shared = let.op  # type: ignore[assignment]
+    e.declare_shared(e.names.of(let.vars[0]), op.dtype, op.count)
+
+
+def emit_atomic(e: CEmitter, let: Let) -> None:
+    """An update that nothing comes between; the old value."""
+    op: k.Atomic = let.op  # type: ignore[assignment]
+    if not e.in_lanes:
+        raise CompilerBug("an atomic update in uniform code", where=let.where)
+    dtype = buffer_dtype(op.buffer)
+    name, helpers = atomic_helper(e.dialect.name, op.fn, dtype)
+    for helper in helpers:
+        e.helpers.setdefault(helper)
+    at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
+    e.define(let.vars[0], f"{name}({at}, {to_memory(dtype, e.atom(op.value))})")
+
+
+def emit_acquire(e: CEmitter, let: Let) -> None:
+    """A load that sees what was published; the same value in every lane where lanes can tell."""
+    op: k.Acquire = let.op  # type: ignore[assignment]
+    var = let.vars[0]
+    _check_word(scalar_type(var.type))
+    e.line(f"int64_t {e.names.of(var)} = 0;")
+    at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
+    e.line(e.dialect.acquire.format(to=e.names.of(var), at=at))
+
+
+def emit_release(e: CEmitter, let: Let) -> None:
+    """A store that publishes what this warp's first lane has written."""
+    op: k.Release = let.op  # type: ignore[assignment]
+    _check_word(buffer_dtype(op.buffer))
+    at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
+    e.one_lane(e.dialect.release.format(at=at, value=e.atom(op.value)))
+
+
+def _check_word(dtype: DType) -> None:
+    if dtype is not i64:
+        raise CompilerBug(f"a state of {dtype}, not of i64")
+
+
+def emit_report(e: CEmitter, let: Let) -> None:
+    """Note an error; the smallest index wins."""
+    op: k.Report = let.op  # type: ignore[assignment]
+    e.helpers.setdefault(REPORT)
+    values = ", ".join(f"(int64_t){e.atom(x)}" for x in (op.index, op.value, op.extent))
+    e.one_lane(f"fw_report(fw_status, {op.code}, {op.site}, {values});")

@@ -1,0 +1,114 @@
+"""Collectives of a warp in C, in any language that can exchange values between lanes.
+
+    reduce_lanes (add) x     for d = 1, 2, 4 ..: x = x + (x of lane + d); then all take lane 0's
+    scan_lanes (add) x       for d = 1, 2, 4 ..: where lane >= d: x = (x of lane - d) + x
+    count_lanes p            the number of bits of ballot(p)
+    store_compact b at p x   where p: b[at + bits of ballot(p) below this lane] = x
+
+Neighbours are combined in lane order, so operators need not commute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType
+from flatweave.codegen.c_family import CEmitter
+from flatweave.codegen.c_memory import to_memory
+from flatweave.codegen.c_values import buffer_dtype, scalar_type
+from flatweave.kernel_ir import syntax as k
+from flatweave.terms.syntax import Atom, Lambda, Let
+
+
+def emit_reduce(e: CEmitter, let: Let) -> None:
+    """All lanes' values combined; every lane has the result."""
+    op: k.ReduceLanes = let.op  # type: ignore[assignment]
+    values, dtypes = _variables(e, op.args)
+    e.declare(let.vars)
+    e.open("{")
+    state = _copies(e, values, dtypes)
+    e.open(f"for (int fw_d = 1; fw_d < {e.width}; fw_d <<= 1) {{")
+    source = f"fw_lane + fw_d < {e.width} ? fw_lane + fw_d : fw_lane"
+    other = _exchanged(e, state, dtypes, source)
+    e.assign(state, e.run(op.fn, [*state, *other]), dtypes)
+    e.close()
+    for var, value in zip(let.vars, _exchanged(e, state, dtypes, "0"), strict=True):
+        e.line(f"{e.names.of(var)} = {value};")
+    e.close()
+
+
+def emit_scan(e: CEmitter, let: Let) -> None:
+    """Each lane gets the values of the lanes up to it combined."""
+    op: k.ScanLanes = let.op  # type: ignore[assignment]
+    values, dtypes = _variables(e, op.args)
+    for var, value in zip(let.vars, values, strict=True):
+        e.line(f"{scalar_type(var.type).c} {e.names.of(var)} = {value};")
+    state = [e.names.of(var) for var in let.vars]
+    e.open(f"for (int fw_d = 1; fw_d < {e.width}; fw_d <<= 1) {{")
+    other = _exchanged(e, state, dtypes, "fw_lane >= fw_d ? fw_lane - fw_d : fw_lane")
+    combined = _run_apart(e, op.fn, [*other, *state])
+    e.open("if (fw_lane >= fw_d) {")
+    e.assign(state, combined, dtypes)
+    e.close()
+    e.close()
+
+
+def emit_shift(e: CEmitter, let: Let) -> None:
+    """Each lane gets the value of the lane before it, the first one `fill`."""
+    op: k.ShiftLanes = let.op  # type: ignore[assignment]
+    values, dtypes = _variables(e, op.args)
+    other = _exchanged(e, values, dtypes, "fw_lane > 0 ? fw_lane - 1 : 0")
+    for var, fill, value in zip(let.vars, op.fill, other, strict=True):
+        e.define(var, f"fw_lane > 0 ? {value} : {e.atom(fill)}")
+
+
+def emit_last(e: CEmitter, let: Let) -> None:
+    """Every lane gets the value of the last one."""
+    op: k.LastLane = let.op  # type: ignore[assignment]
+    values, dtypes = _variables(e, op.args)
+    other = _exchanged(e, values, dtypes, str(e.width - 1))
+    for var, value in zip(let.vars, other, strict=True):
+        e.define(var, value)
+
+
+def emit_count(e: CEmitter, let: Let) -> None:
+    """In how many lanes a flag holds."""
+    op: k.CountLanes = let.op  # type: ignore[assignment]
+    bits = e.dialect.ballot(e, e.atom(op.flag))
+    e.define(let.vars[0], e.dialect.popcount.format(bits))
+
+
+def emit_compact(e: CEmitter, let: Let) -> None:
+    """The lanes that keep write side by side; nothing else is written."""
+    op: k.StoreCompact = let.op  # type: ignore[assignment]
+    keep = e.atom(op.keep)
+    bits = e.dialect.ballot(e, keep)
+    e.open(f"if ({keep}) {{")
+    rank = e.dialect.popcount.format(f"({bits} & ((1U << fw_lane) - 1U))")
+    place = e.names.fresh("fw_place")
+    e.line(f"const int64_t {place} = {e.atom(op.base)} + {rank};")
+    for buffer, value in zip(op.buffers, op.values_, strict=True):
+        text = to_memory(buffer_dtype(buffer), e.atom(value))
+        e.line(f"{e.names.of(buffer)}[{place}] = {text};")
+    e.close()
+
+
+def _variables(e: CEmitter, args: Sequence[Atom]) -> tuple[list[str], list[DType]]:
+    return [e.atom(arg) for arg in args], [scalar_type(arg.type) for arg in args]
+
+
+def _copies(e: CEmitter, values: Sequence[str], dtypes: Sequence[DType]) -> list[str]:
+    return [e.temporary(dtype, value) for value, dtype in zip(values, dtypes, strict=True)]
+
+
+def _exchanged(
+    e: CEmitter, values: Sequence[str], dtypes: Sequence[DType], source: str
+) -> list[str]:
+    return e.dialect.exchange(e, list(zip(values, dtypes, strict=True)), source)
+
+
+def _run_apart(e: CEmitter, fn: Lambda, args: Sequence[str]) -> list[str]:
+    """A function whose results keep names of their own."""
+    results = e.run(fn, args)
+    dtypes = [scalar_type(type_) for type_ in fn.result_types()]
+    return _copies(e, results, dtypes)

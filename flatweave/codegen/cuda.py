@@ -1,0 +1,78 @@
+"""Kernels as CUDA C without headers, so that NVRTC compiles them alone; for sm_70 and later.
+
+    lanes of a warp meet by __shfl_sync and __ballot_sync, warps of a block by __syncthreads,
+    blocks of a grid by ld.acquire.gpu and st.release.gpu
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType, u32
+from flatweave.codegen.c_dialect import Dialect
+from flatweave.codegen.c_family import CEmitter
+from flatweave.codegen.c_kernel import emit_unit
+from flatweave.kernel_ir.syntax import Unit
+
+PRELUDE = """\
+typedef signed char int8_t; typedef short int16_t; typedef int int32_t;
+typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
+typedef long long int64_t; typedef unsigned long long uint64_t;
+#define FW_GLOBAL
+#define FW_F32(bits) __uint_as_float((uint32_t)(bits))
+#define FW_F64(bits) __longlong_as_double((int64_t)(bits))
+#define FW_BITS32(x) __float_as_uint(x)
+#define FW_BITS64(x) ((uint64_t)__double_as_longlong(x))
+#define FW_SWAP32(at, old, new) atomicCAS((uint32_t *)(at), old, new)
+#define FW_SWAP64(at, old, new) atomicCAS((uint64_t *)(at), old, new)
+#define FW_FENCE() __threadfence()
+#define FW_ALL 0xffffffffU
+"""
+
+
+def emit(unit: Unit) -> str:
+    """The text of a module with all kernels of the unit."""
+    return emit_unit(unit, CUDA_C)
+
+
+def _exchange(e: CEmitter, values: Sequence[tuple[str, DType]], source: str) -> list[str]:
+    """Through registers; values narrower than 32 bits travel as an int."""
+    read = []
+    for value, dtype in values:
+        narrow = dtype.bits < 32
+        text = f"__shfl_sync(FW_ALL, {'(int)' if narrow else ''}{value}, {source})"
+        read.append(e.temporary(dtype, f"({dtype.c}){text}" if narrow else text))
+    return read
+
+
+def _ballot(e: CEmitter, flag: str) -> str:
+    return e.temporary(u32, f"__ballot_sync(FW_ALL, {flag})")
+
+
+CUDA_C = Dialect(
+    name="cuda",
+    prelude=PRELUDE,
+    head='extern "C" __global__ void __launch_bounds__({threads})\n{name}({params})',
+    global_pointer="{type} *",
+    shared="__shared__",
+    thread="(int)threadIdx.x",
+    block="(int64_t)blockIdx.x",
+    barrier="__syncthreads();",
+    claim="""\
+__shared__ uint32_t fw_number[1];
+if (fw_thread == 0) fw_number[0] = atomicAdd(fw_claim, 1U);
+__syncthreads();
+const int64_t fw_block = fw_number[0];""",
+    acquire="""\
+if (fw_lane == 0)
+    asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"({to}) : "l"({at}) : "memory");
+{to} = __shfl_sync(FW_ALL, {to}, 0);
+__syncwarp();""",
+    release=(
+        'asm volatile("st.release.gpu.s64 [%0], %1;" :: "l"({at}), "l"((int64_t){value}) '
+        ': "memory");'
+    ),
+    popcount="__popc({})",
+    exchange=_exchange,
+    ballot=_ballot,
+)

@@ -1,0 +1,303 @@
+"""The host lambda as Python closures: what drives devices that have no host code of their own.
+
+    launch k_scale g [n, xs]       running.launch(Launchable("k_scale", 256, ..), frame[3], [..])
+
+Variables live in a list, a frame, at numbers given here, so that the runtime knows no IR. Scalars
+are Python numbers; i64 arithmetic, most of what a host does, is done on them directly.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.errors import CompilerBug
+from flatweave.codegen.c_kernel import kernel_symbol, shape_of
+from flatweave.codegen.c_values import scalar_type
+from flatweave.kernel_ir import syntax as k
+from flatweave.runtime.device import HostSteps, Launchable, Running, Stop
+from flatweave.runtime.execute import Status
+from flatweave.scalar.cast import evaluate_cast
+from flatweave.scalar.ops import evaluate
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+
+Frame = list[Any]
+Step = Callable[[Running, Frame], None]
+Get = Callable[[Frame], Any]
+
+
+def host_steps(unit: k.Unit) -> HostSteps:
+    """The function that runs a unit's host program."""
+    maker = _Maker({kernel.name: _launchable(kernel) for kernel in unit.kernels})
+    numbers = [maker.number(param) for param in unit.host.params]
+    run, results = maker.body(unit.host)
+
+    def steps(running: Running, args: list[Any]) -> list[Any]:
+        frame: Frame = [None] * len(maker.numbers)
+        for number, arg in zip(numbers, args, strict=True):
+            frame[number] = arg
+        run(running, frame)
+        return [get(frame) for get in results]
+
+    return steps
+
+
+def _launchable(kernel: k.Kernel) -> Launchable:
+    shape = shape_of(kernel)
+    return Launchable(kernel_symbol(kernel.name), shape.threads, shape.claims, shape.reports)
+
+
+class _Maker:
+    """Makes closures of lets; `numbers` gives each variable its place in the frame."""
+
+    def __init__(self, kernels: Mapping[str, Launchable]) -> None:
+        self.kernels = kernels
+        self.numbers: dict[Var, int] = {}
+
+    def number(self, var: Var) -> int:
+        return self.numbers.setdefault(var, len(self.numbers))
+
+    def get(self, atom: Atom) -> Get:
+        """How to read an atom."""
+        if isinstance(atom, Const):
+            value = atom.value
+            return lambda frame: value
+        return operator.itemgetter(self.number(atom))
+
+    def body(self, fn: Lambda) -> tuple[Step, list[Get]]:
+        """A body as one step, and how to read its results."""
+        steps = [self.step(let) for let in fn.lets]
+
+        def run(running: Running, frame: Frame) -> None:
+            for step in steps:
+                step(running, frame)
+
+        return run, [self.get(atom) for atom in fn.results]
+
+    def step(self, let: Let) -> Step:
+        """One let."""
+        make = _MAKERS.get(type(let.op))
+        if make is None:
+            raise CompilerBug(f"{let.op.name} cannot stand on the host", where=let.where)
+        return make(self, let)
+
+    def bind(self, var: Var, compute: Callable[[Running, Frame], Any]) -> Step:
+        """A step that sets a variable."""
+        number = self.number(var)
+
+        def run(running: Running, frame: Frame) -> None:
+            frame[number] = compute(running, frame)
+
+        return run
+
+    def move(self, variables: Sequence[Var], values: Sequence[Get]) -> Callable[[Frame], None]:
+        """Set variables all at once."""
+        numbers = [self.number(var) for var in variables]
+
+        def run(frame: Frame) -> None:
+            for number, value in zip(numbers, [get(frame) for get in values], strict=True):
+                frame[number] = value
+
+        return run
+
+
+# -- scalars --------------------------------------------------------------------------------------
+
+_LOW, _HIGH = -(2**63), 2**63
+_DIRECT: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul,
+    "minimum": min, "maximum": max, "floordiv": lambda a, b: a // b if b else 0,
+    "eq": operator.eq, "ne": operator.ne, "lt": operator.lt,
+    "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+}  # fmt: skip
+
+
+def _apply(maker: _Maker, let: Let) -> Step:
+    op: Apply = let.op  # type: ignore[assignment]
+    args = [maker.get(arg) for arg in op.args]
+    types = [scalar_type(arg.type).numpy.type for arg in op.args]
+    fn, direct = op.fn, None
+    if all(scalar_type(arg.type) is i64 for arg in op.args):
+        direct = _DIRECT.get(op.fn)
+
+    def compute(running: Running, frame: Frame) -> Any:
+        values = [get(frame) for get in args]
+        if direct is not None:
+            value = direct(*values)
+            if _LOW <= value < _HIGH:
+                return value
+        typed = [type_(value) for type_, value in zip(types, values, strict=True)]
+        return evaluate(fn, *typed).item()
+
+    return maker.bind(let.vars[0], compute)
+
+
+def _cast(maker: _Maker, let: Let) -> Step:
+    op: Cast = let.op  # type: ignore[assignment]
+    get, source, dtype = maker.get(op.arg), scalar_type(op.arg.type).numpy.type, op.dtype
+    return maker.bind(
+        let.vars[0], lambda running, frame: evaluate_cast(source(get(frame)), dtype).item()
+    )
+
+
+# -- control --------------------------------------------------------------------------------------
+
+
+def _if(maker: _Maker, let: Let) -> Step:
+    op: If = let.op  # type: ignore[assignment]
+    condition = maker.get(op.condition)
+    branches = []
+    for fn in (op.other, op.then):
+        run, results = maker.body(fn)
+        branches.append((run, maker.move(let.vars, results)))
+
+    def step(running: Running, frame: Frame) -> None:
+        run, move = branches[bool(condition(frame))]
+        run(running, frame)
+        move(frame)
+
+    return step
+
+
+def _for(maker: _Maker, let: Let) -> Step:
+    op: For = let.op  # type: ignore[assignment]
+    lo, hi, stride = (maker.get(atom) for atom in (op.lo, op.hi, op.step))
+    counter, *state = op.body.params
+    number = maker.number(counter)
+    begin = maker.move(state, [maker.get(atom) for atom in op.init])
+    run, results = maker.body(op.body)
+    turn = maker.move(state, results)
+    end = maker.move(let.vars, [maker.get(param) for param in state])
+
+    def step(running: Running, frame: Frame) -> None:
+        begin(frame)
+        for i in range(lo(frame), hi(frame), stride(frame)):
+            frame[number] = i
+            run(running, frame)
+            turn(frame)
+        end(frame)
+
+    return step
+
+
+def _while(maker: _Maker, let: Let) -> Step:
+    op: While = let.op  # type: ignore[assignment]
+    state = op.body.params
+    begin = maker.move(state, [maker.get(atom) for atom in op.init])
+    ask = maker.move(op.condition.params, [maker.get(param) for param in state])
+    test, (holds,) = maker.body(op.condition)
+    run, results = maker.body(op.body)
+    turn = maker.move(state, results)
+    end = maker.move(let.vars, [maker.get(param) for param in state])
+
+    def step(running: Running, frame: Frame) -> None:
+        begin(frame)
+        while True:
+            ask(frame)
+            test(running, frame)
+            if not holds(frame):
+                break
+            run(running, frame)
+            turn(frame)
+        end(frame)
+
+    return step
+
+
+# -- memory, launches, failures -------------------------------------------------------------------
+
+
+def _alloc(maker: _Maker, let: Let) -> Step:
+    op: k.Alloc = let.op  # type: ignore[assignment]
+    count, dtype, site = maker.get(op.count), op.dtype, op.site
+    return maker.bind(
+        let.vars[0], lambda running, frame: running.allocate(dtype, count(frame), site)
+    )
+
+
+def _retain(maker: _Maker, let: Let) -> Step:
+    op: k.Retain = let.op  # type: ignore[assignment]
+    buffer = maker.get(op.buffer)
+
+    def step(running: Running, frame: Frame) -> None:
+        buffer(frame).owners += 1
+
+    return step
+
+
+def _free(maker: _Maker, let: Let) -> Step:
+    op: k.Free = let.op  # type: ignore[assignment]
+    buffer = maker.get(op.buffer)
+    return lambda running, frame: running.free(buffer(frame))
+
+
+def _is_unique(maker: _Maker, let: Let) -> Step:
+    op: k.IsUnique = let.op  # type: ignore[assignment]
+    buffer = maker.get(op.buffer)
+    return maker.bind(let.vars[0], lambda running, frame: buffer(frame).owners == 1)
+
+
+def _trim(maker: _Maker, let: Let) -> Step:
+    """Memory behind the end is given back with the buffer."""
+    return lambda running, frame: None
+
+
+def _load(maker: _Maker, let: Let) -> Step:
+    op: k.Load = let.op  # type: ignore[assignment]
+    buffer, index = maker.get(op.buffer), maker.get(op.index)
+    convert: Callable[[Any], Any] = bool if let.vars[0].type is bool_ else lambda value: value
+    return maker.bind(
+        let.vars[0], lambda running, frame: convert(running.load(buffer(frame), index(frame)))
+    )
+
+
+def _store(maker: _Maker, let: Let) -> Step:
+    op: k.Store = let.op  # type: ignore[assignment]
+    buffer, index, value = (maker.get(atom) for atom in (op.buffer, op.index, op.value))
+    return lambda running, frame: running.store(buffer(frame), index(frame), value(frame))
+
+
+def _launch(maker: _Maker, let: Let) -> Step:
+    op: k.Launch = let.op  # type: ignore[assignment]
+    kernel, grid = maker.kernels[op.kernel], maker.get(op.grid)
+    args = [_argument(maker, atom) for atom in op.args]
+    return lambda running, frame: running.launch(
+        kernel, grid(frame), [get(frame) for get in args]
+    )
+
+
+def _argument(maker: _Maker, atom: Atom) -> Get:
+    """A buffer, or a scalar as wide as the kernel takes it."""
+    get = maker.get(atom)
+    if not isinstance(atom.type, DType):
+        return get
+    kind = np.uint8 if atom.type is bool_ else atom.type.numpy.type
+    return lambda frame: kind(get(frame))
+
+
+def _fail(maker: _Maker, let: Let) -> Step:
+    op: k.Fail = let.op  # type: ignore[assignment]
+    condition, value, extent = (maker.get(a) for a in (op.condition, op.value, op.extent))
+    code, site = op.code, op.site
+
+    def step(running: Running, frame: Frame) -> None:
+        if condition(frame):
+            raise Stop(Status(code, site, 0, int(value(frame)), int(extent(frame))))
+
+    return step
+
+
+def _threads(maker: _Maker, let: Let) -> Step:
+    return maker.bind(let.vars[0], lambda running, frame: 1)
+
+
+_MAKERS: dict[type[Op], Callable[[_Maker, Let], Step]] = {
+    Apply: _apply, Cast: _cast, If: _if, For: _for, While: _while,
+    k.Alloc: _alloc, k.Retain: _retain, k.Free: _free, k.IsUnique: _is_unique, k.Trim: _trim,
+    k.Load: _load, k.Store: _store, k.Launch: _launch, k.Fail: _fail, k.Threads: _threads,
+}  # fmt: skip

@@ -1,0 +1,94 @@
+"""Kernels as OpenCL C 1.2: lanes exchange values through local memory, since subgroups may lack.
+
+    CUDA's words         here
+    block, warp          work-group, 32 work-items of it
+    shared               local
+    __shfl_sync          store to local memory, barrier, load, barrier
+
+Barriers are for the whole work-group, so every loop around a collective must take the same turns in
+all its warps: the lowering's walk sees to that (`lower/walk.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType, bool_, u32
+from flatweave.codegen.c_dialect import Dialect
+from flatweave.codegen.c_family import CEmitter
+from flatweave.codegen.c_kernel import emit_unit
+from flatweave.kernel_ir.syntax import Unit
+
+PRELUDE = """\
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+#pragma OPENCL EXTENSION cl_khr_byte_addressable_store : enable
+#pragma OPENCL FP_CONTRACT OFF
+typedef char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t;
+typedef uchar uint8_t; typedef ushort uint16_t; typedef uint uint32_t; typedef ulong uint64_t;
+#define FW_GLOBAL __global
+#define FW_F32(bits) as_float((uint)(bits))
+#define FW_F64(bits) as_double((ulong)(bits))
+#define FW_BITS32(x) as_uint((float)(x))
+#define FW_BITS64(x) as_ulong((double)(x))
+#define FW_SWAP32(at, old, new) atomic_cmpxchg((volatile __global uint *)(at), old, new)
+#define FW_SWAP64(at, old, new) atom_cmpxchg((volatile __global ulong *)(at), old, new)
+#define FW_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
+"""
+BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
+
+
+def emit(unit: Unit) -> str:
+    """The text of a program with all kernels of the unit."""
+    return emit_unit(unit, OPENCL_C)
+
+
+def _exchange(e: CEmitter, values: Sequence[tuple[str, DType]], source: str) -> list[str]:
+    """Through one array of the block for each value."""
+    arrays = []
+    for number, (value, dtype) in enumerate(values):
+        arrays.append(e.declare_shared(f"fw_x{number}_{dtype.name}", dtype, e.threads))
+        e.line(f"{arrays[-1]}[fw_thread] = {value};")
+    e.line(BARRIER)
+    at = f"fw_thread - fw_lane + ({source})"
+    read = []
+    for array, (_, dtype) in zip(arrays, values, strict=True):
+        text = f"{array}[{at}]"
+        read.append(e.temporary(dtype, f"({text} != 0)" if dtype is bool_ else text))
+    e.line(BARRIER)
+    return read
+
+
+def _ballot(e: CEmitter, flag: str) -> str:
+    """Each lane sets its bit in a word of the warp."""
+    words = e.declare_shared("fw_bits", u32, e.threads // e.width)
+    e.line(f"if (fw_lane == 0) {words}[fw_warp] = 0;")
+    e.line(BARRIER)
+    e.line(f"if ({flag}) atomic_or(&{words}[fw_warp], 1U << fw_lane);")
+    e.line(BARRIER)
+    bits = e.temporary(u32, f"{words}[fw_warp]")
+    e.line(BARRIER)
+    return bits
+
+
+OPENCL_C = Dialect(
+    name="opencl",
+    prelude=PRELUDE,
+    head="__kernel __attribute__((reqd_work_group_size({threads}, 1, 1)))\nvoid {name}({params})",
+    global_pointer="__global {type} *",
+    shared="__local",
+    thread="(int)get_local_id(0)",
+    block="(int64_t)get_group_id(0)",
+    barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    claim="""\
+__local uint fw_number[1];
+if (fw_thread == 0) fw_number[0] = atomic_inc((volatile __global uint *)fw_claim);
+barrier(CLK_LOCAL_MEM_FENCE);
+const int64_t fw_block = fw_number[0];""",
+    acquire="{to} = atom_add((volatile __global long *)({at}), 0);\nFW_FENCE();",
+    release="FW_FENCE(); atom_xchg((volatile __global long *)({at}), (long){value});",
+    popcount="(int)popcount({})",
+    exchange=_exchange,
+    ballot=_ballot,
+)

@@ -1,0 +1,68 @@
+"""CUDA C to PTX or machine code by NVRTC, which needs no device and no driver.
+
+    ptx(text)               the PTX for sm_90, as text
+    cubin(text, "sm_80")    machine code, as bytes
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from flatweave.base.errors import CompilerBug, Unsupported
+
+ARCHITECTURE = "sm_90"
+_OPTIONS = ("--fmad=false", "--std=c++17")  # a product and a sum are rounded as on every target
+
+
+def ptx(text: str, architecture: str = ARCHITECTURE) -> str:
+    """The PTX of a CUDA C text."""
+    compute = architecture.replace("sm_", "compute_")
+    return _compiled(text, compute, "PTX").decode().rstrip("\0")
+
+
+def cubin(text: str, architecture: str = ARCHITECTURE) -> bytes:
+    """The machine code of a CUDA C text."""
+    return _compiled(text, architecture, "CUBIN")
+
+
+@functools.cache
+def _library() -> Any:
+    """The compiler's library, if it is installed."""
+    try:
+        from cuda.bindings import nvrtc  # optional dependency
+    except ImportError as error:
+        raise Unsupported(
+            f"CUDA C cannot be compiled here: {error}.",
+            remedy="Install the compiler with pip install flatweave[cuda].",
+        ) from None
+    return nvrtc
+
+
+def _compiled(text: str, architecture: str, form: str) -> bytes:
+    """The program in one form; what the compiler says is an error of ours."""
+    nvrtc = _library()
+    program = _call(nvrtc.nvrtcCreateProgram(text.encode(), b"flatweave.cu", 0, [], []))
+    options = [option.encode() for option in (f"--gpu-architecture={architecture}", *_OPTIONS)]
+    failed = nvrtc.nvrtcCompileProgram(program, len(options), options)[0]
+    try:
+        if int(failed):
+            log = _bytes_of(nvrtc, program, "ProgramLog").decode().rstrip("\0")
+            raise CompilerBug(f"NVRTC refuses what codegen/cuda.py wrote:\n{log}", program=text)
+        return _bytes_of(nvrtc, program, form)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _bytes_of(nvrtc: Any, program: Any, form: str) -> bytes:
+    size = _call(getattr(nvrtc, f"nvrtcGet{form}Size")(program))
+    into = bytearray(size)
+    _call(getattr(nvrtc, f"nvrtcGet{form}")(program, into))
+    return bytes(into)
+
+
+def _call(returned: tuple[Any, ...]) -> Any:
+    """The value of a call that must succeed."""
+    if int(returned[0]):
+        raise CompilerBug(f"NVRTC failed: {returned[0]}")
+    return returned[1] if len(returned) > 1 else None

@@ -1,0 +1,112 @@
+"""OpenCL devices by pyopencl, which brings its loader along; PoCL serves where there is no GPU.
+
+    device()      the best device found: GPUs before CPUs, newer platforms before older ones
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.runtime.device import Values
+
+_NEEDED = ("cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics", "cl_khr_fp64")
+
+
+class OpenClDevice:
+    """A device, with the programs already built for it."""
+
+    def __init__(self, cl: Any, device: Any) -> None:
+        self._cl = cl
+        self.name = f"{device.name}, {device.version}"
+        self._context = cl.Context([device])
+        self._queue = cl.CommandQueue(self._context)
+        self._built: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def allocate(self, size: int) -> Any:
+        """Memory of `size` bytes; raises MemoryError."""
+        cl = self._cl
+        try:
+            return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
+        except (cl.MemoryError, cl.LogicError, cl.RuntimeError, OverflowError) as error:
+            raise MemoryError(f"{size} bytes: {error}") from None
+
+    def free(self, memory: Any) -> None:
+        """Give memory back."""
+        memory.release()
+
+    def upload(self, memory: Any, values: Values, offset: int = 0) -> None:
+        """Copy an array to memory, from byte `offset` on."""
+        self._cl.enqueue_copy(self._queue, memory, values, dst_offset=offset)
+
+    def download(self, memory: Any, into: Values, offset: int = 0) -> None:
+        """Copy memory, from byte `offset` on, to an array."""
+        self._cl.enqueue_copy(self._queue, into, memory, src_offset=offset)
+
+    def load(self, text: str) -> Any:
+        """The program built from a text: its kernels by name."""
+        with self._lock:
+            if text not in self._built:
+                self._built[text] = self._build(text)
+            return self._built[text]
+
+    def _build(self, text: str) -> dict[str, Any]:
+        if "k_" not in text:
+            return {}
+        try:
+            program = self._cl.Program(self._context, text).build(cache_dir=False)
+        except self._cl.RuntimeError as error:
+            raise CompilerBug(
+                f"{self.name} refuses what codegen/opencl.py wrote:\n{error}", program=text
+            ) from None
+        return {kernel.function_name: kernel for kernel in program.all_kernels()}
+
+    def launch(
+        self, module: Any, kernel: str, grid: int, threads: int, args: Sequence[Any]
+    ) -> None:
+        """Run a kernel on `grid` blocks."""
+        found = module[kernel]
+        with self._lock:  # a kernel holds the arguments of one launch
+            found.set_args(*args)
+            size = (grid * threads,), (threads,)
+            self._cl.enqueue_nd_range_kernel(self._queue, found, *size)
+        self._queue.finish()
+
+
+@functools.cache
+def device() -> OpenClDevice:
+    """The device that this process uses."""
+    try:
+        import pyopencl  # optional dependency
+    except ImportError as error:
+        raise Unsupported(
+            f'target="opencl" needs pyopencl: {error}.',
+            remedy="Install it with pip install flatweave[opencl], or use the target cpu.",
+        ) from None
+    found = [made for platform in _platforms(pyopencl) for made in platform.get_devices()]
+    fit = [made for made in found if all(name in made.extensions for name in _NEEDED)]
+    if not fit:
+        raise Unsupported(
+            "No OpenCL device with 64-bit floats and atomics was found.",
+            remedy="Install PoCL with pip install pocl-binary-distribution, or use the target cpu.",
+        )
+    return OpenClDevice(pyopencl, max(fit, key=functools.partial(_rank, pyopencl)))
+
+
+def _platforms(cl: Any) -> list[Any]:
+    try:
+        return list(cl.get_platforms())
+    except cl.Error:
+        return []
+
+
+def _rank(cl: Any, made: Any) -> tuple[bool, tuple[int, ...]]:
+    """GPUs first, then the newest driver."""
+    is_gpu = bool(made.type & cl.device_type.GPU)
+    version = re.search(r"(\d+)\.(\d+)", made.driver_version)
+    return is_gpu, tuple(int(part) for part in version.groups()) if version else (0,)

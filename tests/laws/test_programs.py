@@ -1,0 +1,102 @@
+"""Every pass keeps the meaning of random programs, and machine code agrees with the interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flatweave import pipeline
+from flatweave.array_ir import interp
+from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.text import parse_program, print_program, same
+from flatweave.base.config import config
+from tests.laws.programs import random_args, random_program
+
+SIZES = (0, 1, 2, 17, 127, 129, 1025)
+THREADS = (1, 2, 3, 7)
+PROGRAMS = 300
+
+seeds = st.integers(0, 10**6)
+
+
+def agree(want: Sequence[Any], got: Sequence[Any]) -> bool:
+    """The same dtypes, shapes and values."""
+    pairs = [(np.asarray(a), np.asarray(b)) for a, b in zip(want, got, strict=True)]
+    return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
+
+
+def some_passes(seed: int) -> list[pipeline.Pass]:
+    """The passes that lowering needs, and a random part of the others."""
+    random = Random(seed)
+    return [
+        step for step in pipeline.ARRAY_PASSES
+        if step.__name__ in pipeline.NEEDED or random.random() < 0.5
+    ]  # fmt: skip
+
+
+@settings(max_examples=PROGRAMS, deadline=None, derandomize=True)
+@given(seeds)
+def test_every_pass_keeps_the_meaning(seed: int) -> None:
+    """The interpreter gives the same results before and after each pass."""
+    program, dtypes = random_program(seed, 4 + seed % 7)
+    stages = pipeline.optimise(program)
+    for n in SIZES[:5]:
+        args = random_args(seed, n, dtypes)
+        want = interp.run(program, args)
+        for name, after in stages.items():
+            assert agree(want, interp.run(after, args)), f"after {name} at n = {n}"
+
+
+@settings(max_examples=PROGRAMS, deadline=None, derandomize=True)
+@given(seeds)
+def test_machine_code_agrees_with_the_interpreter(seed: int) -> None:
+    """All passes or only some of them, any number of threads: the values are the interpreter's."""
+    program, dtypes = random_program(seed, 4 + seed % 7)
+    passes = pipeline.ARRAY_PASSES if seed % 2 else some_passes(seed)
+    compiled = pipeline.build(program, "cpu", passes=passes)
+    for n in SIZES:
+        args = random_args(seed, n, dtypes)
+        want = interp.run(program, args)
+        with config.scoped(threads=THREADS[(seed + n) % 4]):
+            assert agree(want, compiled.run(args)), f"at n = {n}"
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seeds)
+def test_text_reads_back(seed: int) -> None:
+    """parse(print(program)) is the program, before and after the passes."""
+    program, _ = random_program(seed, 8)
+    for stage in (program, *pipeline.optimise(program).values()):
+        assert same(parse_program(print_program(stage)), stage)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seeds)
+def test_the_passes_are_deterministic(seed: int) -> None:
+    """The same program gives the same text at every stage."""
+    first, second = (stage_texts(random_program(seed, 8)[0]) for _ in range(2))
+    assert first == second
+
+
+def stage_texts(program: Program) -> list[str]:
+    """The program's text after each pass."""
+    return [print_program(stage) for stage in pipeline.optimise(program).values()]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_large_inputs_give_the_same_bits_for_every_number_of_threads(seed: int) -> None:
+    """Many blocks, several threads: the results do not depend on how many."""
+    program, dtypes = random_program(seed + 40, 8)
+    compiled = pipeline.build(program, "cpu")
+    args = random_args(seed, 2**20 + 1, dtypes)
+    with config.scoped(threads=1):
+        want = compiled.run(args)
+    for threads in THREADS[1:]:
+        with config.scoped(threads=threads):
+            assert agree(want, compiled.run(args)), f"with {threads} threads"
