@@ -7,6 +7,8 @@ Every stage can be printed (`f.stages(..).text`), read back (`tools/opt`), inter
 
 from __future__ import annotations
 
+import re
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +16,13 @@ from typing import Any
 
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
-from flatweave.kernel_ir.syntax import Alloc, Launch, Unit
+from flatweave.array_ir.verify import form_of, verify
+from flatweave.base.config import config
+from flatweave.base.errors import CompilerBug
+from flatweave.base.pretty import duration
+from flatweave.kernel_ir.syntax import Launch, Unit
 from flatweave.kernel_ir.text import print_unit
+from flatweave.lower.manifest import stored
 from flatweave.lower.program import lower
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
@@ -49,6 +56,7 @@ class Executable:
 
     runnable: Runnable
     text: dict[str, str]
+    program: Program | None
     unit: Unit | None
     target: Target
     seconds: dict[str, float] = field(default_factory=dict)
@@ -64,62 +72,109 @@ class Executable:
 
     @property
     def manifest(self) -> list[str]:
-        """The arrays written to memory: dtype and number of elements, as the host allocates them."""
-        if self.unit is None:
-            return []
-        allocs = [let for let in walk_lets(self.unit.host) if isinstance(let.op, Alloc)]
-        return [f"{let.vars[0].name}: {let.op.dtype.name}[{let.op.count!r}]" for let in allocs]  # type: ignore[attr-defined]
+        """The arrays that the program writes to memory, with their sizes; results are marked."""
+        return [] if self.program is None else [str(array) for array in stored(self.program)]
+
+
+PASS_OVER_DATA = re.compile(r".*_m?\d+(_first|_place)?_*")
 
 
 def launches(unit: Unit) -> int:
-    """How many different kernels the host launches; variants of one count once."""
-    stems = set()
-    for let in walk_lets(unit.host):
-        if isinstance(let.op, Launch):
-            stems.add(let.op.kernel.removesuffix("_s"))
-    return len(stems)
+    """How many different passes over data the host launches.
+
+    Kernels are named after what they compute. Variants of one (`_s`), the combining of what its
+    blocks left (`_all`, `_fill`, `_slots`) and copies of destinations belong to it.
+    """
+    lets = walk_lets(unit.host)
+    names = {let.op.kernel for let in lets if isinstance(let.op, Launch)}
+    return sum(PASS_OVER_DATA.fullmatch(name) is not None for name in names)
 
 
 def optimise(program: Program, passes: Sequence[Pass] = ARRAY_PASSES) -> dict[str, Program]:
     """The program after each pass, by number and name; the last is what is lowered."""
     after: dict[str, Program] = {}
     for number, step in enumerate(passes):
-        program = step(program)
+        before, program = program, step(program)
+        if config.verify:
+            _verify(step.__name__, before, program)
+        if config.dumps(step.__name__):
+            dump(f"{program.name}.{number}.{step.__name__}.air", print_program(program))
         after[f"{number} {step.__name__}"] = program
+        if config.stop_after == step.__name__:
+            break
     return after
+
+
+def _verify(name: str, before: Program, after: Program) -> None:
+    """Refuse what a pass gave; the message shows the program before it."""
+    try:
+        verify(after, form_of(after))
+    except CompilerBug as bug:
+        bug.pass_name = name
+        bug.program += f"\n\nbefore the pass:\n{print_program(before)}"
+        bug.replay = f"python -m flatweave.tools.opt --pass {name} {before.name}.air"
+        raise
 
 
 def build(
     program: Program, target: str, checks: bool = True, passes: Sequence[Pass] = ARRAY_PASSES
 ) -> Executable:
-    """Compile a traced program for a target."""
+    """Compile a traced program for a target; stopped after a pass, it is interpreted from there."""
     chosen = target_named(target)
-    text = {"array": print_program(program)}
+    record = _Record(program.name)
+    record.keep("array", print_program(program))
     if chosen.machine is None:
-        return Executable(Interpreted(program), text, None, chosen)
-    clock = _Clock()
-    swept = list(optimise(program, passes).values())[-1]
-    text["fused"] = text["flat"] = print_program(swept)
-    clock.lap("passes")
+        return Executable(Interpreted(program), record.text, None, None, chosen)
+    swept = [program, *optimise(program, passes).values()][-1]
+    record.lap("passes")
+    record.keep("fused", print_program(swept))
+    if config.stop_after in PASSES:
+        return Executable(Interpreted(swept), record.text, swept, None, chosen, record.seconds)
+    record.text["flat"] = record.text["fused"]
     lowered = lower(swept, chosen.machine, checks=checks)
-    text["kernel"] = print_unit(lowered.unit)
-    clock.lap("lower")
+    record.lap("lower")
+    record.keep("kernel", print_unit(lowered.unit))
     emitted = chosen.emit(lowered.unit)
-    text.update(emitted)
-    clock.lap("emit")
-    runnable = chosen.load(emitted, lowered.plan)
-    clock.lap("compile")
-    return Executable(runnable, text, lowered.unit, chosen, clock.seconds)
+    record.lap("emit")
+    for stage, text in emitted.items():
+        record.keep(stage, text)
+    runnable = chosen.load(emitted, lowered.plan, lowered.unit)
+    record.lap("compile")
+    return Executable(runnable, record.text, swept, lowered.unit, chosen, record.seconds)
 
 
-class _Clock:
-    """Seconds between laps, by name."""
+EXTENSION = {"array": "air", "fused": "air", "kernel": "kir", "llvm": "ll", "opencl": "cl"}
 
-    def __init__(self) -> None:
+
+class _Record:
+    """What a compilation leaves for people: text and time of every stage."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.text: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
         self._last = time.perf_counter()
 
+    def keep(self, stage: str, text: str) -> None:
+        """Keep the text of a stage, and write it out where that is asked for."""
+        self.text[stage] = text
+        if config.dumps(stage):
+            dump(f"{self.name}.{stage}.{EXTENSION.get(stage, 'txt')}", text)
+
     def lap(self, name: str) -> None:
+        """The time since the last lap belongs to `name`."""
         now = time.perf_counter()
         self.seconds[name] = now - self._last
         self._last = now
+        if config.time:
+            sys.stderr.write(f"{self.name}: {name} {duration(self.seconds[name])}\n")
+
+
+def dump(name: str, text: str) -> None:
+    """Write a text to the folder for dumps, or to standard error under its name."""
+    name = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
+    if config.dump_dir is None:
+        sys.stderr.write(f"---- {name} ----\n{text}\n")
+        return
+    config.dump_dir.mkdir(parents=True, exist_ok=True)
+    (config.dump_dir / name).write_text(text, encoding="utf-8")

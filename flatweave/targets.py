@@ -9,15 +9,19 @@ from typing import Any, Protocol
 from flatweave.array_ir import interp
 from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault
 from flatweave.array_ir.syntax import Program
-from flatweave.base.errors import ArgumentError, OutOfMemory
+from flatweave.base.errors import ArgumentError, OutOfMemory, Unsupported
 from flatweave.base.plan import INDEX_ERROR, OUT_OF_MEMORY, Plan
-from flatweave.codegen import llvm
+from flatweave.codegen import cuda, llvm, opencl
+from flatweave.codegen.host_steps import host_steps
 from flatweave.codegen.llvm_features import CpuFeatures
 from flatweave.kernel_ir.syntax import Unit
-from flatweave.lower.machine import CPU_AVX512, Machine
+from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL, Machine
+from flatweave.runtime import nvrtc
 from flatweave.runtime.cpu import CpuProgram
+from flatweave.runtime.device import Device, HostProgram
 from flatweave.runtime.execute import Status
 from flatweave.runtime.native import assembly, compile_text
+from flatweave.runtime.opencl import device as opencl_device
 
 
 class Runnable(Protocol):
@@ -37,7 +41,7 @@ class Target:
     name: str
     machine: Machine | None
     emit: Callable[[Unit], dict[str, str]]
-    load: Callable[[dict[str, str], Plan], Runnable]
+    load: Callable[[dict[str, str], Plan, Unit], Runnable]
     more: Callable[[dict[str, str]], dict[str, str]]
 
 
@@ -66,6 +70,26 @@ class OnCpu:
         return results
 
 
+class OnDevice:
+    """A program whose kernels run on a device, found and loaded by the first call."""
+
+    def __init__(self, find: Callable[[], Device], text: str, plan: Plan, unit: Unit) -> None:
+        self.find = find
+        self.text = text
+        self.plan = plan
+        self.steps = host_steps(unit)
+        self._program: HostProgram | None = None
+
+    def run(self, args: list[Any]) -> list[Any]:
+        """The results for flat arguments; raises Fault, OutOfMemory, or Unsupported."""
+        if self._program is None:
+            self._program = HostProgram(self.find(), self.text, self.steps, self.plan)
+        results = self._program.run(args)
+        if isinstance(results, Status):
+            raise fault_of(results, self.plan)
+        return results
+
+
 def fault_of(status: Status, plan: Plan) -> Exception:
     """What a failed run reports, with the place in the user's program."""
     site = plan.sites[status.site]
@@ -88,7 +112,7 @@ def _emit_cpu(unit: Unit) -> dict[str, str]:
     return {"llvm": llvm.emit(unit, CpuFeatures.host())}
 
 
-def _load_cpu(text: dict[str, str], plan: Plan) -> Runnable:
+def _load_cpu(text: dict[str, str], plan: Plan, unit: Unit) -> Runnable:
     return OnCpu(CpuProgram(compile_text(text["llvm"]), plan))
 
 
@@ -96,12 +120,41 @@ def _assembly(text: dict[str, str]) -> dict[str, str]:
     return {"asm": assembly(text["llvm"])}
 
 
-def _none(text: object, plan: object = None) -> Any:
+def _emit_opencl(unit: Unit) -> dict[str, str]:
+    return {"opencl": opencl.emit(unit)}
+
+
+def _load_opencl(text: dict[str, str], plan: Plan, unit: Unit) -> Runnable:
+    return OnDevice(opencl_device, text["opencl"], plan, unit)
+
+
+def _emit_cuda(unit: Unit) -> dict[str, str]:
+    return {"cuda": cuda.emit(unit)}
+
+
+def _load_cuda(text: dict[str, str], plan: Plan, unit: Unit) -> Runnable:
+    return OnDevice(_no_cuda, text["cuda"], plan, unit)
+
+
+def _no_cuda() -> Device:
+    raise Unsupported(
+        "Programs are printed and compiled for CUDA, but not run on it yet.",
+        remedy='Read f.stages(..).text["cuda"]; run with target="cpu" or target="opencl".',
+    )
+
+
+def _ptx(text: dict[str, str]) -> dict[str, str]:
+    return {"ptx": nvrtc.ptx(text["cuda"])}
+
+
+def _none(*given: object) -> Any:
     return {}
 
 
 TARGETS = {
     "cpu": Target("cpu", CPU_AVX512, _emit_cpu, _load_cpu, _assembly),
+    "opencl": Target("opencl", OPENCL, _emit_opencl, _load_opencl, _none),
+    "cuda": Target("cuda", CUDA, _emit_cuda, _load_cuda, _ptx),
     "interp": Target("interp", None, _none, _none, _none),
 }
 

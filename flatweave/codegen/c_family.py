@@ -20,8 +20,8 @@ from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c_dialect import Dialect
 from flatweave.codegen.c_values import VariableNames, literal, scalar_type, stored
 from flatweave.kernel_ir import syntax as k
-from flatweave.scalar.cast import c_cast
 from flatweave.scalar.c_text import CText
+from flatweave.scalar.cast import c_cast
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var

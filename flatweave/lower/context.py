@@ -100,6 +100,11 @@ class Lowering:
         choice = If(unique, keep.close([], [held.buffer]), copy.close([], [fresh]))
         return self.host.emit(choice, "buffer")[0]
 
+    def copy(self, array: Atom) -> Var:
+        """A fresh buffer with the elements of an array."""
+        held = self.scope.array(array)
+        return self._copy(self.host, array, held, self.host.product(held.shape))
+
     def _copy(self, host: Builder, dest: Atom, held: HostArray, count: Atom) -> Var:
         assert isinstance(dest.type, ArrayType)
         fresh = host.emit(Alloc(dest.type.dtype, count, self.site()), "buffer")[0]

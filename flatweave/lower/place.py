@@ -46,7 +46,10 @@ def lower_place(low: Lowering, let: Let) -> None:
     assert isinstance(op, Sweep) and len(op.sinks) == 1
     sink = op.sinks[0]
     assert isinstance(sink, Place | Merge)
-    dest = tuple(low.own(array, let) for array in _once(sink.dest))
+    dest = tuple(
+        low.copy(array) if array in sink.dest[k + 1 :] else low.own(array, let)
+        for k, array in enumerate(sink.dest)
+    )
     extent = low.host.product(low.scope.array(sink.dest[0]).shape)
     total = low.host.product([low.scope.scalar(e) for e in op.shape])
     kernel = _PlaceLaunch(low, let, op, sink, dest, extent, total)
@@ -56,11 +59,6 @@ def lower_place(low: Lowering, let: Let) -> None:
         kernel.launch_owner(low.host)
     for var, buffer, array in zip(let.vars, dest, sink.dest, strict=True):
         low.scope.bind(var, HostArray(buffer, low.scope.array(array).shape))
-
-
-def _once(dest: Sequence[Atom]) -> Sequence[Atom]:
-    assert len(set(dest)) == len(dest), "a destination is written once"
-    return dest
 
 
 class _PlaceLaunch:

@@ -23,6 +23,7 @@ from flatweave.lower.machine import Machine, element_dtypes
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.place_atomic import merge_element, place_element
 from flatweave.lower.rows import Strategy
+from flatweave.lower.runs import Runs
 from flatweave.lower.stages import Link, Stages, needed_for
 from flatweave.lower.two_pass import (
     KnownPrefixes,
@@ -41,7 +42,7 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
 FALSE = Const(False, bool_)
 NO_BODY = Lambda((), (), ())
-HEAVIEST_TILE = 800
+LARGEST_TILE = 800
 """The greatest cost of a body written out once for each column of a tile."""
 
 
@@ -67,11 +68,13 @@ def call_operator(
     return Elements(kernel, low.sites, index(0), low.checks).call(b, fn, args)
 
 
-def runs_width(machine: Machine, op: Sweep, links: Sequence[Link]) -> int:
-    """Lanes for a walk in runs, or 0 where tiles would not pay."""
+def runs_for(machine: Machine, op: Sweep, links: Sequence[Link]) -> Runs | None:
+    """How a block is divided into runs, where the machine turns tiles in registers."""
+    if not machine.tiles or op.reverse:
+        return None
     cost = cost_of_body(op.body) + sum(cost_of_body(link.fn) for link in links)
     width = min(16, machine.lanes(element_dtypes(op)))
-    return width if machine.tiles and not op.reverse and cost * width <= HEAVIEST_TILE else 0
+    return Runs(width, heavy=cost * width > LARGEST_TILE)
 
 
 class KernelWriter:
@@ -199,20 +202,20 @@ class KernelWriter:
         """
         lanewise = [k for k in links if k.compact is None and is_commutative(k.fn)]
         ordered = [k for k in links if k not in lanewise]
-        width = runs_width(self.low.machine, self.op, links)
-        runs = pure and bool(ordered) and width > 0 and not self.strategy.rows
-        if runs and all(k.compact is None for k in links) and self.strategy.width > 1:
+        runs = runs_for(self.low.machine, self.op, links) if pure and ordered else None
+        if self.strategy.rows or self.strategy.width < 2 or any(k.compact is not None for k in links):
+            runs = None
+        if runs is not None:
             lanewise, ordered = list(links), []
-        else:
-            runs, width = False, self.strategy.width
-        walk = self.walk([self._accumulator(k.fn, k.neutral) for k in lanewise], width, runs)
+        walk = self.walk([self._accumulator(k.fn, k.neutral) for k in lanewise], runs=runs)
         return lanewise, ordered, walk
 
     def walk(
-        self, accumulators: Sequence[Accumulator], width: int | None = None, runs: bool = False
-    ) -> Walk:
+        self, accumulators: Sequence[Accumulator], width: int | None = None,
+        runs: Runs | None = None,
+    ) -> Walk:  # fmt: skip
         """How this sweep visits the positions of a block."""
-        lanes = self.strategy.width if width is None else width
+        lanes = runs.width if runs else self.strategy.width if width is None else width
         return Walk(
             self.low.machine, self.shape, self.total, lanes, self.strategy.rows,
             self.op.reverse, tuple(accumulators), runs,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, WarpIndex
 from flatweave.lower.machine import Machine
-from flatweave.lower.runs import Tile, region_of_runs
+from flatweave.lower.runs import Runs, Tile
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Lambda
@@ -61,7 +61,7 @@ class Walk:
     rows: bool
     reverse: bool
     accumulators: tuple[Accumulator, ...]
-    runs: bool = False
+    runs: Runs | None = None
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
@@ -88,10 +88,9 @@ class Walk:
             indices = c.unravel(flat, self.shape)
             return step(c, Position(flat, indices, self.width, None, tile), known)
 
+        assert self.runs is not None
         neutral = tuple(atom for acc in self.accumulators for atom in acc.neutral)
-        done, rest = region_of_runs(
-            b, self.width, lo, hi, neutral, tile_step, self._across_lanes
-        )
+        done, rest = self.runs.region(b, lo, hi, neutral, tile_step, self._across_lanes)
         joined = self._joined(b, state, done)
         return self._region(b, 1, rest, hi, hi, joined, step, self._flat_position)
 

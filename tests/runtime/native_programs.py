@@ -123,6 +123,27 @@ publish:
 }
 """
 
+# word[block] = the CPU it ran on, after some 50 us there
+WHERE = """
+declare i32 @sched_getcpu()
+define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  call void @fw_backoff(i64 0)
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 2000
+  br i1 %more, label %loop, label %done
+done:
+  %cpu = call i32 @sched_getcpu()
+  %number = sext i32 %cpu to i64
+  %at = call ptr @word(ptr %slots, i64 %block)
+  store i64 %number, ptr %at
+  ret void
+}
+"""
+
 SLEEP = """
 define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
   call i32 @usleep(i32 1000)
