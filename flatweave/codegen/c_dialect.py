@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from flatweave.codegen.c_family import CEmitter
 
 Exchange = Callable[["CEmitter", Sequence[tuple[str, DType]], str], list[str]]
+Spread = Callable[["CEmitter", Sequence[tuple[str, DType]]], list[str]]
 Ballot = Callable[["CEmitter", str], str]
 
 
@@ -42,4 +43,5 @@ class Dialect:
     release: str
     popcount: str
     exchange: Exchange
+    spread: Spread | None
     ballot: Ballot

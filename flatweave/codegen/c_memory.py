@@ -20,11 +20,16 @@ def to_memory(dtype: DType, text: str) -> str:
     return f"(uint8_t){text}" if dtype is bool_ else text
 
 
+def from_memory(dtype: DType, text: str) -> str:
+    """A stored value as it is used."""
+    return f"({text} != 0)" if dtype is bool_ else text
+
+
 def emit_load(e: CEmitter, let: Let) -> None:
     """buffer[index]"""
     op: k.Load = let.op  # type: ignore[assignment]
     text = f"{e.names.of(op.buffer)}[{e.atom(op.index)}]"
-    e.define(let.vars[0], f"({text} != 0)" if buffer_dtype(op.buffer) is bool_ else text)
+    e.define(let.vars[0], from_memory(buffer_dtype(op.buffer), text))
 
 
 def emit_store(e: CEmitter, let: Let) -> None:

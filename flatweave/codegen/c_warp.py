@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.codegen.c_family import CEmitter
-from flatweave.codegen.c_memory import to_memory
+from flatweave.codegen.c_memory import from_memory, to_memory
 from flatweave.codegen.c_values import buffer_dtype, scalar_type
 from flatweave.kernel_ir import syntax as k
 from flatweave.terms.syntax import Atom, Lambda, Let
@@ -23,6 +23,8 @@ from flatweave.terms.syntax import Atom, Lambda, Let
 def emit_reduce(e: CEmitter, let: Let) -> None:
     """All lanes' values combined; every lane has the result."""
     op: k.ReduceLanes = let.op  # type: ignore[assignment]
+    if e.dialect.spread is not None:
+        return _fold_spread(e, let, op.fn, op.args, f"{e.width - 1}")
     values, dtypes = _variables(e, op.args)
     e.declare(let.vars)
     e.open("{")
@@ -40,6 +42,8 @@ def emit_reduce(e: CEmitter, let: Let) -> None:
 def emit_scan(e: CEmitter, let: Let) -> None:
     """Each lane gets the values of the lanes up to it combined."""
     op: k.ScanLanes = let.op  # type: ignore[assignment]
+    if e.dialect.spread is not None:
+        return _fold_spread(e, let, op.fn, op.args, "fw_lane")
     values, dtypes = _variables(e, op.args)
     for var, value in zip(let.vars, values, strict=True):
         e.line(f"{scalar_type(var.type).c} {e.names.of(var)} = {value};")
@@ -51,6 +55,25 @@ def emit_scan(e: CEmitter, let: Let) -> None:
     e.assign(state, combined, dtypes)
     e.close()
     e.close()
+
+
+def _fold_spread(
+    e: CEmitter, let: Let, fn: Lambda, args: Sequence[Atom], last: str
+) -> None:
+    """Lanes 0 to `last` combined, read one by one from memory where all lanes put their values."""
+    assert e.dialect.spread is not None
+    values, dtypes = _variables(e, args)
+    arrays = e.dialect.spread(e, list(zip(values, dtypes, strict=True)))
+    for var, dtype, array in zip(let.vars, dtypes, arrays, strict=True):
+        e.line(f"{dtype.c} {e.names.of(var)} = {from_memory(dtype, f'{array}[0]')};")
+    state = [e.names.of(var) for var in let.vars]
+    e.open(f"for (int fw_d = 1; fw_d <= {last}; fw_d++) {{")
+    other = [
+        from_memory(dtype, f"{array}[fw_d]") for dtype, array in zip(dtypes, arrays, strict=True)
+    ]
+    e.assign(state, e.run(fn, [*state, *other]), dtypes)
+    e.close()
+    e.line(e.dialect.barrier)
 
 
 def emit_shift(e: CEmitter, let: Let) -> None:

@@ -74,5 +74,6 @@ __syncwarp();""",
     ),
     popcount="__popc({})",
     exchange=_exchange,
+    spread=None,
     ballot=_ballot,
 )

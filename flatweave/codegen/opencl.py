@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType, bool_, u32
+from flatweave.base.dtypes import DType, u32
 from flatweave.codegen.c_dialect import Dialect
 from flatweave.codegen.c_family import CEmitter
 from flatweave.codegen.c_kernel import emit_unit
+from flatweave.codegen.c_memory import from_memory
 from flatweave.kernel_ir.syntax import Unit
 
 PRELUDE = """\
@@ -45,19 +46,23 @@ def emit(unit: Unit) -> str:
 
 
 def _exchange(e: CEmitter, values: Sequence[tuple[str, DType]], source: str) -> list[str]:
-    """Through one array of the block for each value."""
-    arrays = []
-    for number, (value, dtype) in enumerate(values):
-        arrays.append(e.declare_shared(f"fw_x{number}_{dtype.name}", dtype, e.threads))
-        e.line(f"{arrays[-1]}[fw_thread] = {value};")
-    e.line(BARRIER)
-    at = f"fw_thread - fw_lane + ({source})"
+    """Every lane's values in local memory, read by another lane."""
     read = []
-    for array, (_, dtype) in zip(arrays, values, strict=True):
-        text = f"{array}[{at}]"
-        read.append(e.temporary(dtype, f"({text} != 0)" if dtype is bool_ else text))
+    for array, (_, dtype) in zip(_spread(e, values), values, strict=True):
+        read.append(e.temporary(dtype, from_memory(dtype, f"{array}[{source}]")))
     e.line(BARRIER)
     return read
+
+
+def _spread(e: CEmitter, values: Sequence[tuple[str, DType]]) -> list[str]:
+    """One array of the block for each value; where this warp's lanes are in it."""
+    arrays = []
+    for number, (value, dtype) in enumerate(values):
+        array = e.declare_shared(f"fw_x{number}_{dtype.name}", dtype, e.threads)
+        e.line(f"{array}[fw_thread] = {value};")
+        arrays.append(f"(fw_warp * {e.width} + {array})")
+    e.line(BARRIER)
+    return arrays
 
 
 def _ballot(e: CEmitter, flag: str) -> str:
@@ -80,7 +85,7 @@ OPENCL_C = Dialect(
     shared="__local",
     thread="(int)get_local_id(0)",
     block="(int64_t)get_group_id(0)",
-    barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    barrier=BARRIER,
     claim="""\
 __local uint fw_number[1];
 if (fw_thread == 0) fw_number[0] = atomic_inc((volatile __global uint *)fw_claim);
@@ -90,5 +95,6 @@ const int64_t fw_block = fw_number[0];""",
     release="FW_FENCE(); atom_xchg((volatile __global long *)({at}), (long){value});",
     popcount="(int)popcount({})",
     exchange=_exchange,
+    spread=_spread,
     ballot=_ballot,
 )

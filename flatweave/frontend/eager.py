@@ -94,7 +94,8 @@ class Call:
         if None in parts:
             return None
         dynamic = tuple(key_of(value) for value in self.values)
-        return self.known, self.keywords, tuple(self.trees), parts, dynamic
+        places = tuple(self.static)
+        return self.known, self.keywords, tuple(self.trees), places, parts, dynamic
 
     def body(self, tracers: Sequence[Any]) -> Any:
         """Call the function's body with traced arguments in the place of concrete ones."""

@@ -10,17 +10,18 @@ not grow with the arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.source import Location
 from flatweave.lower.liveness import find_last_uses
-from flatweave.ops import Compact, Empty, Insert, Merge, Place, Sink, Store, Sweep
+from flatweave.ops import Compact, Empty, Insert, Merge, Place, Reshape, Sink, Store, Sweep
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
+Makers = dict[Var, tuple[Op, int]]  # each variable's op, and its place among the op's results
 SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 
@@ -40,8 +41,8 @@ class Stored:
 
 def stored(program: Program) -> list[Stored]:
     """The arrays that a swept program writes to memory, in order."""
-    made = {let.vars[0]: let.op for let in walk_lets(program.fn) if let.vars}
-    results = set(program.fn.results)
+    made = {var: (let.op, k) for let in walk_lets(program.fn) for k, var in enumerate(let.vars)}
+    results = _returned(program.fn.results, made)
     written: list[Stored] = []
     for fn in _host_bodies(program.fn):
         fresh = {var for let in fn.lets for var in let.vars}
@@ -51,9 +52,27 @@ def stored(program: Program) -> list[Stored]:
                 if dest is None or not _is_given_up(dest, let, fresh, ends):
                     type_ = _type_text(var, made)
                     written.append(Stored(var.name, type_, var in results, let.where))
-                elif var in results:
-                    _rename(written, dest, var)
+                else:
+                    _rename(written, dest, var, var in results)
     return written
+
+
+def _returned(atoms: Sequence[Atom], made: Makers) -> set[Atom]:
+    """The variables whose memory is the program's result: through views, loops and branches."""
+    found: set[Atom] = set()
+    waiting = list(atoms)
+    while waiting:
+        atom = waiting.pop()
+        if atom in found or not isinstance(atom, Var):
+            continue
+        found.add(atom)
+        match made.get(atom):
+            case Reshape(xs=xs), _:
+                waiting.append(xs)
+            case (If() | While() | For()) as op, k:
+                bodies = [fn for fn in lambdas_in(op) if len(fn.results) == len(op.binders())]
+                waiting += [fn.results[k] for fn in bodies]
+    return found
 
 
 def _host_bodies(fn: Lambda) -> Iterator[Lambda]:
@@ -92,25 +111,27 @@ def _is_given_up(dest: Atom, let: Let, fresh: set[Var], ends: dict[Let, set[Var]
     return dead and dest not in free_vars(getattr(let.op, "body", ()))
 
 
-def _rename(written: list[Stored], dest: Atom, var: Var) -> None:
-    """An array that is updated in place and then returned is a result."""
+def _rename(written: list[Stored], dest: Atom, var: Var, is_result: bool) -> None:
+    """An array that is updated in place goes by the name of what it becomes."""
     for k, array in enumerate(written):
         if isinstance(dest, Var) and array.name == dest.name:
-            written[k] = Stored(var.name, array.type, True, array.where)
+            written[k] = Stored(var.name, array.type, is_result, array.where)
 
 
-def _type_text(var: Var, made: dict[Var, Op]) -> str:
+def _type_text(var: Var, made: Makers) -> str:
     assert isinstance(var.type, ArrayType)
     extents = ", ".join(_extent_text(extent, made) for extent in var.type.shape)
     return f"{var.type.dtype}[{extents}]"
 
 
-def _extent_text(extent: Atom, made: dict[Var, Op]) -> str:
+def _extent_text(extent: Atom, made: Makers) -> str:
     """An extent in terms of those that the program is given: n_1 + 2."""
     if isinstance(extent, Const):
         return str(extent.value)
-    op = made.get(extent)
+    op, _ = made.get(extent, (None, 0))
     if not isinstance(op, Apply) or op.fn not in SIGNS:
         return extent.name
     a, b = (_extent_text(arg, made) for arg in op.args)
-    return f"{a} {SIGNS[op.fn]} {b}" if op.fn != "mul" else f"({a}) * ({b})"
+    if op.fn == "mul":
+        a, b = (f"({text})" if " + " in text or " - " in text else text for text in (a, b))
+    return f"{a} {SIGNS[op.fn]} {b}"

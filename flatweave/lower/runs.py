@@ -1,6 +1,6 @@
 """A block divided into one consecutive run for each lane: how operators that do not commute reduce.
 
-    lane l takes lo + l q, lo + l q + 1, .. lo + (l + 1) q - 1        then the lanes combine in order
+    lane l takes lo + l q, lo + l q + 1, .. lo + (l + 1) q - 1; then the lanes combine in order
 
 So each lane accumulates on its own, without touching its neighbours, and the order is kept. Arrays
 read in place come in square tiles, loaded along memory and turned (`load_tile`).
@@ -99,7 +99,7 @@ class Runs:
         lane = region.emit(Lane(index(0)))[0]
         inside = region.inner()
         at = inside.param("i", i64)
-        params: State = tuple(inside.param("s", atom.type) for atom in neutral)
+        params = tuple(inside.param("s", atom.type) for atom in neutral)
         square = Square(inside.add(lo, at), stride, self.width)
         first = inside.add(inside.mul(lane, stride), square.base)
         columns = self._loop if self.heavy else self._written_out

@@ -203,7 +203,8 @@ class KernelWriter:
         lanewise = [k for k in links if k.compact is None and is_commutative(k.fn)]
         ordered = [k for k in links if k not in lanewise]
         runs = runs_for(self.low.machine, self.op, links) if pure and ordered else None
-        if self.strategy.rows or self.strategy.width < 2 or any(k.compact is not None for k in links):
+        counts = any(k.compact is not None for k in links)
+        if self.strategy.rows or self.strategy.width < 2 or counts:
             runs = None
         if runs is not None:
             lanewise, ordered = list(links), []

@@ -252,7 +252,8 @@ def _translate_control(b: Builder, scope: Scope, op: If | While | For) -> Sequen
                 )
             )
         case For(lo=lo, hi=hi, step=step, body=body, init=init):
+            lo, hi, step = scope.atoms((lo, hi, step))
             inner = translate_lambda(b, scope, body)
-            return b.emit(For(*scope.atoms((lo, hi, step)), inner, scope.atoms(init)))
+            return b.emit(For(lo, hi, step, inner, scope.atoms(init)))
 
 

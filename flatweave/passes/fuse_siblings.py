@@ -50,7 +50,8 @@ def _place(lets: list[Let], let: Let) -> None:
     if isinstance(let.op, Sweep):
         for k in reversed(range(len(lets))):
             earlier = lets[k]
-            if isinstance(earlier.op, Sweep) and _compatible(earlier, let) and _merge_at(lets, k, let):
+            fits = isinstance(earlier.op, Sweep) and _compatible(earlier, let)
+            if fits and _merge_at(lets, k, let):
                 return
             if lets[k].op.effect:
                 break

@@ -1,4 +1,4 @@
-"""What an operator's body tells: whether its operands may change places, and whether it is exact."""
+"""What an operator's body tells: whether its operands commute, and whether it is exact."""
 
 from __future__ import annotations
 

@@ -1,0 +1,377 @@
+"""Mistakes that users make, each with the whole message it gets in messages/NAME.txt.
+
+After a message has been changed on purpose:  python -m tests.errors.update
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+import flatweave as fw
+
+X = np.arange(5.0)
+I = np.arange(5)  # noqa: E741
+M = np.arange(6.0).reshape(2, 3)
+
+
+class Pair(NamedTuple):
+    a: object
+    b: object
+
+
+def if_on_a_tracer():
+    @fw.jit
+    def f(x):
+        if x[0] > 0:
+            return x
+        return -x
+
+    f(X)
+
+
+def while_on_a_tracer():
+    @fw.jit
+    def f(n):
+        while n > 1:
+            n = n // 2
+        return n
+
+    f(8)
+
+
+def and_on_tracers():
+    @fw.jit
+    def f(x):
+        return fw.map(lambda v: v > 0 and v < 3, x)
+
+    f(X)
+
+
+def assert_on_a_tracer():
+    @fw.jit
+    def f(x):
+        assert x[0] == 0
+        return x
+
+    f(X)
+
+
+def int_of_a_tracer():
+    fw.jit(lambda x: x[int(x[0])])(X)
+
+
+def float_of_a_tracer():
+    fw.jit(lambda x: x * float(x[0]))(X)
+
+
+def math_of_a_tracer():
+    fw.map(lambda v: math.sin(v), X)
+
+
+def range_of_a_tracer():
+    @fw.jit
+    def f(x):
+        for i in range(x.shape[0]):
+            x = x + i
+        return x
+
+    f(X)
+
+
+def len_of_a_tracer():
+    fw.jit(lambda x: x * len(x))(X)
+
+
+def iteration_over_a_tracer():
+    @fw.jit
+    def f(x):
+        return sum(v for v in x)
+
+    f(X)
+
+
+def numpy_array_of_a_tracer():
+    fw.jit(lambda x: np.asarray(x))(X)
+
+
+def numpy_function_of_a_tracer():
+    fw.jit(lambda x: np.heaviside(x, 0.5))(X)
+
+
+def numpy_array_at_a_traced_index():
+    table = np.arange(3.0)
+    fw.map(lambda i: table[i], [0, 1])
+
+
+def hash_of_a_tracer():
+    fw.jit(lambda x: {x: 1})(X)
+
+
+def assignment_to_an_array():
+    @fw.jit
+    def f(x):
+        x[0] = 5.0
+        return x
+
+    f(X)
+
+
+def tracer_kept_after_its_trace():
+    kept = []
+
+    @fw.jit
+    def f(x):
+        kept.append(x * 2)
+        return x
+
+    f(X)
+    fw.sum(kept[0])
+
+
+def tracer_kept_for_another_trace():
+    kept = []
+    fw.jit(lambda x: kept.append(x))(X)
+    fw.jit(lambda y: y + kept[0])(X)
+
+
+def element_kept_outside_its_function():
+    @fw.jit
+    def f(x):
+        kept = []
+        fw.map(lambda v: kept.append(v) or v, x)
+        return x + kept[0]
+
+    f(X)
+
+
+def arrays_of_different_lengths():
+    @fw.jit
+    def saxpy(xs, ys):
+        return fw.map(lambda x, y: 2 * x + y, xs, ys)
+
+    saxpy(X, X[1:])
+
+
+def operands_that_do_not_broadcast():
+    fw.jit(lambda x, y: x + y)(X, X[:3])
+
+
+def rows_that_do_not_broadcast():
+    fw.jit(lambda m, v: m * v)(M, X)
+
+
+def constant_extents_that_differ():
+    fw.iota(3) + fw.jit(lambda: fw.full(3, 1) + fw.full(4, 1))()
+
+
+def index_out_of_bounds():
+    fw.jit(lambda x, i: x[i])(X, 7)
+
+
+def negative_index_out_of_bounds():
+    fw.jit(lambda x, i: fw.gather(x, i))(X, np.array([0, -6]))
+
+
+def index_in_an_element_function():
+    @fw.jit
+    def differences(x):
+        return fw.generate(x.shape[0], lambda i: x[i + 1] - x[i])
+
+    differences(X)
+
+
+def index_along_the_second_axis():
+    fw.jit(lambda m, j: m[0, j])(M, 3)
+
+
+def too_many_indices():
+    fw.jit(lambda x: x[0, 0])(X)
+
+
+def float_index():
+    fw.jit(lambda x: fw.gather(x, x / 2))(X)
+
+
+def negative_length():
+    fw.iota(-1)
+
+
+def negative_traced_length():
+    fw.jit(lambda x: fw.full(x.shape[0] - 9, 0.0))(X)
+
+
+def too_many_elements():
+    fw.jit(lambda n: fw.generate((n, n), lambda i, j: i))(2**33)
+
+
+def operator_with_another_dtype():
+    fw.reduce(lambda a, b: (a + b) / 2, 0, I)
+
+
+def operator_with_another_structure():
+    fw.scan(lambda a, b: (a, b), 0, X)
+
+
+def operator_of_one_operand():
+    fw.reduce(lambda a: a, 0, X)
+
+
+def operator_that_takes_tuples_apart():
+    fw.reduce(lambda a, b, c, d: (a + c, b + d), (0, 0), (X, X))
+
+
+def neutral_element_of_another_structure():
+    fw.reduce(fw.add, (0, 0), X)
+
+
+def predicate_that_is_no_bool():
+    fw.filter(lambda v: v % 2, I)
+
+
+def where_without_bools():
+    fw.jit(lambda x: fw.where(x, 1, 0))(X)
+
+
+def bits_of_floats():
+    fw.jit(lambda x: x & 1)(X)
+
+
+def difference_of_bools():
+    fw.jit(lambda x: (x > 1) - (x > 2))(X)
+
+
+def literal_too_big():
+    fw.jit(lambda x: x + 300)(np.zeros(3, np.uint8))
+
+
+def complex_argument():
+    fw.jit(lambda x: x)(X + 1j)
+
+
+def big_endian_argument():
+    fw.jit(lambda x: x)(X.astype(">f8"))
+
+
+def object_argument():
+    fw.jit(lambda x: x)(np.array([1, None], dtype=object))
+
+
+def record_argument():
+    fw.jit(lambda x: x)(np.zeros(3, [("a", "f4"), ("b", "i4")]))
+
+
+def text_argument():
+    fw.jit(lambda x, mode: x)(X, "fast")
+
+
+def unhashable_static_argument():
+    fw.jit(lambda x, axes: x, static_argnames="axes")(X, [0, 1])
+
+
+def unknown_static_argument():
+    fw.jit(lambda x: x, static_argnames="axis")
+
+
+def jit_of_no_function():
+    fw.jit(3)
+
+
+def result_that_is_no_array():
+    @fw.jit
+    def f(x):
+        return {"name": "x", "values": x}
+
+    f(X)
+
+
+def array_before_function():
+    fw.map(X, lambda v: v + 1)
+
+
+def map_over_a_scalar():
+    fw.jit(lambda s: fw.map(lambda v: v, s))(3)
+
+
+def least_of_nothing():
+    fw.min(X[:0])
+
+
+def axis_that_is_not_there():
+    fw.sum(M, axis=2)
+
+
+def reshape_to_another_size():
+    fw.jit(lambda x: x.reshape(2, 3))(X)
+
+
+def product_of_misfits():
+    fw.jit(lambda a, b: a @ b)(M, M)
+
+
+def loop_state_of_another_dtype():
+    fw.fori_loop(0, 3, lambda i, s: Pair(s.a, s.b / 2), Pair(X, I))
+
+
+def loop_state_of_another_rank():
+    fw.fori_loop(0, 3, lambda i, s: s[0], X)
+
+
+def loop_state_of_another_structure():
+    fw.while_loop(lambda s: s[0] < 3, lambda s: s[0] + 1, (0, X))
+
+
+def condition_that_is_no_bool():
+    fw.while_loop(lambda s: s, lambda s: s - 1, 5)
+
+
+def condition_that_is_an_array():
+    fw.jit(lambda x: fw.cond(x > 0, lambda: 1, lambda: 2))(X)
+
+
+def branches_of_different_dtypes():
+    fw.jit(lambda x: fw.cond(x[0] > 0, lambda: x, lambda: x.astype(fw.i32)))(X)
+
+
+def boundary_that_is_none():
+    fw.stencil(lambda n: n[0], X, 3, "round")
+
+
+def even_stencil():
+    fw.stencil(lambda n: n[0], X, 4)
+
+
+def distance_beyond_the_stencil():
+    fw.stencil(lambda n: n[2], X, 3)
+
+
+def traced_distance():
+    fw.jit(lambda x, d: fw.stencil(lambda n: n[d], x, 3))(X, 1)
+
+
+def values_for_other_indices():
+    fw.jit(lambda d, i, v: fw.scatter(d, i, v))(X, I, X[:2])
+
+
+def values_of_another_dtype():
+    fw.scatter(I, [0], [1.5])
+
+
+def values_of_another_structure():
+    fw.scatter((X, X), [0], X)
+
+
+def rows_of_different_lengths():
+    fw.map(lambda n: fw.iota(n), I)
+
+
+def sort_before_its_time():
+    fw.sort(X)
+
+
+def unknown_target():
+    fw.jit(lambda x: x, target="abacus")(X)
+
+
+def unknown_dtype():
+    fw.iota(3, dtype="c16")
