@@ -41,6 +41,7 @@ def environment(row: Row | None, threads: int) -> dict[str, str]:
         "OMP_NUM_THREADS": count,
         "NUMBA_NUM_THREADS": count,
         "FLATWEAVE_THREADS": count,
+        "FLATWEAVE_NO_CACHE": "1",
         "OPENBLAS_NUM_THREADS": blas,
         "OPENBLAS_THREAD_TIMEOUT": "16",  # its workers spin 2^16 cycles, not 2^28
         "TF_CPP_MIN_LOG_LEVEL": "3",

@@ -28,9 +28,20 @@ measure:
 from.heap:
   %up = add i64 %total, 63
   %rounded = and i64 %up, -64
+  %wanted = sub i64 %rounded, 64
+  %middling = icmp uge i64 %bytes, 32768
+  br i1 %middling, label %from.shelf, label %from.library
+from.shelf:
+  %shelved = call ptr @take_from_shelf(i64 %wanted)
+  %found = icmp ne ptr %shelved, null
+  br i1 %found, label %known, label %from.library
+known:
+  %known.at = getelementptr %Header, ptr %shelved, i64 0, i32 1
+  %known.capacity = load i64, ptr %known.at
+  br label %fill
+from.library:
   %heap = call ptr @aligned_alloc(i64 64, i64 %rounded)
   %heap.fail = icmp eq ptr %heap, null
-  %heap.capacity = sub i64 %rounded, 64
   br i1 %heap.fail, label %fail, label %fill
 from.map:
   %base = call ptr @map_large(i64 %total, ptr %length)
@@ -50,8 +61,9 @@ place:                                          ; spread starts over a page: see
   store i64 %mapped, ptr %resident.at
   br label %fill
 fill:
-  %header = phi ptr [ %heap, %from.heap ], [ %map, %place ]
-  %capacity = phi i64 [ %heap.capacity, %from.heap ], [ %map.capacity, %place ]
+  %header = phi ptr [ %shelved, %known ], [ %heap, %from.library ], [ %map, %place ]
+  %capacity = phi i64 [ %known.capacity, %known ], [ %wanted, %from.library ],
+                      [ %map.capacity, %place ]
   %kind = zext i1 %large to i64
   store i64 1, ptr %header
   %capacity.at = getelementptr %Header, ptr %header, i64 0, i32 1
@@ -138,7 +150,81 @@ retire:
   call void @retire_large(ptr %header)
   ret void
 heap:
+  %capacity.at = getelementptr %Header, ptr %header, i64 0, i32 1
+  %capacity = load i64, ptr %capacity.at
+  %middling = icmp uge i64 %capacity, 32768
+  br i1 %middling, label %shelve, label %library
+shelve:
+  call void @put_on_shelf(ptr %header)
+  ret void
+library:
   call void @free(ptr %header)
+  ret void
+}
+
+; Freed buffers of 32 KiB to 1 MiB, kept for reuse: see Note [The shelf].
+@shelf = internal global [16 x ptr] zeroinitializer
+@shelf_turn = internal global i64 0
+
+; A buffer from the shelf with room for `wanted` bytes and not much more, or null.
+define internal ptr @take_from_shelf(i64 %wanted) {
+entry:
+  %quarter = lshr i64 %wanted, 2
+  %most = add i64 %wanted, %quarter
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %next, %on ]
+  %at = getelementptr [16 x ptr], ptr @shelf, i64 0, i64 %i
+  %seen = load atomic ptr, ptr %at monotonic, align 8
+  %bare = icmp eq ptr %seen, null
+  br i1 %bare, label %on, label %claim
+claim:                                          ; ours alone from here: only then look inside
+  %header = atomicrmw xchg ptr %at, ptr null acquire
+  %gone = icmp eq ptr %header, null
+  br i1 %gone, label %on, label %measure
+measure:
+  %capacity.at = getelementptr %Header, ptr %header, i64 0, i32 1
+  %capacity = load i64, ptr %capacity.at
+  %enough = icmp uge i64 %capacity, %wanted
+  %close = icmp ule i64 %capacity, %most
+  %fits = and i1 %enough, %close
+  br i1 %fits, label %take, label %back
+take:
+  ret ptr %header
+back:
+  %other = atomicrmw xchg ptr %at, ptr %header release
+  call void @free(ptr %other)                   ; put there meanwhile by another thread, or null
+  br label %on
+on:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 16
+  br i1 %more, label %look, label %none
+none:
+  ret ptr null
+}
+
+; Puts a freed buffer into an empty place, or in place of another in turn.
+define internal void @put_on_shelf(ptr %header) {
+entry:
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %next, %on ]
+  %at = getelementptr [16 x ptr], ptr @shelf, i64 0, i64 %i
+  %put = cmpxchg ptr %at, ptr null, ptr %header release monotonic
+  %done = extractvalue { ptr, i1 } %put, 1
+  br i1 %done, label %out, label %on
+on:
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, 16
+  br i1 %more, label %look, label %full
+full:
+  %turn = atomicrmw add ptr @shelf_turn, i64 1 monotonic
+  %victim = and i64 %turn, 15
+  %place = getelementptr [16 x ptr], ptr @shelf, i64 0, i64 %victim
+  %old = atomicrmw xchg ptr %place, ptr %header acq_rel
+  call void @free(ptr %old)
+  br label %out
+out:
   ret void
 }
 
@@ -283,3 +369,9 @@ out:
 ; Mappings start at multiples of 2 MiB. Were all data to start at the same place in them, streams
 ; over several arrays would meet in the same few cache sets and their loads and stores would look
 ; dependent in the low 12 bits, so starts are spread over a page, in units of whole cache lines.
+
+; Note [The shelf]
+; The C library gives a freed buffer of this size straight back to the system, and the page faults of
+; the next one cost several times what a sweep over it does. At most 16 MiB lie on the shelf. A
+; place is claimed by exchange before its buffer is looked at, so no lock is held, not over a fork
+; either.

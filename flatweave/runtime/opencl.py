@@ -18,15 +18,21 @@ _NEEDED = ("cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics", "cl_khr
 
 
 class OpenClDevice:
-    """A device, with the programs already built for it."""
+    """A device, with the programs already built for it; `options` go to its compiler."""
 
-    def __init__(self, cl: Any, device: Any) -> None:
+    def __init__(self, cl: Any, device: Any, options: Sequence[str] = ()) -> None:
         self._cl = cl
+        self._device = device
+        self._options = list(options)
         self.name = f"{device.name}, {device.version}"
         self._context = cl.Context([device])
         self._queue = cl.CommandQueue(self._context)
         self._built: dict[str, Any] = {}
         self._lock = threading.Lock()
+
+    def with_options(self, *options: str) -> OpenClDevice:
+        """The same device with other options for its compiler."""
+        return OpenClDevice(self._cl, self._device, options)
 
     def allocate(self, size: int) -> Any:
         """Memory of `size` bytes; raises MemoryError."""
@@ -59,7 +65,9 @@ class OpenClDevice:
         if "k_" not in text:
             return {}
         try:
-            program = self._cl.Program(self._context, text).build(cache_dir=False)
+            program = self._cl.Program(self._context, text).build(
+                options=self._options, cache_dir=False
+            )
         except self._cl.RuntimeError as error:
             raise CompilerBug(
                 f"{self.name} refuses what codegen/opencl.py wrote:\n{error}", program=text

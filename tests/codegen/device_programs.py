@@ -1,0 +1,180 @@
+"""Programs for machines of threads, and the ways to run them: interpreter, simulator, PoCL."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import flatweave as fw
+from flatweave import pipeline
+from flatweave.array_ir import interp
+from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import as_dtype
+from flatweave.codegen import opencl
+from flatweave.frontend.trace import Leaf, trace
+from flatweave.kernel_ir import interp as simulator
+from flatweave.lower.machine import OPENCL, Machine
+from flatweave.lower.program import Lowered, lower
+from flatweave.runtime.opencl import OpenClDevice
+from flatweave.runtime.opencl import device as best_device
+from flatweave.targets import OnDevice
+
+SIZES = (0, 1, 31, 32, 33, 127, 128, 129, 1023, 1025, 2**17 + 1)
+DTYPES = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64")
+
+
+def small_blocks(machine: Machine, **changes: Any) -> Machine:
+    """The machine with blocks of a few steps, so that small inputs have many."""
+    return dataclasses.replace(machine, block_work=64, block_bytes=8192, **changes)
+
+
+def affine(a: Any, b: Any) -> Any:
+    """Composition of x -> m x + c: associative, and the order matters."""
+    return a[0] * b[0], a[1] * b[0] + b[1]
+
+
+def longest(a: Any, b: Any) -> Any:
+    """Runs of positive numbers: whole length, at the start, at the end, longest; no order lost."""
+    n1, s1, e1, m1 = a
+    n2, s2, e2, m2 = b
+    start = fw.where(s1 == n1, n1 + s2, s1)
+    end = fw.where(e2 == n2, n2 + e1, e2)
+    return n1 + n2, start, end, fw.maximum(fw.maximum(m1, m2), e1 + s2)
+
+
+def collatz(x: Any) -> Any:
+    """Turns until 1, by a loop whose length differs from lane to lane."""
+
+    def turn(state: Any) -> Any:
+        y, k = state
+        return fw.cond(y % 2 == 0, lambda y: y // 2, lambda y: 3 * y + 1, y), k + 1
+
+    return fw.while_loop(lambda s: s[0] > 1, turn, (fw.abs(x), 0))[1]
+
+
+def counted(x: Any) -> Any:
+    """A loop with a known number of turns in every lane."""
+    return fw.fori_loop(0, 5, lambda i, s: s * 3 + x + fw.astype(i, fw.i32), x)
+
+
+def ones(x: Any) -> Any:
+    return fw.map(lambda v: fw.astype(v > 0, fw.i32), x)
+
+
+PROGRAMS: dict[str, Callable[..., Any]] = {
+    "map": lambda x, f: fw.map(lambda a, b: (a * 2 + 1, fw.sqrt(b) > 0.5), x, f),
+    "loops": lambda x, f: fw.map(lambda a: (collatz(a), counted(a)), x),
+    "zip_with_generate": lambda x, f: fw.generate(x.shape, lambda i: i * 3) + x,
+    "reduce": lambda x, f: (fw.sum(x), fw.max(f, initial=0.0), fw.sum(x * x)),
+    "reduce_order": lambda x, f: fw.reduce(affine, (1.0, 0.0), (0.5 + f / 2, f)),
+    "reduce_runs": lambda x, f: fw.reduce(longest, (0, 0, 0, 0), (1 + 0 * ones(x),) + (ones(x),) * 3),
+    "scan": lambda x, f: fw.scan(fw.add, 0, fw.map(lambda v: v * 2, x)),
+    "scan_order": lambda x, f: fw.scan(affine, (1.0, 0.0), (0.5 + f / 2, f)),
+    "scan_exclusive": lambda x, f: fw.scan(fw.maximum, -100, x, exclusive=True),
+    "scan_reverse": lambda x, f: fw.scan(fw.add, 0, x, reverse=True, exclusive=True),
+    "scan_of_scan": lambda x, f: fw.scan(fw.maximum, -1000, fw.scan(fw.add, 0, x)) + x,
+    "filter": lambda x, f: fw.filter(lambda v: v > 0, x),
+    "filter_of_scan": lambda x, f: fw.filter(lambda v: v % 3 == 0, fw.scan(fw.add, 0, x)),
+    "partition": lambda x, f: fw.partition(lambda v: v > 0, x),
+    "siblings": lambda x, f: (fw.sum(x), fw.scan(fw.add, 0, x), fw.filter(lambda v: v > 9, x)),
+    "gather": lambda x, f: fw.gather(fw.iota(64), fw.abs(x)),
+    "permute": lambda x, f: fw.permute(fw.add, fw.zeros(40, fw.i32), x, x * 2),
+    "permute_pair": lambda x, f: fw.permute(
+        lambda a, b: (fw.maximum(a[0], b[0]), a[1] + b[1]),
+        (fw.zeros(40, fw.f64), fw.zeros(40, fw.i64)), x, (f, fw.iota(x.shape[0])),
+    ),
+    "permute_of_scan": lambda x, f: fw.permute(
+        fw.minimum, fw.zeros(9, fw.i32), x, fw.scan(fw.add, 0, x)
+    ),
+    "scatter": lambda x, f: fw.scatter(fw.iota(40), x, fw.iota(x.shape[0])),
+    "histogram": lambda x, f: fw.histogram(16, x),
+    "row_sums": lambda x, f: fw.sum(fw.reshape(fw.concat([x, x, x]), (3, x.shape[0])), axis=1),
+    "concat": lambda x, f: fw.concat([x, x * 2]),
+}  # fmt: skip
+
+
+def arguments(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The two arrays that every program takes."""
+    rng = np.random.default_rng(n)
+    return rng.integers(-50, 50, n).astype(np.int32), rng.random(n)
+
+
+def traced(name: str, fn: Callable[..., Any], *arrays: np.ndarray) -> Program:
+    """The program of a function of one-dimensional arrays."""
+    leaves = [Leaf(as_dtype(x.dtype), f"x{i}", "test", (2,)) for i, x in enumerate(arrays)]
+    return trace(name, lambda values: fn(*values), leaves).program
+
+
+@cache
+def program(name: str) -> Program:
+    """One of the programs above."""
+    return traced(name, PROGRAMS[name], *arguments(2))
+
+
+def lowered(made: Program, machine: Machine) -> Lowered:
+    """A program for a machine."""
+    return lower(list(pipeline.optimise(made).values())[-1], machine)
+
+
+def flat(*arrays: np.ndarray) -> list[Any]:
+    """Arguments as programs take them: each array behind its extent."""
+    return [value for array in arrays for value in (len(array), array)]
+
+
+@cache
+def quick_device() -> OpenClDevice:
+    """The device, its compiler told not to optimise: most of a test's time is spent there."""
+    return best_device().with_options("-cl-opt-disable")
+
+
+def on_opencl(made: Program, machine: Machine = OPENCL, optimised: bool = False) -> OnDevice:
+    """A program ready to run on PoCL, or whatever OpenCL device there is."""
+    for_machine = lowered(made, machine)
+    find = best_device if optimised else quick_device
+    text = opencl.emit(for_machine.unit)
+    return OnDevice(find, text, for_machine.plan, for_machine.unit)
+
+
+def simulated(for_machine: Lowered, args: list[Any], threads: int, seed: int) -> list[Any]:
+    """The results in the simulator, which also looks for races; extents are left out."""
+    values = simulator.run(for_machine.unit, args, threads, seed)
+    assert isinstance(values, list)
+    found, rest = [], iter(values)
+    for result in for_machine.plan.results:
+        value = next(rest)
+        if result.extents is not None:
+            shape = tuple(next(rest) if e is None else e for e in result.extents)
+            value = value[: int(np.prod(shape))].reshape(shape)
+        found.append(value)
+    return found
+
+
+def expected(made: Program, args: list[Any]) -> list[Any]:
+    """What the interpreter says."""
+    return interp.run(made, args)
+
+
+def outcome(run: Callable[[], Any]) -> Any:
+    """The results, or the fault as a tuple that compares."""
+    try:
+        return run()
+    except Fault as fault:
+        return fault.code, tuple(fault.values)
+
+
+def agree(found: list[Any], wanted: list[Any]) -> None:
+    """The same dtypes, shapes and values; floats but for the order of additions."""
+    for ours, reference in zip(found, wanted, strict=True):
+        a, b = np.asarray(ours), np.asarray(reference)
+        assert a.dtype == b.dtype
+        assert a.shape == b.shape
+        if a.dtype.kind == "f":
+            tight = 1e-4 if a.dtype.itemsize == 4 else 1e-10
+            np.testing.assert_allclose(a, b, rtol=tight, atol=tight)
+        else:
+            np.testing.assert_array_equal(a, b)

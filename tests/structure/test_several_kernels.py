@@ -1,0 +1,79 @@
+"""Programs that need more than one pass over the data, each with the reason."""
+
+import flatweave as fw
+from tests.structure.counted import F32, GRID, INDICES, Structure, structure
+
+
+def test_a_total_is_needed_before_it_is_used():
+    """Division by a sum needs the whole sum: two passes, and nothing between them is stored."""
+    assert structure(lambda x: x / fw.sum(x), F32) == Structure(2, 1, 0)
+
+
+def test_softmax_is_three_reductions_deep():
+    """Maximum, then sum, then quotients: the exponentials are computed again, never stored."""
+
+    def softmax(x):
+        powers = fw.exp(x - fw.reduce(fw.maximum, 0, x))
+        return powers / fw.sum(powers)
+
+    assert structure(softmax, F32) == Structure(3, 1, 0)
+
+
+def test_scans_in_opposite_directions():
+    """One pass goes one way."""
+    both = structure(
+        lambda x: (fw.scan(fw.add, 0, x), fw.scan(fw.add, 0, x, reverse=True)), F32
+    )
+
+    assert both == Structure(2, 2, 0)
+
+
+def test_a_filter_ends_a_pass():
+    """The elements that are kept have no positions before all of them are counted."""
+    assert structure(lambda x: fw.sum(fw.filter(lambda v: v > 3, x)), F32) == Structure(2, 0, 1)
+
+
+def test_a_dear_producer_of_a_gather_is_stored():
+    """An element may be read many times; computing it each time costs more than a store."""
+
+    def dear(x, i):
+        return fw.gather(fw.map(lambda v: fw.exp(fw.sin(fw.exp(v))), x), i)
+
+    assert structure(dear, F32, INDICES) == Structure(2, 1, 1)
+
+
+def test_a_dear_producer_read_at_other_positions_is_stored():
+    """The sum takes it on the way, and the reversed copy reads what was stored."""
+
+    def twice(x):
+        y = fw.map(lambda v: fw.exp(fw.sin(v)), x)
+        return fw.sum(y), fw.reverse(y)
+
+    assert structure(twice, F32) == Structure(2, 1, 1)
+
+
+def test_a_producer_read_in_an_inner_loop_is_stored():
+    """Each column is read once for every row: the powers are computed once."""
+
+    def products(g):
+        powers = fw.map(lambda r: fw.exp(r), g)
+        return fw.map(lambda r: fw.map(lambda c: fw.sum(r * c), powers), powers)
+
+    assert structure(products, GRID) == Structure(2, 1, 1)
+
+
+def test_an_update_whose_old_value_is_read_again_is_a_copy():
+    """Both arrays are results, so both are stored."""
+
+    def both(x, i):
+        y = x * 2
+        return y, fw.scatter(y, i, x)
+
+    assert structure(both, F32, INDICES) == Structure(2, 2, 0)
+
+
+def test_a_loop_on_arrays_writes_one_array_a_turn():
+    """The state goes from turn to turn through memory."""
+    found = structure(lambda x: fw.fori_loop(0, 3, lambda k, s: s * 2 + 1, x), F32)
+
+    assert found == Structure(1, 1, 0)
