@@ -24,9 +24,9 @@ from flatweave.base import pretty
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.array import Tracer
+from flatweave.frontend.array import Tracer, kind_of
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
-from flatweave.frontend.eager import COMPILER
+from flatweave.frontend.eager import COMPILER, compile_program
 from flatweave.frontend.scope import STATE
 from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, quick, stand_in
 from flatweave.frontend.trace import trace
@@ -167,7 +167,7 @@ class Call:
         """Trace and compile the function for this signature."""
         self.f.traces += 1
         traced = trace(self.f.__name__, self.body, leaves_of(self.values, self.names, marks))
-        return Compiled(traced, COMPILER[0](traced.program, target, self.f.checks))
+        return Compiled(traced, compile_program(traced.program, target, self.f.checks))
 
 
 class Jitted(Generic[P, R]):
@@ -271,7 +271,7 @@ def jit(
         return Jitted(f.__wrapped__, target, static_argnames, checks, deterministic)
     if not callable(f):
         raise ArgumentError(
-            f"jit needs a function, got a {type(f).__name__}.",
+            f"jit needs a function, got {kind_of(f)}.",
             where=user_location(), remedy="Write @fw.jit above a def, or fw.jit(f).",
         )  # fmt: skip
     return Jitted(f, target, static_argnames, checks, deterministic)
@@ -279,7 +279,11 @@ def jit(
 
 def target(name: str) -> AbstractContextManager[None]:
     """Run on another target inside a `with`: `with fw.target("interp"): ..`."""
-    target_named(name)
+    try:
+        target_named(name)
+    except ArgumentError as failure:
+        failure.where = user_location()
+        raise
     return config.scoped(target=name)
 
 

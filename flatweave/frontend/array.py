@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import DType
-from flatweave.base.source import user_location
 from flatweave.frontend import misuse
-from flatweave.frontend.scope import STATE, Scope
+from flatweave.frontend.scope import Scope
 from flatweave.frontend.sugar import METHODS, Operators
 from flatweave.terms.syntax import ArrayType, Atom, Const, Var
 
@@ -227,12 +226,12 @@ class Tracer(Array):
         return len(self.extents)
 
     def to_numpy(self) -> Values:
-        raise misuse.host_array(describe(self))
+        raise misuse.host_array(describe(self), self.ndim == 0)
 
     item = tolist = to_numpy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
-        raise misuse.host_array(describe(self))
+        raise misuse.host_array(describe(self), self.ndim == 0)
 
     def __dlpack__(self, **options: Any) -> Any:
         raise misuse.host_array(describe(self))
@@ -297,6 +296,14 @@ def describe(value: Any) -> str:
     return f"{value.dtype}{list(value.shape)}" if value.ndim else str(value.dtype)
 
 
+def kind_of(value: Any) -> str:
+    """What a value is, in a sentence: `an array`, `an int`, `a str`."""
+    if isinstance(value, Array | np.ndarray):
+        return "an array"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
 def extent_text(extent: Atom, scope: Scope) -> str:
     """An extent: its value in the call that is being traced, where known, else its name."""
     if isinstance(extent, Const):
@@ -325,8 +332,3 @@ def setitem(array: Array, key: Any, value: Any) -> None:
 
 
 METHODS["setitem"] = setitem
-
-__all__ = [
-    "STATE", "Array", "HostArray", "Tracer", "describe", "extent_text", "host_array", "origin",
-    "user_location",
-]  # fmt: skip

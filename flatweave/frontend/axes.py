@@ -293,7 +293,7 @@ def dot(x: Any, y: Any) -> Any:
         a.extents[-1],
         b.extents[0],
         "dot needs extents that meet to be equal, got {0} and {1}.",
-        [extents.told(a, "left"), extents.told(b, "right")],
+        [extents.told(a, "left", "{0}", -1), extents.told(b, "right", "{1}")],
         "Transpose one of them with .T, or cut both to one length.",
     )
 

@@ -14,6 +14,7 @@ from flatweave.base.errors import DTypeError, OperatorError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer, describe
+from flatweave.frontend.elements import shape_text
 from flatweave.frontend.promotion import common
 from flatweave.frontend.scalars import strong
 from flatweave.frontend.scope import Scope, current, entered
@@ -44,8 +45,9 @@ def branch(condition: Tracer, then: Callable[[], Any], other: Callable[[], Any])
     """The results of the body that the condition chooses."""
     first, second = Body(then, "then"), Body(other, "other")
     if first.tree != second.tree:
+        given = [shape_text(body.tree, body.leaves) for body in (first, second)]
         raise OperatorError(
-            f"the functions of cond give different structures, {first.tree} and {second.tree}.",
+            f"the functions of cond give different structures, {given[0]} and {given[1]}.",
             where=user_location(), remedy="Return the same tuple or dict from both.",
         )  # fmt: skip
     names = paths(first.tree)

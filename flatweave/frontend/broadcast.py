@@ -103,20 +103,27 @@ def common_shape(operands: Sequence[Tracer], who: str) -> tuple[Atom, ...]:
             if shape[axis] == ONE:
                 shape[axis], givers[axis] = extent, operand
             elif extent != ONE:
-                shape[axis] = _met(shape[axis], extent, givers[axis], operand, axis, who)
+                pair = (givers[axis], operand)
+                shape[axis] = _met(shape[axis], extent, pair, axis, rank, who)
     return tuple(shape)
 
 
-def _met(a: Atom, b: Atom, first: Tracer, second: Tracer, axis: int, who: str) -> Atom:
+def _met(
+    a: Atom, b: Atom, pair: tuple[Tracer, Tracer], axis: int, rank: int, who: str
+) -> Atom:
     """The extent of an axis that two operands share."""
+    first, second = pair
     if a == b:
         return a
-    along = f" along axis {axis}" if max(first.ndim, second.ndim) > 1 else ""
+    along = f" along axis {axis}" if rank > 1 else ""
     return same(
         a,
         b,
         f"{who} needs operands whose shapes broadcast, got {{0}} and {{1}} elements{along}.",
-        [told(first, "left", "{0}"), told(second, "right", "{1}")],
+        [
+            told(first, "left", "{0}", axis - rank),
+            told(second, "right", "{1}", axis - rank),
+        ],
         "Cut both to one length, or give one of them the extent 1 there.",
     )
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from flatweave.array_ir.fault import Fault
+from flatweave.base.errors import UserError
 from flatweave.base.source import Location
 from flatweave.frontend.array import HostArray
 from flatweave.frontend.faults import user_error
@@ -79,10 +80,12 @@ class Compiled:
 class Entry:
     """One signature of a function: its trace, and its variants with axes of extent 1."""
 
-    __slots__ = ("_lock", "_make", "plain", "variants")
+    __slots__ = ("_is_one_line", "_lock", "_make", "plain", "variants")
 
-    def __init__(self, make: Callable[[Marks], Compiled]) -> None:
+    def __init__(self, make: Callable[[Marks], Compiled], is_one_line: bool = False) -> None:
         self._make = make
+        # whether whatever goes wrong does so at the line of the call
+        self._is_one_line = is_one_line
         self._lock = threading.Lock()
         self.plain = make(frozenset())
         self.variants: dict[Marks, Compiled] = {}
@@ -98,7 +101,7 @@ class Entry:
         except Fault as fault:
             again = self._broadcast(fault, flat)
             if again is None:
-                raise user_error(fault) from None
+                raise self._error(fault) from None
             compiled, results = again
         return rebuilt(compiled.tree, results, flat)
 
@@ -117,10 +120,16 @@ class Entry:
         try:
             results = compiled.run(unmarked(flat, marks))
         except Fault as second:
-            raise user_error(second) from None
+            raise self._error(second) from None
         with self._lock:
             self.variants = {**self.variants, marks: compiled}
         return compiled, results
+
+    def _error(self, fault: Fault) -> UserError:
+        """The user's error for a fault."""
+        if self._is_one_line:
+            fault.where = None
+        return user_error(fault)
 
     def compiled_for(self, flat: list[Any]) -> Compiled:
         """The variant that a call with these arguments runs."""

@@ -19,12 +19,12 @@ from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer, describe
 from flatweave.frontend.branches import branch
-from flatweave.frontend.elements import need_function
+from flatweave.frontend.elements import need_function, shape_text
 from flatweave.frontend.operation import operation
 from flatweave.frontend.promotion import common
 from flatweave.frontend.scalars import truth
 from flatweave.frontend.scope import Scope, current, entered
-from flatweave.frontend.tree import Tree, paths, unflatten
+from flatweave.frontend.tree import Tree, paths, spelled, unflatten
 from flatweave.frontend.values import cast, extent_of, lift_leaves, scalar_of
 from flatweave.terms.control import For, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, Var
@@ -38,6 +38,12 @@ class Slot:
     weak: bool
     shape: tuple[Atom | None, ...]
     path: str
+
+    @property
+    def text(self) -> str:
+        """The type as messages show it."""
+        extents = ", ".join("?" * len(self.shape))
+        return f"{self.dtype.name}[{extents}]" if self.shape else self.dtype.name
 
     @property
     def varying(self) -> int:
@@ -94,7 +100,8 @@ def checked_state(result: Any, tree: Tree, slots: list[Slot], who: str) -> list[
     leaves, given = lift_leaves(result, f"the result of the body of {who}")
     if given != tree:
         raise OperatorError(
-            f"the body of {who} takes a state {tree} but gives {given}.",
+            f"the body of {who} takes a state {spelled(tree, [s.text for s in slots])} but gives"
+            f" {shape_text(given, leaves)}.",
             where=user_location(), remedy="Return the state in the structure that it came in.",
         )  # fmt: skip
     wanted = [_met(slot, leaf, who) for slot, leaf in zip(slots, leaves, strict=True)]

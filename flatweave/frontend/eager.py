@@ -19,7 +19,8 @@ import numpy as np
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
-from flatweave.base.source import Location
+from flatweave.base.errors import UserError
+from flatweave.base.source import Location, user_location
 from flatweave.frontend.array import HostArray
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
 from flatweave.frontend.interop import is_number_list
@@ -135,11 +136,20 @@ def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         entry = _entries.get((target, signature))
     flat = flat_of(call.values)
     if entry is None:
-        entry = Entry(lambda marks: call.make(target, marks))
+        entry = Entry(lambda marks: call.make(target, marks), signature is not None)
         if signature is not None:
             call.forget_values()  # a variant may be traced later, so the entry keeps the call
             keep(_entries, (target, signature), entry)
     return entry(flat)
+
+
+def compile_program(program: Program, target: str, checks: bool) -> Executable:
+    """The program ready to run; what is wrong with it is told at the user's line."""
+    try:
+        return COMPILER[0](program, target, checks)
+    except UserError as failure:
+        failure.where = failure.where or user_location()
+        raise
 
 
 def shared(traced: Traced, target: str) -> Compiled:
@@ -149,7 +159,7 @@ def shared(traced: Traced, target: str) -> Compiled:
     lines = [let.where for let in walk_lets(fn)]
     found = _programs.get(key)
     if found is None:
-        executable = COMPILER[0](traced.program, target, True)
+        executable = compile_program(traced.program, target, True)
         keep(_programs, key, (executable, lines))
         return Compiled(traced, executable)
     executable, compiled_lines = found

@@ -11,9 +11,9 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError, OperatorError, UserError
 from flatweave.base.source import Location, function_location, user_location
-from flatweave.frontend.array import Tracer, describe
+from flatweave.frontend.array import Tracer, describe, kind_of
 from flatweave.frontend.scope import Scope, current
-from flatweave.frontend.tree import LEAF, Tree, flatten, paths, portions, unflatten
+from flatweave.frontend.tree import LEAF, Tree, flatten, paths, portions, spelled, unflatten
 from flatweave.frontend.values import cast, lift, lift_leaves, wrap
 from flatweave.ops.rows import row_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, Var
@@ -23,7 +23,7 @@ def need_function(fn: Any, who: str) -> Callable[..., Any]:
     """The function itself; ArgumentError for what cannot be called."""
     if not callable(fn):
         raise ArgumentError(
-            f"{who} needs a function first, got a {type(fn).__name__}.",
+            f"{who} needs a function first, got {kind_of(fn)}.",
             where=user_location(),
             remedy=f"Functions come before arrays: fw.{who}(f, xs).",
         )
@@ -54,6 +54,11 @@ def element_function(
     return made, found[0], found[1]
 
 
+def shape_text(tree: Tree, leaves: Sequence[Tracer]) -> str:
+    """A structure with the types of its leaves: `(f32, i64)`."""
+    return spelled(tree, [describe(leaf) for leaf in leaves])
+
+
 def name_of(fn: Any) -> str:
     """What messages call a function."""
     name = getattr(fn, "__name__", type(fn).__name__)
@@ -71,7 +76,9 @@ def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[T
     leaves, given = lift_leaves(ne, f"the neutral element of {who}")
     if given != tree:
         raise OperatorError(
-            f"{who} needs a neutral element like its elements, {tree}, got {given}.",
+            f"{who} needs a neutral element like its elements,"
+            f" {spelled(tree, [e.element.name for e in elements])}, got"
+            f" {shape_text(given, leaves)}.",
             where=user_location(),
             remedy="Give one neutral value for each part of an element, in the same structure.",
         )
@@ -93,7 +100,7 @@ def operator(
         result = _called(op, unflatten(tree, elements[:half]), unflatten(tree, elements[half:]))
         leaves, given = lift_leaves(result, f"the result of the operator of {who}")
         if given != tree:
-            raise _unlike(op, who, str(tree), str(given))
+            raise _unlike(op, who, shape_text(tree, elements), shape_text(given, leaves))
         return [
             _like(op, leaf, element, path, who).atom
             for leaf, element, path in zip(leaves, elements[:half], paths(tree), strict=True)

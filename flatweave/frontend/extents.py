@@ -11,7 +11,7 @@ from typing import Any
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import NegativeExtentError, ShapeError
 from flatweave.base.source import user_location
-from flatweave.frontend.array import Tracer, describe, origin
+from flatweave.frontend.array import Tracer, origin
 from flatweave.frontend.faults import check_message
 from flatweave.frontend.scope import current
 from flatweave.frontend.values import extent_of
@@ -155,12 +155,14 @@ def same_length(arrays: Sequence[Tracer], who: str, names: Sequence[str] = ()) -
     return length
 
 
-def told(array: Tracer, name: str, length: str = "") -> str:
-    """Where an array came from, for messages: `xs: f32[3]  from argument 1 of saxpy`."""
-    text = describe(array)
-    if length and array.ndim == 1:
-        text = f"{array.element.name}[{length}]"
-    return f"{name}: {text}  {origin(array)}".rstrip()
+def told(array: Tracer, name: str, length: str, axis: int = 0) -> str:
+    """Where an array came from, for messages: `xs: f32[3]  from argument 1 of saxpy`.
+
+    `length` stands for the extent along `axis`; the others are not known when the check fails.
+    """
+    shown = [str(e.value) if isinstance(e, Const) else "?" for e in array.extents]
+    shown[axis] = length
+    return f"{name}: {array.element.name}[{', '.join(shown)}]  {origin(array)}".rstrip()
 
 
 def length_of(value: Any, what: str) -> Atom:

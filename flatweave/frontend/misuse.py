@@ -53,14 +53,19 @@ def conversion(described: str, wanted: str) -> NotTraceableError:
     )  # fmt: skip
 
 
-def host_array(described: str) -> NotTraceableError:
-    """`np.asarray(x)`, `np.sort(x)`, `x.__dlpack__()`."""
+def host_array(described: str, is_scalar: bool = False) -> NotTraceableError:
+    """`np.asarray(x)`, `np.sort(x)`, `x.__dlpack__()`; and `table[i]` with a NumPy table."""
+    remedy = (
+        "Use fw.gather(table, i) to read a NumPy array at a traced index, and functions of fw for"
+        " other work."
+        if is_scalar
+        else "Use the function of fw with the same meaning, or return the array and call NumPy on"
+        " the result."
+    )
     return NotTraceableError(
         f"NumPy needs the values of a traced array of type {described}, which are known only when"
         " the compiled function runs.",
-        where=user_location(),
-        remedy="Use the function of fw with the same meaning, or return the array and call NumPy"
-        " on the result.",
+        where=user_location(), remedy=remedy,
     )  # fmt: skip
 
 

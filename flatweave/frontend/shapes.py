@@ -196,7 +196,7 @@ def concat(arrays: Sequence[Any], axis: int = 0) -> Any:
     for tree in trees[1:]:
         if tree != trees[0]:
             raise ArgumentError(
-                f"concat needs arrays of one structure, got {trees[0]} and {tree}.",
+                f"concat needs arrays of one structure, got {trees[0]!r} and {tree!r}.",
                 where=user_location(), remedy="Put the same tuple of arrays into each.",
             )  # fmt: skip
     columns = [list(column) for column in zip(*parts, strict=True)]

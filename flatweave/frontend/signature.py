@@ -13,7 +13,7 @@ import numpy as np
 from flatweave.base.dtypes import as_dtype, bool_, f64, i64
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.array import HostArray, Tracer
+from flatweave.frontend.array import HostArray, Tracer, kind_of
 from flatweave.frontend.compiled import Marks
 from flatweave.frontend.interop import values_of
 from flatweave.frontend.promotion import literal_dtype
@@ -65,9 +65,8 @@ def plain(value: Any, name: str) -> Any:
         return value
     values = values_of(value, name)
     if values is None:
-        kind = type(value).__name__
         raise ArgumentError(
-            f"{name} is a {kind}, which is not an array or a number.",
+            f"{name} is {kind_of(value)}, which is not an array or a number.",
             where=user_location(),
             remedy="Pass arrays and numbers; what is known before the call can be given by"
             " static_argnames or read from around the function.",

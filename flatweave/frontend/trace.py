@@ -18,7 +18,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.source import user_location
-from flatweave.frontend.array import Tracer
+from flatweave.frontend.array import Tracer, kind_of
 from flatweave.frontend.scope import Trace, entered
 from flatweave.frontend.tree import Tree, flatten, paths
 from flatweave.frontend.values import lift
@@ -85,7 +85,7 @@ def _result(name: str, leaf: Any, path: str) -> Tracer:
             raise
         where = f" at result{path}" if path else ""
         raise ArgumentError(
-            f"{name} returns a {type(leaf).__name__}{where}, which is not an array or a number.",
+            f"{name} returns {kind_of(leaf)}{where}, which is not an array or a number.",
             where=failure.where,
             remedy="Return arrays, numbers, and tuples, lists, dicts or dataclasses of them.",
         ) from None

@@ -52,21 +52,7 @@ class Tree:
         )
 
     def __repr__(self) -> str:
-        inner = [repr(child) for child in self.children]
-        match self.kind:
-            case "leaf":
-                return "*"
-            case "none":
-                return "None"
-            case "tuple":
-                return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
-            case "list":
-                return f"[{', '.join(inner)}]"
-        pairs = zip(self.names, inner, strict=True)
-        if self.kind == "dict":
-            return "{" + ", ".join(f"{name!r}: {text}" for name, text in pairs) + "}"
-        assert self.cls is not None
-        return f"{self.cls.__name__}({', '.join(f'{name}={text}' for name, text in pairs)})"
+        return spelled(self, ["*"] * self.size)
 
 
 LEAF = Tree("leaf")
@@ -112,6 +98,29 @@ def paths(tree: Tree, prefix: str = "") -> list[str]:
             step = f".{tree.names[i]}"
         found.extend(paths(child, prefix + step))
     return found
+
+
+def spelled(tree: Tree, texts: Sequence[str]) -> str:
+    """The structure as Python writes it, with a text for each leaf: `(f32, {'a': i64})`."""
+    return _spelled(tree, iter(texts))
+
+
+def _spelled(tree: Tree, texts: Iterator[str]) -> str:
+    if tree.kind == "leaf":
+        return next(texts)
+    if tree.kind == "none":
+        return "None"
+    inner = [_spelled(child, texts) for child in tree.children]
+    match tree.kind:
+        case "tuple":
+            return f"({', '.join(inner)}{',' if len(inner) == 1 else ''})"
+        case "list":
+            return f"[{', '.join(inner)}]"
+    pairs = list(zip(tree.names, inner, strict=True))
+    if tree.kind == "dict":
+        return "{" + ", ".join(f"{name!r}: {text}" for name, text in pairs) + "}"
+    assert tree.cls is not None
+    return f"{tree.cls.__name__}({', '.join(f'{name}={text}' for name, text in pairs)})"
 
 
 def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:

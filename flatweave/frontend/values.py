@@ -16,7 +16,7 @@ from flatweave.base.dtypes import DType, as_dtype, bool_, i64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend import misuse
-from flatweave.frontend.array import Array, Tracer, describe
+from flatweave.frontend.array import Array, Tracer, describe, kind_of
 from flatweave.frontend.interop import is_number_list, values_of
 from flatweave.frontend.promotion import common, fits, literal_dtype, too_big
 from flatweave.frontend.scope import current
@@ -65,15 +65,15 @@ def escape(value: Tracer) -> Exception:
 
 
 def _no_array(value: Any, name: str) -> ArgumentError:
-    kind = type(value).__name__
+    kind = kind_of(value)
     what = f"{name} is" if name else "got"
     if isinstance(value, tuple | dict) or value is None:
         return ArgumentError(
-            f"{what} a {kind} where one array is needed.",
+            f"{what} {kind} where one array is needed.",
             where=user_location(), remedy="Pass its arrays one by one.",
         )  # fmt: skip
     return ArgumentError(
-        f"{what} a {kind}, which is not an array or a number.",
+        f"{what} {kind}, which is not an array or a number.",
         where=user_location(),
         remedy="Pass arrays and numbers; what is known before the call can be given by"
         " static_argnames or read from around the function.",

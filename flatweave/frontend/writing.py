@@ -21,7 +21,7 @@ from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer, describe
 from flatweave.frontend.axes import converted
 from flatweave.frontend.broadcast import common_shape, generated, read, read_stretched
-from flatweave.frontend.elements import neutral, operator
+from flatweave.frontend.elements import neutral, operator, shape_text
 from flatweave.frontend.elementwise import add
 from flatweave.frontend.operation import operation
 from flatweave.frontend.reading import check_rank, index_arrays, index_atom
@@ -71,11 +71,10 @@ class Writes:
                     f" {describe(value)} for indices of rank {rank} into {describe(self.dest[0])}.",
                     where=user_location(), remedy="Give vals the shape of idx.",
                 )  # fmt: skip
-            for a, b in zip(wanted, own, strict=True):
+            for axis, (a, b) in enumerate(zip(wanted, own, strict=True)):
                 extents.same(
                     a, b, f"{self.who} needs as many values as indices, got {{1}} for {{0}}.",
-                    [extents.told(self.indices[0], "idx"), extents.told(value, path)],
-                    "Cut both to one length.",
+                    [extents.told(value, path, "{1}", axis)], "Cut both to one length.",
                 )  # fmt: skip
 
     def flat_dest(self) -> list[Tracer]:
@@ -168,7 +167,7 @@ def _elements(vals: Any, tree: Tree, dest: Sequence[Tracer], who: str) -> list[T
     leaves, given = lift_leaves(vals, f"the values of {who}")
     if given != tree:
         raise ArgumentError(
-            f"{who} writes elements {given} into an array of elements {tree}.",
+            f"{who} writes {shape_text(given, leaves)} into {shape_text(tree, dest)}.",
             where=user_location(), remedy="Give the values the structure of the destination.",
         )  # fmt: skip
     return [_fitting(leaf, x.element, who) for leaf, x in zip(leaves, dest, strict=True)]

@@ -62,17 +62,24 @@ def element_dtypes(sweep: Sweep) -> list[DType]:
 
 
 def choose_tiling(machine: Machine, sweep: Sweep, *, in_order: bool) -> Tiling:
-    """Registers for a light body are unrolled four-fold; a scan takes one register a step."""
+    """Lanes of a step, and the least and most elements of a block, from what the body costs."""
     cost = max(1, cost_of_body(sweep.body))
     dtypes = element_dtypes(sweep)
     width = machine.lanes(dtypes)
-    if not in_order and machine.fixed_width is None:
-        width *= 4 if cost < 40 else 2 if cost < 120 else 1
+    if machine.fixed_width is None:
+        width *= _registers(cost, in_order=in_order)
     bytes_each = max(1, sum(dtype.bytes for dtype in dtypes))
     step = width * machine.warps
     most = max(step, machine.block_bytes // bytes_each // step * step)
     least = min(most, max(step, machine.block_work // cost // step * step))
     return Tiling(width, least, most)
+
+
+def _registers(cost: int, *, in_order: bool) -> int:
+    """Registers for each value of a step: independent work hides latency until they run out."""
+    if in_order:
+        return 4 if cost <= 8 else 2 if cost <= 16 else 1
+    return 4 if cost < 40 else 2
 
 
 CPU_AVX512 = Machine(

@@ -70,7 +70,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "map": lambda x, f: fw.map(lambda a, b: (a * 2 + 1, fw.sqrt(b) > 0.5), x, f),
     "loops": lambda x, f: fw.map(lambda a: (collatz(a), counted(a)), x),
     "zip_with_generate": lambda x, f: fw.generate(x.shape, lambda i: i * 3) + x,
-    "reduce": lambda x, f: (fw.sum(x), fw.max(f, initial=0.0), fw.sum(x * x)),
+    "reduce": lambda x, f: (fw.sum(x), fw.reduce(fw.maximum, 0.0, f), fw.sum(x * x)),
     "reduce_order": lambda x, f: fw.reduce(affine, (1.0, 0.0), (0.5 + f / 2, f)),
     "reduce_runs": lambda x, f: fw.reduce(longest, (0, 0, 0, 0), (1 + 0 * ones(x),) + (ones(x),) * 3),
     "scan": lambda x, f: fw.scan(fw.add, 0, fw.map(lambda v: v * 2, x)),
@@ -83,13 +83,13 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "partition": lambda x, f: fw.partition(lambda v: v > 0, x),
     "siblings": lambda x, f: (fw.sum(x), fw.scan(fw.add, 0, x), fw.filter(lambda v: v > 9, x)),
     "gather": lambda x, f: fw.gather(fw.iota(64), fw.abs(x)),
-    "permute": lambda x, f: fw.permute(fw.add, fw.zeros(40, fw.i32), x, x * 2),
+    "permute": lambda x, f: fw.permute(fw.add, fw.full(40, fw.i32(0)), x, x * 2),
     "permute_pair": lambda x, f: fw.permute(
         lambda a, b: (fw.maximum(a[0], b[0]), a[1] + b[1]),
-        (fw.zeros(40, fw.f64), fw.zeros(40, fw.i64)), x, (f, fw.iota(x.shape[0])),
+        (fw.full(40, fw.f64(0)), fw.full(40, fw.i64(0))), x, (f, fw.iota(x.shape[0])),
     ),
     "permute_of_scan": lambda x, f: fw.permute(
-        fw.minimum, fw.zeros(9, fw.i32), x, fw.scan(fw.add, 0, x)
+        fw.minimum, fw.full(9, fw.i32(0)), x, fw.scan(fw.add, 0, x)
     ),
     "scatter": lambda x, f: fw.scatter(fw.iota(40), x, fw.iota(x.shape[0])),
     "histogram": lambda x, f: fw.histogram(16, x),

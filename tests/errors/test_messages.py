@@ -26,7 +26,7 @@ def test_every_message_names_a_line_and_a_remedy():
         assert len(text.splitlines()) >= 5, path.stem
 
 
-@pytest.mark.parametrize("name", ["if_on_a_tracer", "index_out_of_bounds", "rows_of_different_lengths"])
+@pytest.mark.parametrize("name", ["if_on_a_tracer", "index_out_of_bounds", "float_index"])
 def test_the_process_goes_on(target, name):
     """After an error everything works as before."""
     with pytest.raises(fw.UserError):

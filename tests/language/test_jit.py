@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.frontend import eager
 from tests.language.agreement import same
 
 
@@ -216,8 +217,6 @@ def test_many_threads(target):
 
 def test_eager_lambdas_do_not_compile_anew(target):
     """Equal programs share their machine code."""
-    from flatweave.frontend import eager
-
     def call(k):
         return fw.map(lambda v: v * 17 + k, np.arange(3))
 

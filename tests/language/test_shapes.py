@@ -7,7 +7,9 @@ import flatweave as fw
 from tests.language.agreement import DTYPES, agree, same, values
 
 
-@pytest.mark.parametrize("shape", [(12,), (3, 4), (2, 6), (2, 3, 2), (-1, 3), (4, -1), (1, 12, 1), -1])
+@pytest.mark.parametrize(
+    "shape", [(12,), (3, 4), (2, 6), (2, 3, 2), (-1, 3), (4, -1), (1, 12, 1), -1]
+)
 def test_reshape(target, shape):
     """Row-major order stays; one extent may be found from the others."""
     x = np.arange(12).reshape(4, 3)
