@@ -59,7 +59,7 @@ def user_error(fault: Fault) -> UserError:
 def _index_error(fault: Fault, where: object) -> UserError:
     """A read outside an array."""
     axis = f" along axis {fault.axis}" if fault.axis else ""
-    element = f" (first found at element {fault.index})" if fault.index >= 0 else ""
+    element = f" (first found at element {fault.index})" if fault.index > 0 else ""
     extent = "no elements" if fault.extent == 0 else (
         "1 element" if fault.extent == 1 else f"{fault.extent} elements"
     )  # fmt: skip

@@ -1,8 +1,19 @@
 """Common subexpressions: the same read of an array is done once in a body.
 
-    a: f32 = index xs i              a: f32 = index xs i
-    b: f32 = index xs i      ==>     c: f32 = add a a
-    c: f32 = add a b
+    squares(n: i64, xs: f32[n]) =>
+        a: f32[n] = sweep [n] (i: i64 =>
+            x: f32 = index xs [i] checked=false
+            y: f32 = index xs [i] checked=false
+            z: f32 = mul x y
+            in z) [store]
+        in a
+    ==>
+    squares(n: i64, xs: f32[n]) =>
+        a: f32[n] = sweep [n] (i: i64 =>
+            x: f32 = index xs [i] checked=false
+            z: f32 = mul x x
+            in z) [store]
+        in a
 
 Scalar work is shared by the builder already. Reads are shared with enclosing bodies too, never out
 of a branch.

@@ -1,8 +1,18 @@
 """Dead code: drop every let that no result needs, and every store that nobody reads.
 
-    a: f32[n] = sweep [n] (i: i64 => x = index xs i in x) (store)
-    b: f32[n] = sweep [n] (i: i64 => y = index ys i in y) (store)      ==>      b = ..
-    in b                                                                       in b
+    total(n: i64, xs: f32[n]) =>
+        a: f32[n], s: f32 = sweep [n] (i: i64 =>
+            x: f32 = index xs [i] checked=false
+            y: f32 = exp x
+            in y, x) [store, combine (add f32) [0.0f32]]
+        b: i64 = add n 1
+        in s
+    ==>
+    total(n: i64, xs: f32[n]) =>
+        s: f32 = sweep [n] (i: i64 => index xs [i] checked=false) [combine (add f32) [0.0f32]]
+        in s
+
+Leaves alone what has an effect: a check.
 """
 
 from __future__ import annotations

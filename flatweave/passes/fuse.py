@@ -1,12 +1,23 @@
 """Vertical fusion: compute a producer's element where a consumer reads it.
 
-    a: f32[n] = sweep [n] (i: i64 => x = index xs i; y = mul x x in y) (store)
-    s: f32 = sweep [n] (i: i64 => v = index a i in v) (combine (add) [0.0f32])
+    total(n: i64, xs: f32[n]) =>
+        a: f32[n] = sweep [n] (i: i64 =>
+            x: f32 = index xs [i] checked=false
+            y: f32 = mul x x
+            in y) [store]
+        s: f32 = sweep [n] (j: i64 => index a [j] checked=false) [combine (add f32) [0.0f32]]
+        in s
     ==>
-    s: f32 = sweep [n] (i: i64 => x = index xs i; y = mul x x in y) (combine (add) [0.0f32])
+    total(n: i64, xs: f32[n]) =>
+        s: f32 = sweep [n] (j: i64 =>
+            x: f32 = index xs [j] checked=false
+            y: f32 = mul x x
+            in y) [combine (add f32) [0.0f32]]
+        in s
 
 A producer is a sweep that only stores and scans nothing: a pull array. It is computed again at each
 read, so it is taken only when that is cheaper than storing it (see Note [What a read may cost]).
+The store that nobody reads any more is left to `dce`.
 """
 
 from __future__ import annotations

@@ -1,15 +1,27 @@
 """Sweeps over one iteration space become one pass over the data.
 
-    a: f32 = sweep [n] (i: i64 => x = index xs i in x) (combine (add) [0.0f32])
-    b: f32 = sweep [n] (j: i64 => y = index xs j in y) (combine (maximum) [-inff32])
+    spread(n: i64, xs: f32[n]) =>
+        a: f32 = sweep [n] (i: i64 => index xs [i] checked=false) [combine (minimum f32) [inff32]]
+        b: f32[n] = sweep [n] (j: i64 =>
+            x: f32 = index xs [j] checked=false
+            y: f32 = prefix (add f32) [0.0f32] [x]
+            in y) [store]
+        c: f32 = sweep [n] (k: i64 => index b [k] checked=false) [combine (maximum f32) [-inff32]]
+        in a, c
     ==>
-    a: f32, b: f32 = sweep [n] (i: i64 => x = index xs i; y = index xs i in x, y)
-        (combine (add) [0.0f32]) (combine (maximum) [-inff32])
+    spread(n: i64, xs: f32[n]) =>
+        a: f32, c: f32 = sweep [n] (i: i64 =>
+            x: f32 = index xs [i] checked=false
+            y: f32 = index xs [i] checked=false
+            z: f32 = prefix (add f32) [0.0f32] [y]
+            in x, z) [combine (minimum f32) [inff32], combine (maximum f32) [-inff32]]
+        in a, c
 
 The second may read what the first stores, element by element: that read becomes the value itself.
 So a scan fuses with the map, filter or reduction behind it. Leaves alone: sweeps whose first reads
 are needed in between, sweeps in opposite directions, scattering sweeps (their passes are divided
-by destination, not by position), and more than STREAMS arrays in one pass.
+by destination, not by position), and more than STREAMS arrays in one pass. The second read of an
+element is left to `cse`, the store that nobody reads any more to `dce`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,20 @@
 """Simplify: fold scalar work, and take extents that were checked to be equal for one.
 
-    check (eq n m) same                      check (eq n m) same
-    zs: f32[n] = map .. [xs, ys: f32[m]]     zs: f32[n] = map .. [xs, ys: f32[n]]
+    added(n: i64, xs: f32[n], m: i64, ys: f32[m]) =>
+        p: bool = eq n m
+        check p same [n, m] "lengths"
+        a: f32[m] = map (y: f32 => mul y 1.0f32) [ys]
+        zs: f32[n] = map (x: f32, y: f32 => add x y) [xs, a]
+        in zs
+    ==>
+    added(n: i64, xs: f32[n], m: i64, ys: f32[n]) =>
+        p: bool = eq n m
+        check p same [n, m] "lengths"
+        a: f32[n] = map (y: f32 => y) [ys]
+        zs: f32[n] = map (add f32) [xs, a]
+        in zs
+
+Fusion compares extents, so it sees more after this pass.
 """
 
 from __future__ import annotations

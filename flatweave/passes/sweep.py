@@ -1,8 +1,17 @@
 """Every array operation becomes a sweep, the normal form that is lowered.
 
-    ys: f32[n] = map (x: f32 => .. in y) [xs]    ==>    ys: f32[n] = sweep [n] (i: i64 =>
-                                                            x = index xs i
-                                                            .. in y) (store)
+    total(n: i64, xs: f32[n]) =>
+        a: f32[n] = map (x: f32 => mul x x) [xs]
+        s: f32 = reduce (add f32) [0.0f32] [a]
+        in s
+    ==>
+    total(n: i64, xs: f32[n]) =>
+        a: f32[n] = sweep [n] (i: i64 =>
+            x: f32 = index xs [i] checked=false
+            y: f32 = mul x x
+            in y) [store]
+        s: f32 = sweep [n] (j: i64 => index a [j] checked=false) [combine (add f32) [0.0f32]]
+        in s
 
     map, generate   store                       filter            compact
     reduce          combine                     scatter           place

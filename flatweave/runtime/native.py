@@ -215,10 +215,10 @@ def support() -> NativeCode:
 @functools.cache
 def _support() -> NativeCode:
     text = support_text()
-    name = cache_key(text, FULL)
+    name = cache_key(text, RAW)  # written by hand: optimising it would cost more than it gives
     found = process_cache().get(name)
     if found is None:
-        found = compile_object(text, level=FULL)
+        found = compile_object(text, level=RAW)
         process_cache().put(name, found)
     imports = {symbol: _python_address(symbol) for symbol in PYTHON_SYMBOLS}
     code = _link(found, SUPPORT_LIBRARY, "", imports)

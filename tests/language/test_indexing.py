@@ -33,7 +33,8 @@ def test_slices_at_traced_bounds(target):
 
 KEYS = [
     0, -1, (0,), (1, 2), (-1, -1, -1), slice(1, None), (slice(None), 1), (Ellipsis, 0),
-    (0, Ellipsis), (slice(None, None, -1), slice(None), slice(1)), None, (None, 0), (slice(None), None, 1),
+    (0, Ellipsis), (slice(None, None, -1), slice(None), slice(1)), None, (None, 0),
+    (slice(None), None, 1),
     (Ellipsis, None), (1, slice(1, None), -1), (slice(0, 1), slice(1, 2), slice(2, 3)), Ellipsis,
     (slice(None),) * 3, (0, None, slice(None), None, 1),
 ]  # fmt: skip
