@@ -76,17 +76,19 @@ def contenders(row: Row, tools: Tools, args: tuple[Any, ...]) -> dict[str, Calla
     return ours | row.peers(tools, *args)
 
 
-def sample(call: Callable[[], Any], repeat: int) -> float:
+def sample(call: Callable[[], Any], repeat: int, clock: Callable[[], float]) -> float:
     """Seconds per call."""
     time.sleep(REST)
     turns = range(repeat)
-    start = time.perf_counter()
+    start = clock()
     for _ in turns:
         call()
-    return (time.perf_counter() - start) / repeat
+    return (clock() - start) / repeat
 
 
-def rounds(calls: dict[str, Callable[[], Any]], row: Row, quick: bool) -> dict[str, list[float]]:
+def rounds(
+    calls: dict[str, Callable[[], Any]], row: Row, quick: bool, clock: Callable[[], float]
+) -> dict[str, list[float]]:
     """Seconds of each, round for round, until there are enough and the time is up."""
     order = list(calls)
     seconds: dict[str, list[float]] = {name: [] for name in order}
@@ -95,13 +97,14 @@ def rounds(calls: dict[str, Callable[[], Any]], row: Row, quick: bool) -> dict[s
         if number >= LEAST and time.monotonic() > end:
             break
         for name in order:
-            seconds[name].append(sample(calls[name], 1 if name == "reference" else row.repeat))
+            repeat = 1 if name == "reference" else row.repeat
+            seconds[name].append(sample(calls[name], repeat, clock))
         order = order[1:] + order[:1]
     return seconds
 
 
-def measure(row: Row, tools: Tools, quick: bool) -> dict[str, Any]:
-    """All of one row, checked and timed."""
+def measure(row: Row, tools: Tools, quick: bool, cpu: bool) -> dict[str, Any]:
+    """All of one row, checked and timed; in CPU seconds of all threads where others compute too."""
     args = row.inputs(row.quick if quick else row.size)
     calls = contenders(row, tools, args)
     ours = leaves(calls[OURS]())
@@ -114,9 +117,9 @@ def measure(row: Row, tools: Tools, quick: bool) -> dict[str, Any]:
     if stream is not None:
         stream()
         calls = {"reference": stream, **calls}
-    seconds = rounds(calls, row, quick)
+    seconds = rounds(calls, row, quick, time.process_time if cpu else time.perf_counter)
     base = seconds.pop("reference", [])
-    times = Times(seconds, base, moved, read + written)
+    times = Times(seconds, base, moved, read + written, least=cpu)
     verdicts = [need.judge(times) for need in row.needs]
     return report(row, times, [*verdicts, *opened], tools)
 
@@ -138,7 +141,7 @@ def report(row: Row, times: Times, verdicts: list[Verdict], tools: Tools) -> dic
     return {
         "name": row.name,
         "title": row.title,
-        "seconds": {name: times.median(name) for name in times.seconds},
+        "seconds": {name: times.typical(name) for name in times.seconds},
         "rounds": len(times.seconds[OURS]),
         "compulsory_bytes": times.compulsory,
         "floor": sorted(times.floors)[len(times.floors) // 2] if times.reference else None,
@@ -158,9 +161,11 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--without", default="")
+    parser.add_argument("--cpu", action="store_true")
     options = parser.parse_args()
     tools = Tools(tuple(options.without.split(",")))
-    json.dump(measure(ROWS[options.name], tools, options.quick), sys.stdout)
+    found = measure(ROWS[options.name], tools, options.quick, options.cpu)
+    json.dump(found, sys.stdout)
 
 
 if __name__ == "__main__":

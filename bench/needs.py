@@ -6,7 +6,8 @@
     OneThread(0.93)                     C loop / ours, both on one thread
 
 Ratios are taken within a round, whose parts ran within the same second, and the median of them is
-judged: this machine's memory changes speed from minute to minute, for everybody at once.
+judged: this machine's memory changes speed from minute to minute, for everybody at once. With
+`least`, for a machine that others use too, the least times are compared instead.
 """
 
 from __future__ import annotations
@@ -30,14 +31,21 @@ class Times:
     reference: list[float]  # seconds that `moved` bytes took
     moved: int  # bytes that the reference moves
     compulsory: int  # bytes that the row cannot avoid moving
+    least: bool = False
 
-    def median(self, name: str) -> float:
-        """The middle time of one contender."""
-        return median(self.seconds[name])
+    def typical(self, name: str) -> float:
+        """The middle time of one contender, or its least."""
+        return min(self.seconds[name]) if self.least else median(self.seconds[name])
+
+    def quotient(self, above: list[float], below: list[float]) -> float:
+        """One series of times in terms of another."""
+        if self.least:
+            return min(above) / min(below)
+        return median(a / b for a, b in zip(above, below, strict=True))
 
     def ratio(self, slow: str, fast: str) -> float:
         """How many times longer the first takes than the second."""
-        return median(a / b for a, b in zip(self.seconds[slow], self.seconds[fast], strict=True))
+        return self.quotient(self.seconds[slow], self.seconds[fast])
 
     @property
     def floors(self) -> list[float]:
@@ -46,7 +54,7 @@ class Times:
 
     def of_floor(self, name: str) -> float:
         """The part of the possible speed that a contender has."""
-        return median(a / b for a, b in zip(self.floors, self.seconds[name], strict=True))
+        return self.quotient(self.floors, self.seconds[name])
 
 
 @dataclass(frozen=True)
@@ -88,7 +96,7 @@ def best_of(times: Times, names: Sequence[str]) -> str | None:
         for peer in times.seconds
         if peer not in (OURS, ONE) and (peer.startswith(tuple(names)) if names else True)
     ]
-    return min(peers, key=times.median, default=None)
+    return min(peers, key=times.typical, default=None)
 
 
 @dataclass(frozen=True, init=False)
@@ -136,6 +144,6 @@ class AtMost:
 
     def judge(self, times: Times) -> Verdict:
         """ours, in the unit"""
-        value = times.median(OURS) / UNITS[self.unit]
+        value = times.typical(OURS) / UNITS[self.unit]
         need = f"at most {self.bound:g} {self.unit}"
         return Verdict(need, f"{value:.3g} {self.unit}", value <= self.bound)

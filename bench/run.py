@@ -1,4 +1,4 @@
-"""The benchmark: `python bench/run.py [names] [--quick] [--threads N] [--save] [--without a,b]`.
+"""The benchmark: `python bench/run.py [names] [--quick] [--save] [--threads N] ..`.
 
 Every row runs in a process of its own; in it, everything is checked against our result once and
 then timed in turns (measure.py). Numba, SciPy, JAX, C, C++: what is missing is left out and named.
@@ -83,7 +83,8 @@ def result_of(name: str, options: argparse.Namespace) -> dict[str, Any]:
         found = child("bench.first_call", None, options)
         return found if "failed" not in found else {"name": name, "title": name, **found}
     row = ROWS[name]
-    found = child("bench.measure", row, options, name, "--without", options.without)
+    more = ("--cpu",) if options.cpu else ()
+    found = child("bench.measure", row, options, name, "--without", options.without, *more)
     if "failed" in found:
         return {"name": name, "title": row.title, **found}
     if row.is_large and options.memory:
@@ -99,6 +100,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--save", action="store_true", help="keep the results in bench/results")
     parser.add_argument("--without", default="", help="libraries to leave out: jax,numba,scipy,c")
+    parser.add_argument(
+        "--cpu",
+        action="store_true",
+        help="least CPU time of all threads together,"
+        " not median time: for tuning on a machine that others use",
+    )
     parser.add_argument("--no-memory", dest="memory", action="store_false")
     options = parser.parse_args()
     known = [*ROWS, FIRST_CALL]

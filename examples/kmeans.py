@@ -124,15 +124,15 @@ def main(argv: list[str]) -> int:
     return 0 if is_close((centres, labels), expected) else 1
 
 
-def cases() -> Iterator[tuple[str, str, Callable, Callable, Callable]]:
+def cases(turns: int = TURNS) -> Iterator[tuple[str, str, Callable, Callable, Callable]]:
     """For the demo: program, input, the job here, the same in NumPy, whether they agree."""
     pixels, shape = read(PHOTO)
     first = spread(pixels, COLOURS)
     yield (
         "k-means",
-        f"{shape[1]} x {shape[0]} pixels, {COLOURS} colours, {TURNS} turns",
-        lambda: kmeans(pixels, first, TURNS),
-        lambda: numpy_kmeans(pixels, first, TURNS),
+        f"{shape[1]} x {shape[0]} pixels, {COLOURS} colours, {turns} turns",
+        lambda: kmeans(pixels, first, turns),
+        lambda: numpy_kmeans(pixels, first, turns),
         is_close,
     )
 

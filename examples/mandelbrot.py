@@ -96,13 +96,14 @@ def main(argv: list[str]) -> int:
     return 0 if is_close(turns, expected) else 1
 
 
-def cases() -> Iterator[tuple[str, str, Callable, Callable, Callable]]:
+def cases(height: int = HEIGHT) -> Iterator[tuple[str, str, Callable, Callable, Callable]]:
     """For the demo: program, input, the job here, the same in NumPy, whether they agree."""
+    width = height * 3 // 2
     yield (
         "Mandelbrot",
-        f"{WIDTH} x {HEIGHT} pixels, {LIMIT} turns, f64",
-        lambda: mandelbrot(HEIGHT, WIDTH, LIMIT),
-        lambda: numpy_mandelbrot(HEIGHT, WIDTH, LIMIT),
+        f"{width} x {height} pixels, {LIMIT} turns, f64",
+        lambda: mandelbrot(height, width, LIMIT),
+        lambda: numpy_mandelbrot(height, width, LIMIT),
         is_close,
     )
 

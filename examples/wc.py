@@ -135,9 +135,9 @@ def is_ascii_text(data: bytes | np.ndarray) -> bool:
     return not bytes(data).translate(None, PLAIN)
 
 
-def files_below(folder: Path) -> Iterator[Path]:
+def files_below(folder: Path, pattern: str = "*") -> Iterator[Path]:
     """The ASCII text files below a folder, in the order of their names."""
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.rglob(pattern)):
         if path.is_file() and os.access(path, os.R_OK) and is_ascii_text(path.read_bytes()):
             yield path
 
@@ -147,7 +147,8 @@ def default_text() -> bytes:
     data = b"".join(path.read_bytes() for path in files_below(Path("/usr/share/doc")))
     if len(data) >= 1_000_000:
         return data
-    return b"".join(path.read_bytes() for path in files_below(Path(sysconfig.get_path("stdlib"))))
+    library = files_below(Path(sysconfig.get_path("stdlib")), "*.py")
+    return b"".join(path.read_bytes() for path in library)
 
 
 def repeated(data: bytes, extent: int) -> bytes:

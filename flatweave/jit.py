@@ -27,6 +27,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer, kind_of
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
 from flatweave.frontend.eager import COMPILER, compile_program
+from flatweave.frontend.elements import name_of
 from flatweave.frontend.scope import STATE
 from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, quick, stand_in
 from flatweave.frontend.trace import trace
@@ -81,16 +82,19 @@ class Static:
     """Where the static arguments of a function are: taken out of a call, put back for the trace."""
 
     def __init__(self, fn: Callable[..., Any], names: tuple[str, ...]) -> None:
-        parameters = inspect.signature(fn).parameters
+        try:
+            parameters = list(inspect.signature(fn).parameters)
+        except (TypeError, ValueError):  # a function written in C
+            parameters = []
         unknown = [name for name in names if name not in parameters]
         if unknown:
             raise ArgumentError(
-                f"{fn.__name__} has no parameter {unknown[0]!r} to be static.",
+                f"{name_of(fn)} has no parameter {unknown[0]!r} to be static.",
                 where=user_location(),
-                remedy=f"Its parameters are {pretty.listed(parameters)}.",
+                remedy=f"Its parameters are: {pretty.listed(parameters) or 'none'}.",
             )
         self.names = frozenset(names)
-        self.order = list(parameters)
+        self.order = parameters
 
     def name_at(self, position: int) -> str:
         """The parameter that a positional argument is given to."""

@@ -7,6 +7,7 @@ Every stage can be printed (`f.stages(..).text`), read back (`tools/opt`), inter
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import time
@@ -30,7 +31,14 @@ from flatweave.passes.fuse import fuse
 from flatweave.passes.fuse_siblings import fuse_siblings
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
-from flatweave.targets import Interpreted, Runnable, Target, target_named
+from flatweave.targets import (
+    TARGET_OF_TEXT,
+    TARGETS,
+    Interpreted,
+    Runnable,
+    Target,
+    target_named,
+)
 from flatweave.terms.traverse import walk_lets
 
 Pass = Callable[[Program], Program]
@@ -140,10 +148,35 @@ def build(
         record.keep(stage, text)
     runnable = chosen.load(emitted, lowered.plan, lowered.unit)
     record.lap("compile")
+    record.text.write = functools.partial(_text_for, swept, checks)
     return Executable(runnable, record.text, swept, lowered.unit, chosen, record.seconds)
 
 
-EXTENSION = {"array": "air", "fused": "air", "kernel": "kir", "llvm": "ll", "opencl": "cl"}
+def _text_for(swept: Program, checks: bool, stage: str) -> str | None:
+    """What a program becomes on a target, or in a form, that this run had no need of."""
+    if stage not in TARGET_OF_TEXT:
+        return None
+    target = TARGETS[TARGET_OF_TEXT[stage]]
+    assert target.machine is not None
+    emitted = target.emit(lower(swept, target.machine, checks=checks).unit)
+    return emitted[stage] if stage in emitted else target.more(emitted)[stage]
+
+
+class Texts(dict[str, str]):
+    """The text of each stage; that of another target is written when somebody asks for it."""
+
+    write: Callable[[str], str | None] | None = None
+
+    def __missing__(self, stage: str) -> str:
+        text = self.write(stage) if self.write is not None else None
+        if text is None:
+            raise KeyError(stage)
+        self[stage] = text
+        return text
+
+
+EXTENSION = {"array": "air", "fused": "air", "kernel": "kir", "llvm": "ll", "opencl": "cl",
+             "cuda": "cu", "ptx": "ptx"}  # fmt: skip
 
 
 class _Record:
@@ -151,7 +184,7 @@ class _Record:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.text: dict[str, str] = {}
+        self.text = Texts()
         self.seconds: dict[str, float] = {}
         self._last = time.perf_counter()
 

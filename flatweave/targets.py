@@ -159,6 +159,9 @@ TARGETS = {
 }
 
 
+TARGET_OF_TEXT = {"llvm": "cpu", "asm": "cpu", "opencl": "opencl", "cuda": "cuda", "ptx": "cuda"}
+
+
 def target_named(name: str) -> Target:
     """The target of this name."""
     if name not in TARGETS:

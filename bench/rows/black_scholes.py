@@ -41,7 +41,7 @@ def inputs(n: int) -> Arrays:
 
 
 def peers(tools: Tools, spot: Any, strike: Any, years: Any) -> dict[str, Call]:
-    """The same formula everywhere."""
+    """The same formula; C and Numba have a polynomial for the normal distribution."""
     n, args = len(spot), (spot, strike, years)
     call, put = np.zeros_like(spot), np.zeros_like(spot)
     found: dict[str, Call] = {}
@@ -64,9 +64,17 @@ def peers(tools: Tools, spot: Any, strike: Any, years: Any) -> dict[str, Call]:
 
 
 def numba_loop(numba: Any) -> Any:
-    """All cores, fast mathematics."""
-    rate, volatility, drift, half = map(np.float32, (RATE, VOLATILITY, DRIFT, 0.5))
-    scale = np.float32(0.70710678)
+    """All cores, fast mathematics; `erf` would make it five times slower."""
+    f = np.float32
+    rate, volatility, drift = map(f, (RATE, VOLATILITY, DRIFT))
+
+    @numba.njit(fastmath=True, inline="always")
+    def below(d):
+        k = f(1) / (f(1) + f(0.2316419) * abs(d))
+        rest = f(1.781477937) + k * (f(-1.821255978) + k * f(1.330274429))
+        p = k * (f(0.31938153) + k * (f(-0.356563782) + k * rest))
+        tail = f(0.39894228) * math.exp(f(-0.5) * d * d) * p
+        return f(1) - tail if d > 0 else tail
 
     @numba.njit(parallel=True, fastmath=True)
     def loop(spot, strike, years, call, put):
@@ -74,9 +82,7 @@ def numba_loop(numba: Any) -> Any:
             root = volatility * math.sqrt(years[i])
             d1 = (math.log(spot[i] / strike[i]) + drift * years[i]) / root
             now = strike[i] * math.exp(-rate * years[i])
-            below_1 = half + half * math.erf(d1 * scale)
-            below_2 = half + half * math.erf((d1 - root) * scale)
-            value = spot[i] * below_1 - now * below_2
+            value = spot[i] * below(d1) - now * below(d1 - root)
             call[i] = value
             put[i] = value - spot[i] + now
         return call, put

@@ -23,7 +23,7 @@ from flatweave.frontend.extents import ONE, ZERO
 from flatweave.frontend.faults import check_message
 from flatweave.frontend.operation import operation
 from flatweave.frontend.rows import scan_last_axis, unravel
-from flatweave.frontend.scalars import apply, dtype_of, strong, truth
+from flatweave.frontend.scalars import apply, dtype_of, select, strong, truth
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.shapes import axis_of, reshaped, transposed
 from flatweave.frontend.sugar import METHODS
@@ -231,12 +231,12 @@ def _extremum(who: str, better: str, array: Tracer, axis: Any, keepdims: bool) -
     neutral = (constant(worst, dtype), Const(2**63 - 1, i64))
 
     def combine(v: Tracer, i: Tracer, w: Tracer, j: Tracer) -> list[Tracer]:
-        second = apply(better, w, v) | (apply("eq", w, v) & (j < i))
+        # of equal values the first stands, unless it is the neutral element
+        second = apply("or", apply(better, w, v), apply("and", apply("eq", w, v), j < i))
         if dtype.is_float:
-            both = apply("isnan", v) & apply("isnan", w) & (j < i)
-            second = second | both | (apply("isnan", w) & ~apply("isnan", v))
-            second = second & (~apply("isnan", v) | apply("isnan", w))
-        return [METHODS["where"](second, w, v), METHODS["where"](second, j, i)]
+            first_nan = apply("and", apply("isnan", w), apply("eq", v, v))
+            second = apply("or", second, first_nan)
+        return [select(second, w, v), select(second, j, i)]
 
     def reduction(xs: list[Tracer]) -> list[Tracer]:
         places = generated(xs[0].extents, wrap)[0]

@@ -92,7 +92,7 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
         trees.append(tree)
         names += [name + path for path in paths(tree)]
     same_length(arrays, "map", names)
-    fn, tree, results = element_function(f, trees, [element_type(x) for x in arrays])
+    fn, tree, results = element_function(f, trees, [element_type(x) for x in arrays], "map")
     if not results:
         return unflatten(tree, [])
     for leaf in results:
@@ -144,7 +144,7 @@ def scan(
 def mask_of(p: Callable[..., Any], arrays: list[Tracer], tree: Tree, who: str) -> Tracer:
     """Where the predicate holds."""
     need_function(p, who)
-    fn, given, results = element_function(p, [tree], [element_type(x) for x in arrays])
+    fn, given, results = element_function(p, [tree], [element_type(x) for x in arrays], who)
     if given != LEAF or results[0].element is not bool_ or results[0].ndim:
         shown = describe(results[0]) if given == LEAF else str(given)
         raise DTypeError(

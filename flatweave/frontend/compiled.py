@@ -20,7 +20,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
 from flatweave.base.source import Location
 from flatweave.frontend.array import HostArray
-from flatweave.frontend.faults import user_error
+from flatweave.frontend.faults import out_of_memory, user_error
 from flatweave.frontend.trace import Traced
 from flatweave.frontend.tree import LEAF, Tree, unflatten
 
@@ -103,6 +103,8 @@ class Entry:
             if again is None:
                 raise self._error(fault) from None
             compiled, results = again
+        except MemoryError as failure:
+            raise out_of_memory(failure) from None
         return rebuilt(compiled.tree, results, flat)
 
     def _variant(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:

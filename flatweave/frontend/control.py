@@ -19,7 +19,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer, describe
 from flatweave.frontend.branches import branch
-from flatweave.frontend.elements import need_function, shape_text
+from flatweave.frontend.elements import check_arity, need_function, shape_text
 from flatweave.frontend.operation import operation
 from flatweave.frontend.promotion import common
 from flatweave.frontend.scalars import truth
@@ -203,8 +203,8 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: An
     The state is any tree; its arrays may change length from turn to turn, but neither dtype nor
     rank. Raises DTypeError or ShapeError naming the leaf that does.
     """
-    need_function(cond, "while_loop")
-    need_function(body, "while_loop")
+    check_arity(need_function(cond, "while_loop"), 1, "while_loop")
+    check_arity(need_function(body, "while_loop"), 1, "while_loop")
     leaves, tree = lift_leaves(state, "the state of while_loop")
     slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
 
@@ -242,7 +242,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
 
     The state is as for `while_loop`. No turn is taken when `hi <= lo`.
     """
-    need_function(body, "fori_loop")
+    check_arity(need_function(body, "fori_loop"), 2, "fori_loop")
     start, stop = extent_of(lo, "lo of fori_loop"), extent_of(hi, "hi of fori_loop")
     leaves, tree = lift_leaves(state, "the state of fori_loop")
     slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
@@ -268,8 +268,8 @@ def cond(p: Any, then: Callable[..., Any], other: Callable[..., Any], *args: Any
     Both give the same structure, dtypes and ranks; extents may differ.
     Raises DTypeError or ShapeError where they do not. For choices by element see `where`.
     """
-    need_function(then, "cond")
-    need_function(other, "cond")
+    check_arity(need_function(then, "cond"), len(args), "cond")
+    check_arity(need_function(other, "cond"), len(args), "cond")
     condition = scalar_of(p, "the condition of cond")
     need_bool(condition, "the condition of cond")
     return branch(truth(condition), lambda: then(*args), lambda: other(*args))

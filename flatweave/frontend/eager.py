@@ -23,7 +23,7 @@ from flatweave.base.errors import UserError
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.array import HostArray
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
-from flatweave.frontend.interop import is_number_list
+from flatweave.frontend.interop import is_number_list, list_values
 from flatweave.frontend.operation import EVALUATOR, OPERATIONS, Operation
 from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, stand_in
 from flatweave.frontend.trace import Traced, trace
@@ -75,7 +75,7 @@ class Call:
             leaves, tree = flatten(value, is_number_list)
         self.trees.append(tree)
         for leaf in leaves:
-            leaf = np.asarray(leaf) if type(leaf) is list and is_number_list(leaf) else leaf
+            leaf = list_values(leaf) if type(leaf) is list and is_number_list(leaf) else leaf
             if name in self.known.static or not _is_argument(leaf):
                 self.static[len(self.leaves)] = leaf
             self.leaves.append(leaf)

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.base.errors import ArgumentError, OperatorError, UserError
+from flatweave.base.pretty import counted
 from flatweave.base.source import Location, function_location, user_location
 from flatweave.frontend.array import Tracer, describe, kind_of
 from flatweave.frontend.scope import Scope, current
@@ -30,6 +32,29 @@ def need_function(fn: Any, who: str) -> Callable[..., Any]:
     return fn  # type: ignore[no-any-return]
 
 
+def check_arity(
+    fn: Any, count: int, who: str, error: type[UserError] = ArgumentError
+) -> None:
+    """Refuse a function of ours to call that does not take `count` arguments."""
+    code = getattr(fn, "__code__", None)
+    if code is None or not inspect.isfunction(fn) or hasattr(fn, "__wrapped__"):
+        return
+    most = code.co_argcount
+    least = most - len(fn.__defaults__ or ())
+    if least <= count and (count <= most or code.co_flags & inspect.CO_VARARGS):
+        return
+    raise error(
+        f"{who} is called with {counted(count, 'argument')}, but {name_of(fn)} takes {most}."
+        if error is OperatorError
+        else f"{who} calls its function with {counted(count, 'argument')}, but {name_of(fn)} takes"
+        f" {most}.",
+        where=user_location(),
+        origins=[f"{name_of(fn)} was written at {defined_at(fn)}"],
+        remedy="A tuple is one argument: elements of (xs, ys) come as f((x, y)), those of two"
+        " arrays as f(x, y).",
+    )
+
+
 def element_type(array: Tracer) -> Type:
     """The type of an element along axis 0: a scalar, or a row."""
     type_ = array.type
@@ -38,7 +63,7 @@ def element_type(array: Tracer) -> Type:
 
 
 def element_function(
-    fn: Callable[..., Any], trees: Sequence[Tree], types: Sequence[Type]
+    fn: Callable[..., Any], trees: Sequence[Tree], types: Sequence[Type], who: str
 ) -> tuple[Lambda, Tree, list[Tracer]]:
     """`fn` on elements, one tree for each argument; the lambda, the tree and leaves it gives."""
     found: list[Any] = []
@@ -46,6 +71,7 @@ def element_function(
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         parts = portions(trees, [wrap(param) for param in params])
         args = [unflatten(tree, part) for tree, part in zip(trees, parts, strict=True)]
+        check_arity(fn, len(args), who)
         leaves, tree = lift_leaves(fn(*args), f"the result of {name_of(fn)}")
         found.extend([tree, leaves])
         return [leaf.atom for leaf in leaves]
@@ -97,7 +123,8 @@ def operator(
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         elements = [wrap(param) for param in params]
         half = len(types)
-        result = _called(op, unflatten(tree, elements[:half]), unflatten(tree, elements[half:]))
+        check_arity(op, 2, f"the operator of {who}", OperatorError)
+        result = op(unflatten(tree, elements[:half]), unflatten(tree, elements[half:]))
         leaves, given = lift_leaves(result, f"the result of the operator of {who}")
         if given != tree:
             raise _unlike(op, who, shape_text(tree, elements), shape_text(given, leaves))
@@ -107,21 +134,6 @@ def operator(
         ]
 
     return current().function([*types, *types], body, "a")
-
-
-def _called(op: Callable[..., Any], a: Any, b: Any) -> Any:
-    """op(a, b), where an operator that cannot be called so is the user's mistake."""
-    try:
-        return op(a, b)
-    except TypeError as failure:
-        code = getattr(op, "__code__", None)
-        if isinstance(failure, UserError) or code is None or code.co_argcount == 2:
-            raise
-        raise OperatorError(
-            f"an operator takes two elements, but {name_of(op)} takes {code.co_argcount}.",
-            where=user_location(),
-            remedy="Elements that are tuples come whole: op((x1, y1), (x2, y2)).",
-        ) from None
 
 
 def _like(op: Any, leaf: Tracer, element: Tracer, path: str, who: str) -> Tracer:

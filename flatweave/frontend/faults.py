@@ -16,6 +16,7 @@ from flatweave.base.errors import (
     ExtentOverflowError,
     IndexOutOfBounds,
     NegativeExtentError,
+    OutOfMemory,
     ShapeError,
     UserError,
 )
@@ -54,6 +55,17 @@ def user_error(fault: Fault) -> UserError:
     parts = text.split(PARTS)
     origins, remedy = (parts[1:-1], parts[-1]) if len(parts) > 1 else ([], "")
     return cls(parts[0], where=where, origins=[o for o in origins if o], remedy=remedy)
+
+
+def out_of_memory(failure: MemoryError) -> OutOfMemory:
+    """An allocation that failed, at the user's line."""
+    if isinstance(failure, OutOfMemory):
+        failure.where = failure.where or user_location()
+        return failure
+    return OutOfMemory(
+        f"there is not enough memory: {failure}.",
+        where=user_location(), remedy="Work on a part of the data at a time.",
+    )  # fmt: skip
 
 
 def _index_error(fault: Fault, where: object) -> UserError:

@@ -25,7 +25,7 @@ from flatweave.frontend.broadcast import common_shape, generated, read_stretched
 from flatweave.frontend.combinators import kept
 from flatweave.frontend.extents import ONE, ZERO, add, floordiv, greatest, least, mul, sub
 from flatweave.frontend.operation import operation
-from flatweave.frontend.reading import element, index_atom, wrapped
+from flatweave.frontend.reading import element, index_atom, listed_index, wrapped
 from flatweave.frontend.scope import current
 from flatweave.frontend.values import emit, extent_of, lift
 from flatweave.ops import Index, Reshape
@@ -78,7 +78,7 @@ def _host(xs: Any, key: Any) -> Any:
 def getitem(xs: Any, key: Any) -> Any:
     """`xs[key]`"""
     array = lift(xs)
-    parts = list(key) if isinstance(key, tuple) else [key]
+    parts = [listed_index(p) for p in (key if isinstance(key, tuple) else (key,))]
     if len(parts) == 1 and _is_mask(parts[0]):
         return _masked(array, lift(parts[0]))
     selectors = _selectors(array, _expanded(array, parts))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import DTYPES
-from flatweave.base.errors import ArgumentError, DTypeError, UserError
+from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.array import HostArray, Tracer, host_array
 
@@ -112,6 +112,17 @@ def asarray(value: Any, dtype: Any = None) -> HostArray:
     if found is None:
         found = checked(np.asarray(value), "")
     return host_array(np.array(found, dtype=dtype, copy=True, order="C"))
+
+
+def list_values(value: Any) -> Values:
+    """A list of numbers as an array; ShapeError when its rows differ in length."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ShapeError(
+            "a list of lists stands for an array only when all of them have one length.",
+            where=user_location(), remedy="Pad the shorter ones, or pass one list for each row.",
+        ) from None  # fmt: skip
 
 
 def is_number_list(value: Any) -> bool:

@@ -6,12 +6,15 @@
 
 from __future__ import annotations
 
+import re
+
 from flatweave.base.errors import EscapedArrayError, NotTraceableError
 from flatweave.base.source import user_location
 
 BRANCH = "Use fw.where(p, a, b) to choose between values, fw.cond(p, f, g) between computations."
 LOOP = "Use fw.while_loop(cond, body, state), which repeats inside the compiled program."
 LOGIC = "Use p & q, p | q and ~p on traced values, in brackets: (x > 0) & (x < 9)."
+EXTREMA = "Use fw.maximum(a, b) and fw.minimum(a, b), which choose inside the compiled program."
 ASSERT = "Check concrete values before the call; inside, fw.where can mark the bad ones."
 
 
@@ -19,7 +22,9 @@ def truth(described: str) -> NotTraceableError:
     """`if x`, `while x`, `x and y`, `not x`, `assert x`."""
     where = user_location()
     text = where.text.strip()
-    if text.startswith("while "):
+    if re.search(r"(?<![\w.])(max|min)\b\s*[(,]", text):
+        remedy = EXTREMA
+    elif text.startswith("while "):
         remedy = LOOP
     elif text.startswith("assert "):
         remedy = ASSERT

@@ -44,7 +44,8 @@ def fits(value: int | float | bool, dtype: DType) -> bool:
     """Whether a Python integer is a value of an integer dtype; floats and bools always do."""
     if not isinstance(value, int) or not dtype.is_integer:
         return True
-    return int(dtype.low) <= value <= int(dtype.high)
+    half = 1 << (dtype.bits - 1)
+    return -half <= value < half if dtype.is_signed else 0 <= value < 2 * half
 
 
 def operand_dtype(fn: str, values: Sequence[Tracer]) -> tuple[DType, bool]:

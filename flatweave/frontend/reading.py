@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import DTypeError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import counted
@@ -78,7 +80,7 @@ def element(array: Tracer, index: Sequence[Atom]) -> Tracer:
 
 def index_arrays(idx: Any, who: str) -> list[Tracer]:
     """The index arrays of a user: one, or a tuple with one for each leading axis."""
-    parts = list(idx) if isinstance(idx, tuple) else [idx]
+    parts = [listed_index(p) for p in (idx if isinstance(idx, tuple) else (idx,))]
     arrays = [lift(part, f"the index of {who}") for part in parts]
     for array in arrays:
         if not array.element.is_integer:
@@ -88,6 +90,11 @@ def index_arrays(idx: Any, who: str) -> list[Tracer]:
                 remedy="Convert them with astype(fw.i64); a bool mask selects with xs[mask].",
             )
     return arrays
+
+
+def listed_index(part: Any) -> Any:
+    """An empty list as the index array that it stands for; other parts as they are."""
+    return np.zeros(0, np.int64) if isinstance(part, list) and not part else part
 
 
 def check_rank(array: Tracer, count: int, who: str) -> None:

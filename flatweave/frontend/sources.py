@@ -13,7 +13,7 @@ from flatweave.base.dtypes import i64
 from flatweave.frontend.array import Tracer
 from flatweave.frontend.broadcast import generated, read
 from flatweave.frontend.combinators import check_regular
-from flatweave.frontend.elements import need_function
+from flatweave.frontend.elements import check_arity, need_function
 from flatweave.frontend.extents import length_of, shape_of
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scalars import dtype_of, strong
@@ -32,7 +32,7 @@ def generate(shape: Any, f: Callable[..., Any]) -> Any:
     Raises NegativeExtentError for an extent below 0.
     """
     extents = shape_of(shape, "generate")
-    need_function(f, "generate")
+    check_arity(need_function(f, "generate"), len(extents), "generate")
     found: list[Any] = []
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:

@@ -121,9 +121,13 @@ class Operators:
         return METHODS["greater_equal"](self, other)
 
     def __eq__(self, other: object) -> Any:
+        if other is None or isinstance(other, str):
+            return NotImplemented  # Python then finds them unequal
         return METHODS["equal"](self, other)
 
     def __ne__(self, other: object) -> Any:
+        if other is None or isinstance(other, str):
+            return NotImplemented
         return METHODS["not_equal"](self, other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -146,8 +150,8 @@ class Operators:
     def __abs__(self) -> Any:
         return METHODS["abs"](self)
 
-    def __round__(self) -> Any:
-        return METHODS["round"](self)
+    def __round__(self, digits: int = 0) -> Any:
+        return METHODS["round"](self * 10.0**digits) / 10.0**digits if digits else self.round()
 
     def __getitem__(self, key: Any) -> Any:
         return METHODS["getitem"](self, key)

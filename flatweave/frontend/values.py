@@ -17,7 +17,7 @@ from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend import misuse
 from flatweave.frontend.array import Array, Tracer, describe, kind_of
-from flatweave.frontend.interop import is_number_list, values_of
+from flatweave.frontend.interop import is_number_list, list_values, values_of
 from flatweave.frontend.promotion import common, fits, literal_dtype, too_big
 from flatweave.frontend.scope import current
 from flatweave.frontend.tree import Tree, flatten
@@ -50,7 +50,7 @@ def lift(value: Any, name: str = "") -> Tracer:
         return Tracer(constant(value, dtype), scope, weak=dtype is not bool_)
     values = values_of(value, name)
     if values is None and is_number_list(value):
-        values = values_of(np.asarray(value), name)
+        values = values_of(list_values(value), name)
     if values is None:
         raise _no_array(value, name)
     if isinstance(value, np.generic):

@@ -132,7 +132,7 @@ class Lowering:
         taken = {kernel.name for kernel in self.program.kernels}
         while name in taken:
             name += "_"
-        kb = KernelBuilder(name, self.program.names, self.scope, self.machine.warps)
+        kb = KernelBuilder(name, self.host, self.scope, self.machine.warps)
         kb.body.where = let.where
         return kb
 

@@ -4,33 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Kernel
 from flatweave.lower.values import HostArray, HostScope
-from flatweave.terms.build import Builder, Names
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
+from flatweave.terms.build import Builder
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Var
 
 
 class KernelBuilder:
     """Collects parameters and, beside each, the host atom that the launch passes for it."""
 
-    def __init__(self, name: str, names: Names, scope: HostScope, warps: int) -> None:
+    def __init__(self, name: str, host: Builder, scope: HostScope, warps: int) -> None:
         self.name = name
+        self.host = host
         self.scope = scope
         self.warps = warps
-        self.body = Builder(names)
+        self.body = Builder(host.names)
         self.params: list[Var] = []
         self.args: list[Atom] = []
-        self._captured: dict[Atom, Var] = {}
+        self._captured: dict[Atom, Atom] = {}
 
     def capture(self, host: Atom) -> Atom:
         """A host value inside the kernel."""
         if not isinstance(host, Var):
             return host
         if host not in self._captured:
-            self._captured[host] = self.body.param(host.name, host.type)
-            self.params.append(self._captured[host])
-            self.args.append(host)
+            self._captured[host] = self._shifted(host) or self._param(host)
         return self._captured[host]
+
+    def _shifted(self, host: Var) -> Atom | None:
+        """A sum of an index and a constant, made anew: index algebra must see what it is."""
+        made = self.host.definition(host)
+        if not isinstance(made, Apply) or made.fn not in ("add", "sub") or host.type is not i64:
+            return None
+        if not isinstance(made.args[1], Const):
+            return None
+        return self.body.apply(made.fn, self.capture(made.args[0]), made.args[1])
+
+    def _param(self, host: Var) -> Var:
+        param = self.body.param(host.name, host.type)
+        self.params.append(param)
+        self.args.append(host)
+        return param
 
     def buffer(self, host: Var) -> Var:
         """A host buffer inside the kernel."""

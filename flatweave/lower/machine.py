@@ -12,6 +12,8 @@ from flatweave.terms.syntax import ArrayType
 from flatweave.terms.traverse import free_vars
 
 KIB = 1024
+WIDEST = 64
+"""Lanes of the widest step: their flags fit one machine word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def choose_tiling(machine: Machine, sweep: Sweep, *, in_order: bool) -> Tiling:
     dtypes = element_dtypes(sweep)
     width = machine.lanes(dtypes)
     if machine.fixed_width is None:
-        width *= _registers(cost, in_order=in_order)
+        width = min(WIDEST, width * _registers(cost, in_order=in_order))
     bytes_each = max(1, sum(dtype.bytes for dtype in dtypes))
     step = width * machine.warps
     most = max(step, machine.block_bytes // bytes_each // step * step)

@@ -173,7 +173,7 @@ def combine_copies_kernel(
     low: Lowering, name: str, sink: Merge, dtypes: Sequence[DType]
 ) -> tuple[KernelBuilder, int]:
     """dest[j] = dest[j] fn copy 0 [j] fn copy 1 [j] .., the copies in order."""
-    kernel = KernelBuilder(name, low.program.names, low.scope, low.machine.warps)
+    kernel = KernelBuilder(name, low.host, low.scope, low.machine.warps)
     b = kernel.body
     dest = [b.param("dest", BufferType(dtype)) for dtype in dtypes]
     copies = [b.param("copies", BufferType(dtype)) for dtype in dtypes]

@@ -10,18 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from flatweave.base.dtypes import i64
 from flatweave.ops import Fold, Index, Sweep
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """Lanes of a step (0: no lanes but inside folds), row by row or not, lanes of a fold."""
+    """Lanes of a step (0: no lanes but inside folds), row by row or not, lanes of a fold; and how
+    far around its own place an element reads along the last axis, where it minds the boundary."""
 
     width: int
     rows: bool
     fold_width: int
+    reach: int = 0
 
 
 def choose_strategy(op: Sweep, width: int, threads: bool = False) -> Strategy:
@@ -31,8 +35,27 @@ def choose_strategy(op: Sweep, width: int, threads: bool = False) -> Strategy:
     if _folds_run_along_memory(op):
         return Strategy(0, False, width)
     if len(op.shape) > 1 and _needs_indices(op):
-        return Strategy(width, True, 1)
-    return Strategy(width, False, 1)
+        return Strategy(width, True, 1, find_reach(op))
+    return Strategy(width, False, 1, find_reach(op) if len(op.shape) == 1 else 0)
+
+
+BOUNDARY_TESTS = frozenset({"minimum", "maximum", "lt", "le", "gt", "ge", "mod", "abs"})
+LONGEST_REACH = 64
+
+
+def find_reach(op: Sweep) -> int:
+    """The greatest distance from an element's own place, if its body tests such places."""
+    last, reach, tests = op.body.params[-1], 0, False
+    for let in walk_lets(op.body):
+        if not isinstance(let.op, Apply) or let.vars[0].type is not i64:
+            tests |= isinstance(let.op, Index) and let.op.checked
+            tests |= isinstance(let.op, Apply) and let.op.fn in BOUNDARY_TESTS
+            continue
+        tests |= let.op.fn in BOUNDARY_TESTS
+        if let.op.fn in ("add", "sub") and let.op.args[0] is last:
+            distance = let.op.args[1]
+            reach = max(reach, abs(int(distance.value)) if isinstance(distance, Const) else 0)
+    return reach if tests and reach <= LONGEST_REACH else 0
 
 
 def _needs_indices(op: Sweep) -> bool:

@@ -72,8 +72,11 @@ class SweepLowering:
             low.launch(plain, blocks)
         else:
             fast = self._kernel(total, size, streaming=True)
-            large = host.apply("ge", total, index(streaming))
-            low.launch_one_of(large, fast, plain, blocks)
+            fits = host.apply("ge", total, index(streaming))
+            if self.strategy.rows:  # each row begins on a boundary of a whole step
+                rest = host.apply("mod", shape[-1], index(self.strategy.width))
+                fits = host.apply("and", fits, host.apply("eq", rest, index(0)))
+            low.launch_one_of(fits, fast, plain, blocks)
         self._bind(shape, blocks)
 
     def _blocks(self, total: Atom) -> tuple[Atom, Atom]:
@@ -143,7 +146,7 @@ class SweepLowering:
     def _may_stream(self) -> int | None:
         """From how many elements on the stores had better go around the caches; None for never."""
         threshold = self.low.machine.streaming_from
-        if threshold is None or self.strategy.rows or self.op.reverse or self.strategy.width < 2:
+        if threshold is None or self.op.reverse or self.strategy.width < 2:
             return None
         if not self.outputs.stores:
             return None

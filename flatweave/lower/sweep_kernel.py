@@ -219,7 +219,7 @@ class KernelWriter:
         lanes = runs.width if runs else self.strategy.width if width is None else width
         return Walk(
             self.low.machine, self.shape, self.total, lanes, self.strategy.rows,
-            self.op.reverse, tuple(accumulators), runs,
+            self.op.reverse, tuple(accumulators), runs, 0 if runs else self.strategy.reach,
         )  # fmt: skip
 
     def elements(self, position: Position) -> Elements:

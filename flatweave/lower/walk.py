@@ -51,7 +51,8 @@ class Walk:
 
     `shape` are the kernel atoms of the extents; `rows` walks each row of the last axis on its own,
     so that its index runs with the lanes; `reverse` visits the last position first; `width` 0
-    means one element at a time outside any lanes.
+    means one element at a time outside any lanes. With a `reach`, positions that far from both
+    ends of the last axis are walked apart: there the tests of a stencil's boundary fall away.
     """
 
     machine: Machine
@@ -62,6 +63,7 @@ class Walk:
     reverse: bool
     accumulators: tuple[Accumulator, ...]
     runs: Runs | None = None
+    reach: int = 0
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
@@ -128,10 +130,33 @@ class Walk:
             return self._region(b, self.width, first, end, limit, state, step, at)
         if self.width == 1:
             return self._region(b, 1, lo, hi, hi, state, step, at)
+        if self.reach:
+            return self._span_with_edges(b, lo, hi, state, step, at)
         length = b.sub(hi, lo)
         whole = b.mul(b.apply("floordiv", length, index(self.width)), index(self.width))
         mid = b.add(lo, whole)
         state = self._region(b, self.width, lo, mid, hi, state, step, at)
+        return self._region(b, 1, mid, hi, hi, state, step, at)
+
+    def _span_with_edges(
+        self,
+        b: Builder,
+        lo: Atom,
+        hi: Atom,
+        state: State,
+        step: Step,
+        at: Callable[[Builder, Atom, int, Atom], Position],
+    ) -> State:
+        """One by one near the ends of the axis, in whole steps between them."""
+        width, reach = index(self.width), index(self.reach)
+        start = b.add(b.apply("maximum", lo, reach), index(self.width - 1))
+        start = b.mul(b.apply("floordiv", start, width), width)
+        start = b.apply("minimum", start, hi)
+        stop = b.apply("minimum", hi, b.sub(self.shape[-1], reach))
+        length = b.apply("maximum", b.sub(stop, start), index(0))
+        mid = b.add(start, b.mul(b.apply("floordiv", length, width), width))
+        state = self._region(b, 1, lo, start, hi, state, step, at)
+        state = self._region(b, self.width, start, mid, hi, state, step, at, inside=True)
         return self._region(b, 1, mid, hi, hi, state, step, at)
 
     def _region(
@@ -144,6 +169,8 @@ class Walk:
         state: State,
         step: Step,
         at: Callable[[Builder, Atom, int, Atom], Position],
+        *,
+        inside: bool = False,
     ) -> State:
         """A loop over lo to hi on `width` lanes; accumulators start neutral in each lane.
 
@@ -152,13 +179,15 @@ class Walk:
         kept = sum(len(acc.neutral) for acc in self.accumulators)
         neutral = tuple(atom for acc in self.accumulators for atom in acc.neutral)
         region = b.inner()
-        inside = region.inner()
-        i = inside.param("i", i64)
-        params = [inside.param("s", atom.type) for atom in state]
-        position = at(inside, i, width, limit)
-        body = inside.close([i, *params], step(inside, position, tuple(params)))
+        body = region.inner()
+        i = body.param("i", i64)
+        params = [body.param("s", atom.type) for atom in state]
+        position = at(body, i, width, limit)
+        if inside:
+            body.assume_inside(position.indices[-1], self.shape[-1], self.reach)
+        turn = body.close([i, *params], step(body, position, tuple(params)))
         init = state if width == 1 else (*neutral, *state[kept:])
-        out = tuple(region.emit(For(lo, hi, index(width), body, init)))
+        out = tuple(region.emit(For(lo, hi, index(width), turn, init)))
         if width > 1:
             out = (*self._across_lanes(region, out), *out[kept:])
         done: State = b.emit(Lanes(width, region.close([], out)))

@@ -11,6 +11,7 @@ from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.fold import fold_apply, fold_cast, fold_index
+from flatweave.terms.ranges import fold_range, is_inside
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var, constant
 from flatweave.terms.traverse import Substitution
 
@@ -40,6 +41,7 @@ class Builder:
         self._known: dict[tuple[Any, ...], Atom] = {}
         self._own: dict[Var, Op | None] = {}
         self._below: dict[Var, Atom] = {}
+        self._inside: dict[Var, tuple[Atom, int]] = {}
 
     def param(self, hint: str, type_: Type, below: Atom | None = None) -> Var:
         """A fresh parameter of this body; an index says what extent it stays below."""
@@ -54,8 +56,24 @@ class Builder:
         scope = self._scope_of(atom)
         return scope._own[atom] if scope and isinstance(atom, Var) else None
 
+    def assume_inside(self, var: Atom, extent: Atom, reach: int) -> None:
+        """From here on `var` is at least `reach` away from both ends of 0 to `extent`."""
+        assert isinstance(var, Var)
+        self._inside[var] = extent, reach
+
+    def inside(self, var: Atom) -> tuple[Atom, int] | None:
+        """The extent and reach that `var` was assumed to keep, if any."""
+        scope: Builder | None = self
+        while scope is not None and isinstance(var, Var):
+            if var in scope._inside:
+                return scope._inside[var]
+            scope = scope.outer
+        return None
+
     def is_below(self, atom: Atom, extent: Atom) -> bool:
         """Whether 0 <= atom < extent is known from how `atom` was made."""
+        if is_inside(self, atom, extent):
+            return True
         scope = self._scope_of(atom)
         if scope is None or not isinstance(atom, Var):
             return False
@@ -109,7 +127,7 @@ class Builder:
         known = self._shared_value(("apply", fn, *args))
         if known is not None:
             return known
-        folded = fold_apply(fn, args) or fold_index(self, fn, args)
+        folded = fold_apply(fn, args) or fold_index(self, fn, args) or fold_range(self, fn, args)
         return self._share(("apply", fn, *args), folded, Apply(fn, args), args)
 
     def cast(self, arg: Atom, dtype: DType) -> Atom:

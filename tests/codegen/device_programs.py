@@ -63,6 +63,7 @@ def counted(x: Any) -> Any:
 
 
 def ones(x: Any) -> Any:
+    """1 for each positive number, 0 for the others."""
     return fw.map(lambda v: fw.astype(v > 0, fw.i32), x)
 
 
@@ -72,7 +73,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "zip_with_generate": lambda x, f: fw.generate(x.shape, lambda i: i * 3) + x,
     "reduce": lambda x, f: (fw.sum(x), fw.reduce(fw.maximum, 0.0, f), fw.sum(x * x)),
     "reduce_order": lambda x, f: fw.reduce(affine, (1.0, 0.0), (0.5 + f / 2, f)),
-    "reduce_runs": lambda x, f: fw.reduce(longest, (0, 0, 0, 0), (1 + 0 * ones(x),) + (ones(x),) * 3),
+    "reduce_runs": lambda x, f: fw.reduce(longest, (0,) * 4, (ones(x * x + 1),) + (ones(x),) * 3),
     "scan": lambda x, f: fw.scan(fw.add, 0, fw.map(lambda v: v * 2, x)),
     "scan_order": lambda x, f: fw.scan(affine, (1.0, 0.0), (0.5 + f / 2, f)),
     "scan_exclusive": lambda x, f: fw.scan(fw.maximum, -100, x, exclusive=True),
@@ -159,10 +160,10 @@ def expected(made: Program, args: list[Any]) -> list[Any]:
     return interp.run(made, args)
 
 
-def outcome(run: Callable[[], Any]) -> Any:
+def outcome(run: Callable[[list[Any]], Any], args: list[Any]) -> Any:
     """The results, or the fault as a tuple that compares."""
     try:
-        return run()
+        return run(args)
     except Fault as fault:
         return fault.code, tuple(fault.values)
 

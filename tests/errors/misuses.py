@@ -221,6 +221,18 @@ def operator_that_takes_tuples_apart():
     fw.reduce(lambda a, b, c, d: (a + c, b + d), (0, 0), (X, X))
 
 
+def tuple_taken_apart():
+    fw.map(lambda x, y: x + y, (X, X))
+
+
+def builtin_max():
+    fw.reduce(max, 0, X)
+
+
+def lists_of_different_lengths():
+    fw.sum([[1, 2], [3]])
+
+
 def neutral_element_of_another_structure():
     fw.reduce(fw.add, (0, 0), X)
 

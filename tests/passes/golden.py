@@ -7,8 +7,8 @@
     name(n: i64, xs: f32[n]) =>
         ..
 
-Names do not matter. What a pass leaves dead is dropped before the comparison. After a change that is
-meant, `python -m tests.passes.golden` writes the files anew; their difference is for reading.
+Names do not matter. What a pass leaves dead is dropped before the comparison. After a change that
+is meant, `python -m tests.passes.golden` writes the files anew; their difference is for reading.
 """
 
 from __future__ import annotations

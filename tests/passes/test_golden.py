@@ -3,8 +3,11 @@
 import pytest
 
 from flatweave.array_ir.text import print_program, same
-from flatweave.pipeline import PASSES
+from flatweave.pipeline import NEEDED, PASSES
 from tests.passes.golden import FOLDER, applied, docstring_example, files, read
+
+# the others give another form than they take
+REWRITING = [path for path in files() if path.parent.name not in NEEDED]
 
 
 def agrees(name, text):
@@ -42,7 +45,7 @@ def test_every_pass_has_files(name):
     assert kinds == {True, False}
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("path", REWRITING, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_pass_has_nothing_to_add_to_its_own_result(path):
     """Applied once more it changes nothing."""
     name = path.parent.name

@@ -1,38 +1,31 @@
 """A pass opens with what it is given and what it gives, in the IR's own text."""
 
-import ast
+import inspect
 
-import pytest
+from flatweave.pipeline import ARRAY_PASSES, PASSES
+from tests.shape.tree import PACKAGE
 
-from tests.shape.tree import PACKAGE, Source, read
-
-FOLDERS = ("passes", "kernel_passes")
-ARROW = "==>"
+ARROW = "\n    ==>\n"
 
 
-def passes(folder: str) -> list[Source]:
-    """The files, or the overviews of folders, that define a function of their own name."""
-    found = [read(path) for path in sorted((PACKAGE / folder).glob("*.py"))]
-    overviews = [read(path) for path in sorted((PACKAGE / folder).glob("*/__init__.py"))]
-    return [source for source in found if defines_its_name(source)] + overviews
-
-
-def defines_its_name(source: Source) -> bool:
-    """Whether the file's one public verb is there."""
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    names = {node.name for node in source.tree.body if isinstance(node, kinds)}
-    return source.path.stem in names
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_every_pass_shows_before_and_after(folder):
+def test_every_pass_shows_before_and_after():
     """The first half of a pass's docstring is input text and output text."""
-    if not (PACKAGE / folder).is_dir():
-        pytest.skip(f"there is no flatweave/{folder} yet")
     wrong = [
-        source.name
-        for source in passes(folder)
-        if ARROW not in (ast.get_docstring(source.tree) or "")
+        name
+        for name, made in PASSES.items()
+        if ARROW not in (inspect.getmodule(made).__doc__ or "")
+    ]
+
+    assert not wrong, f"no line with ==> in the docstring of {', '.join(wrong)}"
+
+
+def test_every_pass_has_a_file_of_its_name():
+    """`fuse` is found in passes/fuse.py."""
+    wrong = [
+        made.__name__
+        for made in ARRAY_PASSES
+        if not (PACKAGE / "passes" / f"{made.__name__}.py").is_file()
+        or made.__module__ != f"flatweave.passes.{made.__name__}"
     ]
 
     assert not wrong, "\n".join(wrong)

@@ -1,0 +1,121 @@
+"""Index tests that are settled by what is known of an index's range.
+
+    assume reach <= j < extent - reach;  x = j + c  with |c| <= reach:
+    maximum x 0 ==> x      minimum x (extent - 1) ==> x      lt x 0 ==> false      mod x extent ==> x
+    abs x ==> x            sub a (sub a x) ==> x             (mirrored boundaries)
+
+So the body of a stencil, written for every element, loses its boundary tests where a region of the
+sweep keeps away from the boundary, and its reads become consecutive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from flatweave.base.dtypes import bool_, i64
+from flatweave.terms.syntax import Atom, Const, Op, Var
+
+
+class Facts(Protocol):
+    """What range analysis asks of a builder."""
+
+    def definition(self, atom: Atom) -> Op | None: ...
+
+    def inside(self, var: Atom) -> tuple[Atom, int] | None: ...
+
+
+COMPARISONS = ("lt", "le", "gt", "ge")
+
+
+def fold_range(facts: Facts, fn: str, args: Sequence[Atom]) -> Atom | None:
+    """The atom that an index operation equals within the assumed range; None when not known."""
+    if not args or args[0].type is not i64:
+        return None
+    if fn == "sub":
+        return _back(facts, args[0], args[1])
+    if fn == "abs":
+        return args[0] if _is_positive(facts, args[0]) else None
+    if fn in ("minimum", "maximum"):
+        return _bounded(facts, fn, args[0], args[1])
+    if fn in COMPARISONS:
+        return _compared(facts, fn, args[0], args[1])
+    return None
+
+
+def is_inside(facts: Facts, atom: Atom, extent: Atom) -> bool:
+    """Whether 0 <= atom < extent follows from an assumption."""
+    found = _offset(facts, atom)
+    known = facts.inside(found[0])
+    return known is not None and known[0] == extent and -known[1] <= found[1] <= known[1]
+
+
+def _offset(facts: Facts, atom: Atom) -> tuple[Atom, int]:
+    """The variable and constant whose sum an atom is."""
+    total = 0
+    while isinstance(atom, Var):
+        made = facts.definition(atom)
+        fn, args = getattr(made, "fn", None), getattr(made, "args", ())
+        if fn not in ("add", "sub") or not isinstance(args[1], Const):
+            break
+        total += int(args[1].value) if fn == "add" else -int(args[1].value)
+        atom = args[0]
+    return atom, total
+
+
+def _least_gap(facts: Facts, a: Atom, b: Atom) -> int | None:
+    """The least that a - b can be, where known."""
+    (va, ca), (vb, cb) = _offset(facts, a), _offset(facts, b)
+    if isinstance(va, Const) and isinstance(vb, Const):
+        return int(va.value) + ca - int(vb.value) - cb
+    if va == vb:
+        return ca - cb
+    low, high = facts.inside(va), facts.inside(vb)
+    if low is not None and isinstance(vb, Const):
+        return low[1] + ca - int(vb.value) - cb
+    if high is not None and va == high[0]:
+        return ca - (cb - 1 - high[1])
+    if high is not None and isinstance(va, Const) and isinstance(high[0], Const):
+        return int(va.value) + ca - (int(high[0].value) + cb - 1 - high[1])
+    return None
+
+
+def _at_least(facts: Facts, a: Atom, b: Atom, gap: int = 0) -> bool:
+    known = _least_gap(facts, a, b)
+    return known is not None and known >= gap
+
+
+def _bounded(facts: Facts, fn: str, a: Atom, b: Atom) -> Atom | None:
+    if _at_least(facts, a, b):
+        return a if fn == "maximum" else b
+    if _at_least(facts, b, a):
+        return b if fn == "maximum" else a
+    return None
+
+
+def _compared(facts: Facts, fn: str, a: Atom, b: Atom) -> Atom | None:
+    """a < b is false if a - b >= 0, true if b - a >= 1; the others likewise."""
+    if fn in ("gt", "le"):
+        a, b = b, a
+    if _at_least(facts, a, b):
+        return Const(fn in ("ge", "le"), bool_)
+    if _at_least(facts, b, a, 1):
+        return Const(fn in ("lt", "gt"), bool_)
+    return None
+
+
+def _is_positive(facts: Facts, atom: Atom) -> bool:
+    made = facts.definition(atom)
+    if getattr(made, "fn", None) == "sub":
+        a, b = made.args  # type: ignore[union-attr]
+        if _at_least(facts, a, b):
+            return True
+    return _at_least(facts, atom, Const(0, i64))
+
+
+def _back(facts: Facts, a: Atom, b: Atom) -> Atom | None:
+    """a - (a - x) ==> x"""
+    made = facts.definition(b)
+    if getattr(made, "fn", None) == "sub" and made.args[0] == a:  # type: ignore[union-attr]
+        return made.args[1]  # type: ignore[union-attr, no-any-return]
+    return None

@@ -1,0 +1,119 @@
+"""CUDA C without a GPU: NVRTC compiles every text for sm_90, the simulator runs the kernels."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.dtypes import DTYPES
+from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.codegen import cuda
+from flatweave.kernel_ir import interp as simulator
+from flatweave.kernel_ir.syntax import Sync
+from flatweave.lower.machine import CUDA
+from flatweave.runtime import nvrtc
+from flatweave.terms.syntax import Lambda
+from tests.codegen import scalar_programs
+from tests.codegen.device_golden import FOLDER, NAMES, texts
+from tests.codegen.device_programs import (
+    PROGRAMS,
+    agree,
+    arguments,
+    expected,
+    flat,
+    lowered,
+    program,
+    simulated,
+    small_blocks,
+)
+
+IN_SIMULATOR = [name for name in PROGRAMS if name not in ("loops", "row_sums")]
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    """NVRTC, or the reason why it is not here."""
+    try:
+        nvrtc.ptx("")
+    except Unsupported as reason:
+        pytest.skip(f"no NVRTC: {reason.message}")
+    return nvrtc
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_text_compiles(compiler, name):
+    """No header, no driver, no device is needed."""
+    ptx = compiler.ptx(cuda.emit(lowered(program(name), CUDA).unit))
+
+    assert ".target sm_90" in ptx
+    assert ".entry k_" in ptx
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_scalar_function_compiles(compiler, dtype):
+    """The scalar table spells all its rows for CUDA, too."""
+    assert compiler.cubin(cuda.emit(lowered(scalar_programs.program_of(dtype), CUDA).unit))
+
+
+def test_what_the_compiler_refuses_is_our_fault(compiler):
+    """The message holds the compiler's own words."""
+    with pytest.raises(CompilerBug, match="undefined"):
+        compiler.ptx("int f() { return undefined_name; }")
+
+
+@pytest.mark.parametrize("warps", [1, 2, 8])
+@pytest.mark.parametrize("name", IN_SIMULATOR)
+def test_the_kernels_run_without_races(name, warps):
+    """Blocks and warps take turns at random, and what they share is always published first."""
+    made = program(name)
+    unit = lowered(made, small_blocks(CUDA, warps=warps))
+    for n in (0, 1, 33, 600):
+        args = flat(*arguments(n))
+        agree(simulated(unit, args, threads=3, seed=n), expected(made, args))
+
+
+def test_a_missing_barrier_would_be_found():
+    """The simulator that passes these kernels does not pass them without their barriers."""
+    for_machine = lowered(program("reduce_order"), small_blocks(CUDA))
+    kernels = tuple(
+        dataclasses.replace(kernel, body=without_barriers(kernel.body))
+        for kernel in for_machine.unit.kernels
+    )
+    broken = dataclasses.replace(for_machine.unit, kernels=kernels)
+
+    with pytest.raises(CompilerBug):
+        simulator.run(broken, flat(*arguments(600)), 2, 1)
+
+
+def without_barriers(body: Lambda) -> Lambda:
+    """A body whose warps do not wait for each other."""
+    kept = tuple(let for let in body.lets if not isinstance(let.op, Sync))
+    return dataclasses.replace(body, lets=kept)
+
+
+def test_stages_show_the_text_without_a_device(compiler):
+    """For its own target, and for any other when somebody asks."""
+    f = fw.jit(lambda xs: fw.sum(xs * xs), target="cuda")
+    on_cpu = fw.jit(lambda xs: fw.sum(xs * xs))
+
+    assert "__shfl_sync" in f.stages(np.arange(9.0)).text["cuda"]
+    text = on_cpu.stages(np.arange(9.0)).text
+    assert "__shfl_sync" in text["cuda"]
+    assert "__kernel" in text["opencl"]
+    assert ".target sm_90" in text["ptx"]
+    with pytest.raises(KeyError):
+        text["fortran"]
+
+
+def test_running_on_cuda_is_unsupported():
+    """Until the GPU side comes, the call says what to do instead."""
+    with pytest.raises(Unsupported, match="not run on it yet"):
+        fw.jit(lambda xs: xs + 1, target="cuda")(np.arange(3))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_texts_are_as_kept(name):
+    """A change of generated code is seen: `python -m tests.codegen.device_golden` accepts it."""
+    for file, text in texts(name).items():
+        assert text == (FOLDER / file).read_text(encoding="utf-8"), file
