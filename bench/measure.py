@@ -121,7 +121,7 @@ def measure(row: Row, tools: Tools, quick: bool, cpu: bool) -> dict[str, Any]:
     base = seconds.pop("reference", [])
     times = Times(seconds, base, moved, read + written, least=cpu)
     verdicts = [need.judge(times) for need in row.needs]
-    return report(row, times, [*verdicts, *opened], tools)
+    return report(row, times, [*verdicts, *opened], tools) | {"quick": quick, "cpu_time": cpu}
 
 
 def shape_of(row: Row, args: tuple[Any, ...]) -> list[Verdict]:

@@ -31,6 +31,9 @@ Medians of interleaved rounds, one process per row, everything in every round; r
 within a round. The floor is the bytes that must move at the speed of a non-temporal copy (or, where
 next to nothing is written, of reading), measured in the same rounds. Memory: the peak above what
 is resident after the import, the compiler included, less inputs and outputs."""
+CPU_METHOD = """\
+--cpu: every time is the least CPU time of all threads together, so a serial peer looks as fast as
+a parallel one, and waiting costs nothing. For comparing one thread with one, two with two."""
 
 
 def environment(row: Row | None, threads: int) -> dict[str, str]:
@@ -116,13 +119,13 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def save(about: dict[str, Any], results: list[dict[str, Any]]) -> None:
+def save(about: dict[str, Any], results: list[dict[str, Any]], method: str) -> None:
     """results/DATE-machine.json and .md"""
     RESULTS.mkdir(exist_ok=True)
     stem = RESULTS / f"{about['date'][:10]}-{machine.slug()}"
     kept = {"machine": about, "rows": results}
     stem.with_suffix(".json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    stem.with_suffix(".md").write_text(table.markdown(about, results, METHOD), encoding="utf-8")
+    stem.with_suffix(".md").write_text(table.markdown(about, results, method), encoding="utf-8")
     print(f"kept in bench/results/{stem.name}.json and .md")
 
 
@@ -131,7 +134,8 @@ def main() -> int:
     options = arguments()
     about = machine.describe(options.threads)
     print("; ".join(f"{name} {value}" for name, value in about.items()))
-    print(METHOD, end="\n\n", flush=True)
+    method = CPU_METHOD if options.cpu else METHOD
+    print(method, end="\n\n", flush=True)
     results, start = [], time.monotonic()
     for name in options.names:
         results.append(result_of(name, options))
@@ -145,7 +149,7 @@ def main() -> int:
         print(f"not compared: {what}: {why}")
     print(f"{time.monotonic() - start:.0f} s; load {about['load_before']} .. {about['load_after']}")
     if options.save:
-        save(about, results)
+        save(about, results, method)
     return 0
 
 

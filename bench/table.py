@@ -44,7 +44,8 @@ def lines_of(result: dict[str, Any]) -> list[tuple[str, ...]]:
     seconds = result["seconds"].get(OURS)
     moved = result.get("compulsory_bytes", 0)
     rate = f"{moved / seconds / 1e9:.1f}" if result.get("floor") else ""
-    own = (result["title"], duration(seconds), rate, duration(result.get("floor")))
+    title = result["title"] + " (quick)" * result.get("quick", False)
+    own = (title, duration(seconds), rate, duration(result.get("floor")))
     lines = []
     for number, verdict in enumerate(result["verdicts"]):
         left = (*own, best_peer(result)) if not number else ("", "", "", "", "")

@@ -2,23 +2,39 @@
 
 The same emitter writes both; a dialect supplies the words below and three functions. `exchange`
 gives every lane the values of another lane, `ballot` the set of lanes where a flag holds: all
-collectives of a warp are written with these two (c_warp.py).
+collectives of a warp are written with these two (c_warp.py). Where lanes can meet in memory only,
+`spread` puts all lanes' values there, and a lane reads what it needs without further barriers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from flatweave.base.dtypes import DType
 
-if TYPE_CHECKING:
-    from flatweave.codegen.c_family import CEmitter
 
-Exchange = Callable[["CEmitter", Sequence[tuple[str, DType]], str], list[str]]
-Spread = Callable[["CEmitter", Sequence[tuple[str, DType]]], list[str]]
-Ballot = Callable[["CEmitter", str], str]
+class KernelText(Protocol):
+    """A kernel under emission, as a dialect's functions see it."""
+
+    threads: int
+    width: int
+
+    def line(self, text: str) -> None:
+        """Append a statement."""
+
+    def temporary(self, dtype: DType, expression: str, hint: str = "fw_t") -> str:
+        """A value with a name of its own."""
+
+    def declare_shared(self, name: str, dtype: DType, count: int) -> str:
+        """Memory of the block, stated once at the kernel's head."""
+
+
+Values = Sequence[tuple[str, DType]]
+Exchange = Callable[[KernelText, Values, str], list[str]]
+Spread = Callable[[KernelText, Values], list[str]]
+Ballot = Callable[[KernelText, str], str]
 
 
 @dataclass(frozen=True, slots=True)

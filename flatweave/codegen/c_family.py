@@ -117,7 +117,9 @@ class CEmitter:
             handler(self, let)
         return [self.atom(atom) for atom in fn.results]
 
-    def assign(self, targets: Sequence[str], values: Sequence[str], dtypes: Sequence[DType]) -> None:
+    def assign(
+        self, targets: Sequence[str], values: Sequence[str], dtypes: Sequence[DType]
+    ) -> None:
         """Assign all at once: a value that is itself assigned here is read first."""
         changed = [n for n in range(len(targets)) if targets[n] != values[n]]
         early = {n for n in changed if values[n] in targets and len(changed) > 1}

@@ -1,6 +1,6 @@
 """Constants, names and types as C spells them, for every language of the C family.
 
-    1.5f32 -> 1.5f      -1i64 -> (-1L)      inf f64 -> FW_F64(0x7ff0000000000000UL)      true -> true
+    1.5f32 -> 1.5f      -1i64 -> (-1L)      inf f64 -> FW_F64(0x7ff0000000000000UL)
 """
 
 from __future__ import annotations

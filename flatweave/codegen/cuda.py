@@ -6,11 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from flatweave.base.dtypes import DType, u32
-from flatweave.codegen.c_dialect import Dialect
-from flatweave.codegen.c_family import CEmitter
+from flatweave.base.dtypes import u32
+from flatweave.codegen.c_dialect import Dialect, KernelText, Values
 from flatweave.codegen.c_kernel import emit_unit
 from flatweave.kernel_ir.syntax import Unit
 
@@ -35,7 +32,7 @@ def emit(unit: Unit) -> str:
     return emit_unit(unit, CUDA_C)
 
 
-def _exchange(e: CEmitter, values: Sequence[tuple[str, DType]], source: str) -> list[str]:
+def _exchange(e: KernelText, values: Values, source: str) -> list[str]:
     """Through registers; values narrower than 32 bits travel as an int."""
     read = []
     for value, dtype in values:
@@ -45,7 +42,7 @@ def _exchange(e: CEmitter, values: Sequence[tuple[str, DType]], source: str) -> 
     return read
 
 
-def _ballot(e: CEmitter, flag: str) -> str:
+def _ballot(e: KernelText, flag: str) -> str:
     return e.temporary(u32, f"__ballot_sync(FW_ALL, {flag})")
 
 

@@ -11,11 +11,8 @@ all its warps: the lowering's walk sees to that (`lower/walk.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from flatweave.base.dtypes import DType, u32
-from flatweave.codegen.c_dialect import Dialect
-from flatweave.codegen.c_family import CEmitter
+from flatweave.base.dtypes import u32
+from flatweave.codegen.c_dialect import Dialect, KernelText, Values
 from flatweave.codegen.c_kernel import emit_unit
 from flatweave.codegen.c_memory import from_memory
 from flatweave.kernel_ir.syntax import Unit
@@ -45,7 +42,7 @@ def emit(unit: Unit) -> str:
     return emit_unit(unit, OPENCL_C)
 
 
-def _exchange(e: CEmitter, values: Sequence[tuple[str, DType]], source: str) -> list[str]:
+def _exchange(e: KernelText, values: Values, source: str) -> list[str]:
     """Every lane's values in local memory, read by another lane."""
     read = []
     for array, (_, dtype) in zip(_spread(e, values), values, strict=True):
@@ -54,7 +51,7 @@ def _exchange(e: CEmitter, values: Sequence[tuple[str, DType]], source: str) -> 
     return read
 
 
-def _spread(e: CEmitter, values: Sequence[tuple[str, DType]]) -> list[str]:
+def _spread(e: KernelText, values: Values) -> list[str]:
     """One array of the block for each value; where this warp's lanes are in it."""
     arrays = []
     for number, (value, dtype) in enumerate(values):
@@ -65,7 +62,7 @@ def _spread(e: CEmitter, values: Sequence[tuple[str, DType]]) -> list[str]:
     return arrays
 
 
-def _ballot(e: CEmitter, flag: str) -> str:
+def _ballot(e: KernelText, flag: str) -> str:
     """Each lane sets its bit in a word of the warp."""
     words = e.declare_shared("fw_bits", u32, e.threads // e.width)
     e.line(f"if (fw_lane == 0) {words}[fw_warp] = 0;")

@@ -14,6 +14,7 @@ from flatweave.base.errors import ArgumentError, OperatorError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import Location, function_location, user_location
 from flatweave.frontend.array import Tracer, describe, kind_of
+from flatweave.frontend.broadcast import generated, read
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import LEAF, Tree, flatten, paths, portions, spelled, unflatten
 from flatweave.frontend.values import cast, lift, lift_leaves, wrap
@@ -74,10 +75,17 @@ def element_function(
         check_arity(fn, len(args), who)
         leaves, tree = lift_leaves(fn(*args), f"the result of {name_of(fn)}")
         found.extend([tree, leaves])
-        return [leaf.atom for leaf in leaves]
+        return [own(leaf, inside).atom for leaf in leaves]
 
     made = current().function(types, body, "x")
     return made, found[0], found[1]
+
+
+def own(leaf: Tracer, inside: Scope) -> Tracer:
+    """A result of an element function; an array from outside becomes a row of its own."""
+    if not leaf.ndim or inside.home((leaf.atom,)) is inside:
+        return leaf
+    return generated(leaf.extents, lambda *at: read(leaf, at))[0]
 
 
 def shape_text(tree: Tree, leaves: Sequence[Tracer]) -> str:

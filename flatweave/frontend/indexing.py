@@ -24,6 +24,7 @@ from flatweave.frontend.array import HostArray, Tracer, describe, host_array
 from flatweave.frontend.broadcast import common_shape, generated, read_stretched
 from flatweave.frontend.combinators import kept
 from flatweave.frontend.extents import ONE, ZERO, add, floordiv, greatest, least, mul, sub
+from flatweave.frontend.faults import check_message
 from flatweave.frontend.operation import operation
 from flatweave.frontend.reading import element, index_atom, listed_index, wrapped
 from flatweave.frontend.scope import current
@@ -56,6 +57,8 @@ class At:
     index: Tracer
 
 
+NO_STEP = "the step of a slice must not be 0."
+STEPS = "Use 1 for every element, -1 for the reverse."
 Selector = Slice | At | None  # None: a new axis of extent 1
 
 
@@ -156,16 +159,9 @@ def sliced(part: slice, extent: Atom) -> Slice:
     """A Python slice of an axis: clipped to it, as Python's."""
     step = ONE if part.step is None else extent_of(part.step, "the step of a slice")
     if not isinstance(step, Const):
-        raise Unsupported(
-            "a slice whose step is known only when the function runs.",
-            where=user_location(),
-            remedy="Use fw.generate(n, lambda i: xs[start + i * step]).",
-        )
+        return _either_way(part, extent, step)
     if step.value == 0:
-        raise ArgumentError(
-            "the step of a slice must not be 0.",
-            where=user_location(), remedy="Use 1 for every element, -1 for the reverse.",
-        )  # fmt: skip
+        raise ArgumentError(NO_STEP, where=user_location(), remedy=STEPS)
     if step.value < 0:
         return _backward(part, extent, step)
     start: Atom = ZERO
@@ -178,6 +174,35 @@ def sliced(part: slice, extent: Atom) -> Slice:
         stop = _from_end(stop, extent)
         stop = stop if is_below else least(stop, extent)
     return Slice(start, step, _count(sub(stop, start), step))
+
+
+def _either_way(part: slice, extent: Atom, step: Atom) -> Slice:
+    """A slice whose step is known only at run time, of either sign."""
+    scope = current()
+    extents.check(
+        scope.apply("ne", step, ZERO), "argument", (step,), check_message(NO_STEP, [], STEPS)
+    )
+    back = scope.apply("lt", step, ZERO)
+    low = scope.apply("select", back, index(-1), ZERO)
+    high = scope.apply("select", back, sub(extent, ONE), extent)
+
+    def bound(given: Any, what: str, otherwise: Atom) -> Atom:
+        if given is None:
+            return otherwise
+        place = extent_of(given, what)
+        below = scope.apply("lt", place, ZERO)
+        moved = scope.apply("select", below, add(place, extent), place)
+        return least(greatest(moved, low), high)
+
+    first = scope.apply("select", back, high, low)
+    last = scope.apply("select", back, low, high)
+    start = bound(part.start, "the start of a slice", first)
+    stop = bound(part.stop, "the stop of a slice", last)
+    distance = scope.apply("select", back, sub(start, stop), sub(stop, start))
+    size = scope.apply("abs", step)
+    length = floordiv(add(greatest(distance, ZERO), sub(size, ONE)), size)
+    extents.known_extent(length)
+    return Slice(start, step, length)
 
 
 def _count(distance: Atom, step: Const) -> Atom:

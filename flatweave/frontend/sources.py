@@ -13,7 +13,7 @@ from flatweave.base.dtypes import i64
 from flatweave.frontend.array import Tracer
 from flatweave.frontend.broadcast import generated, read
 from flatweave.frontend.combinators import check_regular
-from flatweave.frontend.elements import check_arity, need_function
+from flatweave.frontend.elements import check_arity, need_function, own
 from flatweave.frontend.extents import length_of, shape_of
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scalars import dtype_of, strong
@@ -41,7 +41,7 @@ def generate(shape: Any, f: Callable[..., Any]) -> Any:
             inside.trace.bounds[param] = extent
         leaves, tree = lift_leaves(f(*(wrap(param) for param in params)), "the result of generate")
         found.extend([tree, leaves])
-        return [leaf.atom for leaf in leaves]
+        return [own(leaf, inside).atom for leaf in leaves]
 
     if not extents:
         leaves, tree = lift_leaves(f(), "the result of generate")

@@ -1,11 +1,11 @@
 """The two-pass scan: for machines where a block must not wait for an earlier one.
 
-    launch 1    aggregates[w] = all elements of warp w combined        (warps of all blocks, in order)
-    launch 2    prefixes = scan of the aggregates, by one warp         (slots.py)
+    launch 1    aggregates[w] = all elements of warp w combined     (warps of all blocks, in order)
+    launch 2    prefixes = scan of the aggregates, by one warp      (slots.py)
     launch 3    the sweep, each warp going on from prefixes[w]
 
-The walk over the elements, the operators and the sinks are those of the single pass; what differs is
-how a warp learns what came before it. See chain.py for the other variant.
+The walk over the elements, the operators and the sinks are those of the single pass; what differs
+is how a warp learns what came before it. See chain.py for the other variant.
 """
 
 from __future__ import annotations

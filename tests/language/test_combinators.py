@@ -70,6 +70,15 @@ def test_map_over_rows(target):
     agree(lambda m: fw.map(lambda row: fw.map(lambda v: v + 1, row), m), m + 1, m)
 
 
+def test_rows_from_outside(target):
+    """What a function gives may be an array that does not depend on its element."""
+    x, row = np.arange(4), np.arange(3.0)
+
+    agree(lambda x, row: fw.map(lambda v: row, x), np.tile(row, (4, 1)), x, row)
+    agree(lambda row: fw.generate(2, lambda i: row), np.tile(row, (2, 1)), row)
+    agree(lambda m: fw.map(lambda r: (r, fw.sum(r)), m), (np.eye(3), np.ones(3)), np.eye(3))
+
+
 @pytest.mark.parametrize("n", SIZES)
 def test_reduce(target, n):
     """No elements give the neutral one."""

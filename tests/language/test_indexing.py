@@ -31,6 +31,18 @@ def test_slices_at_traced_bounds(target):
     assert f.traces == 1
 
 
+def test_slices_with_a_traced_step(target):
+    """Of either sign."""
+    x = np.arange(7)
+    f = fw.jit(lambda x, s, a, b: (x[::s], x[a::s], x[:b:s], x[a:b:s]))
+
+    for step in (-8, -2, -1, 1, 3):
+        for a, b in ((-9, 9), (2, -2), (5, 1), (9, -9)):
+            same(f(x, step, a, b), (x[::step], x[a::step], x[:b:step], x[a:b:step]))
+    with pytest.raises(ValueError, match="step"):
+        f(x, 0, 1, 2)
+
+
 KEYS = [
     0, -1, (0,), (1, 2), (-1, -1, -1), slice(1, None), (slice(None), 1), (Ellipsis, 0),
     (0, Ellipsis), (slice(None, None, -1), slice(None), slice(1)), None, (None, 0),

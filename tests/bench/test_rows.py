@@ -1,0 +1,35 @@
+"""Every row of the benchmark at a small size: its program gives what its NumPy peer gives."""
+
+import numpy as np
+import pytest
+
+from bench.rows import ROWS
+from bench.tools import Tools
+from bench.values import compare, leaves, total_bytes
+
+SMALL = {"stencil_5": 40, "stencil_7x7": 24}
+TOOLS = Tools(exclude=("numba", "jax", "c"))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_program_agrees_with_its_peers(name):
+    """What is timed computes the same thing."""
+    row = ROWS[name]
+    args = row.inputs(SMALL.get(name, 1000))
+    ours = leaves(row.program(*args))
+    for peer, call in row.peers(TOOLS, *args).items():
+        compare(row, peer, ours, leaves(call()))
+
+    assert ours
+
+
+def test_a_wrong_peer_is_refused():
+    """A contender that computes something else has no time."""
+    row = ROWS["dot"]
+    with pytest.raises(SystemExit, match="dot: flatweave and loop differ"):
+        compare(row, "loop", [np.float32(1)], [np.float32(2)])
+
+
+def test_bytes_are_counted_in_arrays_only():
+    """Scalars do not move."""
+    assert total_bytes((np.zeros(10, np.float32), 3.0)) == 40
