@@ -85,28 +85,45 @@ def _direct(dialect: str, own: str, name: str, fn: str, dtype: DType) -> str:
 
 def _by_swap(name: str, dtype: DType, combined: str) -> str:
     """Compare-and-swap of the word that holds the element, until nobody came between."""
-    kept = stored(dtype)
-    bits = 64 if kept.bits == 64 else 32
-    word = f"uint{bits}_t"
-    shift = ""
-    place = f"(FW_GLOBAL {word} *)at"
-    if kept.bits < 32:
-        place = f"(FW_GLOBAL {word} *)((uint64_t)at & ~(uint64_t)3)"
-        shift = "    const int shift = (int)((uint64_t)at & 3) * 8;\n"
+    swap = Swap(dtype)
+    begin = "".join(f"    {line}\n" for line in swap.begin("at"))
     return (
-        f"FW_FN {dtype.c} {name}(FW_GLOBAL {kept.c} *at, {dtype.c} x) {{\n"
-        f"    FW_GLOBAL {word} *word = {place};\n"
-        f"{shift}"
-        f"    {word} seen = *(volatile FW_GLOBAL {word} *)word;\n"
+        f"FW_FN {dtype.c} {name}(FW_GLOBAL {stored(dtype).c} *at, {dtype.c} x) {{\n"
+        f"{begin}"
         f"    for (;;) {{\n"
-        f"        const {dtype.c} old = {_unpack(dtype, 'seen')};\n"
+        f"        const {dtype.c} old = {swap.old};\n"
         f"        const {dtype.c} made = {combined};\n"
-        f"        const {word} found = FW_SWAP{bits}(word, seen, {_pack(dtype, 'made')});\n"
+        f"        const {swap.word} found = {swap.attempt('made')};\n"
         f"        if (found == seen) return old;\n"
         f"        seen = found;\n"
         f"    }}\n"
         f"}}\n"
     )
+
+
+class Swap:
+    """Compare-and-swap of the word `word` that holds an element, of which `seen` was last seen."""
+
+    def __init__(self, dtype: DType) -> None:
+        self.dtype = dtype
+        self.bits = 64 if stored(dtype).bits == 64 else 32
+        self.word = f"uint{self.bits}_t"
+        self.old = _unpack(dtype, "seen")
+
+    def begin(self, at: str) -> list[str]:
+        """Statements that find the word, and where the element is in it."""
+        lines = [f"FW_GLOBAL {self.word} *word = (FW_GLOBAL {self.word} *)({at});"]
+        if stored(self.dtype).bits < 32:
+            aligned = f"(FW_GLOBAL {self.word} *)((uint64_t)({at}) & ~(uint64_t)3)"
+            lines = [
+                f"FW_GLOBAL {self.word} *word = {aligned};",
+                f"const int shift = (int)((uint64_t)({at}) & 3) * 8;",
+            ]
+        return [*lines, f"{self.word} seen = *(volatile FW_GLOBAL {self.word} *)word;"]
+
+    def attempt(self, made: str) -> str:
+        """The word found where a new element was to be put."""
+        return f"FW_SWAP{self.bits}(word, seen, {_pack(self.dtype, made)})"
 
 
 def _unpack(dtype: DType, word: str) -> str:

@@ -26,6 +26,7 @@ HANDLERS: Mapping[type[Op], Handler] = {
     k.Store: c_memory.emit_store,
     k.Shared: c_memory.emit_shared,
     k.Atomic: c_memory.emit_atomic,
+    k.AtomicUpdate: c_memory.emit_atomic_update,
     k.Acquire: c_memory.emit_acquire,
     k.Release: c_memory.emit_release,
     k.Report: c_memory.emit_report,

@@ -49,11 +49,14 @@ def _memory_misfits(op: Op) -> Iterator[str]:
             ir.Store(buffer=buffer, index=index, value=value)
             | ir.Release(buffer=buffer, index=index, value=value)
             | ir.Atomic(buffer=buffer, index=index, value=value)
+            | ir.AtomicUpdate(buffer=buffer, index=index, value=value)
         ):
             yield from index_misfits("the index", (index,))
             yield from _dtypes_misfit((buffer,), (value,))
             if isinstance(op, ir.Atomic) and op.fn not in ATOMIC:
                 yield f"there is no atomic {op.fn}"
+            if isinstance(op, ir.AtomicUpdate):
+                yield from operator_misfits(op.fn, types_of((value,)))
         case ir.StoreCompact(buffers=buffers, base=base, limit=limit, keep=keep, values_=values):
             yield from index_misfits("the place", (base, limit))
             yield from condition_misfits(keep)

@@ -236,6 +236,20 @@ class Atomic(Op):
 
 
 @op
+class AtomicUpdate(Op):
+    """buffer[index] = fn(buffer[index], value), indivisibly, by any `fn` that commutes."""
+
+    fn: Lambda
+    buffer: Var
+    index: Atom
+    value: Atom
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (_buffer(self.buffer).dtype,)
+
+
+@op
 class Acquire(Op):
     """A load that sees all that was written before the `release` it reads from (uniform)."""
 

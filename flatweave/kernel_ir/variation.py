@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from flatweave.kernel_ir.syntax import (
     Atomic,
+    AtomicUpdate,
     CountLanes,
     Lane,
     Lanes,
@@ -115,6 +116,6 @@ class Variation:
                 return marks | LANE if self._width > 1 else marks
             case WarpIndex():
                 return WARP
-            case Atomic():
+            case Atomic() | AtomicUpdate():
                 return LANE | WARP
         return marks

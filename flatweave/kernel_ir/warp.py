@@ -156,7 +156,7 @@ class Warp(Runner):
                 self._store(env, buffer, index, value, streaming)
             case ir.StoreCompact():
                 self._compact(env, op)
-            case ir.Atomic():
+            case ir.Atomic() | ir.AtomicUpdate():
                 return (self._atomic(env, op),)
             case ir.Release(buffer=buffer, index=index, value=value):
                 at = self._one(env, index, "the index of release")
@@ -201,7 +201,7 @@ class Warp(Runner):
             if base + self.width <= limit:
                 buffer.spoil(np.arange(stop, base + self.width), self.agent)
 
-    def _atomic(self, env: Env, op: ir.Atomic) -> Value:
+    def _atomic(self, env: Env, op: ir.Atomic | ir.AtomicUpdate) -> Value:
         if env.size is None and self.agent.warps > 1:
             raise CompilerBug("an atomic outside of lanes: how many warps do it?")
         at, values = self.atom(env, op.index), self.atom(env, op.value)
@@ -212,7 +212,11 @@ class Warp(Runner):
         for lane in np.ndindex(shape):
             place = buffer.atomic_place(int(at[lane]), self.agent)
             before[lane] = place[0]
-            place[0] = scalar.evaluate(op.fn, place[0], values[lane])
+            if isinstance(op, ir.Atomic):
+                place[0] = scalar.evaluate(op.fn, place[0], values[lane])
+            else:
+                new = np.asarray(values[lane]).reshape(1)
+                place[0] = self._apply(env, op.fn, (np.asarray(before[lane]).reshape(1), new))[0][0]
         self.progress.events += 1
         return before
 

@@ -1,4 +1,4 @@
-"""The single-pass scan's chain of blocks: publish, look back, go on (seed 002; Merrill and Garland).
+"""The single-pass scan's chain of blocks: publish, look back, go on (seed 002).
 
 Slot t holds what is known of the first t blocks: state 0 nothing, 1 the aggregate of block t - 1,
 2 the prefix of all of them. Slot 0 is the neutral element, set by the host. A block walks back to
@@ -72,8 +72,9 @@ def _clear_on_host(host: Builder, states: Var, slots: Atom) -> None:
 
 
 def publish(
-    b: Builder, kernel: KernelBuilder, chain: Chain, block: Atom, values: Sequence[Atom], *, whole: bool
-) -> None:
+    b: Builder, kernel: KernelBuilder, chain: Chain, block: Atom, values: Sequence[Atom],
+    *, whole: bool,
+) -> None:  # fmt: skip
     """Tell the blocks behind this one its aggregate, or (`whole`) the prefix up to its end."""
     slot = b.add(block, index(1))
     for buffer, value in zip(chain.prefixes if whole else chain.aggregates, values, strict=True):

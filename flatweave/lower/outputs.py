@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 from flatweave.lower.chain import Chain
 from flatweave.lower.two_pass import KnownPrefixes
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.syntax import Atom, Lambda, Var
 
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Arrays into which elements are combined atomically, each by a scalar function."""
+    """Arrays into which elements are combined atomically, each by a function of its own."""
 
     dest: tuple[Var, ...]
-    functions: tuple[str, ...]
+    functions: tuple[str | Lambda, ...]
     extent: Atom
 
 

@@ -13,15 +13,26 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import Unsupported
-from flatweave.kernel_ir.syntax import Alloc, Atomic, BlockIndex, Free, Load, Store
+from flatweave.kernel_ir.rules import ATOMIC
+from flatweave.kernel_ir.syntax import (
+    Alloc,
+    Atomic,
+    AtomicUpdate,
+    BlockIndex,
+    Free,
+    Load,
+    Store,
+)
 from flatweave.lower.context import Lowering
+from flatweave.lower.element import Elements
 from flatweave.lower.fill import fill
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.outputs import Merged, Placed
 from flatweave.lower.walk import Position, State, Walk
 from flatweave.ops import Merge, Place
+from flatweave.ops.rows import scalar_type
 from flatweave.passes.operators import component_functions, is_commutative
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Lambda, Let
 
@@ -30,17 +41,31 @@ NOBODY = index(-1)
 
 def merged(low: Lowering, let: Let, sink: Merge) -> Merged:
     """The arrays that elements are combined into, which this sweep may write."""
-    names = component_functions(sink.fn)
-    if names is None or not is_commutative(sink.fn):
+    parts = component_lambdas(sink)
+    if parts is None:
         raise Unsupported(
-            "permute and reduce_by_index with an operator that is not one commutative function "
-            f"of each component are not there yet on {low.machine.name}.",
+            "permute and reduce_by_index with an operator that mixes the components of a tuple "
+            f"are not there yet on {low.machine.name}: an atomic update has room for one scalar.",
             where=let.where,
-            remedy='Run this function with target="cpu", or combine with add, mul, minimum, '
-            "maximum, and, or, xor.",
+            remedy='Run this function with target="cpu", or combine each component on its own.',
         )
     extent = low.host.product(low.scope.array(sink.dest[0]).shape)
-    return Merged(tuple(low.own(array, let) for array in sink.dest), tuple(names), extent)
+    return Merged(tuple(low.own(array, let) for array in sink.dest), parts, extent)
+
+
+def component_lambdas(sink: Merge) -> tuple[str | Lambda, ...] | None:
+    """The operator of each component, by its name where it has one; None where they are mixed."""
+    if len(sink.dest) == 1:
+        names = component_functions(sink.fn)
+        return (names[0] if names and names[0] in ATOMIC else sink.fn,)
+    names = component_functions(sink.fn)
+    if names is None or not is_commutative(sink.fn):
+        return None
+    dtypes = [scalar_type(param) for param in sink.fn.params]
+    return tuple(
+        name if name in ATOMIC else lambda_of(name, dtype)
+        for name, dtype in zip(names, dtypes, strict=False)
+    )
 
 
 def placed(low: Lowering, let: Let, sink: Place, taken: Sequence[Atom], total: Atom) -> Placed:
@@ -54,14 +79,19 @@ def placed(low: Lowering, let: Let, sink: Place, taken: Sequence[Atom], total: A
 
 
 def merge_element(
-    b: Builder, kernel: KernelBuilder, merged: Merged, taken: Sequence[Atom]
+    b: Builder, elements: Elements, merged: Merged, taken: Sequence[Atom]
 ) -> None:
     """Combine one element into its place; outside it is dropped."""
+    kernel = elements.kernel
     place, *values = taken
     place = b.cast(place, i64)
     inside = b.inner()
-    for fn, buffer, value in zip(merged.functions, merged.dest, values, strict=True):
-        inside.emit(Atomic(fn, kernel.buffer(buffer), place, value))
+    for fn, dest, value in zip(merged.functions, merged.dest, values, strict=True):
+        buffer = kernel.buffer(dest)
+        if isinstance(fn, str):
+            inside.emit(Atomic(fn, buffer, place, value))
+        else:
+            inside.emit(AtomicUpdate(elements.function(inside, fn), buffer, place, value))
     b.emit(If(_is_inside(b, kernel, place, merged.extent), inside.close([], []), NO_BODY))
 
 

@@ -189,7 +189,8 @@ def combine_copies_kernel(
         params = [inside.param("s", dtype) for dtype in dtypes]
         at = inside.add(inside.mul(k, extent), j)
         more = [inside.emit(Load(buffer, at))[0] for buffer in copies]
-        body = inside.close([k, *params], call_operator(low, kernel, inside, sink.fn, [*params, *more]))
+        combined = call_operator(low, kernel, inside, sink.fn, [*params, *more])
+        body = inside.close([k, *params], combined)
         init = tuple(c.emit(Load(buffer, j))[0] for buffer in dest)
         for buffer, value in zip(
             dest, c.emit(For(index(0), count, index(1), body, init)), strict=True

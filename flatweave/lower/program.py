@@ -100,7 +100,7 @@ def lower_lets(low: Lowering, fn: Lambda) -> None:
     for let in fn.lets:
         low.where = low.host.where = let.where or low.where
         _lower_let(low, let)
-        for var in low.last_uses.get(let, ()):
+        for var in sorted(low.last_uses.get(let, ()), key=lambda var: var.name):
             if var not in low.given_up:
                 low.host.emit(Free(low.scope.array(var).buffer))
 

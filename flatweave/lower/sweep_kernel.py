@@ -399,7 +399,7 @@ class KernelWriter:
                 buffer = self.kernel.buffer(host_buffer)
                 target.emit(Store(buffer, place, elements.atoms(taken)[0]))
             elif k in self.outputs.merges:
-                merge_element(target, self.kernel, self.outputs.merges[k], elements.atoms(taken))
+                merge_element(target, elements, self.outputs.merges[k], elements.atoms(taken))
             elif k in self.outputs.places:
                 order = position.flat
                 if self.op.reverse:

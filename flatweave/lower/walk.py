@@ -187,7 +187,7 @@ class Walk:
             body.assume_inside(position.indices[-1], self.shape[-1], self.reach)
         turn = body.close([i, *params], step(body, position, tuple(params)))
         init = state if width == 1 else (*neutral, *state[kept:])
-        out = tuple(region.emit(For(lo, hi, index(width), turn, init)))
+        out: State = region.emit(For(lo, hi, index(width), turn, init))
         if width > 1:
             out = (*self._across_lanes(region, out), *out[kept:])
         done: State = b.emit(Lanes(width, region.close([], out)))

@@ -24,6 +24,7 @@ Inside element functions arrays become pulls (`elements.py`). Fusion is not deci
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
@@ -137,12 +138,17 @@ def body_over(b: Builder, shape: Sequence[Atom], write: Body) -> Lambda:
     return inside.close(indices, write(inside, indices))
 
 
+def _elements(pulls: Sequence[Pull], b: Builder, indices: tuple[Atom, ...]) -> Sequence[Atom]:
+    """The elements of several pulls at one place."""
+    return [pull.at(b, indices) for pull in pulls]
+
+
 def _stores(b: Builder, pulls: Sequence[Pull]) -> list[Atom]:
     """One sweep for all pulls of one shape."""
     done: dict[int, Atom] = {}
     for shape in dict.fromkeys(pull.shape for pull in pulls):
         alike = [k for k, pull in enumerate(pulls) if pull.shape == shape]
-        body = body_over(b, shape, lambda c, i, alike=alike: [pulls[k].at(c, i) for k in alike])
+        body = body_over(b, shape, partial(_elements, [pulls[k] for k in alike]))
         stored = b.emit(Sweep(shape, body, tuple(Store() for _ in alike)))
         done.update(zip(alike, stored, strict=True))
     return [done[k] for k in range(len(pulls))]
@@ -203,7 +209,7 @@ def _concat(b: Builder, scope: Scope, op: Concat) -> tuple[Atom, ...]:
     dest: Atom = b.emit(Empty(type_.dtype, (scope.atom(op.extent), *type_.shape[1:])))[0]
     offset: Atom = index(0)
     for xs in arrays:
-        body = body_over(b, xs.shape, lambda c, i, xs=xs: (xs.at(c, i),))
+        body = body_over(b, xs.shape, partial(_elements, [xs]))
         dest = b.emit(Sweep(xs.shape, body, (Insert(dest, offset),)))[0]
         offset = b.add(offset, b.product(xs.shape))
     return (dest,)

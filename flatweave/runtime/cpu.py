@@ -101,4 +101,4 @@ def _array(address: int, owner: int, shape: tuple[int, ...], dtype: DType) -> An
     if count == 0:
         return np.empty(shape, dtype.numpy)
     raw = (ctypes.c_char * (count * dtype.bytes)).from_address(address)
-    return np.ndarray(shape, dtype.numpy, raw).copy()
+    return np.ndarray(shape, dtype.numpy, memoryview(raw)).copy()

@@ -1,8 +1,8 @@
 """Index tests that are settled by what is known of an index's range.
 
     assume reach <= j < extent - reach;  x = j + c  with |c| <= reach:
-    maximum x 0 ==> x      minimum x (extent - 1) ==> x      lt x 0 ==> false      mod x extent ==> x
-    abs x ==> x            sub a (sub a x) ==> x             (mirrored boundaries)
+    maximum x 0 ==> x     minimum x (extent - 1) ==> x     lt x 0 ==> false     mod x extent ==> x
+    abs x ==> x           sub a (sub a x) ==> x            (mirrored boundaries)
 
 So the body of a stencil, written for every element, loses its boundary tests where a region of the
 sweep keeps away from the boundary, and its reads become consecutive.
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from flatweave.base.dtypes import bool_, i64
+from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Const, Op, Var
 
 
@@ -55,11 +56,13 @@ def _offset(facts: Facts, atom: Atom) -> tuple[Atom, int]:
     total = 0
     while isinstance(atom, Var):
         made = facts.definition(atom)
-        fn, args = getattr(made, "fn", None), getattr(made, "args", ())
-        if fn not in ("add", "sub") or not isinstance(args[1], Const):
+        if not isinstance(made, Apply) or made.fn not in ("add", "sub"):
             break
-        total += int(args[1].value) if fn == "add" else -int(args[1].value)
-        atom = args[0]
+        distance = made.args[1]
+        if not isinstance(distance, Const):
+            break
+        total += int(distance.value) if made.fn == "add" else -int(distance.value)
+        atom = made.args[0]
     return atom, total
 
 
@@ -106,8 +109,8 @@ def _compared(facts: Facts, fn: str, a: Atom, b: Atom) -> Atom | None:
 
 def _is_positive(facts: Facts, atom: Atom) -> bool:
     made = facts.definition(atom)
-    if getattr(made, "fn", None) == "sub":
-        a, b = made.args  # type: ignore[union-attr]
+    if isinstance(made, Apply) and made.fn == "sub":
+        a, b = made.args
         if _at_least(facts, a, b):
             return True
     return _at_least(facts, atom, Const(0, i64))
@@ -116,6 +119,6 @@ def _is_positive(facts: Facts, atom: Atom) -> bool:
 def _back(facts: Facts, a: Atom, b: Atom) -> Atom | None:
     """a - (a - x) ==> x"""
     made = facts.definition(b)
-    if getattr(made, "fn", None) == "sub" and made.args[0] == a:  # type: ignore[union-attr]
-        return made.args[1]  # type: ignore[union-attr, no-any-return]
+    if isinstance(made, Apply) and made.fn == "sub" and made.args[0] == a:
+        return made.args[1]
     return None

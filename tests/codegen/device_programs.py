@@ -89,6 +89,11 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
         lambda a, b: (fw.maximum(a[0], b[0]), a[1] + b[1]),
         (fw.full(40, fw.f64(0)), fw.full(40, fw.i64(0))), x, (f, fw.iota(x.shape[0])),
     ),
+    "permute_any": lambda x, f: (
+        fw.permute(lambda a, b: fw.where(a > b, a, b), fw.full(40, 0.5), x, f),
+        fw.permute(fw.mul, fw.full(40, fw.u8(1)), x, fw.astype(x, fw.u8)),
+        fw.permute(lambda a, b: fw.where(a > b, a, b), fw.full(40, fw.i16(0)), x, fw.astype(x, fw.i16)),
+    ),
     "permute_of_scan": lambda x, f: fw.permute(
         fw.minimum, fw.full(9, fw.i32(0)), x, fw.scan(fw.add, 0, x)
     ),

@@ -134,14 +134,18 @@ def test_negative_extents_are_refused():
         fw.jit(lambda n: fw.iota(n), target="opencl")(-1)
 
 
-def test_an_operator_in_order_is_unsupported():
-    """Atomics cannot keep an order, so such a permute is refused by name, not run wrongly."""
+def test_an_operator_that_mixes_components_is_unsupported():
+    """An atomic update holds one scalar, so such a permute is refused by name, not run wrongly."""
 
-    def last(xs, j):
-        return fw.permute(lambda a, b: a - b, fw.full(3, 0.0), j, xs)
+    def larger(a, b):
+        first = a[0] > b[0]
+        return fw.where(first, a[0], b[0]), fw.where(first, a[1], b[1])
+
+    def best(xs, j):
+        return fw.permute(larger, (fw.full(3, 0.0), fw.full(3, 0)), j, (xs, j))
 
     with pytest.raises(Unsupported, match="permute"):
-        lowered(traced("last", last, np.zeros(1), np.zeros(1, np.int64)), OPENCL)
+        lowered(traced("best", best, np.zeros(1), np.zeros(1, np.int64)), OPENCL)
 
 
 def test_a_user_calls_it():

@@ -183,9 +183,11 @@ def filter_step(w: Writer) -> None:
     """filter one or two arrays by a random mask"""
     x = w.array()
     y = w.alike(x)
-    test = w.b.function(
-        [dtype_of(x)], lambda c, v: [c.apply("eq", c.apply("and", c.cast(v, i64), index(1)), index(0))]
-    )
+
+    def even(c: Builder, v: Atom) -> list[Atom]:
+        return [c.apply("eq", c.apply("and", c.cast(v, i64), index(1)), index(0))]
+
+    test = w.b.function([dtype_of(x)], even)
     mask = w.b.emit(Map(test, (x,)))[0]
     w.keep(w.b.emit(Filter(mask, (x, y))))
 
@@ -261,7 +263,8 @@ def reshape_step(w: Writer) -> None:
     x = w.array()
     half = w.b.apply("floordiv", shape_of(x)[0], index(2))
     even = w.b.mul(half, index(2))
-    cut = w.b.emit(Generate((even,), w.b.function([i64], lambda c, i: list(c.emit(Index(x, (i,)))))))
+    read = w.b.function([i64], lambda c, i: list(c.emit(Index(x, (i,)))))
+    cut = w.b.emit(Generate((even,), read))
     rows = w.b.emit(Reshape(cut[0], (index(2), half)))[0]
     turned = w.b.function([i64, i64], lambda c, i, j: list(c.emit(Index(rows, (j, i)))))
     w.keep([rows, *w.b.emit(Generate((half, index(2)), turned))])
