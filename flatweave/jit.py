@@ -40,7 +40,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Stages:
-    """What became of one call: `.text[stage]`, `.kernels`, `.manifest`, `.seconds`."""
+    """What became of one call: `.text[stage]`, `.kernels`, `.manifest`, `.notes`, `.seconds`."""
 
     name: str
     executable: Executable
@@ -65,10 +65,17 @@ class Stages:
         """The time that each stage of the compilation took, in seconds."""
         return self.executable.seconds
 
+    @property
+    def notes(self) -> list[str]:
+        """Why arrays that could be fused were stored, or are computed more than once."""
+        return self.executable.notes
+
     def __str__(self) -> str:
         parts = [f"{self.name}: {pretty.counted(self.kernels, 'kernel')}"]
         if self.manifest:
             parts += ["", "in memory:", *(f"  {line}" for line in self.manifest)]
+        if self.notes:
+            parts += ["", "fusion:", *(f"  {line}" for line in self.notes)]
         times = [[name, pretty.duration(s)] for name, s in self.seconds.items()]
         if times:
             parts += ["", pretty.table(["stage", "time"], times, right={1})]

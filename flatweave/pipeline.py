@@ -11,7 +11,7 @@ import functools
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
 from flatweave.passes.fuse import fuse
 from flatweave.passes.fuse_siblings import fuse_siblings
+from flatweave.passes.sharing import explain
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
 from flatweave.targets import (
@@ -68,6 +69,7 @@ class Executable:
     unit: Unit | None
     target: Target
     seconds: dict[str, float] = field(default_factory=dict)
+    unfused: Program | None = None
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
@@ -82,6 +84,11 @@ class Executable:
     def manifest(self) -> list[str]:
         """The arrays that the program writes to memory, with their sizes; results are marked."""
         return [] if self.program is None else [str(array) for array in stored(self.program)]
+
+    @property
+    def notes(self) -> list[str]:
+        """Why producers were stored, or computed more than once."""
+        return [] if self.unfused is None else explain(self.unfused)
 
 
 PASS_OVER_DATA = re.compile(r".*_m?\d+(_first|_place)?_*")
@@ -133,7 +140,8 @@ def build(
     record.keep("array", print_program(program))
     if chosen.machine is None:
         return Executable(Interpreted(program), record.text, None, None, chosen)
-    swept = [program, *optimise(program, passes).values()][-1]
+    after = optimise(program, passes)
+    swept = [program, *after.values()][-1]
     record.lap("passes")
     record.keep("fused", print_program(swept))
     if config.stop_after in PASSES:
@@ -149,7 +157,13 @@ def build(
     runnable = chosen.load(emitted, lowered.plan, lowered.unit)
     record.lap("compile")
     record.text.write = functools.partial(_text_for, swept, checks)
-    return Executable(runnable, record.text, swept, lowered.unit, chosen, record.seconds)
+    unfused = next((p for p, n in inputs_of(program, after) if n.endswith(" fuse")), None)
+    return Executable(runnable, record.text, swept, lowered.unit, chosen, record.seconds, unfused)
+
+
+def inputs_of(program: Program, after: dict[str, Program]) -> Iterator[tuple[Program, str]]:
+    """Each pass's input with the pass's number and name."""
+    return zip([program, *after.values()], after, strict=False)
 
 
 def _text_for(swept: Program, checks: bool, stage: str) -> str | None:

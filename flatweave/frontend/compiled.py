@@ -48,6 +48,10 @@ class Executable(Protocol):
     def seconds(self) -> dict[str, float]:
         """How long each stage took."""
 
+    @property
+    def notes(self) -> list[str]:
+        """Why arrays that could be fused were stored, or are computed more than once."""
+
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments in the order of the parameters; raises Fault."""
 

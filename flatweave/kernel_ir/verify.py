@@ -35,10 +35,10 @@ HOST = SCALAR | {
     "load", "store", "alloc", "retain", "free", "is_unique", "trim", "launch", "fail", "threads",
 }  # fmt: skip
 IN_LANES = SCALAR | COLLECTIVE | UNIFORM | {
-    "block_index", "warp_index", "lane", "load", "store", "store_compact", "atomic", "sync",
-    "report",
+    "block_index", "warp_index", "lane", "load", "load_tile", "store", "store_compact", "atomic",
+    "atomic_update", "sync", "report",
 }  # fmt: skip
-KERNEL = (IN_LANES - COLLECTIVE - {"lane"}) | {"lanes", "shared"}
+KERNEL = (IN_LANES - COLLECTIVE - {"lane", "load_tile"}) | {"lanes", "shared"}
 
 
 def verify(unit: Unit) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.base.plan import INDEX_ERROR, Site
+from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, ReduceLanes, Report
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.runs import Tile
 from flatweave.lower.values import Sites
-from flatweave.ops import Fold, Index
+from flatweave.ops import Check, Fold, Index
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
@@ -82,6 +82,8 @@ class Elements:
                 return b.emit(For(lo, hi, step, self.function(b, body), self.atoms(init)))
             case Fold():
                 return self._fold(b, let.op)
+            case Check():
+                return self._check(b, let.op, let)
             case _:
                 raise NotImplementedError(f"{let.op.name} inside an element function")
 
@@ -107,6 +109,17 @@ class Elements:
         report.emit(Report(INDEX_ERROR, site, self.position, i, extent))
         b.emit(If(outside, report.close([], []), Lambda((), (), ())))
         return b.apply("select", outside, index(0), i)
+
+    def _check(self, b: Builder, op: Check, let: Let) -> Sequence[Atom]:
+        """A report in the lanes where the condition fails; up to two values go with it."""
+        failed = b.apply("not", self.atom(op.condition))
+        values = [b.cast(self.atom(value), i64) for value in op.values_[:2]]
+        values += [index(0)] * (2 - len(values))
+        site = self.sites.add(Site(op.kind, let.where, op.message, len(op.values_)))
+        report = b.inner()
+        report.emit(Report(CHECK_ERROR, site, self.position, *values))
+        b.emit(If(failed, report.close([], []), Lambda((), (), ())))
+        return ()
 
     def _fold(self, b: Builder, op: Fold) -> Sequence[Atom]:
         if self.fold_width > 1:

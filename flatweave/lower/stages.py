@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
@@ -63,14 +62,3 @@ def find_stages(op: Sweep) -> Stages:
 
 def _level(level: dict[Var, int], atom: Atom) -> int:
     return level.get(atom, 0) if isinstance(atom, Var) else 0
-
-
-def needed_for(lets: Sequence[Let], roots: Sequence[Atom]) -> tuple[Let, ...]:
-    """The lets that `roots` depend on, in order."""
-    wanted: set[Var] = {root for root in roots if isinstance(root, Var)}
-    kept: list[Let] = []
-    for let in reversed(lets):
-        if any(var in wanted for var in let.vars):
-            wanted.update(free_vars(let.op))
-            kept.append(let)
-    return tuple(reversed(kept))

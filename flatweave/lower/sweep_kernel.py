@@ -24,7 +24,7 @@ from flatweave.lower.outputs import Outputs
 from flatweave.lower.place_atomic import merge_element, place_element
 from flatweave.lower.rows import Strategy
 from flatweave.lower.runs import Runs
-from flatweave.lower.stages import Link, Stages, needed_for
+from flatweave.lower.stages import Link, Stages
 from flatweave.lower.two_pass import (
     KnownPrefixes,
     load_prefix,
@@ -39,6 +39,7 @@ from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+from flatweave.terms.traverse import needed_for
 
 FALSE = Const(False, bool_)
 NO_BODY = Lambda((), (), ())

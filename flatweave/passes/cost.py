@@ -6,7 +6,7 @@ from flatweave.ops import Fold, Index
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Lambda, Op
-from flatweave.terms.traverse import lambdas_in, walk_lets
+from flatweave.terms.traverse import lambdas_in, needed_for, walk_lets
 
 INNER_LOOP = 16
 READ = 2
@@ -15,6 +15,11 @@ READ = 2
 def cost_of_body(fn: Lambda) -> int:
     """The cost of one call; loops count as INNER_LOOP turns."""
     return sum(_cost(let.op) for let in fn.lets)
+
+
+def cost_of_result(fn: Lambda, position: int) -> int:
+    """The cost of computing one of a function's results."""
+    return sum(_cost(let.op) for let in needed_for(fn.lets, fn.results[position : position + 1]))
 
 
 def _cost(op: Op) -> int:

@@ -155,13 +155,10 @@ def _translate_index(b: Builder, scope: Scope, op: Index) -> Atom:
 
 
 def _translate_check(b: Builder, scope: Scope, op: Check) -> Sequence[Value]:
-    """A check on extents belongs to the outermost body that knows them; here only trivial ones."""
-    outermost = b
-    while outermost.outer is not None:
-        outermost = outermost.outer
-    outermost.emit(
-        Check(scope.atom(op.condition), op.kind, scope.atoms(op.values_), op.message)
-    )
+    """A check belongs to the outermost body that knows its condition."""
+    condition = scope.atom(op.condition)
+    home = b.home(condition)
+    home.emit(Check(condition, op.kind, scope.atoms(op.values_), op.message))
     return ()
 
 

@@ -88,6 +88,12 @@ class Builder:
             scope = scope.outer
         return scope
 
+    def home(self, atom: Atom) -> Builder:
+        """The body that binds `atom`, this one where that is not known."""
+        if isinstance(atom, Var):
+            return self._scope_of(atom) or self
+        return self._home(())
+
     def _home(self, args: Sequence[Atom]) -> Builder:
         """The outermost body in which all of `args` are known: where work on them belongs."""
         scope = self

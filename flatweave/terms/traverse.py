@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
@@ -138,3 +138,14 @@ def walk_lets(fn: Lambda) -> Iterator[Let]:
         yield let
         for inner in lambdas_in(let.op):
             yield from walk_lets(inner)
+
+
+def needed_for(lets: Sequence[Let], roots: Sequence[Atom]) -> tuple[Let, ...]:
+    """The lets that `roots` depend on, in order."""
+    wanted: set[Var] = {root for root in roots if isinstance(root, Var)}
+    kept: list[Let] = []
+    for let in reversed(lets):
+        if any(var in wanted for var in let.vars):
+            wanted.update(free_vars(let.op))
+            kept.append(let)
+    return tuple(reversed(kept))

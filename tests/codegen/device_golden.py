@@ -5,6 +5,7 @@ After a change that is meant, `python -m tests.codegen.device_golden` writes the
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from flatweave.codegen import cuda, opencl
@@ -21,9 +22,23 @@ def texts(name: str) -> dict[str, str]:
     cu = cuda.emit(lowered(made, CUDA).unit)
     cl = opencl.emit(lowered(made, OPENCL).unit)
     return {
-        f"{name}.cu": cu[cu.index("extern") :],
-        f"{name}.cl": cl[cl.index("__kernel") :],
+        f"{name}.cu": renumbered(cu[cu.index("extern") :]),
+        f"{name}.cl": renumbered(cl[cl.index("__kernel") :]),
     }
+
+
+def renumbered(text: str) -> str:
+    """The text with its variables numbered as they appear, kernel by kernel."""
+    return "\n\n".join(_renumbered_kernel(part) for part in text.split("\n\n"))
+
+
+def _renumbered_kernel(text: str) -> str:
+    numbers: dict[str, int] = {}
+
+    def name(found: re.Match[str]) -> str:
+        return f"{found[1]}{numbers.setdefault(found[0], len(numbers))}"
+
+    return re.sub(r"\b((?!k_)[a-z]\w*?_|fw_t)\d+\b", name, text)
 
 
 if __name__ == "__main__":

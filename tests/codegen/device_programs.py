@@ -18,6 +18,7 @@ from flatweave.base.dtypes import as_dtype
 from flatweave.codegen import opencl
 from flatweave.frontend.trace import Leaf, trace
 from flatweave.kernel_ir import interp as simulator
+from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine import OPENCL, Machine
 from flatweave.lower.program import Lowered, lower
 from flatweave.runtime.opencl import OpenClDevice
@@ -36,6 +37,11 @@ def small_blocks(machine: Machine, **changes: Any) -> Machine:
 def affine(a: Any, b: Any) -> Any:
     """Composition of x -> m x + c: associative, and the order matters."""
     return a[0] * b[0], a[1] * b[0] + b[1]
+
+
+def greater(a: Any, b: Any) -> Any:
+    """The maximum, spelled so that no function of the scalar table is recognised."""
+    return fw.where(a > b, a, b)
 
 
 def longest(a: Any, b: Any) -> Any:
@@ -90,9 +96,9 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
         (fw.full(40, fw.f64(0)), fw.full(40, fw.i64(0))), x, (f, fw.iota(x.shape[0])),
     ),
     "permute_any": lambda x, f: (
-        fw.permute(lambda a, b: fw.where(a > b, a, b), fw.full(40, 0.5), x, f),
+        fw.permute(greater, fw.full(40, 0.5), x, f),
         fw.permute(fw.mul, fw.full(40, fw.u8(1)), x, fw.astype(x, fw.u8)),
-        fw.permute(lambda a, b: fw.where(a > b, a, b), fw.full(40, fw.i16(0)), x, fw.astype(x, fw.i16)),
+        fw.permute(greater, fw.full(40, fw.i16(0)), x, fw.astype(x, fw.i16)),
     ),
     "permute_of_scan": lambda x, f: fw.permute(
         fw.minimum, fw.full(9, fw.i32(0)), x, fw.scan(fw.add, 0, x)
@@ -124,7 +130,9 @@ def program(name: str) -> Program:
 
 def lowered(made: Program, machine: Machine) -> Lowered:
     """A program for a machine."""
-    return lower(list(pipeline.optimise(made).values())[-1], machine)
+    for_machine = lower(list(pipeline.optimise(made).values())[-1], machine)
+    verify(for_machine.unit)
+    return for_machine
 
 
 def flat(*arrays: np.ndarray) -> list[Any]:

@@ -1,196 +1,197 @@
 extern "C" __global__ void __launch_bounds__(256)
-k_t_13_fill(int64_t *fw_status, int64_t *t_17, const int64_t t_18) {
+k_t_13_fill(int64_t *fw_status, int64_t *t_0, const int64_t t_1) {
     const int fw_thread = (int)threadIdx.x;
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
     const int64_t fw_block = (int64_t)blockIdx.x;
-    const int64_t t_19 = fw_block;
-    const int64_t t_20 = ((int64_t)((uint64_t)t_19 * (uint64_t)16384L));
-    const int64_t t_21 = ((int64_t)((uint64_t)t_20 + (uint64_t)16384L));
-    const int64_t t_22 = (t_21 < t_18 ? t_21 : t_18);
-    const int64_t t_23 = ((int64_t)((uint64_t)t_22 - (uint64_t)t_20));
-    const int64_t t_24 = ((int64_t)((uint64_t)t_23 + (uint64_t)255L));
-    const int64_t t_25 = fw_floordiv_i64(t_24, 256L);
-    const int64_t t_26 = ((int64_t)((uint64_t)t_25 * (uint64_t)32L));
-    const int64_t t_27 = fw_warp;
-    const int64_t t_28 = ((int64_t)((uint64_t)t_27 * (uint64_t)t_26));
-    const int64_t t_29 = ((int64_t)((uint64_t)t_20 + (uint64_t)t_28));
-    const int64_t t_30 = (t_29 < t_22 ? t_29 : t_22);
-    const int64_t t_31 = ((int64_t)((uint64_t)t_30 + (uint64_t)t_26));
-    const int64_t t_32 = (t_31 < t_22 ? t_31 : t_22);
-    const int64_t t_36 = ((int64_t)((uint64_t)t_32 - (uint64_t)1L));
+    const int64_t t_2 = ((int64_t)((uint64_t)t_1 + (uint64_t)1L));
+    const int64_t t_3 = fw_block;
+    const int64_t t_4 = ((int64_t)((uint64_t)t_3 * (uint64_t)16384L));
+    const int64_t t_5 = ((int64_t)((uint64_t)t_4 + (uint64_t)16384L));
+    const int64_t t_6 = (t_5 < t_2 ? t_5 : t_2);
+    const int64_t t_7 = ((int64_t)((uint64_t)t_6 - (uint64_t)t_4));
+    const int64_t t_8 = ((int64_t)((uint64_t)t_7 + (uint64_t)255L));
+    const int64_t t_9 = fw_floordiv_i64(t_8, 256L);
+    const int64_t t_10 = ((int64_t)((uint64_t)t_9 * (uint64_t)32L));
+    const int64_t t_11 = fw_warp;
+    const int64_t t_12 = ((int64_t)((uint64_t)t_11 * (uint64_t)t_10));
+    const int64_t t_13 = ((int64_t)((uint64_t)t_4 + (uint64_t)t_12));
+    const int64_t t_14 = (t_13 < t_6 ? t_13 : t_6);
+    const int64_t t_15 = ((int64_t)((uint64_t)t_14 + (uint64_t)t_10));
+    const int64_t t_16 = (t_15 < t_6 ? t_15 : t_6);
+    const int64_t t_17 = ((int64_t)((uint64_t)t_16 - (uint64_t)1L));
     {
-        for (int64_t i_33 = t_30; i_33 < t_31; i_33 += 32L) {
-            const int64_t t_34 = i_33 + fw_lane;
-            const bool t_35 = (t_34 < t_32);
-            const int64_t t_37 = (t_34 < t_36 ? t_34 : t_36);
-            const bool t_38 = (t_37 == 0L);
-            const int64_t t_39 = (t_38 ? 2L : 0L);
-            if (t_35) {
-                t_17[t_37] = t_39;
+        for (int64_t i_18 = t_14; i_18 < t_15; i_18 += 32L) {
+            const int64_t t_19 = i_18 + fw_lane;
+            const bool t_20 = (t_19 < t_16);
+            const int64_t t_21 = (t_19 < t_17 ? t_19 : t_17);
+            const bool t_22 = (t_21 == 0L);
+            const int64_t t_23 = (t_22 ? 2L : 0L);
+            if (t_20) {
+                t_0[t_21] = t_23;
             }
         }
     }
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-k_t_13(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_42, const int64_t t_43, int32_t *x0_64, int32_t *t_91, int64_t *t_92, int32_t *t_110, int32_t *buffer_144) {
-    __shared__ int32_t t_76[8];
-    __shared__ int32_t t_87[1];
+k_t_13(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_0, const int64_t t_1, int32_t *x0_2, int32_t *t_3, int64_t *t_4, int32_t *t_5, int32_t *buffer_6) {
+    __shared__ int32_t t_7[8];
+    __shared__ int32_t t_8[1];
     const int fw_thread = (int)threadIdx.x;
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
     __shared__ uint32_t fw_number[1];
     if (fw_thread == 0) fw_number[0] = atomicAdd(fw_claim, 1U);
     __syncthreads();
     const int64_t fw_block = fw_number[0];
-    const int64_t t_44 = fw_block;
-    const int64_t t_45 = ((int64_t)((uint64_t)t_44 * (uint64_t)t_43));
-    const int64_t t_46 = ((int64_t)((uint64_t)t_45 + (uint64_t)t_43));
-    const int64_t t_47 = (t_46 < n_42 ? t_46 : n_42);
-    const int64_t t_48 = ((int64_t)((uint64_t)t_47 - (uint64_t)t_45));
-    const int64_t t_49 = ((int64_t)((uint64_t)t_48 + (uint64_t)255L));
-    const int64_t t_50 = fw_floordiv_i64(t_49, 256L);
-    const int64_t t_51 = ((int64_t)((uint64_t)t_50 * (uint64_t)32L));
-    const int64_t t_52 = fw_warp;
-    const int64_t t_53 = ((int64_t)((uint64_t)t_52 * (uint64_t)t_51));
-    const int64_t t_54 = ((int64_t)((uint64_t)t_45 + (uint64_t)t_53));
-    const int64_t t_55 = (t_54 < t_47 ? t_54 : t_47);
-    const int64_t t_56 = ((int64_t)((uint64_t)t_55 + (uint64_t)t_51));
-    const int64_t t_57 = (t_56 < t_47 ? t_56 : t_47);
-    const int64_t t_62 = ((int64_t)((uint64_t)t_57 - (uint64_t)1L));
-    int32_t t_74;
+    const int64_t t_9 = fw_block;
+    const int64_t t_10 = ((int64_t)((uint64_t)t_9 * (uint64_t)t_1));
+    const int64_t t_11 = ((int64_t)((uint64_t)t_10 + (uint64_t)t_1));
+    const int64_t t_12 = (t_11 < n_0 ? t_11 : n_0);
+    const int64_t t_13 = ((int64_t)((uint64_t)t_12 - (uint64_t)t_10));
+    const int64_t t_14 = ((int64_t)((uint64_t)t_13 + (uint64_t)255L));
+    const int64_t t_15 = fw_floordiv_i64(t_14, 256L);
+    const int64_t t_16 = ((int64_t)((uint64_t)t_15 * (uint64_t)32L));
+    const int64_t t_17 = fw_warp;
+    const int64_t t_18 = ((int64_t)((uint64_t)t_17 * (uint64_t)t_16));
+    const int64_t t_19 = ((int64_t)((uint64_t)t_10 + (uint64_t)t_18));
+    const int64_t t_20 = (t_19 < t_12 ? t_19 : t_12);
+    const int64_t t_21 = ((int64_t)((uint64_t)t_20 + (uint64_t)t_16));
+    const int64_t t_22 = (t_21 < t_12 ? t_21 : t_12);
+    const int64_t t_23 = ((int64_t)((uint64_t)t_22 - (uint64_t)1L));
+    int32_t t_24;
     {
-        int32_t s_59 = 0;
-        for (int64_t i_58 = t_55; i_58 < t_56; i_58 += 32L) {
-            const int64_t t_60 = i_58 + fw_lane;
-            const bool t_61 = (t_60 < t_57);
-            const int64_t t_63 = (t_60 < t_62 ? t_60 : t_62);
-            const int32_t t_65 = x0_64[t_63];
-            const int32_t t_66 = ((int32_t)((uint32_t)t_65 * (uint32_t)2));
-            const int32_t t_67 = (t_61 ? t_66 : 0);
-            const int32_t t_68 = ((int32_t)((uint32_t)s_59 + (uint32_t)t_67));
-            s_59 = t_68;
+        int32_t s_25 = 0;
+        for (int64_t i_26 = t_20; i_26 < t_21; i_26 += 32L) {
+            const int64_t t_27 = i_26 + fw_lane;
+            const bool t_28 = (t_27 < t_22);
+            const int64_t t_29 = (t_27 < t_23 ? t_27 : t_23);
+            const int32_t t_30 = x0_2[t_29];
+            const int32_t t_31 = ((int32_t)((uint32_t)t_30 * (uint32_t)2));
+            const int32_t t_32 = (t_28 ? t_31 : 0);
+            const int32_t t_33 = ((int32_t)((uint32_t)s_25 + (uint32_t)t_32));
+            s_25 = t_33;
         }
-        int32_t t_73;
+        int32_t t_34;
         {
-            int32_t fw_t33 = s_59;
+            int32_t fw_t35 = s_25;
             for (int fw_d = 1; fw_d < 32; fw_d <<= 1) {
-                int32_t fw_t34 = __shfl_sync(FW_ALL, fw_t33, fw_lane + fw_d < 32 ? fw_lane + fw_d : fw_lane);
-                const int32_t p_70 = fw_t33;
-                const int32_t p_71 = fw_t34;
-                const int32_t t_72 = ((int32_t)((uint32_t)p_70 + (uint32_t)p_71));
-                fw_t33 = t_72;
+                int32_t fw_t36 = __shfl_sync(FW_ALL, fw_t35, fw_lane + fw_d < 32 ? fw_lane + fw_d : fw_lane);
+                const int32_t p_37 = fw_t35;
+                const int32_t p_38 = fw_t36;
+                const int32_t t_39 = ((int32_t)((uint32_t)p_37 + (uint32_t)p_38));
+                fw_t35 = t_39;
             }
-            int32_t fw_t38 = __shfl_sync(FW_ALL, fw_t33, 0);
-            t_73 = fw_t38;
+            int32_t fw_t40 = __shfl_sync(FW_ALL, fw_t35, 0);
+            t_34 = fw_t40;
         }
-        t_74 = t_73;
+        t_24 = t_34;
     }
-    const int64_t t_75 = fw_warp;
-    if (fw_lane == 0) { t_76[t_75] = t_74; }
+    const int64_t t_41 = fw_warp;
+    if (fw_lane == 0) { t_7[t_41] = t_24; }
     __syncthreads();
-    int32_t s_78 = 0;
-    for (int64_t w_77 = 0L; w_77 < t_75; w_77 += 1L) {
-        const int32_t t_79 = t_76[w_77];
-        const int32_t t_80 = ((int32_t)((uint32_t)s_78 + (uint32_t)t_79));
-        s_78 = t_80;
+    int32_t s_42 = 0;
+    for (int64_t w_43 = 0L; w_43 < t_41; w_43 += 1L) {
+        const int32_t t_44 = t_7[w_43];
+        const int32_t t_45 = ((int32_t)((uint32_t)s_42 + (uint32_t)t_44));
+        s_42 = t_45;
     }
-    int32_t s_83 = s_78;
-    for (int64_t w_82 = t_75; w_82 < 8L; w_82 += 1L) {
-        const int32_t t_84 = t_76[w_82];
-        const int32_t t_85 = ((int32_t)((uint32_t)s_83 + (uint32_t)t_84));
-        s_83 = t_85;
+    int32_t s_46 = s_42;
+    for (int64_t w_47 = t_41; w_47 < 8L; w_47 += 1L) {
+        const int32_t t_48 = t_7[w_47];
+        const int32_t t_49 = ((int32_t)((uint32_t)s_46 + (uint32_t)t_48));
+        s_46 = t_49;
     }
-    const int64_t t_88 = fw_warp;
-    const bool t_89 = (t_88 == 0L);
-    const int64_t t_90 = ((int64_t)((uint64_t)t_44 + (uint64_t)1L));
-    if (t_89) {
-        if (fw_lane == 0) { t_91[t_90] = s_83; }
-        if (fw_lane == 0) { asm volatile("st.release.gpu.s64 [%0], %1;" :: "l"(t_92 + t_90), "l"((int64_t)1L) : "memory"); }
-        int64_t t_93 = 0;
+    const int64_t t_50 = fw_warp;
+    const bool t_51 = (t_50 == 0L);
+    const int64_t t_52 = ((int64_t)((uint64_t)t_9 + (uint64_t)1L));
+    if (t_51) {
+        if (fw_lane == 0) { t_3[t_52] = s_46; }
+        if (fw_lane == 0) { asm volatile("st.release.gpu.s64 [%0], %1;" :: "l"(t_4 + t_52), "l"((int64_t)1L) : "memory"); }
+        int64_t t_53 = 0;
         if (fw_lane == 0)
-            asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"(t_93) : "l"(t_92 + t_44) : "memory");
-        t_93 = __shfl_sync(FW_ALL, t_93, 0);
+            asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"(t_53) : "l"(t_4 + t_9) : "memory");
+        t_53 = __shfl_sync(FW_ALL, t_53, 0);
         __syncwarp();
-        int64_t t_98 = t_44;
-        int64_t state_99 = t_93;
-        int64_t attempt_100 = 0L;
+        int64_t t_54 = t_9;
+        int64_t state_55 = t_53;
+        int64_t attempt_56 = 0L;
         for (;;) {
-            const int64_t t_94 = t_98;
-            const int64_t state_95 = state_99;
-            const int64_t attempt_96 = attempt_100;
-            const bool t_97 = (state_95 != 2L);
-            if (!t_97) break;
-            const bool t_101 = (state_99 == 0L);
-            if (t_101) {
+            const int64_t t_57 = t_54;
+            const int64_t state_58 = state_55;
+            const int64_t attempt_59 = attempt_56;
+            const bool t_60 = (state_58 != 2L);
+            if (!t_60) break;
+            const bool t_61 = (state_55 == 0L);
+            if (t_61) {
                 ;
             }
-            const int64_t t_102 = ((int64_t)((uint64_t)t_98 - (uint64_t)1L));
-            const int64_t t_103 = (t_101 ? t_98 : t_102);
-            const int64_t t_104 = ((int64_t)((uint64_t)attempt_100 + (uint64_t)1L));
-            const int64_t t_105 = (t_101 ? t_104 : 0L);
-            int64_t t_106 = 0;
+            const int64_t t_62 = ((int64_t)((uint64_t)t_54 - (uint64_t)1L));
+            const int64_t t_63 = (t_61 ? t_54 : t_62);
+            const int64_t t_64 = ((int64_t)((uint64_t)attempt_56 + (uint64_t)1L));
+            const int64_t t_65 = (t_61 ? t_64 : 0L);
+            int64_t t_66 = 0;
             if (fw_lane == 0)
-                asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"(t_106) : "l"(t_92 + t_103) : "memory");
-            t_106 = __shfl_sync(FW_ALL, t_106, 0);
+                asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"(t_66) : "l"(t_4 + t_63) : "memory");
+            t_66 = __shfl_sync(FW_ALL, t_66, 0);
             __syncwarp();
-            t_98 = t_103;
-            state_99 = t_106;
-            attempt_100 = t_105;
+            t_54 = t_63;
+            state_55 = t_66;
+            attempt_56 = t_65;
         }
-        const int32_t t_111 = t_110[t_98];
-        const int64_t t_116 = ((int64_t)((uint64_t)t_98 + (uint64_t)1L));
-        int32_t s_113 = t_111;
-        for (int64_t t_112 = t_116; t_112 < t_90; t_112 += 1L) {
-            const int32_t t_114 = t_91[t_112];
-            const int32_t t_115 = ((int32_t)((uint32_t)s_113 + (uint32_t)t_114));
-            s_113 = t_115;
+        const int32_t t_67 = t_5[t_54];
+        const int64_t t_68 = ((int64_t)((uint64_t)t_54 + (uint64_t)1L));
+        int32_t s_69 = t_67;
+        for (int64_t t_70 = t_68; t_70 < t_52; t_70 += 1L) {
+            const int32_t t_71 = t_3[t_70];
+            const int32_t t_72 = ((int32_t)((uint32_t)s_69 + (uint32_t)t_71));
+            s_69 = t_72;
         }
-        const int32_t t_118 = ((int32_t)((uint32_t)s_113 + (uint32_t)s_83));
-        if (fw_lane == 0) { t_110[t_90] = t_118; }
-        if (fw_lane == 0) { asm volatile("st.release.gpu.s64 [%0], %1;" :: "l"(t_92 + t_90), "l"((int64_t)2L) : "memory"); }
-        if (fw_lane == 0) { t_87[0L] = s_113; }
+        const int32_t t_73 = ((int32_t)((uint32_t)s_69 + (uint32_t)s_46));
+        if (fw_lane == 0) { t_5[t_52] = t_73; }
+        if (fw_lane == 0) { asm volatile("st.release.gpu.s64 [%0], %1;" :: "l"(t_4 + t_52), "l"((int64_t)2L) : "memory"); }
+        if (fw_lane == 0) { t_8[0L] = s_69; }
     }
     __syncthreads();
-    const int32_t t_119 = t_87[0L];
-    const int32_t t_120 = ((int32_t)((uint32_t)t_119 + (uint32_t)s_78));
-    const int32_t t_121 = ((int32_t)((uint32_t)t_120 + (uint32_t)t_74));
-    const int64_t t_122 = fw_warp;
-    const int64_t t_123 = ((int64_t)((uint64_t)t_122 * (uint64_t)t_51));
-    const int64_t t_124 = ((int64_t)((uint64_t)t_45 + (uint64_t)t_123));
-    const int64_t t_125 = (t_124 < t_47 ? t_124 : t_47);
-    const int64_t t_126 = ((int64_t)((uint64_t)t_125 + (uint64_t)t_51));
-    const int64_t t_127 = (t_126 < t_47 ? t_126 : t_47);
-    const int64_t t_132 = ((int64_t)((uint64_t)t_127 - (uint64_t)1L));
-    int32_t t_146;
+    const int32_t t_74 = t_8[0L];
+    const int32_t t_75 = ((int32_t)((uint32_t)t_74 + (uint32_t)s_42));
+    const int32_t t_76 = ((int32_t)((uint32_t)t_75 + (uint32_t)t_24));
+    const int64_t t_77 = fw_warp;
+    const int64_t t_78 = ((int64_t)((uint64_t)t_77 * (uint64_t)t_16));
+    const int64_t t_79 = ((int64_t)((uint64_t)t_10 + (uint64_t)t_78));
+    const int64_t t_80 = (t_79 < t_12 ? t_79 : t_12);
+    const int64_t t_81 = ((int64_t)((uint64_t)t_80 + (uint64_t)t_16));
+    const int64_t t_82 = (t_81 < t_12 ? t_81 : t_12);
+    const int64_t t_83 = ((int64_t)((uint64_t)t_82 - (uint64_t)1L));
+    int32_t t_84;
     {
-        int32_t s_129 = t_120;
-        for (int64_t i_128 = t_125; i_128 < t_126; i_128 += 32L) {
-            const int64_t t_130 = i_128 + fw_lane;
-            const bool t_131 = (t_130 < t_127);
-            const int64_t t_133 = (t_130 < t_132 ? t_130 : t_132);
-            const int32_t t_134 = x0_64[t_133];
-            const int32_t t_135 = ((int32_t)((uint32_t)t_134 * (uint32_t)2));
-            const int32_t t_136 = (t_131 ? t_135 : 0);
-            int32_t t_140 = t_136;
+        int32_t s_85 = t_75;
+        for (int64_t i_86 = t_80; i_86 < t_81; i_86 += 32L) {
+            const int64_t t_87 = i_86 + fw_lane;
+            const bool t_88 = (t_87 < t_82);
+            const int64_t t_89 = (t_87 < t_83 ? t_87 : t_83);
+            const int32_t t_90 = x0_2[t_89];
+            const int32_t t_91 = ((int32_t)((uint32_t)t_90 * (uint32_t)2));
+            const int32_t t_92 = (t_88 ? t_91 : 0);
+            int32_t t_93 = t_92;
             for (int fw_d = 1; fw_d < 32; fw_d <<= 1) {
-                int32_t fw_t94 = __shfl_sync(FW_ALL, t_140, fw_lane >= fw_d ? fw_lane - fw_d : fw_lane);
-                const int32_t p_137 = fw_t94;
-                const int32_t p_138 = t_140;
-                const int32_t t_139 = ((int32_t)((uint32_t)p_137 + (uint32_t)p_138));
-                int32_t fw_t98 = t_139;
+                int32_t fw_t94 = __shfl_sync(FW_ALL, t_93, fw_lane >= fw_d ? fw_lane - fw_d : fw_lane);
+                const int32_t p_95 = fw_t94;
+                const int32_t p_96 = t_93;
+                const int32_t t_97 = ((int32_t)((uint32_t)p_95 + (uint32_t)p_96));
+                int32_t fw_t98 = t_97;
                 if (fw_lane >= fw_d) {
-                    t_140 = fw_t98;
+                    t_93 = fw_t98;
                 }
             }
-            const int32_t t_141 = ((int32_t)((uint32_t)s_129 + (uint32_t)t_140));
-            int32_t fw_t100 = __shfl_sync(FW_ALL, t_140, 31);
-            const int32_t t_142 = fw_t100;
-            const int32_t t_143 = ((int32_t)((uint32_t)s_129 + (uint32_t)t_142));
-            if (t_131) {
-                buffer_144[t_133] = t_141;
+            const int32_t t_99 = ((int32_t)((uint32_t)s_85 + (uint32_t)t_93));
+            int32_t fw_t100 = __shfl_sync(FW_ALL, t_93, 31);
+            const int32_t t_101 = fw_t100;
+            const int32_t t_102 = ((int32_t)((uint32_t)s_85 + (uint32_t)t_101));
+            if (t_88) {
+                buffer_6[t_89] = t_99;
             }
-            s_129 = t_143;
+            s_85 = t_102;
         }
-        t_146 = s_129;
+        t_84 = s_85;
     }
 }
