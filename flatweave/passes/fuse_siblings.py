@@ -65,8 +65,6 @@ def _place(lets: list[Let], let: Let) -> None:
             fits = isinstance(earlier.op, Sweep) and _compatible(earlier, let)
             if fits and _merge_at(lets, k, let):
                 return
-            if lets[k].op.effect:
-                break
     lets.append(let)
 
 

@@ -21,10 +21,12 @@ def changes(page):
     for part in re.split(r"^--- .*\n\+\+\+ b/", block, flags=re.MULTILINE)[1:]:
         name, _, body = part.partition("\n")
         hunks = [hunk.splitlines(keepends=True) for hunk in body.split("@@\n")[1:]]
-        yield name, [
-            ("".join(x[1:] for x in hunk if x[0] in " -"), "".join(x[1:] for x in hunk if x[0] in " +"))
-            for hunk in hunks
-        ]  # fmt: skip
+        yield name, [(side(hunk, " -"), side(hunk, " +")) for hunk in hunks]
+
+
+def side(hunk, marks):
+    """The lines of a hunk that one of the two texts has."""
+    return "".join(line[1:] for line in hunk if line[0] in marks)
 
 
 def make(page, folder):

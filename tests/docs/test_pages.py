@@ -78,7 +78,7 @@ def test_files_that_pages_name_are_there():
         f"{shown(page)}: {name}"
         for page in PAGES
         for name in pattern.findall(page.read_text(encoding="utf-8"))
-        if not (ROOT / name.replace("NAME", "cuda")).exists()
+        if not (ROOT / name.replace("NAME", "opencl")).exists()
     ]
 
     assert not wrong, "\n".join(wrong)

@@ -80,7 +80,6 @@ def test_one_kernel_and_no_intermediate(name):
     assert structure(f, *args) == Structure(1, results, 0)
 
 
-@pytest.mark.xfail(strict=True, reason="fuse_siblings stops at a check between two sweeps")
 def test_reductions_that_refuse_an_empty_array_share_one_pass():
     """The check that `max` and `min` make of the extent does not keep them apart."""
     found = structure(lambda x: (fw.sum(x), fw.max(x), fw.min(x)), F32)
