@@ -3,10 +3,11 @@
     unit   ::= host lambda, kernel*          kernel ::= name (param: type, ..) => let*
     buffers are flat; indices and counts are i64; scalars as in terms/
 
-A kernel is run once for each block of the grid. Code directly in a kernel is *uniform*: one value
-for the block. `lanes W` opens a region that the W lanes of a warp run together: there a value may
-differ from lane to lane. On a CPU the block is a task of one core, has one warp, and the warp is a
-SIMD register (`lanes 16` makes <16 x T>, `lanes 1` plain scalars); on a GPU the lanes are threads.
+A kernel is run once for each block of the grid. Code directly in a kernel is *uniform*: every warp
+of the block runs it, with one value for the warp, and what it stores is stored once for each warp.
+`lanes W` opens a region that the W lanes of a warp run together: there a value may differ from lane
+to lane. On a CPU the block is a task of one core, has one warp, and the warp is a SIMD register
+(`lanes 16` makes <16 x T>, `lanes 1` plain scalars); on a GPU the lanes are threads.
 
     kernel scale(n: i64, xs: global f32, ys: global f32) =>
         b: i64 = block_index

@@ -9,7 +9,7 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lanes, Load, Shared, Store, S
 from flatweave.lower.context import Lowering
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.sweep_kernel import KernelWriter, call_operator, count_lanes
-from flatweave.lower.walk import Position, State, Walk
+from flatweave.lower.walk import Position, State, Step, Walk
 from flatweave.ops import Merge, Place
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
@@ -19,6 +19,8 @@ from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
 CHUNK = 2048
 """Elements staged at a time: indices and values stay in the first-level cache."""
 ROOM = CHUNK + 64
+UNROLLED = 4
+"""Elements that a loop over single elements takes in a turn."""
 CHEAP = 8
 """A body up to this cost is not worth staging when no element is left out."""
 
@@ -104,7 +106,14 @@ class _Part:
             c.emit(If(mine, inside.close([], []), Lambda((), (), ())))
             return after
 
-        self.writer.walk((), width=1).block(b, lo, hi, self.neutral, step)
+        writer = self.writer
+        if writer.strategy.rows or writer.op.reverse or len(writer.shape) > 1:
+            writer.walk((), width=1).block(b, lo, hi, self.neutral, step)
+            return
+        whole = b.apply("floordiv", b.sub(hi, lo), index(UNROLLED))
+        mid = b.add(lo, b.mul(whole, index(UNROLLED)))
+        state = _one_by_one(b, lo, mid, UNROLLED, self.neutral, step)
+        _one_by_one(b, mid, hi, 1, state, step)
 
     def staged(self, b: Builder, lo: Atom, hi: Atom, dtypes: Sequence[DType]) -> None:
         """A chunk on all lanes into shared memory, what is not ours left out; then one by one."""
@@ -155,6 +164,20 @@ class _Part:
             values = self.writer.call(b, self.sink.fn, [*old, *values])
         for buffer, value in zip(self.dest, values, strict=True):
             b.emit(Store(buffer, at, value))
+
+
+def _one_by_one(
+    b: Builder, lo: Atom, hi: Atom, turns: int, state: State, step: Step
+) -> State:
+    """Steps at lo, lo + 1, .. below hi, `turns` of them written out in the loop's body."""
+    inside = b.inner()
+    i = inside.param("i", i64)
+    params = [inside.param("s", atom.type) for atom in state]
+    after: State = tuple(params)
+    for k in range(turns):
+        flat = inside.add(i, index(k))
+        after = step(inside, Position(flat, (flat,), 1), after)
+    return b.emit(For(lo, hi, index(turns), inside.close([i, *params], after), state))
 
 
 def _stage(
