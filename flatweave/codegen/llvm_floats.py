@@ -1,6 +1,6 @@
 """Floats in LLVM: order, rounding, sign, quotients and remainders as NumPy has them.
 
-    minimum(x, y)    three instructions more than x86's vminps: NaN wins, then -0.0
+    minimum(x, y)    x86's vminps and a NaN test: NaN wins; of equal zeros the second
     mod(x, y)        exact by one fma while |x / y| is small, by `frem` in the lanes where it is not
 """
 
@@ -10,13 +10,18 @@ from flatweave.codegen.llvm_values import Value, call_function, rarely
 
 
 def minimum(a: Value, b: Value) -> Value:
-    """The smaller operand: NaN wins, then -0.0."""
-    return a.intrinsic("minimum", b)
+    """The smaller operand: NaN wins; of equal operands the second."""
+    return a.is_nan().where(a, _one_instruction((a < b).where(a, b)))
 
 
 def maximum(a: Value, b: Value) -> Value:
-    """The greater operand: NaN wins, then 0.0 before -0.0."""
-    return a.intrinsic("maximum", b)
+    """The greater operand: NaN wins; of equal operands the second."""
+    return a.is_nan().where(a, _one_instruction((a > b).where(a, b)))
+
+
+def _one_instruction(a: Value) -> Value:
+    """A choice that is vminps or vmaxps, kept from being merged with the test that follows."""
+    return a.intrinsic("arithmetic.fence")
 
 
 def sign(a: Value) -> Value:

@@ -33,7 +33,7 @@ class Body:
     def __init__(self, fn: Callable[[], Any], name: str) -> None:
         self.scope = current().inner()
         with entered(self.scope):
-            self.leaves, self.tree = lift_leaves(fn(), f"the result of {name}")
+            self.leaves, self.tree = lift_leaves(fn(), f"the result of {name}", True)
 
     def close(self, atoms: Sequence[Atom]) -> Any:
         """The body as a lambda."""

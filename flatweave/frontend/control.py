@@ -97,7 +97,7 @@ def state_atoms(slots: Sequence[Slot], leaves: Sequence[Tracer]) -> list[Atom]:
 
 def checked_state(result: Any, tree: Tree, slots: list[Slot], who: str) -> list[Tracer]:
     """The leaves that a body gives back; Again when the slots must change to hold them."""
-    leaves, given = lift_leaves(result, f"the result of the body of {who}")
+    leaves, given = lift_leaves(result, f"the result of the body of {who}", True)
     if given != tree:
         raise OperatorError(
             f"the body of {who} takes a state {spelled(tree, [s.text for s in slots])} but gives"
@@ -205,7 +205,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: An
     """
     check_arity(need_function(cond, "while_loop"), 1, "while_loop")
     check_arity(need_function(body, "while_loop"), 1, "while_loop")
-    leaves, tree = lift_leaves(state, "the state of while_loop")
+    leaves, tree = lift_leaves(state, "the state of while_loop", True)
     slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
 
     def attempt(now: list[Slot]) -> tuple[Lambda, Lambda]:
@@ -244,7 +244,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
     """
     check_arity(need_function(body, "fori_loop"), 2, "fori_loop")
     start, stop = extent_of(lo, "lo of fori_loop"), extent_of(hi, "hi of fori_loop")
-    leaves, tree = lift_leaves(state, "the state of fori_loop")
+    leaves, tree = lift_leaves(state, "the state of fori_loop", True)
     slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
 
     def counted(i: Tracer, now: Any) -> Any:

@@ -3,7 +3,7 @@
     leaves, tree = flatten({"a": (x, y), "b": None})      [x, y], {'a': (*, *), 'b': None}
     unflatten(tree, leaves)                               {"a": (x, y), "b": None}
 
-Anything else is a leaf. Two trees are equal when values of one fit the other: dicts by their keys,
+A class of ours that derives from Node is taken apart, too. Anything else is a leaf. Two trees are equal when values of one fit the other: dicts by their keys,
 in any order, NamedTuples and dataclasses by their class.
 """
 
@@ -12,13 +12,25 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
+
+
+class Node:
+    """A class whose values are taken apart into some of their attributes, and made of them anew."""
+
+    __slots__ = ()
+    parts: ClassVar[tuple[str, ...]]  # the attributes' names
+
+    @classmethod
+    def made(cls, *parts: Any) -> Any:
+        """The value with these parts, which nobody checks again."""
+        raise NotImplementedError
 
 
 class Tree:
     """The structure around some leaves; `names` are the keys or fields of the children."""
 
-    __slots__ = ("_hash", "children", "cls", "kind", "names", "order", "size")
+    __slots__ = ("_hash", "children", "cls", "irregular", "kind", "names", "order", "size")
 
     def __init__(
         self,
@@ -34,6 +46,8 @@ class Tree:
         self.children = children
         self.order = order  # of a dict: where each child stood when the user wrote it
         self.size: int = 1 if kind == "leaf" else sum(child.size for child in children)
+        # whether a node is inside, whose leaves do not go along one axis
+        self.irregular: bool = kind == "node" or any(child.irregular for child in children)
         self._hash = hash((kind, cls, names, children))
 
     def __hash__(self) -> int:
@@ -137,6 +151,10 @@ def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
         return _take_dict_apart(value, leaves, is_leaf)
     if isinstance(value, tuple) and hasattr(cls, "_fields"):
         return Tree("named", cls, cls._fields, _children(value, leaves, is_leaf))
+    if isinstance(value, Node):
+        return Tree("node", cls, cls.parts, _children(
+            (getattr(value, name) for name in cls.parts), leaves, is_leaf
+        ))  # fmt: skip
     if hasattr(cls, "__dataclass_fields__"):
         names = tuple(field.name for field in dataclasses.fields(value))
         parts = (getattr(value, name) for name in names)
@@ -180,6 +198,8 @@ def _rebuild(tree: Tree, leaves: Iterator[Any]) -> Any:
     assert tree.cls is not None
     if tree.kind == "named":
         return tree.cls(*parts)
+    if issubclass(tree.cls, Node):
+        return tree.cls.made(*parts)
     return _rebuild_dataclass(tree.cls, dict(zip(tree.names, parts, strict=True)))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype, bool_, i64
-from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
+from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend import misuse
 from flatweave.frontend.array import Array, Tracer, describe, kind_of
@@ -80,9 +80,20 @@ def _no_array(value: Any, name: str) -> ArgumentError:
     )
 
 
-def lift_leaves(value: Any, name: str = "") -> tuple[list[Tracer], Tree]:
-    """The leaves of a tree as traced arrays, and the tree; a list of numbers is one array."""
+def lift_leaves(
+    value: Any, name: str = "", irregular: bool = False
+) -> tuple[list[Tracer], Tree]:
+    """The leaves of a tree as traced arrays, and the tree; a list of numbers is one array.
+
+    Raises Unsupported for a Ragged unless `irregular` says that one may be there.
+    """
     leaves, tree = flatten(value, is_number_list)
+    if tree.irregular and not irregular:
+        raise Unsupported(
+            f"{name or 'this argument'} is a Ragged where arrays are needed.",
+            where=user_location(),
+            remedy="Go through its rows with fw.map, or work on rows.values and rows.offsets.",
+        )
     return [lift(leaf, name) for leaf in leaves], tree
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import bool_, i64
+from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import (
     BlockIndex,
     CountLanes,
@@ -13,7 +13,6 @@ from flatweave.kernel_ir.syntax import (
     ScanLanes,
     ShiftLanes,
     Store,
-    StoreCompact,
 )
 from flatweave.lower.chain import Chain, Operator, look_back, publish
 from flatweave.lower.context import Lowering
@@ -21,9 +20,9 @@ from flatweave.lower.element import Elements
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import Machine, element_dtypes
 from flatweave.lower.outputs import Outputs
-from flatweave.lower.place_atomic import merge_element, place_element
 from flatweave.lower.rows import Strategy
 from flatweave.lower.runs import Runs
+from flatweave.lower.sinks import FALSE, SinkWriter, while_active
 from flatweave.lower.stages import Link, Stages
 from flatweave.lower.two_pass import (
     KnownPrefixes,
@@ -37,12 +36,9 @@ from flatweave.ops import Combine, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import needed_for
 
-FALSE = Const(False, bool_)
-NO_BODY = Lambda((), (), ())
 LARGEST_TILE = 800
 """The greatest cost of a body written out once for each column of a tile."""
 
@@ -265,22 +261,13 @@ class KernelWriter:
     ) -> State:  # fmt: skip
         """One step's elements folded into the state of a link or reduction."""
         if link.compact is not None:
-            flag = self._while_active(b, elements.atoms(link.args), (FALSE,), position)[0]
+            flag = while_active(b, elements.atoms(link.args), (FALSE,), position)[0]
             return (b.add(state[0], count_lanes(b, flag, position.width)),)
         neutral = self._neutral(link.neutral)
-        values = self._while_active(b, elements.atoms(link.args), neutral, position)
+        values = while_active(b, elements.atoms(link.args), neutral, position)
         if ordered and position.width > 1:
             values = b.emit(ReduceLanes(self._lambda(b, link.fn), values))
         return self.call(b, link.fn, [*state, *values])
-
-    def _while_active(
-        self, b: Builder, values: Sequence[Atom], idle: Sequence[Atom], position: Position
-    ) -> tuple[Atom, ...]:
-        """The values, with the neutral ones in lanes that have no element."""
-        if position.active is None:
-            return tuple(values)
-        pairs = zip(values, idle, strict=True)
-        return tuple(b.apply("select", position.active, v, n) for v, n in pairs)
 
     def emit_body(
         self, b: Builder, elements: Elements, lets: Sequence[Let], levels: int,
@@ -308,7 +295,7 @@ class KernelWriter:
         slot = 0
         for link in (link for links in self.stages.levels for link in links):
             if link.compact is not None:
-                flag = self._while_active(b, elements.atoms(link.args), (FALSE,), position)[0]
+                flag = while_active(b, elements.atoms(link.args), (FALSE,), position)[0]
                 after[slot] = b.add(carries[slot], count_lanes(b, flag, position.width))
             slot += len(link.neutral)
         return tuple(after)
@@ -320,7 +307,7 @@ class KernelWriter:
         assert link.prefix is not None
         op = link.prefix.op
         neutral = self._neutral(link.neutral)
-        values = self._while_active(b, elements.atoms(link.args), neutral, position)
+        values = while_active(b, elements.atoms(link.args), neutral, position)
         if position.width > 1:
             values = b.emit(ScanLanes(self._lambda(b, link.fn), neutral, values))
         results = self.call(b, link.fn, [*carry, *values])
@@ -343,6 +330,9 @@ class KernelWriter:
         pure = self.stages.depth == 0 and len(combines) == len(self.op.sinks)
         lanewise, ordered, walk = self._arrange(combines, pure=pure)
         links = (*lanewise, *ordered)
+        sinks = SinkWriter(
+            self.op, self.stages, self.outputs, self.kernel, self.total, self.streaming, self.ends
+        )
 
         def step(b: Builder, position: Position, state: State) -> State:
             elements = self.elements(position)
@@ -353,7 +343,7 @@ class KernelWriter:
             for link in links:
                 part = state[len(out) : len(out) + len(link.neutral)]
                 out.extend(self._fold_step(b, elements, link, part, position, link in ordered))
-            self._write_sinks(b, elements, position, state[start:])
+            sinks.write(b, elements, position, state[start:])
             return (*out, *self._advance(b, elements, position, known))
 
         first = [atom for k in links for atom in self._neutral(k.neutral)]
@@ -383,57 +373,3 @@ class KernelWriter:
         neutral = self._neutral([atom for link in links for atom in link.neutral])
         values = meet(self.b, warps, self._operator(links), neutral, values)[1]
         on_first_warp(self.b, leave)
-
-    def _write_sinks(
-        self, b: Builder, elements: Elements, position: Position, carries: State
-    ) -> None:
-        target = b.inner() if position.active is not None else b
-        for k, taken in enumerate(self.op.portions()):
-            if k in self.outputs.stores:
-                value = elements.atoms(taken)[0]
-                buffer = self.kernel.buffer(self.outputs.stores[k])
-                streaming = self.streaming and position.width > 1
-                target.emit(Store(buffer, position.flat, value, streaming))
-            elif k in self.outputs.inserts:
-                host_buffer, offset = self.outputs.inserts[k]
-                place = target.add(self.kernel.capture(offset), position.flat)
-                buffer = self.kernel.buffer(host_buffer)
-                target.emit(Store(buffer, place, elements.atoms(taken)[0]))
-            elif k in self.outputs.merges:
-                merge_element(target, elements, self.outputs.merges[k], elements.atoms(taken))
-            elif k in self.outputs.places:
-                order = position.flat
-                if self.op.reverse:
-                    order = target.sub(target.sub(self.total, index(1)), order)
-                place_element(
-                    target, self.kernel, self.outputs.places[k], elements.atoms(taken), order
-                )
-            elif k in self.outputs.compacts:
-                self._write_compact(b, elements, k, taken, position, carries)
-        if target is not b and position.active is not None and target.lets:
-            b.emit(If(position.active, target.close([], []), NO_BODY))
-
-    def _write_compact(
-        self, b: Builder, elements: Elements, k: int, taken: Sequence[Atom],
-        position: Position, carries: State,
-    ) -> None:  # fmt: skip
-        slot = self._slot_of_compact(k)
-        place, limit = carries[slot], self.ends[slot]
-        flag, *values = elements.atoms(taken)
-        keep = self._while_active(b, (flag,), (FALSE,), position)[0]
-        buffers = tuple(self.kernel.buffer(buffer) for buffer in self.outputs.compacts[k])
-        if position.width > 1:
-            b.emit(StoreCompact(buffers, place, limit, keep, tuple(values)))
-            return
-        inside = b.inner()
-        for buffer, value in zip(buffers, values, strict=True):
-            inside.emit(Store(buffer, place, value))
-        b.emit(If(keep, inside.close([], []), NO_BODY))
-
-    def _slot_of_compact(self, k: int) -> int:
-        slot = 0
-        for link in (link for links in self.stages.levels for link in links):
-            if link.compact == k:
-                return slot
-            slot += len(link.neutral)
-        raise AssertionError("a compact sink has a link")

@@ -32,7 +32,7 @@ def is_exact(fn: Lambda) -> bool:
     names = component_functions(fn)
     if names is None or not is_commutative(fn):
         return False
-    rounding = ("add", "mul")
+    rounding = ("add", "mul", "minimum", "maximum")  # of equal zeros, extremes keep the second
     types = [result.type for result in fn.results]
     return not any(
         name in rounding and isinstance(type_, DType) and type_.is_float

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,9 +66,11 @@ class OpenClDevice:
         if "k_" not in text:
             return {}
         try:
-            program = self._cl.Program(self._context, text).build(
-                options=self._options, cache_dir=False
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", self._cl.CompilerWarning)
+                program = self._cl.Program(self._context, text).build(
+                    options=self._options, cache_dir=False
+                )
         except self._cl.RuntimeError as error:
             raise CompilerBug(
                 f"{self.name} refuses what codegen/opencl.py wrote:\n{error}", program=text

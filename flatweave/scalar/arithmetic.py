@@ -3,7 +3,7 @@
     add minimum floordiv ..   operands and result of one dtype, e.g.  i8: 100 + 100 = -56
 
 Integers wrap. Division by an integer zero gives 0, quotients round down, remainders take the
-divisor's sign. minimum and maximum give NaN where an operand is NaN, and order -0.0 below 0.0.
+divisor's sign. minimum and maximum give NaN where an operand is NaN, and the second of equal zeros.
 """
 
 from __future__ import annotations
@@ -40,19 +40,17 @@ def _power(a: Values, b: Values) -> Values:
 
 
 def _minimum(a: Values, b: Values) -> Values:
-    """The smaller operand: NaN wins, then -0.0."""
+    """The smaller operand: NaN wins; of equal operands the second."""
     if a.dtype.kind != "f":
         return np.asarray(np.minimum(a, b))
-    first = (a < b) | np.isnan(a) | ((a == b) & np.signbit(a))
-    return np.where(first, a, b)
+    return np.where((a < b) | np.isnan(a), a, b)
 
 
 def _maximum(a: Values, b: Values) -> Values:
-    """The greater operand: NaN wins, then 0.0 before -0.0."""
+    """The greater operand: NaN wins; of equal operands the second."""
     if a.dtype.kind != "f":
         return np.asarray(np.maximum(a, b))
-    first = (a > b) | np.isnan(a) | ((a == b) & ~np.signbit(a))
-    return np.where(first, a, b)
+    return np.where((a > b) | np.isnan(a), a, b)
 
 
 def _exact_fma(a: float, b: float, c: float) -> float:
@@ -144,7 +142,7 @@ ROWS = (
         c=c.by_kind(
             b=c.plain("({0} && {1})"),
             iu=c.plain("({0} < {1} ? {0} : {1})"),
-            f=c.helper(c.MINIMUM_FLOAT),
+            f=c.plain("({0} < {1} || {0} != {0} ? {0} : {1})"),
         ),
     ),
     ScalarFn(
@@ -152,7 +150,7 @@ ROWS = (
         c=c.by_kind(
             b=c.plain("({0} || {1})"),
             iu=c.plain("({0} > {1} ? {0} : {1})"),
-            f=c.helper(c.MAXIMUM_FLOAT),
+            f=c.plain("({0} > {1} || {0} != {0} ? {0} : {1})"),
         ),
     ),
     _whole("floor", np.floor, "floor"),

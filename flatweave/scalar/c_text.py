@@ -163,16 +163,6 @@ FW_FN $t fw_pow_$n($t a, $t b) {
 ABS = "FW_FN $t fw_abs_$n($t a) { return a < 0 ? ($t)(($w)0 - ($w)a) : a; }\n"
 SIGN = "FW_FN $t fw_sign_$n($t a) { return a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a; }\n"
 SIGN_UNSIGNED = "FW_FN $t fw_sign_$n($t a) { return a != 0; }\n"
-MINIMUM_FLOAT = """\
-FW_FN $t fw_minimum_$n($t a, $t b) {
-    return a < b || a != a || (a == b && signbit(a)) ? a : b;
-}
-"""
-MAXIMUM_FLOAT = """\
-FW_FN $t fw_maximum_$n($t a, $t b) {
-    return a > b || a != a || (a == b && !signbit(a)) ? a : b;
-}
-"""
 SHL = """\
 FW_FN $t fw_shl_$n($t a, $t b) { return ($u)b < $bits ? ($t)(($w)a << ($u)b) : 0; }
 """

@@ -25,6 +25,7 @@ from tests.codegen.device_programs import (
     small_blocks,
     traced,
 )
+from tests.laws.programs import random_args, random_program
 
 pytestmark = pytest.mark.needs_opencl
 
@@ -95,6 +96,16 @@ def test_every_scalar_function(dtype):
     found = on_opencl(made).run(args)
 
     assert not scalar_programs.differences(dtype, found, expected(made, args))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs(seed):
+    """Whatever sweeps and control come together: the values are the interpreter's."""
+    made, dtypes = random_program(seed, 4 + seed % 7)
+    runnable = on_opencl(made, SHAPES["single_pass" if seed % 2 else "two_pass"])
+    for n in (0, 1, 33, 1025):
+        args = random_args(seed, n, dtypes)
+        agree(runnable.run(args), expected(made, args))
 
 
 def test_the_smallest_bad_index_is_reported():

@@ -1,0 +1,150 @@
+"""Segmented scans and reductions: arrays of arrays as one flat array and flags.
+
+    flags  [T, F, F, T, F]      a flag starts a segment, and so does the first element
+    xs     [1, 2, 3, 4, 5]
+    segmented_scan add 0        [1, 3, 6, 4, 9]
+    segmented_reduce add 0      [6, 9]
+
+One scan with an operator on pairs, (f, a) (g, b) = (f or g, if g then b else a op b), which is
+associative where `op` is (Blelloch; seed 003, section 2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.base.dtypes import bool_, i64
+from flatweave.base.errors import DTypeError, ShapeError, Unsupported
+from flatweave.base.source import user_location
+from flatweave.frontend import extents
+from flatweave.frontend.array import Tracer, describe
+from flatweave.frontend.axes import combine_lambda
+from flatweave.frontend.broadcast import generated, read
+from flatweave.frontend.combinators import elements_of, kept
+from flatweave.frontend.elements import element_type, neutral, operator, single
+from flatweave.frontend.extents import ONE, ZERO
+from flatweave.frontend.operation import operation
+from flatweave.frontend.rows import restarting, scalar_operator, unravel, wrap_false
+from flatweave.frontend.scalars import apply
+from flatweave.frontend.scope import current
+from flatweave.frontend.tree import Tree, unflatten
+from flatweave.frontend.values import emit, wrap
+from flatweave.ops import Reshape, Scan
+from flatweave.terms.syntax import Atom, Lambda
+
+
+def flags_of(flags: Any, who: str) -> Tracer:
+    """The flags as a traced array of bools; DTypeError or ShapeError for what is none."""
+    array = single(flags, f"the flags of {who}")
+    if array.ndim != 1:
+        raise ShapeError(
+            f"the flags of {who} must be an array of rank 1, got {describe(array)}.",
+            where=user_location(), remedy="Give one bool for each element.",
+        )  # fmt: skip
+    if array.element is not bool_:
+        raise DTypeError(
+            f"the flags of {who} must be bool, got {describe(array)}.",
+            where=user_location(), remedy="Compare them first, for instance with flags != 0.",
+        )  # fmt: skip
+    return array
+
+
+def _scanned(
+    op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any, who: str
+) -> tuple[Tracer, list[Tracer], Tree]:
+    """The flags, the scan of each segment, and the elements' tree."""
+    arrays, tree = elements_of(xs, who)
+    starts = flags_of(flags, who)
+    extents.same_length([starts, *arrays], who, ["flags", *["xs"] * len(arrays)])
+    first = neutral(ne, tree, arrays, who)
+    fn = operator(op, tree, [element_type(x) for x in arrays], who)
+    if any(x.ndim > 1 for x in arrays):
+        return starts, _scan_rows(fn, first, starts, arrays, who), tree
+    atoms = (starts.atom, *(x.atom for x in arrays))
+    neutrals = (wrap_false(), *(e.atom for e in first))
+    return starts, emit(Scan(restarting(fn, False), neutrals, atoms, False, False))[1:], tree
+
+
+def _scan_rows(
+    fn: Lambda, first: Sequence[Tracer], flags: Tracer, arrays: Sequence[Tracer], who: str
+) -> list[Tracer]:
+    """Elements that are rows: column after column in one scan."""
+    for e in (*first, *arrays):
+        if e.ndim != arrays[0].ndim and e not in first or e.ndim and e in first:
+            raise Unsupported(
+                f"{who} over rows of several ranks, or with a neutral element that is a row.",
+                where=user_location(), remedy="Give one neutral scalar for all columns.",
+            )  # fmt: skip
+    length, *rest = arrays[0].extents
+    for x in arrays[1:]:
+        for a, b in zip(rest, x.extents[1:], strict=True):
+            extents.same(a, b, f"{who} needs rows of one shape, got extents {{0}} and {{1}}.")
+    shape = (*rest, length)
+    total = extents.product(shape)
+    extents.known_extent(total)
+
+    def flagged(k: Atom) -> list[Tracer]:
+        at = unravel(k, shape)
+        is_first = current().apply("eq", at[-1], ZERO)
+        flag = current().apply("or", is_first, read(flags, (at[-1],)).atom)
+        return [wrap(flag), *(read(x, (at[-1], *at[:-1])) for x in arrays)]
+
+    flat = tuple(x.atom for x in generated((total,), flagged))
+    neutrals = (wrap_false(), *(e.atom for e in first))
+    scalar = restarting(scalar_operator(fn, who), False)
+    found = emit(Scan(scalar, neutrals, flat, False, False))[1:]
+    columns = [emit(Reshape(x.atom, shape))[0] for x in found]
+    return generated(
+        arrays[0].extents, lambda *at: [read(x, (*at[1:], at[0])) for x in columns]
+    )
+
+
+@operation()
+def segmented_scan(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) -> Any:
+    """`scan(op, ne, ..)` of each segment of `xs` by itself; a flag starts a segment.
+
+    `flags` is an array of bools as long as `xs`; the first element starts a segment whether it is
+    flagged or not. Elements may be tuples or rows, as for `scan` (seed 003, section 2.1).
+    Raises ShapeError when lengths differ, DTypeError when flags are no bools, OperatorError when
+    `op` gives no element.
+    """
+    _, results, tree = _scanned(op, ne, flags, xs, "segmented_scan")
+    return unflatten(tree, results)
+
+
+@operation()
+def segmented_reduce(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) -> Any:
+    """`reduce(op, ne, ..)` of each segment of `xs`: as many results as segments start.
+
+    Flags and errors are those of `segmented_scan`; its last element in each segment is the result.
+    """
+    starts, scanned, tree = _scanned(op, ne, flags, xs, "segmented_reduce")
+    length = starts.extents[0]
+
+    def is_last(i: Atom) -> Tracer:
+        scope = current()
+        behind = extents.add(i, ONE)
+        inside = extents.least(behind, extents.sub(length, ONE))
+        ends = scope.apply("eq", behind, length)
+        return wrap(scope.apply("or", ends, read(starts, (inside,)).atom))
+
+    return unflatten(tree, kept(generated((length,), is_last)[0], scanned))
+
+
+@operation()
+def segmented_iota(flags: Any) -> Any:
+    """The place of each element in its segment: [F, F, F, T, F, F] gives [0, 1, 2, 0, 1, 2].
+
+    An i64 array as long as `flags` (seed 003, section 2.3). Raises DTypeError when flags are no
+    bools.
+    """
+    starts = flags_of(flags, "segmented_iota")
+
+    def begin(i: Atom) -> Tracer:
+        return wrap(extents.select(read(starts, (i,)).atom, i, ZERO))
+
+    begins = generated(starts.extents, begin)[0]
+    latest = combine_lambda(lambda a, b: [apply("maximum", a, b)], [i64])
+    last = emit(Scan(latest, (ZERO,), (begins.atom,), False, False))[0]
+    return generated(starts.extents, lambda i: wrap(extents.sub(i, read(last, (i,)).atom)))[0]
