@@ -79,6 +79,7 @@ from flatweave.frontend.axes import (
 )
 from flatweave.frontend.combinators import filter, map, partition, reduce, scan, zip_with
 from flatweave.frontend.control import cond, fori_loop, while_loop
+from flatweave.frontend.cutting import ragged
 from flatweave.frontend.elementwise import (
     abs,
     absolute,
@@ -163,21 +164,11 @@ from flatweave.frontend.elementwise import (
     truediv,
     trunc,
 )  # fmt: skip
+from flatweave.frontend.expand import expand, expand_reduce, replicated_iota
 from flatweave.frontend.indexing import getitem
 from flatweave.frontend.interop import asarray
-from flatweave.frontend.later import (
-    Ragged,
-    argsort,
-    expand,
-    expand_reduce,
-    ragged,
-    replicated_iota,
-    segmented_iota,
-    segmented_reduce,
-    segmented_scan,
-    sort,
-    sort_by_key,
-)
+from flatweave.frontend.later import argsort, sort, sort_by_key
+from flatweave.frontend.ragged import Ragged
 from flatweave.frontend.reading import backpermute, gather
 from flatweave.frontend.scalars import (
     astype,
@@ -192,6 +183,7 @@ from flatweave.frontend.scalars import (
     square,
     where,
 )
+from flatweave.frontend.segments import segmented_iota, segmented_reduce, segmented_scan
 from flatweave.frontend.shapes import (
     broadcast,
     concat,

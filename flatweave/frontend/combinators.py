@@ -24,6 +24,7 @@ from flatweave.frontend.elements import (
 )
 from flatweave.frontend.extents import known_extent, same_length
 from flatweave.frontend.operation import operation
+from flatweave.frontend.rowwise import is_irregular, map_rows
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import LEAF, Tree, paths, unflatten
 from flatweave.frontend.values import emit, lift, lift_leaves
@@ -63,8 +64,8 @@ def check_regular(leaf: Tracer, fn: Any, who: str) -> None:
             raise NestingError(
                 f"{name_of(fn)} gives {who} rows whose lengths differ from element to element.",
                 where=user_location(),
-                remedy="Irregular results need fw.expand or fw.Ragged, which come later; until"
-                " then give every row one length.",
+                remedy="Use fw.expand(size, get, xs) for results of irregular length, one after the"
+                " other, or give every row one length.",
             )
 
 
@@ -73,8 +74,10 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
     """`f` on every element along axis 0, as an array: `map(f, xs, ys)[i] = f(xs[i], ys[i])`.
 
     An element of a rank-1 array is a scalar, of a rank-n array a row of rank n-1; of a tuple of
-    arrays it is a tuple. What `f` gives becomes the arrays of the result, in the same structure.
-    Raises ShapeError when the arrays differ in length.
+    arrays it is a tuple, of a Ragged a row. What `f` gives becomes the arrays of the result, in
+    the same structure; what keeps a row's length becomes a Ragged.
+    Raises ShapeError when the arrays differ in length, Unsupported for rows that are not made
+    element by element.
     """
     need_function(f, "map")
     if not xs:
@@ -82,6 +85,8 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
             "map needs at least one array after the function.",
             where=user_location(), remedy="Use fw.generate(n, f) for a function of the index.",
         )  # fmt: skip
+    if is_irregular(xs):
+        return map_rows(f, xs)
     arrays: list[Tracer] = []
     trees: list[Tree] = []
     names: list[str] = []

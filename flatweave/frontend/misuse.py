@@ -84,6 +84,17 @@ def length(described: str) -> NotTraceableError:
     )  # fmt: skip
 
 
+def row_count(described: str) -> NotTraceableError:
+    """`len(rows)`, `for row in rows`."""
+    return NotTraceableError(
+        f"Python needs the number of rows of a traced {described}, which is known only when the"
+        " compiled function runs.",
+        where=user_location(),
+        remedy="Use rows.lengths.shape[0], which can be computed with, and fw.map(f, rows) for"
+        " every row at once.",
+    )  # fmt: skip
+
+
 def iteration(described: str) -> NotTraceableError:
     """`for v in x`, `a, b = x`, `v in x`."""
     return NotTraceableError(

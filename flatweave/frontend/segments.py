@@ -70,12 +70,11 @@ def _scan_rows(
     fn: Lambda, first: Sequence[Tracer], flags: Tracer, arrays: Sequence[Tracer], who: str
 ) -> list[Tracer]:
     """Elements that are rows: column after column in one scan."""
-    for e in (*first, *arrays):
-        if e.ndim != arrays[0].ndim and e not in first or e.ndim and e in first:
-            raise Unsupported(
-                f"{who} over rows of several ranks, or with a neutral element that is a row.",
-                where=user_location(), remedy="Give one neutral scalar for all columns.",
-            )  # fmt: skip
+    if any(x.ndim != arrays[0].ndim for x in arrays) or any(e.ndim for e in first):
+        raise Unsupported(
+            f"{who} over rows of several ranks, or with a neutral element that is a row.",
+            where=user_location(), remedy="Give one neutral scalar for all columns.",
+        )  # fmt: skip
     length, *rest = arrays[0].extents
     for x in arrays[1:]:
         for a, b in zip(rest, x.extents[1:], strict=True):

@@ -35,6 +35,8 @@ class Check(Op):
         return condition_misfits(self.condition)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
+        if env.size == 0:
+            return ()
         failed = np.flatnonzero(~np.atleast_1d(interp.atom(env, self.condition)))
         if failed.size:
             element = int(failed[0])

@@ -35,6 +35,8 @@ class Index(Op):
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         xs, indices = interp.atom(env, self.xs), interp.atoms(env, self.indices)
+        if env.size == 0:  # no element reads, wherever an index that all share would be
+            return (np.empty(0, xs.dtype),)
         outside = [(i < 0) | (i >= extent) for i, extent in zip(indices, xs.shape, strict=True)]
         bad = np.flatnonzero(np.logical_or.reduce(np.broadcast_arrays(*outside)))
         if bad.size:
