@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault
+from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault, index_fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import ArgumentError, OutOfMemory, Unsupported
-from flatweave.base.plan import INDEX_ERROR, OUT_OF_MEMORY, Plan
+from flatweave.base.plan import OUT_OF_MEMORY, Plan
 from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.host_steps import host_steps
 from flatweave.codegen.llvm_features import CpuFeatures
@@ -99,11 +99,11 @@ def fault_of(status: Status, plan: Plan) -> Exception:
         return OutOfMemory(
             f"There is no memory for an array of {status.value} elements.", where=site.where
         )
-    if status.code == INDEX_ERROR:
-        value = status.value if status.value >= 0 else status.value - status.extent
-        return Fault(
-            INDEX, status.index, value, status.extent, axis=site.axis, where=site.where
-        )
+    if site.kind == INDEX:
+        axis = site.axis or int(site.message or 0)
+        fault = index_fault(status.index, status.value, status.extent, axis)
+        fault.where = site.where
+        return fault
     values = (status.value, status.extent)[: site.count]
     return Fault(site.kind, values=values, message=site.message, where=site.where)
 

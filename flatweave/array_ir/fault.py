@@ -33,3 +33,8 @@ class Fault(Exception):
         if self.code == INDEX:
             return f"index {self.value} is outside extent {self.extent}{place}"
         return f"{self.code}: {self.message or self.value} {self.values}{place}"
+
+
+def index_fault(index: int, i: int, extent: int, axis: int) -> Fault:
+    """The fault of a read at i; a negative index was wrapped before it came here: i + extent."""
+    return Fault(INDEX, index, i if i >= 0 else i - extent, extent, axis)

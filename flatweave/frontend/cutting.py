@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import bool_, i64
+from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend import extents

@@ -24,7 +24,6 @@ from flatweave.frontend.broadcast import generated, read
 from flatweave.frontend.extents import ONE, ZERO, add, sub
 from flatweave.frontend.operation import operation
 from flatweave.frontend.reading import wrapped
-from flatweave.frontend.scope import current
 from flatweave.frontend.sugar import METHODS
 from flatweave.frontend.tree import Node, flatten, map_leaves, spelled, unflatten
 from flatweave.frontend.values import emit, extent_of, lift, wrap

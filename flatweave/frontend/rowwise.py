@@ -29,7 +29,7 @@ from flatweave.frontend.locate import locate
 from flatweave.frontend.ragged import Ragged, row_count, row_of
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import Tree, flatten, unflatten
-from flatweave.frontend.values import emit, lift, lift_leaves, wrap
+from flatweave.frontend.values import emit, lift, lift_leaves
 from flatweave.ops import Check, Generate, Index, Map
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var

@@ -24,7 +24,7 @@ from flatweave.lower.rows import Strategy, choose_strategy
 from flatweave.lower.stages import find_stages
 from flatweave.lower.sweep_kernel import KernelWriter
 from flatweave.lower.values import HostArray
-from flatweave.ops import Merge, Place, Sweep
+from flatweave.ops import Merge, Place, Prefix, Sweep
 from flatweave.passes.operators import is_exact
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
@@ -53,7 +53,8 @@ def lower_place(low: Lowering, let: Let) -> None:
     extent = low.host.product(low.scope.array(sink.dest[0]).shape)
     total = low.host.product([low.scope.scalar(e) for e in op.shape])
     kernel = _PlaceLaunch(low, let, op, sink, dest, extent, total)
-    if isinstance(sink, Merge) and sink.neutral:
+    scans = any(isinstance(inner.op, Prefix) for inner in op.body.lets)
+    if isinstance(sink, Merge) and sink.neutral and not scans:
         kernel.launch_private_or_owner(sink)
     else:
         kernel.launch_owner(low.host)

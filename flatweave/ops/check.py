@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.fault import INDEX, Fault, index_fault
 from flatweave.array_ir.interp import Interp
 from flatweave.terms.batch import Env, Values
 from flatweave.terms.rules import condition_misfits
@@ -18,7 +18,8 @@ from flatweave.terms.syntax import Atom, Op, Type, op
 class Check(Op):
     """A condition on extents that must hold; `kind` selects the error, the atoms are its values.
 
-    Kind `same` says that two extents are equal: after it the compiler takes them for one.
+    Kind `same` says that two extents are equal: after it the compiler takes them for one. Kind
+    `index` is the test of a read: its values are the index and the extent, its message the axis.
     """
 
     condition: Atom
@@ -43,5 +44,7 @@ class Check(Op):
             found = [np.atleast_1d(value) for value in interp.atoms(env, self.values_)]
             values = tuple(value[element if len(value) > 1 else 0].item() for value in found)
             index = env.position(element)
+            if self.kind == INDEX:
+                raise index_fault(index, int(values[0]), int(values[1]), int(self.message or 0))
             raise Fault(self.kind, index=index, values=values, message=self.message)
         return ()

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from flatweave.array_ir.fault import INDEX, Fault
+from flatweave.array_ir.fault import Fault, index_fault
 from flatweave.array_ir.interp import Interp
 from flatweave.base.errors import CompilerBug
 from flatweave.ops.rows import array_type
@@ -52,6 +52,4 @@ class Index(Op):
         i, extent = at[axis], shape[axis]
         if not self.checked:
             return CompilerBug(f"an unchecked read of {self.xs!r} at {i}, extent {extent}.")
-        # a negative index was wrapped before it came here: i + extent
-        value = i if i >= 0 else i - extent
-        return Fault(INDEX, env.position(element), value, extent, axis)
+        return index_fault(env.position(element), i, extent, axis)

@@ -44,6 +44,7 @@ class Scope:
     def __init__(self, outer: Scope | None = None) -> None:
         self.outer = outer
         self.values: dict[Var, Value] = {}
+        self.views: dict[Atom, Pull] = {}
 
     def inner(self) -> Scope:
         return Scope(self)
@@ -73,11 +74,23 @@ class Scope:
             return type_
         return ArrayType(type_.dtype, self.atoms(type_.shape))
 
+    def view(self, atom: Atom) -> Pull | None:
+        """A reshaped array as a pull of what it is a view of."""
+        scope: Scope | None = self
+        while scope is not None:
+            if atom in scope.views:
+                return scope.views[atom]
+            scope = scope.outer
+        return None
+
     def pull(self, atom: Atom) -> Pull:
         """An array as a pull, whether it is stored or not."""
         value = self.value(atom)
         if isinstance(value, Pull):
             return value
+        view = self.view(value)
+        if view is not None:
+            return view
         shape = self.atoms(array_type(value).shape)
         return Pull(shape, lambda b, indices: _read(b, value, indices))
 
@@ -128,7 +141,7 @@ def _translate_let(b: Builder, scope: Scope, let: Let) -> Sequence[Value]:
         case Generate():
             return pulls_of_generate(scope, let.op)
         case Reshape(xs=xs, shape=shape):
-            return (_pull_of_reshape(scope.pull(xs), scope.atoms(shape)),)
+            return (pull_of_reshape(scope.pull(xs), scope.atoms(shape)),)
         case Reduce():
             return _translate_reduce(b, scope, let.op)
         case Check():
@@ -151,6 +164,9 @@ def _translate_index(b: Builder, scope: Scope, op: Index) -> Atom:
     array, indices = scope.value(op.xs), scope.atoms(op.indices)
     if isinstance(array, Pull):
         return array.at(b, indices)
+    view = None if op.checked else scope.view(array)
+    if view is not None:
+        return view.at(b, indices)
     return b.emit(Index(array, indices, op.checked))[0]
 
 
@@ -208,7 +224,7 @@ def pulls_of_generate(scope: Scope, op: Generate) -> list[Pull]:
     return _result_pulls(len(shapes), len(op.shape), shapes, element)
 
 
-def _pull_of_reshape(xs: Pull, shape: tuple[Atom, ...]) -> Pull:
+def pull_of_reshape(xs: Pull, shape: tuple[Atom, ...]) -> Pull:
     def at(b: Builder, indices: tuple[Atom, ...]) -> Atom:
         return xs.at(b, b.unravel(b.ravel(indices, shape), xs.shape))
 

@@ -19,17 +19,19 @@
 
 The second may read what the first stores, element by element: that read becomes the value itself.
 So a scan fuses with the map, filter or reduction behind it. Leaves alone: sweeps whose first reads
-are needed in between, sweeps in opposite directions, scattering sweeps (their passes are divided
-by destination, not by position), and more than STREAMS arrays in one pass. The second read of an
+are needed in between, sweeps in opposite directions, and more than STREAMS arrays in one pass. A
+scattering sweep is divided by destination, not by position: it takes in a sweep that does nothing
+but feed it, and no other. The second read of an
 element is left to `cse`, the store that nobody reads any more to `dce`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Combine, Compact, Index, Merge, Place, Prefix, Store, Sweep
+from flatweave.ops import Combine, Compact, Index, Insert, Merge, Place, Prefix, Store, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, Names
@@ -47,9 +49,10 @@ def fuse_siblings(program: Program) -> Program:
 
 def _body(fn: Lambda) -> Lambda:
     lets: list[Let] = []
+    readers = _readers(fn)
     for let in fn.lets:
         op = map_field(let.op, lambda a: a, _body) if _is_control(let.op) else let.op
-        _place(lets, Let(let.vars, op, let.where))
+        _place(lets, Let(let.vars, op, let.where), readers)
     return Lambda(fn.params, tuple(lets), fn.results)
 
 
@@ -57,29 +60,58 @@ def _is_control(op: Op) -> bool:
     return isinstance(op, If | While | For)
 
 
-def _place(lets: list[Let], let: Let) -> None:
+def _readers(fn: Lambda) -> Counter[Var]:
+    """How many lets of a body use each variable; its results count as one more."""
+    found: Counter[Var] = Counter()
+    for let in fn.lets:
+        found.update(free_vars(let.op).keys())
+    found.update(free_vars(Lambda((), (), fn.results)).keys())
+    return found
+
+
+def _place(lets: list[Let], let: Let, readers: Counter[Var]) -> None:
     """Append a let, or merge it into an earlier sweep."""
     if isinstance(let.op, Sweep):
         for k in reversed(range(len(lets))):
             earlier = lets[k]
-            fits = isinstance(earlier.op, Sweep) and _compatible(earlier, let)
+            fits = isinstance(earlier.op, Sweep) and _compatible(earlier, let, readers)
             if fits and _merge_at(lets, k, let):
                 return
     lets.append(let)
 
 
-def _compatible(first: Let, second: Let) -> bool:
+def _compatible(first: Let, second: Let, readers: Counter[Var]) -> bool:
     a, b = first.op, second.op
     assert isinstance(a, Sweep) and isinstance(b, Sweep)
     if a.shape != b.shape or not a.shape:
         return False
-    if any(isinstance(sink, Place | Merge) for sink in a.sinks + b.sinks):
+    if _scatters(a) or (_scatters(b) and not _feeds(first, second, readers)):
+        return False
+    if _inserts(a) or (_inserts(b) and not set(first.vars) & set(free_vars(b.body))):
         return False
     if a.reverse != b.reverse and _ordered(a) and _ordered(b):
         return False
     if not _reads_in_place(first, second):
         return False
     return _streams(a, b) <= STREAMS
+
+
+def _scatters(op: Sweep) -> bool:
+    return any(isinstance(sink, Place | Merge) for sink in op.sinks)
+
+
+def _inserts(op: Sweep) -> bool:
+    """Whether a sweep writes a part of a larger array: such parts are written one by one."""
+    return any(isinstance(sink, Insert) for sink in op.sinks)
+
+
+def _feeds(first: Let, second: Let, readers: Counter[Var]) -> bool:
+    """Whether all that the first sweep does is to store what the second, alone, reads in place."""
+    assert isinstance(first.op, Sweep)
+    if first.op.reverse or any(not isinstance(sink, Store) for sink in first.op.sinks):
+        return False
+    used = set(free_vars(second.op))
+    return all(readers[var] == (var in used) for var in first.vars)
 
 
 def _ordered(op: Sweep) -> bool:
@@ -150,6 +182,9 @@ def _merge(first: Let, second: Let) -> Let:
     merger = _Merger(_stored(first))
     body = merger.merge(a.body, b.body, a.shape)
     reverse = a.reverse if _ordered(a) else b.reverse
+    if _scatters(b):
+        alone = Lambda(body.params, body.lets, body.results[len(a.body.results) :])
+        return Let(second.vars, Sweep(a.shape, alone, b.sinks), second.where)
     vars_ = first.vars + second.vars
     return Let(vars_, Sweep(a.shape, body, a.sinks + b.sinks, reverse), second.where)
 

@@ -11,7 +11,7 @@ from flatweave.terms.syntax import Lambda
 def component_functions(fn: Lambda) -> list[str] | None:
     """The scalar function of each component when `fn` combines its components one by one."""
     half = len(fn.results)
-    made = {let.vars[0]: let.op for let in fn.lets}
+    made = {let.vars[0]: let.op for let in fn.lets if let.vars}
     names = []
     for k, result in enumerate(fn.results):
         op = made.get(result)  # type: ignore[arg-type]

@@ -69,32 +69,46 @@ def _pays(producer: Sweep, position: int, uses: Uses, same_body: bool) -> bool:
     return (uses.reads - 1) * cost <= STORING and (uses.identity or cost <= STORING)
 
 
-def _count(fn: Lambda, uses: dict[Var, Uses], sweep: Sweep | None, weight: int) -> None:
-    """Count how each array is used below `fn`; `sweep` is the sweep whose body this is."""
+def _count(
+    fn: Lambda, uses: dict[Var, Uses], sweep: Sweep | None, weight: int,
+    space: tuple[tuple[Var, Atom], ...] = (),
+) -> None:  # fmt: skip
+    """Count how each array is used below `fn`; `sweep` is the sweep whose body this is.
+
+    `space` are the indices of the sweep and of the folds around, each with its extent: a read that
+    uses every one of them once, on an array of those extents, visits each element once.
+    """
     for let in fn.lets:
         match let.op:
             case Index(xs=Var() as xs, indices=indices):
                 use = uses.setdefault(xs, Uses())
-                use.reads += weight
+                once = _visits_once(xs, indices, space)
+                use.reads += 1 if once else weight
                 use.elsewhere |= sweep is None
-                use.identity &= sweep is not None and _is_identity(xs, indices, sweep)
-            case Sweep():
-                for atom in atoms_in((let.op.shape, let.op.sinks)):
+                use.identity &= once
+            case Sweep(shape=shape, body=body):
+                for atom in atoms_in((shape, let.op.sinks)):
                     _whole(uses, atom)
-                _count(let.op.body, uses, let.op, 1)
+                _count(body, uses, let.op, 1, tuple(zip(body.params, shape, strict=True)))
             case _:
-                _count_other(let.op, uses, sweep, weight)
+                _count_other(let.op, uses, sweep, weight, space)
     for atom in fn.results:
         if sweep is None or atom not in sweep.body.results:
             _whole(uses, atom)
 
 
-def _count_other(op: Op, uses: dict[Var, Uses], sweep: Sweep | None, weight: int) -> None:
+def _count_other(
+    op: Op, uses: dict[Var, Uses], sweep: Sweep | None, weight: int,
+    space: tuple[tuple[Var, Atom], ...],
+) -> None:  # fmt: skip
     for atom in atoms_in(op):
         _whole(uses, atom)
     loop = INNER_LOOP if isinstance(op, Fold | While | For) and sweep is not None else 1
     for inner in lambdas_in(op):
-        _count(inner, uses, sweep, weight * loop)
+        within = space
+        if isinstance(op, Fold) and inner is op.body:
+            within = (*space, (inner.params[0], op.extent))
+        _count(inner, uses, sweep, weight * loop, within)
 
 
 def _whole(uses: dict[Var, Uses], atom: Atom) -> None:
@@ -102,9 +116,15 @@ def _whole(uses: dict[Var, Uses], atom: Atom) -> None:
         uses.setdefault(atom, Uses()).whole += 1
 
 
-def _is_identity(xs: Var, indices: Sequence[Atom], sweep: Sweep) -> bool:
+def _visits_once(
+    xs: Var, indices: Sequence[Atom], space: Sequence[tuple[Var, Atom]]
+) -> bool:
+    """Whether the reads at `indices` over the whole space touch each element at most once."""
+    extents = dict(space)
     shape = getattr(xs.type, "shape", ())
-    return tuple(indices) == sweep.body.params and shape == sweep.shape
+    if len(indices) != len(space) or set(indices) != set(extents):
+        return False
+    return all(extents[i] == e for i, e in zip(indices, shape, strict=True) if isinstance(i, Var))
 
 
 def explain(program: Program) -> list[str]:

@@ -55,6 +55,7 @@ from flatweave.ops.rows import array_type
 from flatweave.passes.elements import (
     Pull,
     Scope,
+    pull_of_reshape,
     pulls_of_generate,
     pulls_of_map,
     translate_lambda,
@@ -122,7 +123,9 @@ def _keep(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
         case Index(xs=xs, indices=indices, checked=checked):
             return b.emit(Index(scope.atom(xs), scope.atoms(indices), checked))
         case Reshape(xs=xs, shape=shape):
-            return b.emit(Reshape(scope.atom(xs), scope.atoms(shape)))
+            viewed = b.emit(Reshape(scope.atom(xs), scope.atoms(shape)))
+            scope.views[viewed[0]] = pull_of_reshape(scope.pull(xs), scope.atoms(shape))
+            return viewed
         case Empty(dtype=dtype, shape=shape):
             return b.emit(Empty(dtype, scope.atoms(shape)))
         case Check(condition=condition, kind=kind, values_=values, message=message):
