@@ -154,12 +154,16 @@ class HostArray(Array):
         return format(self._values[()], spec) if self.ndim == 0 else format(str(self), spec)
 
     def __repr__(self) -> str:
+        if not self.ndim:
+            return f"Array({self._values[()]}, dtype={self._values.dtype})"
         text = np.array2string(
             self._values, separator=", ", threshold=SHOWN, edgeitems=3, prefix="Array("
         )
         return f"Array({text}, dtype={self._values.dtype})"
 
     def __str__(self) -> str:
+        if not self.ndim:
+            return str(self._values[()])
         return np.array2string(self._values, threshold=SHOWN, edgeitems=3)
 
     def __reduce__(self) -> tuple[Any, ...]:

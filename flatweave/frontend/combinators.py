@@ -133,7 +133,7 @@ def scan(
     """Every prefix combined by the associative `op`: `y[i] = y[i-1] op x[i]`, from `ne`.
 
     `exclusive` leaves `x[i]` out of `y[i]`; `reverse` combines every suffix instead,
-    `y[i] = x[i] op y[i+1]`. One pass over the data (Merrill and Garland, seed 002).
+    `y[i] = x[i] op y[i+1]`. One pass over the data (Merrill and Garland 2016).
     Raises OperatorError when `op` does not give an element back.
     """
     arrays, tree = elements_of(xs, "scan")

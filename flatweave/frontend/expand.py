@@ -1,4 +1,4 @@
-"""expand: as many results for each source as its size says, in order (seed 003).
+"""expand: as many results for each source as its size says, in order (Elsman and others 2019).
 
     expand (x => x) (x i => x * i) [2, 3, 1]        [0, 2, 0, 3, 6, 0]
     ends = scan add 0 (map size xs)                 [2, 5, 6]
@@ -102,7 +102,7 @@ def _source(array: Tracer, s: Atom) -> Tracer:
 def expand(
     size: Callable[[Any], Any], get: Callable[[Any, Any], Any], xs: Any
 ) -> Any:
-    """`get(x, i)` for every `x` of `xs` and 0 <= i < `size(x)`, in order (seed 003, section 3).
+    """`get(x, i)` for every `x` of `xs` and 0 <= i < `size(x)`, in order (Elsman and others 2019, section 3).
 
     Elements of `xs` are as for `map`; `get` may give tuples or rows. The result is as long as the
     sizes' sum. Raises NegativeExtentError for a size below 0, ExtentOverflowError when the sum
@@ -159,7 +159,7 @@ def expand_reduce(
 def replicated_iota(reps: Any) -> Any:
     """i, `reps[i]` times, for every i: [2, 3, 1, 1] gives [0, 0, 1, 1, 1, 2, 3].
 
-    An i64 array as long as the sum of the integers `reps` (seed 003, section 2.2).
+    An i64 array as long as the sum of the integers `reps` (Elsman and others 2019, section 2.2).
     Raises NegativeExtentError for one below 0, ExtentOverflowError when the sum does not fit.
     """
     array = single(reps, "replicated_iota")

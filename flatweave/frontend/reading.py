@@ -137,7 +137,7 @@ def gather(xs: Any, idx: Any) -> Any:
 def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Any:
     """The array of `shape` with `xs[f(i, j, ..)]` at (i, j, ..); `f` gives an index of `xs`.
 
-    For `xs` of rank n, `f` gives a tuple of n integers (Accelerate's backpermute, seed 000).
+    For `xs` of rank n, `f` gives a tuple of n integers (Accelerate's backpermute).
     Raises IndexOutOfBounds for an index outside `xs`.
     """
     sizes = extents.shape_of(shape, "backpermute")

@@ -219,7 +219,7 @@ def permute(op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any) -
     """A copy of `defaults` with `vals[k]` combined into `idx[k]` by `op`.
 
     `op` is associative and commutative, on elements of any type; an index outside drops its
-    element (Accelerate's permute, seed 000). Raises OperatorError when `op` gives no element.
+    element (Accelerate's permute; van Gils 2023). Raises OperatorError when `op` gives no element.
     """
     writes = Writes(defaults, idx, vals, "permute")
     fn = operator(op, writes.tree, [x.element for x in writes.dest], "permute")

@@ -1,4 +1,4 @@
-"""The single-pass scan's chain of blocks: publish, look back, go on (seed 002).
+"""The single-pass scan's chain of blocks: publish, look back, go on (Merrill, Garland 2016).
 
 Slot t holds what is known of the first t blocks: state 0 nothing, 1 the aggregate of block t - 1,
 2 the prefix of all of them. Slot 0 is the neutral element, set by the host. A block walks back to

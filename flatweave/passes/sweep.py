@@ -28,6 +28,7 @@ from functools import partial
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
+from flatweave.base.errors import NestingError
 from flatweave.ops import (
     Check,
     Combine,
@@ -63,7 +64,9 @@ from flatweave.passes.elements import (
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.traverse import walk_lets
 
+ARRAY_OPS = (Map, Generate, Reduce, Scan, Filter, Scatter, Permute, Reshape, Concat)
 Body = Callable[[Builder, tuple[Atom, ...]], Sequence[Atom]]
 
 
@@ -171,14 +174,26 @@ def _over(
     return b.emit(Sweep(shape, body_over(b, shape, body), sinks))
 
 
+def _operator(b: Builder, scope: Scope, fn: Lambda, of: str) -> Lambda:
+    """The operator of a reduction or scan: scalar work only."""
+    for let in walk_lets(fn):
+        if isinstance(let.op, ARRAY_OPS):
+            raise NestingError(
+                f"{let.op.name} inside the operator of {of}, which combines scalars.",
+                where=let.where,
+                remedy="Compute it beforehand with map, and combine its results.",
+            )
+    return translate_lambda(b, scope, fn)
+
+
 def _reduce(b: Builder, scope: Scope, op: Reduce) -> tuple[Atom, ...]:
-    fn = translate_lambda(b, scope, op.fn)
+    fn = _operator(b, scope, op.fn, "reduce")
     return _over(b, scope, op.xs, (Combine(fn, scope.atoms(op.neutral)),))
 
 
 def _scan(b: Builder, scope: Scope, op: Scan) -> tuple[Atom, ...]:
     """A reverse scan runs from the end, so its operator meets its operands the other way round."""
-    fn = translate_lambda(b, scope, op.fn)
+    fn = _operator(b, scope, op.fn, "scan")
     if op.reverse:
         half = len(op.xs)
         fn = Lambda(fn.params[half:] + fn.params[:half], fn.lets, fn.results)
@@ -201,7 +216,7 @@ def _combine_at(b: Builder, scope: Scope, op: Scatter | Permute) -> tuple[Atom, 
     dest = scope.atoms(op.dest)
     if isinstance(op, Scatter):
         return _over(b, scope, (op.indices, *op.xs), (Place(dest),))
-    fn = translate_lambda(b, scope, op.fn)
+    fn = _operator(b, scope, op.fn, "permute")
     sink = Merge(fn, scope.atoms(op.neutral), dest)
     return _over(b, scope, (op.indices, *op.xs), (sink,))
 
