@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import i64
-from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserError
+from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, Unsupported, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import HostArray, Tracer, describe
@@ -173,9 +173,8 @@ def _none_at(found: Atom, rows: Atom, fault: Fault, value: Any) -> None:
     """A check that a search came back without a place; else the place and its value are told."""
     scope = current()
     shown = scope.apply("eq", found, MOST)
-    if_any = generated((rows,), lambda i: wrap(value(i)))[0]
     inside = extents.least(found, extents.sub(rows, ONE))
-    told = branch(wrap(shown), lambda: wrap(ZERO), lambda: read(if_any, (inside,)))
+    told = branch(wrap(shown), lambda: wrap(ZERO), lambda: wrap(value(inside)))
     _need(shown, fault, found, told.atom)
 
 
@@ -250,7 +249,14 @@ def _on_host(
 ) -> Ragged:
     """A Ragged of host arrays; values are seen, not copied, offsets are our own."""
     name, given = _the_one(offsets, lengths, flags)
+    if isinstance(values, list) and not values:
+        values = np.zeros(0)
     leaves, tree = flatten(values, is_number_list)
+    if tree.irregular:
+        raise Unsupported(
+            "the values of ragged hold a Ragged: rows of rows are not there yet.",
+            where=user_location(), remedy="Keep the offsets of the outer rows beside it.",
+        )  # fmt: skip
     arrays = [_host_values(leaf, "values of ragged") for leaf in leaves]
     _check_values(arrays)
     total = len(arrays[0])

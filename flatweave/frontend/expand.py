@@ -102,7 +102,7 @@ def _source(array: Tracer, s: Atom) -> Tracer:
 def expand(
     size: Callable[[Any], Any], get: Callable[[Any, Any], Any], xs: Any
 ) -> Any:
-    """`get(x, i)` for every `x` of `xs` and 0 <= i < `size(x)`, in order (Elsman and others 2019, section 3).
+    """`get(x, i)` for every `x` of `xs` and 0 <= i < `size(x)`, in order (Elsman 2019, section 3).
 
     Elements of `xs` are as for `map`; `get` may give tuples or rows. The result is as long as the
     sizes' sum. Raises NegativeExtentError for a size below 0, ExtentOverflowError when the sum

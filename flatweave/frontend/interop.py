@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def values_of(value: Any, name: str = "") -> Values | None:
     if isinstance(value, HostArray):
         return value.to_numpy()
     if isinstance(value, np.ndarray):
-        if isinstance(value, np.ma.MaskedArray):
+        if _is_masked(value):
             raise ArgumentError(
                 f"{name or 'a value'} is a masked array; Flatweave has no masked elements.",
                 where=user_location(), remedy="Fill them first: xs.filled(0).",
@@ -40,6 +41,12 @@ def values_of(value: Any, name: str = "") -> Values | None:
     if isinstance(value, Tracer | bool | int | float | str | bytes):
         return None
     return _foreign(value, name)
+
+
+def _is_masked(value: Values) -> bool:
+    """Whether an array is masked; numpy.ma is slow to load, and without it there is none."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
 
 
 def _foreign(value: Any, name: str) -> Values | None:

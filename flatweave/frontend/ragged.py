@@ -32,11 +32,11 @@ from flatweave.terms.syntax import Atom, Const, constant
 
 
 class Ragged(Node):
-    """An irregular nested array: `.values`, an array or a tree of them, and `.offsets`, i64[rows+1].
+    """An irregular nested array: `.values`, an array or a tree of them, and `.offsets`.
 
-    Row i is `values[offsets[i]:offsets[i+1]]`; rows may be empty. `fw.ragged` makes one from
-    offsets, lengths or flags; `Ragged(values, offsets)` is `fw.ragged(values, offsets=offsets)`.
-    Raises as `fw.ragged` does.
+    Offsets are i64[rows + 1]. Row i is `values[offsets[i]:offsets[i+1]]`; rows may be empty.
+    `fw.ragged` makes one from offsets, lengths or flags; `Ragged(values, offsets)` is
+    `fw.ragged(values, offsets=offsets)`. Raises as `fw.ragged` does.
     """
 
     __slots__ = ("_offsets", "_values")

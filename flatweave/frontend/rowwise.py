@@ -195,7 +195,7 @@ def _kept(fn: Lambda, irregular: Sequence[Atom], f: Callable[..., Any]) -> list[
     """What the irregular results need of their row as a whole, computed once for each."""
     if not irregular:
         return []
-    wanted = dict.fromkeys(_roots(fn, irregular))
+    wanted: set[Atom] = set(_roots(fn, irregular))
     kept: list[Var] = []
     for let in reversed(fn.lets):
         needed = [var for var in let.vars if var in wanted]

@@ -104,7 +104,7 @@ def segmented_scan(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) 
     """`scan(op, ne, ..)` of each segment of `xs` by itself; a flag starts a segment.
 
     `flags` is an array of bools as long as `xs`; the first element starts a segment whether it is
-    flagged or not. Elements may be tuples or rows, as for `scan` (Elsman and others 2019, section 2.1).
+    flagged or not. Elements may be tuples or rows, as for `scan` (Elsman 2019, section 2.1).
     Raises ShapeError when lengths differ, DTypeError when flags are no bools, OperatorError when
     `op` gives no element.
     """
@@ -135,8 +135,8 @@ def segmented_reduce(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any
 def segmented_iota(flags: Any) -> Any:
     """The place of each element in its segment: [F, F, F, T, F, F] gives [0, 1, 2, 0, 1, 2].
 
-    An i64 array as long as `flags` (Elsman and others 2019, section 2.3). Raises DTypeError when flags are no
-    bools.
+    An i64 array as long as `flags` (Elsman 2019, section 2.3).
+    Raises DTypeError when flags are no bools.
     """
     starts = flags_of(flags, "segmented_iota")
 

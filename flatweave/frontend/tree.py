@@ -3,8 +3,9 @@
     leaves, tree = flatten({"a": (x, y), "b": None})      [x, y], {'a': (*, *), 'b': None}
     unflatten(tree, leaves)                               {"a": (x, y), "b": None}
 
-A class of ours that derives from Node is taken apart, too. Anything else is a leaf. Two trees are equal when values of one fit the other: dicts by their keys,
-in any order, NamedTuples and dataclasses by their class.
+A class of ours that derives from Node is taken apart, too; anything else is a leaf. Two trees are
+equal when values of one fit the other: dicts by their keys, in any order, NamedTuples and
+dataclasses by their class.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, op, types_
 
 @op
 class Permute(Op):
-    """Combines values that meet at one place of rank-1 `dest` (Accelerate's permute; van Gils 2023).
+    """Combines values that meet at one place of rank-1 `dest` (Accelerate's permute).
 
     `fn` is associative and commutative; `neutral`, where given, allows private copies.
     """

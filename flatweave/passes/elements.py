@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from flatweave.base.dtypes import i64
+from flatweave.array_ir.fault import INDEX
+from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import Unsupported
 from flatweave.ops import Check, Fold, Generate, Index, Map, Reduce, Reshape
 from flatweave.ops.rows import array_type
-from flatweave.terms.build import Builder
+from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
 
@@ -163,11 +164,24 @@ def _unsupported(op: Op, let: Let) -> Unsupported:
 def _translate_index(b: Builder, scope: Scope, op: Index) -> Atom:
     array, indices = scope.value(op.xs), scope.atoms(op.indices)
     if isinstance(array, Pull):
-        return array.at(b, indices)
+        return array.at(b, tested(b, indices, array.shape) if op.checked else indices)
     view = None if op.checked else scope.view(array)
     if view is not None:
         return view.at(b, indices)
     return b.emit(Index(array, indices, op.checked))[0]
+
+
+def tested(b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> tuple[Atom, ...]:
+    """The indices of a checked read, each tested, and 0 where it lies outside."""
+    safe: list[Atom] = []
+    for axis, (i, extent) in enumerate(zip(indices, shape, strict=True)):
+        if b.is_below(i, extent):
+            safe.append(i)
+            continue
+        inside = b.apply("lt", b.cast(i, u64), b.cast(extent, u64))
+        b.emit(Check(inside, INDEX, (i, extent), str(axis)))
+        safe.append(b.apply("select", inside, i, index(0)))
+    return tuple(safe)
 
 
 def _translate_check(b: Builder, scope: Scope, op: Check) -> Sequence[Value]:

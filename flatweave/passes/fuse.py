@@ -24,13 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import u64
-from flatweave.ops import Check, Index, Sweep
+from flatweave.ops import Index, Sweep
+from flatweave.passes.elements import tested
 from flatweave.passes.rewrite import Rewriter
 from flatweave.passes.sharing import choose_pulls
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 
 
@@ -68,21 +67,8 @@ class _Puller(Rewriter):
             return None
         assert isinstance(op.xs, Var)
         producer, position = self.producers[op.xs]
-        indices = self._checked(b, op, producer) if op.checked else op.indices
+        indices = tested(b, op.indices, producer.shape) if op.checked else op.indices
         key = b, producer.body, indices
         if key not in self.emitted:
             self.emitted[key] = b.inline(producer.body, indices)
         return (self.emitted[key][position],)
-
-    @staticmethod
-    def _checked(b: Builder, op: Index, producer: Sweep) -> tuple[Atom, ...]:
-        """The indices of a checked read, each tested, and 0 where it lies outside."""
-        safe = []
-        for axis, (i, extent) in enumerate(zip(op.indices, producer.shape, strict=True)):
-            if b.is_below(i, extent):
-                safe.append(i)
-                continue
-            inside = b.apply("lt", b.cast(i, u64), b.cast(extent, u64))
-            b.emit(Check(inside, INDEX, (i, extent), str(axis)))
-            safe.append(b.apply("select", inside, i, index(0)))
-        return tuple(safe)

@@ -51,7 +51,10 @@ def _equal_extents(fn: Lambda) -> dict[Var, Atom]:
             continue
         if isinstance(first, Const) or (second in params and first in params):
             first, second = _older_first(first, second, params)
-        if isinstance(second, Var) and second in params:
+        # what is computed later cannot stand in a parameter's type
+        if isinstance(second, Var) and second in params and (
+            isinstance(first, Const) or first in params
+        ):
             equal[second] = first
     return equal
 

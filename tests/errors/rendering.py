@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 import flatweave as fw
-from tests.errors import misuses
+from tests.errors import misuses, ragged_misuses
 
 MESSAGES = Path(__file__).parent / "messages"
 CASES: dict[str, Callable[[], None]] = {
     name: case
-    for name, case in vars(misuses).items()
-    if callable(case) and getattr(case, "__module__", "") == misuses.__name__
+    for module in (misuses, ragged_misuses)
+    for name, case in vars(module).items()
+    if callable(case) and getattr(case, "__module__", "") == module.__name__
     and not isinstance(case, type)
 }  # fmt: skip
 PLACE = re.compile(r"\S*misuses\.py:(\d+)")

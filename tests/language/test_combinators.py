@@ -50,6 +50,13 @@ def test_map_takes_a_tuple(target):
     agree(lambda x, y: fw.map(lambda p, v: p[0] * p[1] + v, (x, y), x), x * y + x, x, y)
 
 
+def test_map_of_a_slice_beside_an_argument(target):
+    """An argument may be as long as something computed later."""
+    x = values(np.int32, 9)
+
+    agree(lambda x, y: fw.map(lambda v, w: v - w, x[1:], y), x[1:] - x[:8], x, x[:8])
+
+
 def test_map_reads_from_outside(target):
     """Scalars and arrays around the function are its closure."""
     x, table = np.array([2, 0, 1]), np.array([1.5, 2.5, 3.5])

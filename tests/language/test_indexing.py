@@ -20,6 +20,18 @@ def test_slices(target, step):
         same(found, [x[key] for key in keys])
 
 
+
+def test_bad_indices_into_what_is_computed_at_once(target):
+    """A fused array has the extents of a stored one."""
+    x = np.arange(5)
+    f = fw.jit(lambda x, i: fw.map(lambda k: (x * 2)[k], i))
+
+    agree(lambda x, i: fw.map(lambda k: (x * 2)[k], i), x[[1, -1]] * 2, x, np.array([1, -1]))
+    for bad in (5, -6, 10**12):
+        with pytest.raises(fw.IndexOutOfBounds):
+            f(x, np.array([1, bad]))
+
+
 def test_slices_at_traced_bounds(target):
     """Bounds may be known only at run time, negative ones too."""
     x = np.arange(7)
