@@ -12,6 +12,7 @@ from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.place_atomic import merge_element, place_element
 from flatweave.lower.stages import Stages
+from flatweave.lower.staging import ROOM, Staging
 from flatweave.lower.walk import Position, State
 from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, index
@@ -32,6 +33,16 @@ def while_active(
     return tuple(b.apply("select", position.active, v, n) for v, n in pairs)
 
 
+def slot_of_compact(stages: Stages, k: int) -> int:
+    """Which carry says where the next element kept by sink `k` goes."""
+    slot = 0
+    for link in (link for links in stages.levels for link in links):
+        if link.compact == k:
+            return slot
+        slot += len(link.neutral)
+    raise AssertionError("a compact sink has a link")
+
+
 @dataclass(frozen=True, eq=False)
 class SinkWriter:
     """Writes the sinks of one step; `ends` says where the kept elements of this warp end."""
@@ -43,6 +54,7 @@ class SinkWriter:
     total: Atom
     streaming: bool
     ends: Sequence[Atom]
+    staging: Staging | None = None
 
     def write(
         self, b: Builder, elements: Elements, position: Position, carries: State
@@ -78,11 +90,15 @@ class SinkWriter:
         self, b: Builder, elements: Elements, k: int, taken: Sequence[Atom],
         position: Position, carries: State,
     ) -> None:  # fmt: skip
-        slot = self._slot_of_compact(k)
+        slot = slot_of_compact(self.stages, k)
         place, limit = carries[slot], self.ends[slot]
         flag, *values = elements.atoms(taken)
         keep = while_active(b, (flag,), (FALSE,), position)[0]
-        buffers = tuple(self.kernel.buffer(buffer) for buffer in self.outputs.compacts[k])
+        if self.staging is not None:
+            buffers = self.staging.stages[k]
+            place, limit = b.sub(place, self.staging.bases[k]), index(ROOM)
+        else:
+            buffers = tuple(self.kernel.buffer(buffer) for buffer in self.outputs.compacts[k])
         if position.width > 1:
             b.emit(StoreCompact(buffers, place, limit, keep, tuple(values)))
             return
@@ -90,11 +106,3 @@ class SinkWriter:
         for buffer, value in zip(buffers, values, strict=True):
             inside.emit(Store(buffer, place, value))
         b.emit(If(keep, inside.close([], []), NO_BODY))
-
-    def _slot_of_compact(self, k: int) -> int:
-        slot = 0
-        for link in (link for links in self.stages.levels for link in links):
-            if link.compact == k:
-                return slot
-            slot += len(link.neutral)
-        raise AssertionError("a compact sink has a link")

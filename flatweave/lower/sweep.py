@@ -148,9 +148,11 @@ class SweepLowering:
         threshold = self.low.machine.streaming_from
         if threshold is None or self.op.reverse or self.strategy.width < 2:
             return None
-        if not self.outputs.stores:
-            return None
         stored = [self.op.portions()[k][0] for k in self.outputs.stores]
+        for k in self.outputs.compacts:
+            stored.extend(self.op.portions()[k][1:])
+        if not stored:
+            return None
         return threshold // sum(scalar_type(atom).bytes for atom in stored)
 
     def _bind(self, shape: Sequence[Atom], blocks: Atom) -> None:

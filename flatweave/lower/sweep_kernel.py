@@ -22,8 +22,9 @@ from flatweave.lower.machine import Machine, element_dtypes
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.rows import Strategy
 from flatweave.lower.runs import Runs
-from flatweave.lower.sinks import FALSE, SinkWriter, while_active
+from flatweave.lower.sinks import FALSE, SinkWriter, slot_of_compact, while_active
 from flatweave.lower.stages import Link, Stages
+from flatweave.lower.staging import Staging
 from flatweave.lower.two_pass import (
     KnownPrefixes,
     load_prefix,
@@ -330,9 +331,11 @@ class KernelWriter:
         pure = self.stages.depth == 0 and len(combines) == len(self.op.sinks)
         lanewise, ordered, walk = self._arrange(combines, pure=pure)
         links = (*lanewise, *ordered)
+        staging = self._staging(carried)
         sinks = SinkWriter(
-            self.op, self.stages, self.outputs, self.kernel, self.total, self.streaming, self.ends
-        )
+            self.op, self.stages, self.outputs, self.kernel, self.total, self.streaming,
+            self.ends, staging,
+        )  # fmt: skip
 
         def step(b: Builder, position: Position, state: State) -> State:
             elements = self.elements(position)
@@ -347,9 +350,22 @@ class KernelWriter:
             return (*out, *self._advance(b, elements, position, known))
 
         first = [atom for k in links for atom in self._neutral(k.neutral)]
-        results = walk.block(self.b, lo, hi, (*first, *carried), step)
+        if staging is None:
+            results = walk.block(self.b, lo, hi, (*first, *carried), step)
+        else:
+            results = staging.block(
+                self.b, walk, lo, hi, (*first, *carried), step, carries=len(first)
+            )
         if links:
             self._leave_partials(block, combines, links, results)
+
+    def _staging(self, carried: State) -> Staging | None:
+        """Stages for kept elements where they go around the caches."""
+        compacts = self.outputs.compacts
+        if not (self.streaming and compacts) or self.strategy.rows or self.strategy.width < 2:
+            return None
+        slots = {k: slot_of_compact(self.stages, k) for k in compacts}
+        return Staging(self.kernel, compacts, slots, carried)
 
     def _leave_partials(
         self, block: Atom, combines: Sequence[Link], links: Sequence[Link], results: State
