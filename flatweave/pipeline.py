@@ -21,7 +21,12 @@ from flatweave.array_ir.verify import form_of, verify
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import duration
-from flatweave.kernel_ir.syntax import Launch, Unit
+from flatweave.kernel_ir.host import (
+    Launch,
+)
+from flatweave.kernel_ir.syntax import (
+    Unit,
+)
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.manifest import stored
 from flatweave.lower.program import lower

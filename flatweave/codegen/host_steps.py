@@ -18,6 +18,7 @@ from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c_kernel import kernel_symbol, shape_of
 from flatweave.codegen.c_values import scalar_type
+from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.runtime.device import HostSteps, Launchable, Running, Stop
 from flatweave.runtime.execute import Status
@@ -213,7 +214,7 @@ def _while(maker: _Maker, let: Let) -> Step:
 
 
 def _alloc(maker: _Maker, let: Let) -> Step:
-    op: k.Alloc = let.op  # type: ignore[assignment]
+    op: h.Alloc = let.op  # type: ignore[assignment]
     count, dtype, site = maker.get(op.count), op.dtype, op.site
     return maker.bind(
         let.vars[0], lambda running, frame: running.allocate(dtype, count(frame), site)
@@ -221,7 +222,7 @@ def _alloc(maker: _Maker, let: Let) -> Step:
 
 
 def _retain(maker: _Maker, let: Let) -> Step:
-    op: k.Retain = let.op  # type: ignore[assignment]
+    op: h.Retain = let.op  # type: ignore[assignment]
     buffer = maker.get(op.buffer)
 
     def step(running: Running, frame: Frame) -> None:
@@ -231,13 +232,13 @@ def _retain(maker: _Maker, let: Let) -> Step:
 
 
 def _free(maker: _Maker, let: Let) -> Step:
-    op: k.Free = let.op  # type: ignore[assignment]
+    op: h.Free = let.op  # type: ignore[assignment]
     buffer = maker.get(op.buffer)
     return lambda running, frame: running.free(buffer(frame))
 
 
 def _is_unique(maker: _Maker, let: Let) -> Step:
-    op: k.IsUnique = let.op  # type: ignore[assignment]
+    op: h.IsUnique = let.op  # type: ignore[assignment]
     buffer = maker.get(op.buffer)
     return maker.bind(let.vars[0], lambda running, frame: buffer(frame).owners == 1)
 
@@ -263,7 +264,7 @@ def _store(maker: _Maker, let: Let) -> Step:
 
 
 def _launch(maker: _Maker, let: Let) -> Step:
-    op: k.Launch = let.op  # type: ignore[assignment]
+    op: h.Launch = let.op  # type: ignore[assignment]
     kernel, grid = maker.kernels[op.kernel], maker.get(op.grid)
     args = [_argument(maker, atom) for atom in op.args]
     return lambda running, frame: running.launch(
@@ -281,7 +282,7 @@ def _argument(maker: _Maker, atom: Atom) -> Get:
 
 
 def _fail(maker: _Maker, let: Let) -> Step:
-    op: k.Fail = let.op  # type: ignore[assignment]
+    op: h.Fail = let.op  # type: ignore[assignment]
     condition, value, extent = (maker.get(a) for a in (op.condition, op.value, op.extent))
     code, site = op.code, op.site
 
@@ -298,6 +299,6 @@ def _threads(maker: _Maker, let: Let) -> Step:
 
 _MAKERS: dict[type[Op], Callable[[_Maker, Let], Step]] = {
     Apply: _apply, Cast: _cast, If: _if, For: _for, While: _while,
-    k.Alloc: _alloc, k.Retain: _retain, k.Free: _free, k.IsUnique: _is_unique, k.Trim: _trim,
-    k.Load: _load, k.Store: _store, k.Launch: _launch, k.Fail: _fail, k.Threads: _threads,
+    h.Alloc: _alloc, h.Retain: _retain, h.Free: _free, h.IsUnique: _is_unique, h.Trim: _trim,
+    k.Load: _load, k.Store: _store, h.Launch: _launch, h.Fail: _fail, h.Threads: _threads,
 }  # fmt: skip

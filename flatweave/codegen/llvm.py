@@ -42,6 +42,7 @@ from flatweave.codegen.llvm_report import emit_report
 from flatweave.codegen.llvm_shapes import LINEAR, REVERSED, UNIFORM, lane_shapes
 from flatweave.codegen.llvm_text import Module
 from flatweave.codegen.llvm_tile import emit_tile
+from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import BufferType, Lambda, Let, Op, Var
@@ -178,12 +179,12 @@ HOST_HANDLERS: dict[type[Op], Handler] = {
     While: host.emit_host_while,
     For: host.emit_host_for,
     k.Store: emit_store,
-    k.Alloc: host.emit_alloc,
-    k.Retain: host.emit_retain,
-    k.Free: host.emit_free,
-    k.IsUnique: host.emit_is_unique,
-    k.Trim: host.emit_trim,
-    k.Launch: host.emit_launch,
-    k.Fail: host.emit_fail,
-    k.Threads: host.emit_threads,
+    h.Alloc: host.emit_alloc,
+    h.Retain: host.emit_retain,
+    h.Free: host.emit_free,
+    h.IsUnique: host.emit_is_unique,
+    h.Trim: host.emit_trim,
+    h.Launch: host.emit_launch,
+    h.Fail: host.emit_fail,
+    h.Threads: host.emit_threads,
 }

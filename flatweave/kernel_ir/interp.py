@@ -16,6 +16,7 @@ import numpy as np
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
+from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.control import Runner, Steps
 from flatweave.kernel_ir.grid import launch
@@ -79,9 +80,9 @@ class _Host(Runner):
     def other(self, env: Env, let: Let, op: Op) -> Steps:
         yield from ()
         match op:
-            case ir.Alloc():
+            case h.Alloc():
                 return (self._alloc(env, let, op),)  # type: ignore[return-value]
-            case ir.Launch(kernel=name, grid=grid, args=args):
+            case h.Launch(kernel=name, grid=grid, args=args):
                 failure = launch(
                     self.kernels[name], self.number(env, grid), self.atoms(env, args),
                     self.threads, self.rng,
@@ -89,12 +90,12 @@ class _Host(Runner):
                 if failure is not None:
                     raise _Failed(failure)
                 return ()
-            case ir.Fail(condition=condition, code=code, site=site, value=value, extent=extent):
+            case h.Fail(condition=condition, code=code, site=site, value=value, extent=extent):
                 if self.atom(env, condition):
                     numbers = self.number(env, value), self.number(env, extent)
                     raise _Failed(Failure(code, site, 0, *numbers))
                 return ()
-            case ir.Threads():
+            case h.Threads():
                 return (np.asarray(self.threads),)
         return self._owners(env, op)
 
@@ -108,7 +109,7 @@ class _Host(Runner):
         assert isinstance(held, Buffer)
         return held
 
-    def _alloc(self, env: Env, let: Let, op: ir.Alloc) -> Buffer:
+    def _alloc(self, env: Env, let: Let, op: h.Alloc) -> Buffer:
         count = self.number(env, op.count)
         if count < 0 or count * op.dtype.bytes > MOST_BYTES:
             raise _Failed(Failure(OUT_OF_MEMORY, op.site, 0, count))
@@ -117,18 +118,18 @@ class _Host(Runner):
 
     def _owners(self, env: Env, op: Op) -> Values:
         match op:
-            case ir.Retain(buffer=var):
+            case h.Retain(buffer=var):
                 buffer = self.buffer(env, var)
                 buffer.inside(np.empty(0, np.int64))
                 buffer.owners += 1
-            case ir.Free(buffer=var):
+            case h.Free(buffer=var):
                 buffer = self.buffer(env, var)
                 buffer.inside(np.empty(0, np.int64))
                 buffer.owners -= 0 if buffer.kept_by_caller else 1
-            case ir.IsUnique(buffer=var):
+            case h.IsUnique(buffer=var):
                 buffer = self.buffer(env, var)
                 return (np.asarray(buffer.owners == 1 and not buffer.kept_by_caller),)
-            case ir.Trim(buffer=var, count=count):
+            case h.Trim(buffer=var, count=count):
                 self._trim(self.buffer(env, var), self.number(env, count))
             case _:
                 return self._element(env, op)

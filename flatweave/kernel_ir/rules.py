@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
 from flatweave.terms.rules import (
     condition_misfits,
@@ -71,16 +72,16 @@ def _memory_misfits(op: Op) -> Iterator[str]:
 
 def _host_misfits(op: Op) -> Iterator[str]:
     match op:
-        case ir.Alloc(count=count):
+        case h.Alloc(count=count):
             yield from index_misfits("the count", (count,))
-        case ir.Trim(buffer=buffer, count=count):
+        case h.Trim(buffer=buffer, count=count):
             yield from index_misfits("the count", (count,))
             yield from _dtypes_misfit((buffer,))
-        case ir.Retain(buffer=buffer) | ir.Free(buffer=buffer) | ir.IsUnique(buffer=buffer):
+        case h.Retain(buffer=buffer) | h.Free(buffer=buffer) | h.IsUnique(buffer=buffer):
             yield from _dtypes_misfit((buffer,))
-        case ir.Launch(grid=grid):
+        case h.Launch(grid=grid):
             yield from index_misfits("the grid", (grid,))
-        case ir.Fail(condition=condition):
+        case h.Fail(condition=condition):
             yield from types_misfit("the condition", (condition,), (bool_,))
 
 

@@ -11,13 +11,15 @@
 
 from __future__ import annotations
 
+from flatweave.kernel_ir.host import (
+    Launch,
+)
 from flatweave.kernel_ir.rules import misfits
 from flatweave.kernel_ir.syntax import (
     Acquire,
     Backoff,
     Lane,
     Lanes,
-    Launch,
     Release,
     Unit,
 )

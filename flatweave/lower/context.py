@@ -11,12 +11,14 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import DType
 from flatweave.base.plan import Site
 from flatweave.base.source import Location
-from flatweave.kernel_ir.syntax import (
+from flatweave.kernel_ir.host import (
     Alloc,
     Free,
     IsUnique,
-    Kernel,
     Launch,
+)
+from flatweave.kernel_ir.syntax import (
+    Kernel,
 )
 from flatweave.lower.copy import copy_kernel
 from flatweave.lower.kernel import KernelBuilder

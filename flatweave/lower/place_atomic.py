@@ -13,13 +13,15 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import Unsupported
+from flatweave.kernel_ir.host import (
+    Alloc,
+    Free,
+)
 from flatweave.kernel_ir.rules import ATOMIC
 from flatweave.kernel_ir.syntax import (
-    Alloc,
     Atomic,
     AtomicUpdate,
     BlockIndex,
-    Free,
     Load,
     Store,
 )

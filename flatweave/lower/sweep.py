@@ -14,7 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import Free, Load, Trim
+from flatweave.kernel_ir.host import (
+    Free,
+    Trim,
+)
+from flatweave.kernel_ir.syntax import (
+    Load,
+)
 from flatweave.lower.chain import NOTHING, PREFIX, make_chain
 from flatweave.lower.context import Lowering
 from flatweave.lower.fill import fill

@@ -1,0 +1,104 @@
+"""What the host program around the kernels does: memory, launches, failures."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.terms.syntax import Atom, BufferType, Op, Type, Var, op
+
+
+@op
+class Alloc(Op):
+    """A fresh buffer of `count` elements, 64-byte aligned; `site` names the array in errors."""
+
+    dtype: DType
+    count: Atom
+    site: int
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (BufferType(self.dtype),)
+
+
+@op
+class Retain(Op):
+    """One more owner of a buffer."""
+
+    buffer: Var
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Free(Op):
+    """One owner less; without owners the memory goes back."""
+
+    buffer: Var
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class IsUnique(Op):
+    """Whether a buffer has one owner, so that it may be written in place."""
+
+    buffer: Var
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (bool_,)
+
+
+@op
+class Trim(Op):
+    """Gives back the memory behind the first `count` elements."""
+
+    buffer: Var
+    count: Atom
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Launch(Op):
+    """Runs a kernel on `grid` blocks; block b + 1 never starts before block b has."""
+
+    kernel: str
+    grid: Atom
+    args: tuple[Atom, ...]
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Fail(Op):
+    """Ends the program with an error when `condition` holds."""
+
+    condition: Atom
+    code: int
+    site: int
+    value: Atom
+    extent: Atom
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Threads(Op):
+    """How many threads the launch may use (uniform i64; a host value)."""
+
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i64,)
