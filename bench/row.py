@@ -11,7 +11,6 @@ from bench.tools import Tools
 
 Call = Callable[[], Any]
 Arrays = tuple[Any, ...]
-SEQUENTIAL = "C loop"  # the peer that one thread of ours is held against
 
 
 def no_peers(tools: Tools, *args: Any) -> dict[str, Call]:

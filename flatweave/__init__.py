@@ -33,19 +33,7 @@ The tour, in the order in which a program travels through the folders:
 
 from math import e, inf, nan, pi
 
-from flatweave.base.dtypes import (
-    bool_,
-    f32,
-    f64,
-    i8,
-    i16,
-    i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    u64,
-)
+from flatweave.base.dtypes import bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from flatweave.base.errors import (
     ArgumentError,
     CompilerBug,

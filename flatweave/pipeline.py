@@ -21,12 +21,8 @@ from flatweave.array_ir.verify import form_of, verify
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import duration
-from flatweave.kernel_ir.host import (
-    Launch,
-)
-from flatweave.kernel_ir.syntax import (
-    Unit,
-)
+from flatweave.kernel_ir.host import Launch
+from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.manifest import stored
 from flatweave.lower.program import lower
@@ -37,14 +33,7 @@ from flatweave.passes.fuse_siblings import fuse_siblings
 from flatweave.passes.sharing import explain
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
-from flatweave.targets import (
-    TARGET_OF_TEXT,
-    TARGETS,
-    Interpreted,
-    Runnable,
-    Target,
-    target_named,
-)
+from flatweave.targets import TARGET_OF_TEXT, TARGETS, Interpreted, Runnable, Target, target_named
 from flatweave.terms.traverse import walk_lets
 
 Pass = Callable[[Program], Program]

@@ -115,8 +115,3 @@ def as_dtype(spelling: object) -> DType:
             + "; convert the array first, for instance with xs.astype(numpy.float64).",
         )
     return found
-
-
-def promote(*dtypes: DType) -> DType:
-    """The common type of several operands, as NumPy 2 has it (NEP 50)."""
-    return as_dtype(np.result_type(*(dtype.numpy for dtype in dtypes)))

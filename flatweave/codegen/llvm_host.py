@@ -17,15 +17,7 @@ from flatweave.codegen.llvm_loops import emit_for, emit_while
 from flatweave.codegen.llvm_memory import from_memory, stored, to_memory
 from flatweave.codegen.llvm_report import as_bits, call_report
 from flatweave.codegen.llvm_shapes import UNIFORM
-from flatweave.kernel_ir.host import (
-    Alloc,
-    Fail,
-    Free,
-    IsUnique,
-    Launch,
-    Retain,
-    Trim,
-)
+from flatweave.kernel_ir.host import Alloc, Fail, Free, IsUnique, Launch, Retain, Trim
 from flatweave.terms.syntax import Atom, BufferType, Let, Type
 
 OUT_OF_MEMORY = 1

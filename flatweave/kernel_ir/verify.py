@@ -11,18 +11,9 @@
 
 from __future__ import annotations
 
-from flatweave.kernel_ir.host import (
-    Launch,
-)
+from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.rules import misfits
-from flatweave.kernel_ir.syntax import (
-    Acquire,
-    Backoff,
-    Lane,
-    Lanes,
-    Release,
-    Unit,
-)
+from flatweave.kernel_ir.syntax import Acquire, Backoff, Lane, Lanes, Release, Unit
 from flatweave.kernel_ir.variation import NONE, Marks, Variation
 from flatweave.terms.control import For, If, While
 from flatweave.terms.rules import are_alike

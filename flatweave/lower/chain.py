@@ -12,17 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, i64
-from flatweave.kernel_ir.host import (
-    Alloc,
-    Free,
-)
-from flatweave.kernel_ir.syntax import (
-    Acquire,
-    Backoff,
-    Load,
-    Release,
-    Store,
-)
+from flatweave.kernel_ir.host import Alloc, Free
+from flatweave.kernel_ir.syntax import Acquire, Backoff, Load, Release, Store
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If, While

@@ -11,15 +11,8 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import DType
 from flatweave.base.plan import Site
 from flatweave.base.source import Location
-from flatweave.kernel_ir.host import (
-    Alloc,
-    Free,
-    IsUnique,
-    Launch,
-)
-from flatweave.kernel_ir.syntax import (
-    Kernel,
-)
+from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Launch
+from flatweave.kernel_ir.syntax import Kernel
 from flatweave.lower.copy import copy_kernel
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import Machine
@@ -27,15 +20,7 @@ from flatweave.lower.values import HostArray, HostScope, Sites
 from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import (
-    ArrayType,
-    Atom,
-    BufferType,
-    Lambda,
-    Let,
-    Type,
-    Var,
-)
+from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Type, Var
 from flatweave.terms.traverse import free_vars
 
 LowerLets = Callable[["Lowering", Lambda], None]

@@ -15,12 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.kernel_ir.host import (
-    Alloc,
-    Free,
-    Launch,
-    Threads,
-)
+from flatweave.kernel_ir.host import Alloc, Free, Launch, Threads
 from flatweave.lower.context import Lowering
 from flatweave.lower.machine import Tiling, choose_tiling
 from flatweave.lower.outputs import Outputs

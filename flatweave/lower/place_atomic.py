@@ -13,18 +13,9 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import Unsupported
-from flatweave.kernel_ir.host import (
-    Alloc,
-    Free,
-)
+from flatweave.kernel_ir.host import Alloc, Free
 from flatweave.kernel_ir.rules import ATOMIC
-from flatweave.kernel_ir.syntax import (
-    Atomic,
-    AtomicUpdate,
-    BlockIndex,
-    Load,
-    Store,
-)
+from flatweave.kernel_ir.syntax import Atomic, AtomicUpdate, BlockIndex, Load, Store
 from flatweave.lower.context import Lowering
 from flatweave.lower.element import Elements
 from flatweave.lower.fill import fill

@@ -12,16 +12,8 @@ from dataclasses import dataclass
 from flatweave.array_ir.syntax import Program as ArrayProgram
 from flatweave.base.dtypes import DType, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, Site
-from flatweave.kernel_ir.host import (
-    Alloc,
-    Fail,
-    Free,
-    Retain,
-)
-from flatweave.kernel_ir.syntax import (
-    Load,
-    Unit,
-)
+from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
+from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower.context import Lowering, Program, buffer_type
 from flatweave.lower.liveness import find_last_uses
 from flatweave.lower.machine import Machine

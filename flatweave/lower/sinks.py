@@ -11,7 +11,7 @@ from flatweave.lower.element import Elements
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.place_atomic import merge_element, place_element
-from flatweave.lower.stages import Stages
+from flatweave.lower.stages import Stages, with_slots
 from flatweave.lower.staging import ROOM, Staging
 from flatweave.lower.walk import Position, State
 from flatweave.ops import Sweep
@@ -35,12 +35,7 @@ def while_active(
 
 def slot_of_compact(stages: Stages, k: int) -> int:
     """Which carry says where the next element kept by sink `k` goes."""
-    slot = 0
-    for link in (link for links in stages.levels for link in links):
-        if link.compact == k:
-            return slot
-        slot += len(link.neutral)
-    raise AssertionError("a compact sink has a link")
+    return next(slot for slot, link in with_slots(stages.links) if link.compact == k)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,15 +12,8 @@ import dataclasses
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.host import (
-    Alloc,
-)
-from flatweave.kernel_ir.syntax import (
-    LastLane,
-    Load,
-    ScanLanes,
-    Store,
-)
+from flatweave.kernel_ir.host import Alloc
+from flatweave.kernel_ir.syntax import LastLane, Load, ScanLanes, Store
 from flatweave.lower.context import Lowering
 from flatweave.lower.element import Elements
 from flatweave.lower.kernel import KernelBuilder

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
@@ -38,6 +39,19 @@ class Stages:
     @property
     def depth(self) -> int:
         return len(self.levels)
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The links of all levels, in order."""
+        return tuple(link for links in self.levels for link in links)
+
+
+def with_slots(links: Iterable[Link]) -> Iterator[tuple[int, Link]]:
+    """Each link with the first of its slots among the values that they carry together."""
+    slot = 0
+    for link in links:
+        yield slot, link
+        slot += len(link.neutral)
 
 
 def find_stages(op: Sweep) -> Stages:

@@ -14,13 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.host import (
-    Free,
-    Trim,
-)
-from flatweave.kernel_ir.syntax import (
-    Load,
-)
+from flatweave.kernel_ir.host import Free, Trim
+from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.chain import NOTHING, PREFIX, make_chain
 from flatweave.lower.context import Lowering
 from flatweave.lower.fill import fill
@@ -30,7 +25,7 @@ from flatweave.lower.outputs import Outputs
 from flatweave.lower.place_atomic import merged, placed, write_winners
 from flatweave.lower.rows import choose_strategy
 from flatweave.lower.slots import scan_slots
-from flatweave.lower.stages import Link, find_stages
+from flatweave.lower.stages import Link, find_stages, with_slots
 from flatweave.lower.sweep_kernel import KernelWriter
 from flatweave.lower.two_pass import KnownPrefixes
 from flatweave.lower.values import HostArray
@@ -222,15 +217,14 @@ class SweepLowering:
 
     def _bind_compacted(self, k: int, vars_: Sequence[Var]) -> None:
         for chain, links in zip(self.outputs.chains, self.stages.levels, strict=True):
-            slot = 0
-            for link in links:
-                if link.compact == k:
-                    kept = self.host.emit(Load(chain.prefixes[slot], chain.last))[0]
-                    self.low.scope.bind(vars_[0], kept)
-                    for var, buffer in zip(vars_[1:], self.outputs.compacts[k], strict=True):
-                        self.host.emit(Trim(buffer, kept))
-                        self.low.scope.bind(var, HostArray(buffer, (kept,)))
-                slot += len(link.neutral)
+            for slot, link in with_slots(links):
+                if link.compact != k:
+                    continue
+                kept = self.host.emit(Load(chain.prefixes[slot], chain.last))[0]
+                self.low.scope.bind(vars_[0], kept)
+                for var, buffer in zip(vars_[1:], self.outputs.compacts[k], strict=True):
+                    self.host.emit(Trim(buffer, kept))
+                    self.low.scope.bind(var, HostArray(buffer, (kept,)))
 
     # -- the kernel -------------------------------------------------------------------------------
 

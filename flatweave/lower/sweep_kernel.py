@@ -23,14 +23,9 @@ from flatweave.lower.outputs import Outputs
 from flatweave.lower.rows import Strategy
 from flatweave.lower.runs import Runs
 from flatweave.lower.sinks import FALSE, SinkWriter, slot_of_compact, while_active
-from flatweave.lower.stages import Link, Stages
+from flatweave.lower.stages import Link, Stages, with_slots
 from flatweave.lower.staging import Staging
-from flatweave.lower.two_pass import (
-    KnownPrefixes,
-    load_prefix,
-    slot_of_warp,
-    store_aggregate,
-)
+from flatweave.lower.two_pass import KnownPrefixes, load_prefix, slot_of_warp, store_aggregate
 from flatweave.lower.walk import Accumulator, Position, State, Walk
 from flatweave.lower.warps import by_first_warp, meet, on_first_warp
 from flatweave.ops import Combine, Sweep
@@ -51,12 +46,8 @@ def count_lanes(b: Builder, flag: Atom, width: int) -> Atom:
 
 def _link_of(links: Sequence[Link], let: Let) -> tuple[Link | None, int]:
     """The link of a prefix, with its first slot among the carries."""
-    slot = 0
-    for link in links:
-        if link.prefix is let:
-            return link, slot
-        slot += len(link.neutral)
-    return None, 0
+    found = ((link, slot) for slot, link in with_slots(links) if link.prefix is let)
+    return next(found, (None, 0))
 
 
 def call_operator(
@@ -96,22 +87,22 @@ class KernelWriter:
         self.shape = tuple(kernel.scalar(extent) for extent in self.op.shape)
 
     def write(self) -> None:
-        b = self.b
-        block = b.emit(BlockIndex())[0]
-        lo = b.mul(block, self.size)
-        hi = b.apply("minimum", b.add(lo, self.size), self.total)
+        block, lo, hi = self._block()
         self._last_pass(block, lo, hi, self._prefixes(block, lo, hi))
 
     def write_aggregates(self, level: int, aggregates: Sequence[Var]) -> None:
         """The first launch of a two-pass scan: what each warp's elements combine to."""
-        b = self.b
-        block = b.emit(BlockIndex())[0]
-        lo = b.mul(block, self.size)
-        hi = b.apply("minimum", b.add(lo, self.size), self.total)
+        block, lo, hi = self._block()
         carried = self._prefixes(block, lo, hi)
         values = self._reduce_level(level, self.stages.levels[level], lo, hi, carried)
-        slot = slot_of_warp(b, self.low.machine, block)
-        store_aggregate(b, self.kernel, aggregates, slot, values)
+        slot = slot_of_warp(self.b, self.low.machine, block)
+        store_aggregate(self.b, self.kernel, aggregates, slot, values)
+
+    def _block(self) -> tuple[Atom, Atom, Atom]:
+        """This block's number, and where its elements start and stop."""
+        block = self.b.emit(BlockIndex())[0]
+        lo = self.b.mul(block, self.size)
+        return block, lo, self.b.apply("minimum", self.b.add(lo, self.size), self.total)
 
     # -- what came before this block and warp -----------------------------------------------------
 
@@ -293,12 +284,10 @@ class KernelWriter:
     ) -> State:
         """The carries after the last pass's sinks: where the next step's kept elements go."""
         after = list(carries)
-        slot = 0
-        for link in (link for links in self.stages.levels for link in links):
+        for slot, link in with_slots(self.stages.links):
             if link.compact is not None:
                 flag = while_active(b, elements.atoms(link.args), (FALSE,), position)[0]
                 after[slot] = b.add(carries[slot], count_lanes(b, flag, position.width))
-            slot += len(link.neutral)
         return tuple(after)
 
     def _scan_step(

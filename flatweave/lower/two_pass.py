@@ -13,13 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flatweave.kernel_ir.host import (
-    Free,
-)
-from flatweave.kernel_ir.syntax import (
-    Load,
-    Store,
-)
+from flatweave.kernel_ir.host import Free
+from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import Machine
 from flatweave.lower.walk import warp_index

@@ -17,17 +17,7 @@ from flatweave.ops.reduce import Reduce
 from flatweave.ops.reshape import Reshape
 from flatweave.ops.scan import Scan
 from flatweave.ops.scatter import Scatter
-from flatweave.ops.sweep import (
-    Combine,
-    Compact,
-    Insert,
-    Merge,
-    Place,
-    Prefix,
-    Sink,
-    Store,
-    Sweep,
-)
+from flatweave.ops.sweep import Combine, Compact, Insert, Merge, Place, Prefix, Sink, Store, Sweep
 
 __all__ = [
     "Check", "Combine", "Compact", "Concat", "Empty", "Filter", "Fold", "Generate", "Index",

@@ -14,7 +14,6 @@ from pathlib import Path
 from flatweave.runtime.native import support
 
 MIB = 2**20
-LARGE = MIB  # from here on a buffer is a mapping of its own
 IDLE_FLOOR = 64 * MIB  # idle memory that is always allowed
 IDLE_SHARE = 4  # at most this part of the memory may be idle at any time
 CGROUP = Path("/sys/fs/cgroup")

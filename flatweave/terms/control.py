@@ -109,7 +109,3 @@ def _scalar(atom: Atom) -> DType:
     if not isinstance(atom.type, DType):
         raise TypeError(f"{atom!r} is not a scalar")
     return atom.type
-
-
-def is_bool(atom: Atom) -> bool:
-    return atom.type is bool_

@@ -62,11 +62,6 @@ def print_function(name: str, fn: Lambda, label: str = "", canonical: bool = Fal
     return "\n".join([head, *printer.body(fn, INDENT)]) + "\n"
 
 
-def print_lambda(fn: Lambda) -> str:
-    """A lambda alone."""
-    return Printer().field(fn, "")
-
-
 def print_let(let: Let) -> str:
     """A let alone, for messages."""
     return Printer().let(let, "")

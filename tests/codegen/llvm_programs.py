@@ -11,17 +11,8 @@ import numpy as np
 from flatweave.base.dtypes import BY_NAME, DType, as_dtype, i64
 from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm_features import CpuFeatures
-from flatweave.kernel_ir.host import (
-    Launch,
-)
-from flatweave.kernel_ir.syntax import (
-    Kernel,
-    Lane,
-    Lanes,
-    Load,
-    Store,
-    Unit,
-)
+from flatweave.kernel_ir.host import Launch
+from flatweave.kernel_ir.syntax import Kernel, Lane, Lanes, Load, Store, Unit
 from flatweave.runtime.native import compile_text
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If, While

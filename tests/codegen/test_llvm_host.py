@@ -9,22 +9,8 @@ import pytest
 
 from flatweave.base.dtypes import DTYPES, DType, bool_, f64, i8, i32, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir.host import (
-    Alloc,
-    Fail,
-    Free,
-    IsUnique,
-    Launch,
-    Retain,
-    Threads,
-    Trim,
-)
-from flatweave.kernel_ir.syntax import (
-    Kernel,
-    Load,
-    Report,
-    Sync,
-)
+from flatweave.kernel_ir.host import Alloc, Fail, Free, IsUnique, Launch, Retain, Threads, Trim
+from flatweave.kernel_ir.syntax import Kernel, Load, Report, Sync
 from flatweave.runtime.native import support
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Lambda, constant
