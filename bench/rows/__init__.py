@@ -6,12 +6,17 @@ from bench.rows import (
     black_scholes,
     chain,
     dot,
+    expansion,
     filter,
     histogram,
     overhead,
+    permute,
     recurrence,
     scan,
     segment_sum,
+    segments,
+    sieve,
+    spmv,
     stencil,
 )
 
@@ -25,6 +30,11 @@ FILES = (
     histogram,
     stencil,
     chain,
+    segments,
+    spmv,
+    expansion,
+    sieve,
+    permute,
     overhead,
 )
 ROWS = {row.name: row for file in FILES for row in file.ROWS}
