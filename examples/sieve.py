@@ -3,11 +3,11 @@
     python examples/sieve.py                      the primes up to 100,000,000
     python examples/sieve.py 1000000 [FOLDER]     up to another number, the picture into this folder
 
-Both sieves double the digits that they know in every turn: by the primes below c they sift the
-numbers from c to c * c (Elsman, Henriksen and Serup 2019, section 5). `nested` divides every
-number by every prime (figure 5). `flattened` expands each prime to its multiples, of which there
-are fewer the larger it is, and strikes them out (figure 6): `expand` fuses into `scatter`, so the
-multiples are never stored; what is stored is a flag for each number, and the primes.
+In every turn the sieve doubles the digits that it knows: by the primes below c it sifts the numbers
+from c to c * c (Elsman, Henriksen and Serup 2019, section 5). `nested` divides every number by
+every prime (figure 5). `flattened` expands each prime to its multiples, of which there are fewer
+the larger it is, and strikes them out (figure 6): `expand` fuses into `scatter`, so multiples are
+never stored; what is stored is a flag for each number, and the primes.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ FOLDER = Path("build") / "demo"
 LIMIT, SIDE = 100_000_000, 400
 
 
+def undivided(primes: Any, start: Any, stop: Any) -> Any:
+    """For each number from start on, below stop, whether no prime divides it."""
+
+    def is_prime(k: Any) -> Any:
+        return fw.sum(fw.map(lambda p: k % p == 0, primes)) == 0
+
+    return fw.map(is_prime, start + fw.iota(stop - start, primes.dtype))
+
+
+def unstruck(primes: Any, start: Any, stop: Any) -> Any:
+    """The same, where each prime strikes out its multiples."""
+    multiples = fw.expand(lambda p: stop // p - 1, lambda p, i: (2 + i) * p, primes)
+    return fw.scatter(fw.full(stop - start, True), multiples - start, False)
+
+
 def sieve(n: Any, sift: Callable[[Any, Any, Any], Any]) -> Any:
     """The primes up to n, of n's dtype: turn by turn those from c up to its square, or to n."""
 
     def turn(state: Any) -> Any:
         primes, c = state
         stop = fw.where(c <= n // c, c * c, n + 1)
-        return fw.concat([primes, sift(primes, c, stop)]), stop
+        numbers = c + fw.iota(stop - c, n.dtype)
+        new, _ = fw.filter(lambda entry: entry[1], (numbers, sift(primes, c, stop)))
+        return fw.concat([primes, new]), stop
 
     none = fw.empty(0, n.dtype)
     return fw.while_loop(lambda state: state[1] <= n, turn, (none, 2))[0]
-
-
-def undivided(primes: Any, start: Any, stop: Any) -> Any:
-    """The numbers from start on, below stop, that no prime divides."""
-
-    def is_prime(k: Any) -> Any:
-        return fw.sum(fw.map(lambda p: k % p == 0, primes)) == 0
-
-    return fw.filter(is_prime, start + fw.iota(stop - start, primes.dtype))
-
-
-def unstruck(primes: Any, start: Any, stop: Any) -> Any:
-    """The numbers from start on, below stop, that no prime has as a multiple."""
-    multiples = fw.expand(lambda p: stop // p - 1, lambda p, i: (2 + i) * p, primes)
-    flags = fw.scatter(fw.full(stop - start, True), multiples - start, False)
-    numbers = start + fw.iota(stop - start, primes.dtype)
-    return fw.filter(lambda entry: entry[1], (numbers, flags))[0]
 
 
 @fw.jit
@@ -66,6 +66,14 @@ def nested(n: Any) -> Any:
 def flattened(n: Any) -> Any:
     """The primes up to n, by their multiples."""
     return sieve(n, unstruck)
+
+
+@fw.jit
+def count(n: Any) -> Any:
+    """How many primes there are up to n; those above its root are counted, not listed."""
+    root = fw.sqrt(n.astype(fw.f64)).astype(n.dtype)
+    primes = sieve(root, unstruck)
+    return primes.shape[0] + fw.sum(unstruck(primes, root + 1, n + 1))
 
 
 @fw.jit

@@ -19,6 +19,15 @@ def test_all_primes_up_to_each_number(example, target, name):
         assert np.asarray(sieve(n)).tolist() == primes_up_to(n), n
 
 
+def test_counting_is_as_good_as_listing(example, target):
+    """Around squares, where the root is what matters."""
+    count = example("sieve").count
+
+    for n in [*range(12), 24, 25, 26, 120, 121, 122]:
+        assert int(count(n)) == len(primes_up_to(n)), n
+    assert int(count(np.int32(10_007))) == 1230
+
+
 def test_both_sieves_and_numpy_agree(example):
     """Four turns, of which the last one is cut short."""
     sieve = example("sieve")
@@ -38,9 +47,10 @@ def test_the_primes_have_the_dtype_of_their_bound(example, target):
 
 def test_the_same_primes_for_every_number_of_threads(example, threads):
     """A million, of which every multiple is struck out by somebody."""
-    found = example("sieve").flattened(np.int32(1_000_000))
+    sieve, n = example("sieve"), np.int32(1_000_000)
+    found = sieve.flattened(n)
 
-    assert len(found) == 78_498 and found[-1] == 999_983
+    assert len(found) == sieve.count(n) == 78_498 and found[-1] == 999_983
 
 
 def test_the_spiral_winds_around_its_middle(example, target):
