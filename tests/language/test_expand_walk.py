@@ -50,7 +50,8 @@ def expected(sizes, xs):
             a, b = a * (y % 5 - 2), b * (y % 5 - 2) + y
     suffixes = np.maximum.accumulate(ys[::-1])[::-1] if len(ys) else ys
     return (ys, ys.sum(), ys.cumsum(), ys[ys % 3 == 0], np.bincount(ys % 11, minlength=11),
-            np.bincount(ys % 20_000, minlength=20_000), written, ys[::-1], (a, b), suffixes)  # fmt: skip
+            np.bincount(ys % 20_000, minlength=20_000), written, ys[::-1], (a, b),
+            suffixes)  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", SHAPES)
