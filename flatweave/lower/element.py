@@ -8,9 +8,10 @@ from flatweave.base.dtypes import i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, ReduceLanes, Report
 from flatweave.lower.kernel import KernelBuilder
+from flatweave.lower.locate import Rows
 from flatweave.lower.runs import Tile
 from flatweave.lower.values import Sites
-from flatweave.ops import Check, Fold, Index
+from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
@@ -34,6 +35,8 @@ class Elements:
         self.own: tuple[Atom, ...] = ()
         self.shape: tuple[Atom, ...] = ()
         self.tile: Tile | None = None
+        self.located: Locate | None = None
+        self.row: tuple[Atom, ...] = ()
         self.env: dict[Var, Atom] = {}
 
     def atom(self, atom: Atom) -> Atom:
@@ -71,6 +74,8 @@ class Elements:
                 return (b.cast(self.atom(arg), dtype),)
             case Index():
                 return (self._read(b, let.op, let),)
+            case Locate():
+                return self._locate(b, let.op)
             case If(condition=condition, then=then, other=other):
                 test = self.atom(condition)
                 return b.emit(If(test, self.function(b, then), self.function(b, other)))
@@ -96,6 +101,12 @@ class Elements:
             for axis, extent in enumerate(shape):
                 indices[axis] = self._checked(b, indices[axis], extent, let, axis)
         return b.emit(Load(buffer, b.ravel(indices, shape)))[0]
+
+    def _locate(self, b: Builder, op: Locate) -> Sequence[Atom]:
+        """The row that the walk knows, or a search."""
+        if self.row and op == self.located:
+            return self.row
+        return rows_of(self.kernel, op).search(b, self.atom(op.position))
 
     def _checked(self, b: Builder, i: Atom, extent: Atom, let: Let, axis: int) -> Atom:
         """The index, or 0 and a report when it lies outside."""
@@ -154,3 +165,9 @@ class Elements:
         out = region.emit(For(lo, hi, index(width), body, init))
         return b.emit(Lanes(width, region.close([], out)))
 
+
+
+def rows_of(kernel: KernelBuilder, op: Locate) -> Rows:
+    """The rows among which an operation locates positions."""
+    ends, (extent,) = kernel.array(op.ends)
+    return Rows(ends, op.skip, kernel.body.sub(extent, index(op.skip)))
