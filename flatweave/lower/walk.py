@@ -97,7 +97,7 @@ class Walk:
         self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
     ) -> State:
         """Lanes along the positions, or row by row: as the host found at run time."""
-        if self.by_row is None:
+        if self.by_row is None or self.width == 0:
             return self._by_position(b, lo, hi, state, step, rows)
         long, short = b.inner(), b.inner()
         by_row = long.close([], self._by_row(long, lo, hi, state, step, rows))
