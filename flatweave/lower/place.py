@@ -23,7 +23,7 @@ from flatweave.lower.place_kernel import combine_copies_kernel, write_place_kern
 from flatweave.lower.place_strided import is_strided, pays, tile_of, write_strided_kernel
 from flatweave.lower.rows import Strategy, choose_strategy
 from flatweave.lower.stages import find_stages
-from flatweave.lower.sweep_kernel import KernelWriter
+from flatweave.lower.sweep_kernel import KernelWriter, find_located
 from flatweave.lower.values import HostArray
 from flatweave.ops import Merge, Place, Prefix, Sweep
 from flatweave.passes.operators import is_exact
@@ -77,7 +77,9 @@ class _PlaceLaunch:
         self.extent = extent
         self.total = total
         self.dtypes = [_dtype(var) for var in dest]
-        tiling: Tiling = choose_tiling(low.machine, op, in_order=True)
+        tiling: Tiling = choose_tiling(
+            low.machine, op, in_order=True, along_rows=find_located(op) is not None
+        )
         strategy: Strategy = choose_strategy(op, tiling.width)
         kernel = low.kernel(let)
         writer = KernelWriter(
