@@ -28,6 +28,7 @@ from flatweave.lower.manifest import stored
 from flatweave.lower.program import lower
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
+from flatweave.passes.flatten import flatten
 from flatweave.passes.fuse import fuse
 from flatweave.passes.fuse_siblings import fuse_siblings
 from flatweave.passes.sharing import explain
@@ -47,6 +48,10 @@ ARRAY_PASSES: tuple[Pass, ...] = (
     fuse,  # what is read elsewhere, or from another space, is computed where it is read
     fuse_siblings,  # consumers that meet only now
     cse,  # merged bodies read the same elements
+    flatten,  # after fusion, which sees one sweep over the rows and puts all they need into it
+    cse,  # sweeps over the elements of the same rows get one extent
+    fuse_siblings,
+    cse,
     dce,
 )
 PASSES = {made.__name__: made for made in ARRAY_PASSES}
