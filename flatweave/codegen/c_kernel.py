@@ -35,6 +35,7 @@ HANDLERS: Mapping[type[Op], Handler] = {
     k.ShiftLanes: c_warp.emit_shift,
     k.LastLane: c_warp.emit_last,
     k.CountLanes: c_warp.emit_count,
+    k.Ballot: c_warp.emit_ballot,
     k.StoreCompact: c_warp.emit_compact,
 }
 WARP = 32

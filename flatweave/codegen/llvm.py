@@ -19,6 +19,7 @@ from flatweave.codegen.llvm_apply import emit_apply, emit_convert
 from flatweave.codegen.llvm_atomics import emit_atomic
 from flatweave.codegen.llvm_code import Code
 from flatweave.codegen.llvm_collectives import (
+    emit_ballot,
     emit_count,
     emit_last,
     emit_reduce,
@@ -163,6 +164,7 @@ KERNEL_HANDLERS: dict[type[Op], Handler] = {
     k.ShiftLanes: emit_shift,
     k.LastLane: emit_last,
     k.CountLanes: emit_count,
+    k.Ballot: emit_ballot,
     k.Shared: emit_shared,
     k.Store: emit_store,
     k.StoreCompact: emit_compact,

@@ -12,6 +12,7 @@ from flatweave.terms.rules import (
     function_misfits,
     index_misfits,
     operator_misfits,
+    starts_misfits,
     types_misfit,
 )
 from flatweave.terms.syntax import Atom, BufferType, Op, Var, types_of
@@ -30,12 +31,13 @@ def misfits(op: Op) -> Iterator[str]:
                 yield f"{width} lanes are no power of two"
         case ir.ReduceLanes(fn=fn, args=args):
             yield from operator_misfits(fn, types_of(args))
-        case ir.ScanLanes(fn=fn, neutral=neutral, args=args):
+        case ir.ScanLanes(fn=fn, neutral=neutral, args=args, starts=starts):
             yield from types_misfit("the neutral element", neutral, types_of(args))
             yield from operator_misfits(fn, types_of(args))
+            yield from starts_misfits(starts)
         case ir.ShiftLanes(fill=fill, args=args):
             yield from types_misfit("what fills lane 0", fill, types_of(args))
-        case ir.CountLanes(flag=flag):
+        case ir.CountLanes(flag=flag) | ir.Ballot(flag=flag):
             yield from condition_misfits(flag)
         case _:
             yield from _memory_misfits(op)
@@ -62,6 +64,8 @@ def _memory_misfits(op: Op) -> Iterator[str]:
             yield from index_misfits("the place", (base, limit))
             yield from condition_misfits(keep)
             yield from _dtypes_misfit(buffers, values)
+            if op.fill:
+                yield from types_misfit("what fills places", op.fill, types_of(values))
         case ir.Report(index=index):
             yield from index_misfits("the element", (index,))
         case ir.Backoff(attempt=attempt):

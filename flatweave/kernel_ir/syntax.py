@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType, i64, u64
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, Var, op, record, types_of
 
 
@@ -104,11 +104,15 @@ class ReduceLanes(Op):
 
 @op
 class ScanLanes(Op):
-    """Inclusive prefixes over the lanes: lane l gets the values of lanes 0 to l combined."""
+    """Inclusive prefixes over the lanes: lane l gets the values of lanes 0 to l combined.
+
+    With a flag in `starts`, of the lanes from the last one at or below l where it holds.
+    """
 
     fn: Lambda
     neutral: tuple[Atom, ...]
     args: tuple[Atom, ...]
+    starts: tuple[Atom, ...] = ()
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.args)
@@ -143,6 +147,16 @@ class CountLanes(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
+
+
+@op
+class Ballot(Op):
+    """The set of lanes where `flag` holds (uniform u64): bit l for lane l, of at most 64."""
+
+    flag: Atom
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (u64,)
 
 
 # -- memory ---------------------------------------------------------------------------------------
@@ -205,7 +219,7 @@ class StoreCompact(Op):
     """Lanes where `keep` holds write their values to consecutive places from `base`, in lane order.
 
     Places from `limit` (uniform) on belong to other blocks and are never written; places between
-    the last element kept and `limit` may be, with anything.
+    the last element kept and `limit` may be, with anything, or with `fill` (uniform) if given.
     """
 
     buffers: tuple[Var, ...]
@@ -213,6 +227,7 @@ class StoreCompact(Op):
     limit: Atom
     keep: Atom
     values_: tuple[Atom, ...]
+    fill: tuple[Atom, ...] = ()
     effect: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:

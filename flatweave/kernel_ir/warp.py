@@ -104,8 +104,9 @@ class Warp(Runner):
         match op:
             case ir.ReduceLanes(fn=fn, args=args):
                 return self._reduce(env, fn, self._columns(env, args))
-            case ir.ScanLanes(fn=fn, args=args):
-                return self._scan(env, fn, self._columns(env, args))
+            case ir.ScanLanes(fn=fn, args=args, starts=starts):
+                columns = self._columns(env, (*args, *starts))
+                return self._scan(env, fn, columns[: len(args)], columns[len(args) :])
             case ir.ShiftLanes(fill=fill, args=args):
                 first = [self._one(env, atom, "what fills lane 0") for atom in fill]
                 return prepend(first, take(self._columns(env, args), slice(-1)))
@@ -113,6 +114,9 @@ class Warp(Runner):
                 return tuple(np.asarray(x[-1]) for x in self._columns(env, args))
             case ir.CountLanes(flag=flag):
                 return (np.asarray(self._columns(env, (flag,))[0].sum(dtype=np.int64)),)
+            case ir.Ballot(flag=flag):
+                lanes = np.flatnonzero(self._columns(env, (flag,))[0])
+                return (np.asarray(sum(1 << int(lane) for lane in lanes), np.uint64),)
         return self._memory(env, op)
 
     def _columns(self, env: Env, atoms: Sequence[Atom]) -> Values:
@@ -135,12 +139,23 @@ class Warp(Runner):
             columns = self._apply(env, fn, (*even, *odd))
         return tuple(np.asarray(column[0]) for column in columns)
 
-    def _scan(self, env: Env, fn: Lambda, columns: Values) -> Values:
-        """After the step with distance d, lane l holds the last 2d values that end at l."""
+    def _scan(self, env: Env, fn: Lambda, columns: Values, starts: Values) -> Values:
+        """After the step with distance d, lane l holds the last 2d values that end at l.
+
+        No step reaches back behind the last start at or below its lane.
+        """
+        lanes = np.arange(len(columns[0]))
+        first = np.zeros_like(lanes)
+        for flag in starts:
+            first = np.maximum.accumulate(np.where(flag, lanes, 0))
         distance = 1
-        while distance < len(columns[0]):
-            args = (*take(columns, slice(-distance)), *take(columns, slice(distance, None)))
-            columns = prepend(take(columns, slice(distance)), self._apply(env, fn, args))
+        while distance < len(lanes):
+            alone = take(columns, slice(distance, None))
+            both = self._apply(env, fn, (*take(columns, slice(-distance)), *alone))
+            reaches = (lanes - distance >= first)[distance:]
+            pairs = zip(both, alone, strict=True)
+            rest = tuple(np.where(reaches, joined, own) for joined, own in pairs)
+            columns = prepend(take(columns, slice(distance)), rest)
             distance *= 2
         return columns
 
@@ -194,12 +209,16 @@ class Warp(Runner):
         stop = base + kept.size
         if kept.size and stop > limit:
             raise CompilerBug(f"store_compact keeps up to {stop}, beyond its limit {limit}.")
-        for var, value in zip(op.buffers, op.values_, strict=True):
+        for k, (var, value) in enumerate(zip(op.buffers, op.values_, strict=True)):
             buffer = self._buffer(env, var)
             values = np.broadcast_to(self.atom(env, value), size)[kept]
             buffer.store(np.arange(base, stop), values, self.agent)
-            if base + self.width <= limit:
-                buffer.spoil(np.arange(stop, base + self.width), self.agent)
+            rest = np.arange(stop, base + self.width)
+            if base + self.width <= limit and not op.fill:
+                buffer.spoil(rest, self.agent)
+            elif base + self.width <= limit:
+                fill = self._one(env, op.fill[k], "what fills places of store_compact")
+                buffer.store(rest, np.broadcast_to(fill, rest.size), self.agent)
 
     def _atomic(self, env: Env, op: ir.Atomic | ir.AtomicUpdate) -> Value:
         if env.size is None and self.agent.warps > 1:
