@@ -10,6 +10,7 @@ from bench.rows import (
     histogram,
     overhead,
     recurrence,
+    render,
     scan,
     segment_sum,
     stencil,
@@ -18,6 +19,7 @@ from bench.rows import (
 FILES = (
     scan,
     recurrence,
+    render,
     segment_sum,
     dot,
     black_scholes,

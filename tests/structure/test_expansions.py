@@ -55,11 +55,7 @@ def test_a_landscape_stores_no_point(example):
 
 
 def test_the_renderer_stores_no_pixel(example):
-    """Corners, triangles that are seen, the ends of their pixels, the picture, and the pixels.
-
-    The pixels go from their expansion into the picture in one kernel: nothing of their number is
-    stored, only what a corner is, what a triangle is, and the two grids.
-    """
+    """Corners, triangles, ends, the cleared picture, and pixels that go into it as they expand."""
     render = example("render")
     mesh = render.read(render.TEAPOT)
     stages = opened(render.render, mesh, render.view_of(render.ball_of(mesh), 0.0, 20, 30), 20, 30)
