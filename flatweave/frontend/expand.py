@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flatweave.array_ir.fault import OVERFLOW, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.source import user_location
@@ -31,7 +32,6 @@ from flatweave.frontend.elements import (
     single,
 )
 from flatweave.frontend.extents import ONE, ZERO
-from flatweave.frontend.faults import check_message
 from flatweave.frontend.locate import locate
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scalars import apply
@@ -63,15 +63,11 @@ def _ends(
     sizes = emit(Map(fn, tuple(x.atom for x in arrays), 1))[0]
     plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
     sums = emit(Scan(plus, (ZERO,), (sizes.atom,), False, False))[0]
-    message = check_message(
-        f"the sizes of {who} add up to more than an i64 can count at element {{0}}.",
-        remedy="Check the sizes: one of them is far too large.",
-    )
-
     def end(i: Atom) -> Tracer:
         # of sums that overflow, the first one wraps to below 0: sizes are natural
         found = read(sums, (i,))
-        extents.check(current().apply("ge", found.atom, ZERO), "overflow", (i,), message)
+        fits = current().apply("ge", found.atom, ZERO)
+        extents.check(fits, OVERFLOW, (i,), sizes_overflow(who))
         return found
 
     count = arrays[0].extents[0]
@@ -118,7 +114,7 @@ def expand(
         p = params[0]
         extents.known_natural(p)
         inside.trace.bounds[p] = total
-        s, start = locate(lambda i: read(ends, (i,)).atom, ends.extents[0], p)
+        s, start = locate(ends, 0, p)
         i = extents.sub(p, start)
         extents.known_natural(i)
         x = unflatten(tree, [_source(array, s) for array in arrays])
@@ -175,9 +171,4 @@ def replicated_iota(reps: Any) -> Any:
         )  # fmt: skip
     what = "a repetition of replicated_iota"
     ends, total = _ends(lambda count: count, [array], LEAF, "replicated_iota", what)
-    count = ends.extents[0]
-    return generated((total,), lambda p: _row_of(ends, count, p))[0]
-
-
-def _row_of(ends: Tracer, count: Atom, p: Atom) -> Tracer:
-    return wrap(locate(lambda i: read(ends, (i,)).atom, count, p)[0])
+    return generated((total,), lambda p: wrap(locate(ends, 0, p)[0]))[0]
