@@ -19,6 +19,7 @@ from flatweave.ops import (
     Map,
     Permute,
     Reduce,
+    ReduceSegments,
     Reshape,
     Scan,
     Scatter,
@@ -177,6 +178,27 @@ def reduce_step(w: Writer) -> None:
         return
     fn, neutral = w.associative(dtype_of(x))
     w.keep(w.b.emit(Reduce(fn, (neutral,), (x,))))
+
+
+def odd_ones(w: Writer, x: Var, low: int) -> Var:
+    """Flags: where the lowest bits of an array's elements are not all 0."""
+
+    def odd(c: Builder, v: Atom) -> list[Atom]:
+        return [c.apply("ne", c.apply("and", c.cast(v, i64), index(low)), index(0))]
+
+    return w.b.emit(Map(w.b.function([dtype_of(x)], odd), (x,)))[0]
+
+
+def segments_step(w: Writer) -> None:
+    """reduce each segment with a random operator, or with one on pairs"""
+    x = w.array()
+    starts = odd_ones(w, w.alike(x), w.random.choice((0, 1, 3)))
+    if w.random.random() < 0.4:
+        fn = w.b.function([i64] * 4, lambda c, *args: composition(c, args))
+        w.keep(w.b.emit(ReduceSegments(fn, (index(1), index(0)), starts, pair_of(w, x))))
+        return
+    fn, neutral = w.associative(dtype_of(x))
+    w.keep(w.b.emit(ReduceSegments(fn, (neutral,), starts, (x,))))
 
 
 def filter_step(w: Writer) -> None:
@@ -374,9 +396,9 @@ def ragged_step(w: Writer) -> None:
 
 
 STEPS: tuple[Callable[[Writer], Any], ...] = (
-    map_step, map_step, map_step, scan_step, pair_scan_step, reduce_step, filter_step, gather_step,
-    stencil_step, scatter_step, permute_step, concat_step, reshape_step, row_reduce_step, loop_step,
-    branch_step, expand_reduce_step, ragged_step,
+    map_step, map_step, map_step, scan_step, pair_scan_step, reduce_step, segments_step,
+    filter_step, gather_step, stencil_step, scatter_step, permute_step, concat_step, reshape_step,
+    row_reduce_step, loop_step, branch_step, expand_reduce_step, ragged_step,
 )  # fmt: skip
 
 
