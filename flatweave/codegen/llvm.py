@@ -39,6 +39,7 @@ from flatweave.codegen.llvm_memory import (
     emit_store,
     fence_streams,
 )
+from flatweave.codegen.llvm_near import emit_near, emit_select_zero
 from flatweave.codegen.llvm_report import emit_report
 from flatweave.codegen.llvm_shapes import LINEAR, REVERSED, UNIFORM, lane_shapes
 from flatweave.codegen.llvm_text import Module
@@ -165,9 +166,11 @@ KERNEL_HANDLERS: dict[type[Op], Handler] = {
     k.LastLane: emit_last,
     k.CountLanes: emit_count,
     k.Ballot: emit_ballot,
+    k.SelectZero: emit_select_zero,
     k.Shared: emit_shared,
     k.Store: emit_store,
     k.StoreCompact: emit_compact,
+    k.LoadNear: emit_near,
     k.LoadTile: emit_tile,
     k.Atomic: emit_atomic,
     k.Acquire: emit_acquire,

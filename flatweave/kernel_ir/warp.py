@@ -114,6 +114,10 @@ class Warp(Runner):
                 return tuple(np.asarray(x[-1]) for x in self._columns(env, args))
             case ir.CountLanes(flag=flag):
                 return (np.asarray(self._columns(env, (flag,))[0].sum(dtype=np.int64)),)
+            case ir.SelectZero(mask=mask):
+                bits = int(self._one(env, mask, "the mask of select_zero"))
+                zeros = [place for place in range(64) if not bits >> place & 1] + [63] * 64
+                return (np.asarray(zeros[: env.size or 1], np.int64),)
             case ir.Ballot(flag=flag):
                 lanes = np.flatnonzero(self._columns(env, (flag,))[0])
                 return (np.asarray(sum(1 << int(lane) for lane in lanes), np.uint64),)
@@ -167,6 +171,13 @@ class Warp(Runner):
                 at = self.atom(env, index)
                 values = self._buffer(env, buffer).load(at.reshape(-1), self.agent)
                 return (values.reshape(at.shape),)
+            case ir.LoadNear(buffer=buffer, base=base, offset=offset, span=span):
+                at, last = self.atom(env, offset), int(self._one(env, span, "the span"))
+                if ((at < 0) | (at > last)).any():
+                    raise CompilerBug(f"a load {at} behind its base, at most {last} allowed.")
+                at = at + self._one(env, base, "the base of load_near")
+                values = self._buffer(env, buffer).load(at.reshape(-1), self.agent)
+                return (values.reshape(at.shape),)
             case ir.Store(buffer=buffer, index=index, value=value, streaming=streaming):
                 self._store(env, buffer, index, value, streaming)
             case ir.StoreCompact():
@@ -209,12 +220,16 @@ class Warp(Runner):
         stop = base + kept.size
         if kept.size and stop > limit:
             raise CompilerBug(f"store_compact keeps up to {stop}, beyond its limit {limit}.")
-        for var, value in zip(op.buffers, op.values_, strict=True):
+        for k, (var, value) in enumerate(zip(op.buffers, op.values_, strict=True)):
             buffer = self._buffer(env, var)
             values = np.broadcast_to(self.atom(env, value), size)[kept]
             buffer.store(np.arange(base, stop), values, self.agent)
-            if base + self.width <= limit:
-                buffer.spoil(np.arange(stop, base + self.width), self.agent)
+            rest = np.arange(stop, base + self.width)
+            if base + self.width <= limit and not op.fill:
+                buffer.spoil(rest, self.agent)
+            elif base + self.width <= limit:
+                fill = self._one(env, op.fill[k], "what fills places of store_compact")
+                buffer.store(rest, np.broadcast_to(fill, rest.size), self.agent)
 
     def _atomic(self, env: Env, op: ir.Atomic | ir.AtomicUpdate) -> Value:
         if env.size is None and self.agent.warps > 1:

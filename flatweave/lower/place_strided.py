@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from flatweave.base.dtypes import DType, i64, u64
 from flatweave.kernel_ir.syntax import BlockIndex, Lanes, Load, Store
 from flatweave.lower.element import Elements, rows_of
+from flatweave.lower.locate import RowOf
 from flatweave.lower.sweep_kernel import KernelWriter
 from flatweave.ops import Check, Index, Merge, Place, Prefix, Sweep
 from flatweave.passes.strides import Course, course_of, courses_along_rows
@@ -149,7 +150,7 @@ class _Tile:
     def _fixed(self, b: Builder, row: Atom, start: Atom) -> dict[Var, Atom]:
         """What is the same for all elements of a row."""
         elements = self._elements(start, {})
-        elements.located, elements.row = self.writer.located, (row, start)
+        elements.located, elements.row = self.writer.located, RowOf(row, start)
         lets = self.writer.op.body.lets
         elements.emit(b, [let for let in lets if self._is(let.vars[0], Course.FIXED)])
         return elements.env

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, WarpIndex
-from flatweave.lower.locate import Rows
+from flatweave.lower.locate import RowOf, Rows
 from flatweave.lower.machine import Machine
 from flatweave.lower.runs import Runs, Tile
 from flatweave.terms.build import Builder, index
@@ -37,7 +37,7 @@ class Position:
     tile: Tile | None = None
     base: Atom | None = None
     last: Atom | None = None
-    row: tuple[Atom, ...] = ()
+    row: RowOf | None = None
     aligned: bool = True
 
 
@@ -97,7 +97,7 @@ class Walk:
         self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
     ) -> State:
         """Lanes along the positions, or row by row: as the host found at run time."""
-        if self.by_row is None:
+        if self.by_row is None or self.width == 0:
             return self._by_position(b, lo, hi, state, step, rows)
         long, short = b.inner(), b.inner()
         by_row = long.close([], self._by_row(long, lo, hi, state, step, rows))
@@ -134,7 +134,7 @@ class Walk:
 
         def at(c: Builder, base: Atom, width: int, limit: Atom) -> Position:
             position = self._flat_position(c, base, width, limit)
-            return replace(position, row=(row, start), aligned=False)
+            return replace(position, row=RowOf(row, start), aligned=False)
 
         out = self._span(outer, p_lo, p_hi, params, step, at)
         return b.emit(For(first, behind, index(1), outer.close([row, *params], out), state))
@@ -289,6 +289,8 @@ class Walk:
         if self.reverse:
             return self._reverse_position(b, base, width, limit)
         flat, active = self._lane(b, base, width, limit)
+        if self.located is None:
+            return Position(flat, b.unravel(flat, self.shape), width, active)
         last = b.add(base, index(width - 1))
         if active is not None:
             last = b.apply("minimum", last, b.sub(limit, index(1)))
@@ -310,12 +312,12 @@ class Walk:
 
 def _rows_of(
     b: Builder, rows: Rows, position: Position, cursor: State
-) -> tuple[State, State]:
+) -> tuple[RowOf, State]:
     """The rows of a step's positions, and the cursor behind them."""
     assert position.base is not None and position.last is not None
     if position.width == 1 and position.active is None:
-        here = rows.one(b, position.flat, cursor)
-        return here, here
+        row, start = rows.one(b, position.flat, cursor)
+        return RowOf(row, start), (row, start)
     return rows.step(b, position.base, position.flat, position.last, cursor)
 
 

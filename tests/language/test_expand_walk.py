@@ -90,3 +90,22 @@ def test_positions_other_than_its_own():
     for target in ("interp", "cpu", "opencl"):
         with config.scoped(target=target):
             same(fw.jit(f)(sizes, k), (np.roll(rows, -k), rows[k], rows[:84:2]))
+
+
+@pytest.mark.parametrize("extent", [3, 200])
+def test_each_result_is_a_sum_of_its_own(target, extent):
+    """Results go one by one where the lanes share a sum: short rows of sources, and long ones."""
+    sizes, starts = np.array([2, 0, 300]), np.array([0, 9, 1])
+    table = np.arange(301 * extent, dtype=np.float64).reshape(301, extent) % 7
+    xs = np.arange(3.0 * extent).reshape(3, extent) % 5
+
+    found = fw.jit(
+        lambda xs, sizes, starts, table: fw.expand(
+            lambda x: sizes[x[1]], lambda x, i: fw.sum(x[0] * table[starts[x[1]] + i]),
+            (xs, fw.iota(3)),
+        )
+    )(xs, sizes, starts, table)  # fmt: skip
+    rows = np.repeat(np.arange(3), sizes)
+    places = np.concatenate([np.arange(n) for n in sizes]) + starts[rows]
+
+    same(found, (xs[rows] * table[places]).sum(axis=1))

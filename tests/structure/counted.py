@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
+from flatweave.array_ir.text import parse_program
+from flatweave.ops import Locate, Sweep
+from flatweave.terms.traverse import walk_lets
 
 F32 = np.arange(12, dtype=np.float32)
 INDICES = np.arange(12) % 5
@@ -24,9 +27,14 @@ class Structure:
     intermediates: int
 
 
+def opened(f: Callable[..., Any], *args: Any) -> fw.Stages:
+    """A function, jitted or not, compiled for the CPU; nothing is run."""
+    return fw.jit(getattr(f, "__wrapped__", f), target="cpu").stages(*args)
+
+
 def structure(f: Callable[..., Any], *args: Any) -> Structure:
-    """The structure of `f` compiled for the CPU; nothing is run."""
-    stages = fw.jit(f, target="cpu").stages(*args)
+    """The structure of `f` compiled for the CPU."""
+    stages = opened(f, *args)
     results = sum("(result)" in line for line in stages.manifest)
     return Structure(stages.kernels, results, len(stages.manifest) - results)
 
@@ -70,3 +78,16 @@ def four(v: Any) -> Any:
     """One element of the maximum segment sum."""
     held = fw.maximum(v, 0)
     return held, held, held, v
+
+
+def expansions(stages: fw.Stages) -> set[str]:
+    """The names of the extents that sweeps over expanded arrays go through."""
+    program = parse_program(stages.text["fused"])
+    sweeps = [let.op for let in walk_lets(program.fn) if isinstance(let.op, Sweep)]
+    expanding = [s for s in sweeps if any(isinstance(x.op, Locate) for x in walk_lets(s.body))]
+    return {extent.name for sweep in expanding for extent in sweep.shape}
+
+
+def stored_types(stages: fw.Stages) -> list[str]:
+    """The types of the arrays that a program writes, results marked: `f32[n_5 - 1] (result)`."""
+    return [line.split(": ", 1)[1].rpartition(", ")[0] for line in stages.manifest]
