@@ -167,7 +167,7 @@ class SegmentWriter:
         The open value goes in at the first start only, so that no step waits for the one before.
         """
         scanned = b.emit(ScanLanes(self._function(b), self.neutral, values, (step.close,)))
-        closed = b.emit(ShiftLanes(self.neutral, scanned))
+        closed: State = b.emit(ShiftLanes(self.neutral, scanned))
         if self.low.machine.masked_tail:
             first = b.cast(b.apply("ctz", b.emit(Ballot(step.close))[0]), i64)
             is_first = b.apply("eq", b.emit(Lane(index(0)))[0], first)
