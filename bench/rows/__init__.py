@@ -12,6 +12,7 @@ from bench.rows import (
     overhead,
     permute,
     recurrence,
+    render,
     scan,
     segment_sum,
     segments,
@@ -23,6 +24,7 @@ from bench.rows import (
 FILES = (
     scan,
     recurrence,
+    render,
     segment_sum,
     dot,
     black_scholes,
