@@ -54,6 +54,7 @@ def peak_of(row: Row, size: int) -> dict[str, Any]:
     whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "name": row.name,
+        "size": size,
         "inputs": total_bytes(args),
         "outputs": written,
         "peak": peak - baseline,

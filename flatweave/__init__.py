@@ -171,6 +171,7 @@ from flatweave.frontend.scalars import (
     square,
     where,
 )
+from flatweave.frontend.schedule import schedule
 from flatweave.frontend.segments import segmented_iota, segmented_reduce, segmented_scan
 from flatweave.frontend.shapes import (
     broadcast,
@@ -210,8 +211,8 @@ __all__ = [
     "negative", "newaxis", "not_equal", "partition", "permute", "pi", "popcount", "positive",
     "pow", "power", "prod", "ragged", "reciprocal", "reduce", "reduce_by_index", "remainder",
     "replicate", "replicated_iota", "reshape", "reverse", "right_shift", "rint", "rotate",
-    "round", "rsqrt", "scan", "scatter", "segmented_iota", "segmented_reduce", "segmented_scan",
-    "sign", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "stencil", "sub",
-    "subtract", "sum", "tan", "tanh", "target", "transpose", "true_divide", "truediv", "trunc",
-    "u16", "u32", "u64", "u8", "where", "while_loop", "zip_with",
+    "round", "rsqrt", "scan", "scatter", "schedule", "segmented_iota", "segmented_reduce",
+    "segmented_scan", "sign", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "stencil",
+    "sub", "subtract", "sum", "tan", "tanh", "target", "transpose", "true_divide", "truediv",
+    "trunc", "u16", "u32", "u64", "u8", "where", "while_loop", "zip_with",
 ]  # fmt: skip

@@ -23,11 +23,13 @@ from flatweave import pipeline
 from flatweave.base import pretty
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
+from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer, kind_of
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
 from flatweave.frontend.eager import COMPILER, compile_program
 from flatweave.frontend.elements import name_of
+from flatweave.frontend.schedule import in_force
 from flatweave.frontend.scope import STATE
 from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, quick, stand_in
 from flatweave.frontend.trace import trace
@@ -141,11 +143,11 @@ class Call:
             return self.keywords[i - positional]
         return self.f.static.name_at(i) or f"args{i}"
 
-    def key(self, target: str) -> Any:
+    def key(self, target: str, schedule: Schedule) -> Any:
         """The signature of the call; ArgumentError when a static argument cannot be a key."""
         static = tuple((i, type(value), value) for i, value in self.static.items())
         dynamic = tuple(part for value in self.values for part in key_of(value))
-        key = (target, self.keywords, tuple(self.trees), static, dynamic)
+        key = (target, schedule, self.keywords, tuple(self.trees), static, dynamic)
         try:
             hash(key)
         except TypeError:
@@ -174,11 +176,12 @@ class Call:
         named = dict(zip(self.keywords, values[count:], strict=True))
         return self.f.__wrapped__(*values[:count], **named)
 
-    def make(self, target: str, marks: Marks) -> Compiled:
+    def make(self, target: str, schedule: Schedule, marks: Marks) -> Compiled:
         """Trace and compile the function for this signature."""
         self.f.traces += 1
         traced = trace(self.f.__name__, self.body, leaves_of(self.values, self.names, marks))
-        return Compiled(traced, compile_program(traced.program, target, self.f.checks))
+        program = traced.program
+        return Compiled(traced, compile_program(program, target, self.f.checks, schedule))
 
 
 class Jitted(Generic[P, R]):
@@ -208,7 +211,8 @@ class Jitted(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if STATE.scope is not None:
             return self.__wrapped__(*args, **kwargs)
-        key: list[Any] = [self.target or config.target]
+        now = config.current
+        key: list[Any] = [self.target or now.target, now.expand, now.permute]
         flat: list[Any] = []
         if kwargs or not self._plain_only or not quick(args, key, flat):
             entry, flat = self._entry(args, kwargs)
@@ -227,15 +231,15 @@ class Jitted(Generic[P, R]):
     def _entry(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any]]:
         """The compiled signature of a call, made if it is new, and the call's flat arguments."""
         call = Call(self, args, kwargs)
-        target = self.target or config.target
-        key = call.key(target)
+        target, schedule = self.target or config.target, in_force(deterministic=self.deterministic)
+        key = call.key(target, schedule)
         flat = flat_of(call.values)
         entry = self._entries.get(key)
         if entry is None:
             with self._lock:
                 entry = self._entries.get(key)
                 if entry is None:
-                    entry = Entry(lambda marks: call.make(target, marks))
+                    entry = Entry(lambda marks: call.make(target, schedule, marks))
                     call.forget_values()
                     self._entries[key] = entry
         return entry, flat

@@ -11,7 +11,7 @@ import functools
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from flatweave.array_ir.verify import form_of, verify
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import duration
+from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
@@ -96,8 +97,9 @@ PASS_OVER_DATA = re.compile(r".*_m?\d+(_first|_place)?_*")
 def launches(unit: Unit) -> int:
     """How many different passes over data the host launches.
 
-    Kernels are named after what they compute. Variants of one (`_s`), the combining of what its
-    blocks left (`_all`, `_fill`, `_slots`, `_tails`) and copies of destinations belong to it.
+    Kernels are named after what they compute. Variants of one (`_s`, `_strided`), the combining of
+    what its blocks left (`_all`, `_fill`, `_slots`, `_tails`) and copies of destinations belong to
+    it.
     """
     lets = walk_lets(unit.host)
     names = {let.op.kernel for let in lets if isinstance(let.op, Launch)}
@@ -131,14 +133,17 @@ def _verify(name: str, before: Program, after: Program) -> None:
 
 
 def build(
-    program: Program, target: str, checks: bool = True, passes: Sequence[Pass] = ARRAY_PASSES
-) -> Executable:
+    program: Program, target: str, checks: bool = True, schedule: Schedule = CHOSEN,
+    passes: Sequence[Pass] = ARRAY_PASSES,
+) -> Executable:  # fmt: skip
     """Compile a traced program for a target; stopped after a pass, it is interpreted from there."""
     chosen = target_named(target)
     record = _Record(program.name)
     record.keep("array", print_program(program))
     if chosen.machine is None:
         return Executable(Interpreted(program), record.text, None, None, chosen)
+    if schedule.expand == "per-source":  # a fold is then its source's own
+        passes = [step for step in passes if step is not flatten]
     after = optimise(program, passes)
     swept = [program, *after.values()][-1]
     record.lap("passes")
@@ -146,7 +151,7 @@ def build(
     if config.stop_after in PASSES:
         return Executable(Interpreted(swept), record.text, swept, None, chosen, record.seconds)
     record.text["flat"] = record.text["fused"]
-    lowered = lower(swept, chosen.machine, checks=checks)
+    lowered = lower(swept, chosen.machine, checks=checks, schedule=schedule)
     record.lap("lower")
     record.keep("kernel", print_unit(lowered.unit))
     emitted = chosen.emit(lowered.unit)
@@ -155,7 +160,7 @@ def build(
         record.keep(stage, text)
     runnable = chosen.load(emitted, lowered.plan, lowered.unit)
     record.lap("compile")
-    record.text.write = functools.partial(_text_for, swept, checks)
+    record.text.write = functools.partial(_text_for, swept, checks, {chosen.name: schedule})
     unfused = next((p for p, n in inputs_of(program, after) if n.endswith(" fuse")), None)
     return Executable(runnable, record.text, swept, lowered.unit, chosen, record.seconds, unfused)
 
@@ -165,13 +170,16 @@ def inputs_of(program: Program, after: dict[str, Program]) -> Iterator[tuple[Pro
     return zip([program, *after.values()], after, strict=False)
 
 
-def _text_for(swept: Program, checks: bool, stage: str) -> str | None:
+def _text_for(
+    swept: Program, checks: bool, forced: Mapping[str, Schedule], stage: str
+) -> str | None:
     """What a program becomes on a target, or in a form, that this run had no need of."""
     if stage not in TARGET_OF_TEXT:
         return None
     target = TARGETS[TARGET_OF_TEXT[stage]]
     assert target.machine is not None
-    emitted = target.emit(lower(swept, target.machine, checks=checks).unit)
+    schedule = forced.get(target.name, CHOSEN)  # other targets have other variants
+    emitted = target.emit(lower(swept, target.machine, checks=checks, schedule=schedule).unit)
     return emitted[stage] if stage in emitted else target.more(emitted)[stage]
 
 

@@ -8,7 +8,7 @@ A scope belongs to the thread (or task) that opened it: other threads keep the p
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, TypedDict, Unpack
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import listed
+from flatweave.base.schedule import expand_variant, permute_variant
 
 ON = frozenset({"1", "true", "yes", "on"})
 OFF = frozenset({"0", "false", "no", "off"})
@@ -100,6 +101,10 @@ class Switches:
     no_cache: bool = switch("FLATWEAVE_NO_CACHE", False, flag)
     # worker threads of the cpu target; None: one per core
     threads: int | None = switch("FLATWEAVE_THREADS", None, thread_count)
+    # how expansions are divided; None: as their sizes ask for
+    expand: str | None = switch("FLATWEAVE_EXPAND", None, expand_variant)
+    # how scattering sweeps are divided; None: as their sizes ask for
+    permute: str | None = switch("FLATWEAVE_PERMUTE", None, permute_variant)
 
 
 class Overrides(TypedDict, total=False):
@@ -113,6 +118,8 @@ class Overrides(TypedDict, total=False):
     time: bool
     no_cache: bool
     threads: int | None
+    expand: str | None
+    permute: str | None
 
 
 ROWS: dict[str, Mapping[str, Any]] = {row.name: row.metadata for row in fields(Switches)}
@@ -197,8 +204,7 @@ class Config:
         wanted = _current.get().dump
         return name in wanted or "all" in wanted
 
-    @contextmanager
-    def scoped(self, **overrides: Unpack[Overrides]) -> Iterator[None]:
+    def scoped(self, **overrides: Unpack[Overrides]) -> AbstractContextManager[None]:
         """Other values inside a `with`, for this thread only."""
         values: dict[str, Any] = {}
         for name, value in overrides.items():
@@ -209,11 +215,16 @@ class Config:
                     more="switches",
                 )
             values[name] = checked(ROWS[name]["read"], value, f"{name}={value!r}")
-        token = _current.set(replace(_current.get(), **values))
-        try:
-            yield
-        finally:
-            _current.reset(token)
+        return _in_force(values)
+
+
+@contextmanager
+def _in_force(values: Mapping[str, Any]) -> Iterator[None]:
+    token = _current.set(replace(_current.get(), **values))
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 config = Config()

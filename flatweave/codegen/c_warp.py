@@ -117,6 +117,26 @@ def emit_ballot(e: CEmitter, let: Let) -> None:
     e.define(let.vars[0], e.dialect.ballot(e, e.atom(op.flag)))
 
 
+SELECT_ZERO = """\
+FW_FN int64_t fw_select_zero(uint64_t mask, int lane) {
+    int place = 0;
+    for (int bits = 32; bits > 0; bits >>= 1) {
+        const uint64_t zeros = (~mask >> place) & (((uint64_t)1 << bits) - 1);
+        const int found = (int)FW_POPCOUNT(zeros);
+        if (lane >= found) { lane -= found; place += bits; }
+    }
+    return place;
+}
+"""
+
+
+def emit_select_zero(e: CEmitter, let: Let) -> None:
+    """The place of the zero that has this lane's number."""
+    op: k.SelectZero = let.op  # type: ignore[assignment]
+    e.helpers.setdefault(SELECT_ZERO)
+    e.define(let.vars[0], f"fw_select_zero({e.atom(op.mask)}, fw_lane)")
+
+
 def emit_compact(e: CEmitter, let: Let) -> None:
     """The lanes that keep write side by side; nothing else is written."""
     op: k.StoreCompact = let.op  # type: ignore[assignment]

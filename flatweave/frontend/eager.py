@@ -20,11 +20,13 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
+from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.array import HostArray
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
 from flatweave.frontend.interop import is_number_list, list_values
 from flatweave.frontend.operation import EVALUATOR, OPERATIONS, Operation
+from flatweave.frontend.schedule import in_force
 from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, stand_in
 from flatweave.frontend.trace import Traced, trace
 from flatweave.frontend.tree import Tree, flatten, portions, unflatten
@@ -32,7 +34,7 @@ from flatweave.frontend.values import is_array
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Op, Part, Type, Var
 from flatweave.terms.traverse import walk_lets
 
-Build = Callable[[Program, str, bool], Executable]
+Build = Callable[[Program, str, bool, Schedule], Executable]
 # the one slot for the compiler, which is above this layer; jit.py fills it when it is imported
 COMPILER: list[Build] = []
 KEPT = 4096  # signatures and programs; the oldest goes first
@@ -115,11 +117,11 @@ class Call:
             self.leaves[i] = None
         self.values = [stand_in(value) for value in self.values]
 
-    def make(self, target: str, marks: Marks) -> Compiled:
+    def make(self, target: str, schedule: Schedule, marks: Marks) -> Compiled:
         """Trace the call and compile it, or take what was compiled for an equal program."""
         names = [(self.names[i], f"{self.names[i]} of {self.known.name}") for i in self.dynamic]
         traced = trace(self.known.name, self.body, leaves_of(self.values, names, marks))
-        return shared(traced, target)
+        return shared(traced, target, schedule)
 
 
 def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -129,37 +131,39 @@ def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         if found is not NotImplemented:
             return found
     call = Call(known, args, kwargs)
-    target = config.target
+    target, schedule = config.target, in_force()
     signature = call.key()
     entry: Entry | None = None
     if signature is not None:
-        entry = _entries.get((target, signature))
+        entry = _entries.get((target, schedule, signature))
     flat = flat_of(call.values)
     if entry is None:
-        entry = Entry(lambda marks: call.make(target, marks), signature is not None)
+        entry = Entry(lambda marks: call.make(target, schedule, marks), signature is not None)
         if signature is not None:
             call.forget_values()  # a variant may be traced later, so the entry keeps the call
-            keep(_entries, (target, signature), entry)
+            keep(_entries, (target, schedule, signature), entry)
     return entry(flat)
 
 
-def compile_program(program: Program, target: str, checks: bool) -> Executable:
+def compile_program(
+    program: Program, target: str, checks: bool, schedule: Schedule
+) -> Executable:
     """The program ready to run; what is wrong with it is told at the user's line."""
     try:
-        return COMPILER[0](program, target, checks)
+        return COMPILER[0](program, target, checks, schedule)
     except UserError as failure:
         failure.where = failure.where or user_location()
         raise
 
 
-def shared(traced: Traced, target: str) -> Compiled:
+def shared(traced: Traced, target: str, schedule: Schedule) -> Compiled:
     """A traced program with its executable, compiled once for all programs equal to it."""
     fn = traced.program.fn
-    key = (target, traced.program.name, fingerprint(fn))
+    key = (target, schedule, traced.program.name, fingerprint(fn))
     lines = [let.where for let in walk_lets(fn)]
     found = _programs.get(key)
     if found is None:
-        executable = compile_program(traced.program, target, True)
+        executable = compile_program(traced.program, target, True, schedule)
         keep(_programs, key, (executable, lines))
         return Compiled(traced, executable)
     executable, compiled_lines = found

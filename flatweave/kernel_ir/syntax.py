@@ -159,6 +159,19 @@ class Ballot(Op):
         return (u64,)
 
 
+@op
+class SelectZero(Op):
+    """Lane l gets the place of bit number l among those that are 0 in `mask` (uniform u64).
+
+    Of no use in lanes from the number of such bits on.
+    """
+
+    mask: Atom
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i64,)
+
+
 # -- memory ---------------------------------------------------------------------------------------
 
 
@@ -179,6 +192,23 @@ class Load(Op):
 
     buffer: Var
     index: Atom
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (_buffer(self.buffer).dtype,)
+
+
+@op
+class LoadNear(Op):
+    """buffer[base + offset], where all elements from `base` to `base + span` (uniform) are there.
+
+    Offsets go from 0 to `span` in each lane: few elements for many lanes, loaded at once where a
+    machine can spread them over its lanes.
+    """
+
+    buffer: Var
+    base: Atom
+    offset: Atom
+    span: Atom
 
     def result_types(self) -> tuple[Type, ...]:
         return (_buffer(self.buffer).dtype,)

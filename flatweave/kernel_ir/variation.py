@@ -21,6 +21,7 @@ from flatweave.kernel_ir.syntax import (
     LastLane,
     ReduceLanes,
     ScanLanes,
+    SelectZero,
     ShiftLanes,
     WarpIndex,
 )
@@ -113,7 +114,7 @@ class Variation:
         match op:
             case ReduceLanes() | LastLane() | CountLanes() | Ballot():
                 return marks - LANE
-            case Lane() | ScanLanes() | ShiftLanes():
+            case Lane() | ScanLanes() | SelectZero() | ShiftLanes():
                 return marks | LANE if self._width > 1 else marks
             case WarpIndex():
                 return WARP

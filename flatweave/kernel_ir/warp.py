@@ -114,6 +114,10 @@ class Warp(Runner):
                 return tuple(np.asarray(x[-1]) for x in self._columns(env, args))
             case ir.CountLanes(flag=flag):
                 return (np.asarray(self._columns(env, (flag,))[0].sum(dtype=np.int64)),)
+            case ir.SelectZero(mask=mask):
+                bits = int(self._one(env, mask, "the mask of select_zero"))
+                zeros = [place for place in range(64) if not bits >> place & 1] + [63] * 64
+                return (np.asarray(zeros[: env.size or 1], np.int64),)
             case ir.Ballot(flag=flag):
                 lanes = np.flatnonzero(self._columns(env, (flag,))[0])
                 return (np.asarray(sum(1 << int(lane) for lane in lanes), np.uint64),)
@@ -165,6 +169,13 @@ class Warp(Runner):
         match op:
             case ir.Load(buffer=buffer, index=index):
                 at = self.atom(env, index)
+                values = self._buffer(env, buffer).load(at.reshape(-1), self.agent)
+                return (values.reshape(at.shape),)
+            case ir.LoadNear(buffer=buffer, base=base, offset=offset, span=span):
+                at, last = self.atom(env, offset), int(self._one(env, span, "the span"))
+                if ((at < 0) | (at > last)).any():
+                    raise CompilerBug(f"a load {at} behind its base, at most {last} allowed.")
+                at = at + self._one(env, base, "the base of load_near")
                 values = self._buffer(env, buffer).load(at.reshape(-1), self.agent)
                 return (values.reshape(at.shape),)
             case ir.Store(buffer=buffer, index=index, value=value, streaming=streaming):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.base.plan import Site
+from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
 from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Launch
 from flatweave.kernel_ir.syntax import Kernel
@@ -29,10 +30,13 @@ LowerLets = Callable[["Lowering", Lambda], None]
 class Program:
     """What all bodies of one program share."""
 
-    def __init__(self, machine: Machine, checks: bool, lower_lets: LowerLets) -> None:
+    def __init__(
+        self, machine: Machine, checks: bool, lower_lets: LowerLets, schedule: Schedule
+    ) -> None:
         self.machine = machine
         self.lower_lets = lower_lets
         self.checks = checks
+        self.schedule = schedule
         self.sites = Sites()
         self.names = Names()
         self.kernels: list[Kernel] = []
@@ -46,6 +50,7 @@ class Lowering:
         self.machine = program.machine
         self.sites = program.sites
         self.checks = program.checks
+        self.schedule = program.schedule
         self.host = host
         self.scope = scope
         self.where: Location | None = None

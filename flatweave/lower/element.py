@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, ReduceLanes, Report
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, ReduceLanes, Report
 from flatweave.lower.kernel import KernelBuilder
-from flatweave.lower.locate import Rows
+from flatweave.lower.locate import RowOf, Rows
 from flatweave.lower.runs import Tile
 from flatweave.lower.values import Sites
 from flatweave.ops import Check, Fold, Index, Locate
@@ -36,7 +36,7 @@ class Elements:
         self.shape: tuple[Atom, ...] = ()
         self.tile: Tile | None = None
         self.located: Locate | None = None
-        self.row: tuple[Atom, ...] = ()
+        self.row: RowOf | None = None
         self.env: dict[Var, Atom] = {}
 
     def atom(self, atom: Atom) -> Atom:
@@ -100,12 +100,25 @@ class Elements:
         if op.checked and self.checks:
             for axis, extent in enumerate(shape):
                 indices[axis] = self._checked(b, indices[axis], extent, let, axis)
-        return b.emit(Load(buffer, b.ravel(indices, shape)))[0]
+        near = self._near(b, op, buffer, indices)
+        return near or b.emit(Load(buffer, b.ravel(indices, shape)))[0]
+
+    def _near(self, b: Builder, op: Index, buffer: Var, indices: Sequence[Atom]) -> Atom | None:
+        """A read at each position's row, or of where that ends, where rows lie close together."""
+        if self.row is None or self.row.near is None or len(indices) != 1:
+            return None
+        near, behind = self.row.near, index(0)
+        if indices[0] != self.row.row:
+            assert self.located is not None
+            behind = index(self.located.skip)
+            if op.xs != self.located.ends or indices[0] != b.add(self.row.row, behind):
+                return None
+        return b.emit(LoadNear(buffer, b.add(near.first, behind), near.offset, near.span))[0]
 
     def _locate(self, b: Builder, op: Locate) -> Sequence[Atom]:
         """The row that the walk knows, or a search."""
-        if self.row and op == self.located:
-            return self.row
+        if self.row is not None and op == self.located:
+            return self.row.row, self.row.start
         return rows_of(self.kernel, op).search(b, self.atom(op.position))
 
     def _checked(self, b: Builder, i: Atom, extent: Atom, let: Let, axis: int) -> Atom:

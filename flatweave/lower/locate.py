@@ -2,11 +2,12 @@
 
     search                  the number of ends at or before p: a binary search whose turns are the
                             same for every position, so that all lanes go on together
-    walk                    row by row from the row before a step: the ends that fall into a step
-                            become bits of a mask, and a lane's row follows from the bits below it
+    walk                    row by row from the row before a step: each position of the step becomes
+                            a bit 0 of a mask, each end of a row a bit 1 before it (Elias and Fano's
+                            code); bit 0 number l stands behind as many ones as rows end before l
 
-    ends 2 5 6 7, a step of 8 lanes at 0:     mask  bit 2, 5, 6, 7
-    lane 5: bits up to it 2, 5                row = 0 + 2, which begins at 0 + 5
+    ends 2 5 5 7, a step of 8 lanes at 0:     mask  0 0 1 0 0 0 1 1 0 0 1 0
+    lane 5: zero number 5 is at place 8       row 8 - 5 = 3, which begins at 5
 """
 
 from __future__ import annotations
@@ -14,15 +15,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.kernel_ir.syntax import Load
+from flatweave.kernel_ir.syntax import Lane, Load, SelectZero
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Var, constant
 
 State = tuple[Atom, ...]
 ONE_BIT = constant(1, u64)
-TWO_BITS = constant(2, u64)
 NO_BITS = constant(0, u64)
+LANES = 32
+"""Lanes of a step along rows: with ENDS they fill the bits of a mask."""
+ENDS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """A row of each lane as an offset of at most `span` from one that all share."""
+
+    first: Atom
+    offset: Atom
+    span: Atom
+
+
+@dataclass(frozen=True, eq=False)
+class RowOf:
+    """The row of each position, and where it begins; `near` where rows lie close together."""
+
+    row: Atom
+    start: Atom
+    near: Near | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +71,12 @@ class Rows:
     def search(self, b: Builder, position: Atom) -> State:
         """The row of a position and where it begins; of -1 the first row, empty or not."""
         return self._search(b, position, index(0), index(0), self.count)
+
+    def between(self, b: Builder, lo: Atom, hi: Atom) -> tuple[Atom, Atom]:
+        """The first row of the positions from lo to hi, and the one behind the last."""
+        first = self.search(b, lo)[0]
+        behind = b.add(self.search(b, b.sub(hi, index(1)))[0], index(1))
+        return first, b.apply("select", b.apply("lt", lo, hi), behind, first)
 
     def _search(
         self, b: Builder, position: Atom, first: Atom, start: Atom, count: Atom
@@ -92,40 +119,50 @@ class Rows:
 
     def step(
         self, b: Builder, base: Atom, flat: Atom, last: Atom, state: State
-    ) -> tuple[State, State]:
-        """The rows of a step's lanes at `flat` from `base` to `last`, and the state behind them."""
+    ) -> tuple[RowOf, State]:
+        """Where the lanes at `flat` from `base` to `last` are, and the state behind them."""
         row, start = state
         after, mask = self._ends_in(b, base, last, row)
-        lane = b.cast(b.sub(flat, base), u64)
-        upto = b.apply("sub", b.apply("shl", TWO_BITS, lane), ONE_BIT)
-        below = b.apply("and", mask, upto)
-        none = b.apply("eq", below, NO_BITS)
-        start_of_lane = b.apply("select", none, start, _highest(b, base, below))
-        passed = b.cast(b.apply("popcount", mask), i64)
-        simple = b.apply("eq", b.sub(after, row), passed)
+        passed = b.sub(after, row)
+        few = b.apply("le", passed, index(ENDS))
         counted, searched = b.inner(), b.inner()
-        bits = counted.cast(counted.apply("popcount", below), i64)
-        found = self._search(searched, flat, row, start, searched.sub(after, row))[0]
-        rows = b.emit(
-            If(simple, counted.close([], [counted.add(row, bits)]), searched.close([], [found]))
-        )[0]
-        ended = b.apply("eq", mask, NO_BITS)
-        start = b.apply("select", ended, start, _highest(b, base, mask))
-        return (rows, start_of_lane), (after, start)
+        by_count = _count(counted, base, mask, passed, start)
+        offset, begin = self._search(searched, flat, row, start, passed)
+        behind = self._search(searched, last, row, start, passed)[1]
+        by_search = searched.close([], [searched.sub(offset, row), begin, behind])
+        offset, begin, behind = b.emit(If(few, counted.close([], by_count), by_search))
+        near = Near(row, offset, passed)
+        return RowOf(b.add(row, offset), begin, near), (after, behind)
 
     def _ends_in(self, b: Builder, base: Atom, last: Atom, row: Atom) -> tuple[Atom, Atom]:
-        """The row of position `last`, and a bit for each place from `base` where a row ends."""
+        """The row of position `last`, and for each position from `base` a bit 0, before it a bit 1
+        for each row that ends there."""
         test, turn = b.inner(), b.inner()
         at, mask = test.param("row", i64), test.param("mask", u64)
         holds = test.close([at, mask], [self._ends_by(test, at, last)])
         at, mask = turn.param("row", i64), turn.param("mask", u64)
-        bit = turn.apply("shl", ONE_BIT, turn.cast(turn.sub(self.end(turn, at), base), u64))
+        place = turn.add(turn.sub(self.end(turn, at), base), turn.sub(at, row))
+        bit = turn.apply("shl", ONE_BIT, turn.cast(place, u64))
         body = turn.close([at, mask], [turn.add(at, index(1)), turn.apply("or", mask, bit)])
         found: tuple[Atom, ...] = b.emit(While(holds, body, (row, NO_BITS)))
         return found[0], found[1]
 
 
-def _highest(b: Builder, base: Atom, mask: Atom) -> Atom:
-    """The position of a mask's highest bit."""
-    return b.add(base, b.sub(index(63), b.cast(b.apply("clz", mask), i64)))
+def _count(
+    b: Builder, base: Atom, mask: Atom, passed: Atom, start: Atom
+) -> tuple[Atom, Atom, Atom]:
+    """How many rows each lane is behind the first, where its row begins, where the last does."""
+    place = b.emit(SelectZero(mask))[0]
+    offset = b.sub(place, b.emit(Lane(index(0)))[0])
+    upto = b.apply("sub", b.apply("shl", ONE_BIT, b.cast(place, u64)), ONE_BIT)
+    below = b.apply("and", mask, upto)
+    first = b.apply("eq", offset, index(0))
+    begin = b.apply("select", first, start, _latest(b, base, below, offset))
+    none = b.apply("eq", passed, index(0))
+    return offset, begin, b.apply("select", none, start, _latest(b, base, mask, passed))
 
+
+def _latest(b: Builder, base: Atom, mask: Atom, ends: Atom) -> Atom:
+    """The position of a mask's highest bit, which is the last of so many ends."""
+    place = b.sub(index(63), b.cast(b.apply("clz", mask), i64))
+    return b.add(base, b.sub(place, b.sub(ends, index(1))))

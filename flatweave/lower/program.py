@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from flatweave.array_ir.syntax import Program as ArrayProgram
 from flatweave.base.dtypes import DType, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, Site
+from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower.context import Lowering, Program, buffer_type
@@ -36,9 +37,11 @@ class Lowered:
     plan: Plan
 
 
-def lower(program: ArrayProgram, machine: Machine, *, checks: bool = True) -> Lowered:
-    """Lower a program in swept form to the given machine."""
-    shared = Program(machine, checks, lower_lets)
+def lower(
+    program: ArrayProgram, machine: Machine, *, checks: bool = True, schedule: Schedule = CHOSEN
+) -> Lowered:
+    """Lower a program in swept form to the given machine, by the variants that are forced."""
+    shared = Program(machine, checks, lower_lets, schedule)
     host = Builder(shared.names)
     low = Lowering(shared, host, HostScope())
     params = bind_params(low, program.fn.params)

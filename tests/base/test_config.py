@@ -20,6 +20,8 @@ def test_defaults():
         time=False,
         no_cache=False,
         threads=None,
+        expand=None,
+        permute=None,
     )
 
 
@@ -34,6 +36,8 @@ def test_every_variable_is_read():
         "FLATWEAVE_TIME": "yes",
         "FLATWEAVE_NO_CACHE": "on",
         "FLATWEAVE_THREADS": "3",
+        "FLATWEAVE_EXPAND": "16-per-block",
+        "FLATWEAVE_PERMUTE": "cas",
     }
 
     assert from_environment(environment) == Switches(
@@ -45,6 +49,8 @@ def test_every_variable_is_read():
         time=True,
         no_cache=True,
         threads=3,
+        expand="16-per-block",
+        permute="cas",
     )
 
 
@@ -106,8 +112,8 @@ def test_a_switch_that_does_not_exist_lists_those_that_do():
 
     assert str(caught.value) == (
         "there is no switch named thread.\n"
-        "  The switches are target, dump, dump_dir, verify, stop_after, time, no_cache and "
-        "threads.\n"
+        "  The switches are target, dump, dump_dir, verify, stop_after, time, no_cache, threads, "
+        "expand and permute.\n"
         "  More: docs/errors.md#switches"
     )
 

@@ -377,6 +377,31 @@ def rows_of_different_lengths():
     fw.map(lambda n: fw.iota(n), I)
 
 
+def schedule_of_no_variant():
+    with fw.schedule(permute="shared"):
+        fw.histogram(3, I)
+
+
+def schedule_of_no_sources():
+    with fw.schedule(expand="0-per-block"):
+        fw.histogram(3, I)
+
+
+def schedule_inside_a_function():
+    @fw.jit
+    def f(idx):
+        with fw.schedule(permute="owner"):
+            return fw.histogram(3, idx)
+
+    f(I)
+
+
+def private_copies_without_a_neutral_element():
+    f = fw.jit(lambda d, i, v: fw.permute(fw.add, d, i, v), target="cpu")
+    with fw.schedule(permute="private"):
+        f(X, I, X)
+
+
 def sort_before_its_time():
     fw.sort(X)
 

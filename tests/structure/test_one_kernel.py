@@ -10,7 +10,9 @@ from tests.structure.counted import (
     ROWS,
     SPARSE,
     Structure,
+    any_of_scan,
     chain,
+    chain_of_scan,
     five_points,
     four,
     longest,
@@ -52,6 +54,11 @@ FUSED = {
     ),
     "reduce of scan": (lambda x: fw.reduce(fw.maximum, 0, fw.scan(fw.add, 0, x)), (F32,), 0),
     "scan and sum": (lambda x: (fw.scan(fw.add, 0, x), fw.sum(x)), (F32,), 1),
+    "filter of positions": (
+        lambda x: fw.filter(lambda i: x[i] > 3, fw.iota(x.shape[0])), (F32,), 1,
+    ),
+    "thirty operations on a scan": (chain_of_scan, (F32,), 1),
+    "thirty comparisons of a scan": (any_of_scan, (F32,), 0),
     "scatter(map)": (lambda d, i, x: fw.scatter(d, i, x * x), (F32, INDICES, F32), 1),
     "permute(map)": (
         lambda d, i, x: fw.permute(fw.add, d, i // 2, x * x), (F32, INDICES, F32), 1,

@@ -1,0 +1,102 @@
+"""fw.schedule: a property of what is compiled inside its `with`, in this thread alone."""
+
+from threading import Thread
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.config import config
+from tests.language.agreement import same
+
+IDX = np.array([2, 0, 2, 9, 1])
+
+
+def in_force() -> tuple[str | None, str | None]:
+    """The variants that a program compiled here would take."""
+    return config.current.expand, config.current.permute
+
+
+def test_schedules_nest():
+    """What an inner one does not name stays as outside; an error ends them, too."""
+    with pytest.raises(KeyError), fw.schedule(permute="owner"):
+        with fw.schedule(expand="16-per-block"):
+            assert in_force() == ("16-per-block", "owner")
+            with fw.schedule(expand="balanced", permute="private"):
+                assert in_force() == ("balanced", "private")
+            with fw.schedule():
+                assert in_force() == ("16-per-block", "owner")
+        assert in_force() == (None, "owner")
+        raise KeyError
+
+    assert in_force() == (None, None)
+
+
+@pytest.mark.parametrize("name", ["per-source", "per-block", "1-per-block", "512-per-block"])
+def test_names_of_expansions(name):
+    """Any number of sources can go to a block."""
+    with fw.schedule(expand=name):
+        assert in_force() == (name, None)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"expand": "0-per-block"}, {"expand": "per_source"}, {"permute": "Owner"}, {"permute": 3}],
+)
+def test_unknown_names_are_refused_at_once(wrong):
+    """Before anything is computed."""
+    with pytest.raises(fw.ArgumentError, match="makes no sense"):
+        fw.schedule(**wrong)
+
+
+def test_other_threads_do_not_see_it():
+    """As with fw.target."""
+    seen = []
+    with fw.schedule(permute="owner"):
+        other = Thread(target=lambda: seen.append(in_force()))
+        other.start()
+        other.join()
+
+    assert seen == [(None, None)]
+
+
+def test_a_function_is_compiled_for_each_schedule():
+    """What was compiled outside is not run inside, nor the other way round; both are kept."""
+    f = fw.jit(lambda idx: fw.histogram(3, idx), target="cpu")
+    expected = np.array([1, 1, 2])
+    same(f(IDX), expected)
+    assert f.traces == 1
+    with fw.schedule(permute="owner"):
+        same(f(IDX), expected)
+        same(f(IDX[1:]), np.array([1, 1, 1]))
+        owner = f.stages(IDX)
+    assert f.traces == 2
+    same(f(IDX), expected)
+    assert f.traces == 2
+
+    assert "_all" in f.stages(IDX).text["kernel"]  # private copies to be combined
+    assert "_all" not in owner.text["kernel"]
+
+
+def test_calls_outside_jit_follow_it():
+    """Each eager call is a program of its own."""
+    idx, ones = fw.asarray(IDX), fw.asarray(np.ones(5))
+
+    def combined():
+        return fw.permute(lambda a, b: a + b, np.zeros(3), idx, ones)
+
+    with fw.target("cpu"):
+        same(combined(), np.array([1.0, 1, 2]))
+        with fw.schedule(permute="private"), pytest.raises(fw.ArgumentError, match="cannot"):
+            combined()
+        same(combined(), np.array([1.0, 1, 2]))
+
+
+def test_variants_traced_later_keep_the_schedule():
+    """An axis of extent 1 asks for a second trace, here of a function called again outside."""
+    f = fw.jit(lambda x, y, idx: fw.permute(fw.add, fw.full(3, 0.0), idx, x + y), target="cpu")
+    x, one = np.arange(5.0), np.ones(1)
+    with fw.schedule(permute="owner"):
+        same(f(x, x, IDX), np.array([2.0, 8, 4]))
+        same(f(x, one, IDX), np.array([2.0, 5, 4]))
+    same(f(x, one, IDX), np.array([2.0, 5, 4]))
