@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,9 @@ from flatweave.terms.traverse import walk_lets
 F32 = np.arange(12, dtype=np.float32)
 INDICES = np.arange(12) % 5
 GRID = np.zeros((6, 7), np.float32)
+SIZES = np.array([2, 0, 10])
+ROWS = fw.ragged(F32, lengths=SIZES)
+SPARSE = fw.ragged((F32, INDICES), lengths=SIZES)
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,21 @@ def chain(x: Any) -> Any:
     for k in range(10):
         x = (x * 1.5) + k
     return x
+
+
+def chain_of_scan(x: Any) -> Any:
+    """Every operation reads the ones before it, and all the scan."""
+    y = total = fw.scan(fw.add, 0, x)
+    for k in range(15):
+        y = y * k + total
+    return y
+
+
+def any_of_scan(x: Any) -> Any:
+    """Thirty conditions, known before they are put together."""
+    total = fw.scan(fw.add, 0, x)
+    conditions = [total == k for k in range(30)]
+    return fw.any(reduce(or_, conditions))
 
 
 def five_points(n: Any) -> Any:
