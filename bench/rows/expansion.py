@@ -57,5 +57,5 @@ def numba_loops(numba: Any, parallel: bool) -> Any:
 
 ROWS = [
     Row("expansion", "10^6 counts expanded, sqrt, sum per row", 10**6, 10**5, program, inputs,
-        (Faster(1.5, "numba, serial"),), peers, tolerance=1e-9, one_kernel=True)
+        (Faster(1.5, "numba, serial"),), peers, tolerance=1e-9)
 ]  # fmt: skip

@@ -34,6 +34,11 @@ def scan_by_flags(flags: Any, xs: Any) -> Any:
     return fw.segmented_scan(fw.add, 0, flags, xs)
 
 
+def scan_by_rows(rows: Any) -> Any:
+    """Every prefix of each row."""
+    return fw.map(lambda row: fw.scan(fw.add, 0, row), rows).values
+
+
 def short_rows(n: int) -> Any:
     """From 1 to 19 values, on average 10."""
     return np.random.default_rng(14).integers(1, 20, n // 8 + 1)
@@ -99,7 +104,7 @@ def numba_sums(numba: Any) -> Any:
 
 
 def scan_peers(tools: Tools, *args: Any) -> dict[str, Call]:
-    """NumPy's prefix sums of everything, less what came before each row."""
+    """NumPy takes those of everything, less what came before each row: seconds, if it is much."""
     xs, offsets = cut(args)
     rows, out = len(offsets) - 1, np.zeros_like(xs)
 
@@ -108,7 +113,7 @@ def scan_peers(tools: Tools, *args: Any) -> dict[str, Call]:
         before = (sums - xs)[offsets[:-1]]
         return (sums - np.repeat(before, np.diff(offsets))).astype(np.float32)
 
-    found: dict[str, Call] = {"numpy": numpy_way}
+    found: dict[str, Call] = {"numpy": numpy_way} if len(xs) <= 1 << 22 else {}
     if native := tools.c("segments.c"):
         loop = native.bind("row_prefixes", xs, offsets, out, rows)
         parallel = native.bind("row_prefixes_parallel", xs, offsets, out, rows)
@@ -130,13 +135,14 @@ def row(
 
 SHORT, SKEWED = (Faster(3, "C OpenMP"), OfFloor(0.5)), (OfFloor(0.9),)
 SUMS = [("flags", "segmented_reduce", by_flags), ("rows", "map sum over rows", by_rows)]
+SCANS = [("flags", "segmented_scan", scan_by_flags), ("rows", "map scan over rows", scan_by_rows)]
 ROWS = [
     *(row(f"row_sums_10_{form}", f"{said}, f32 2^26, mean 10", program, short_rows, form,
           sum_peers, SHORT, "read") for form, said, program in SUMS),
     *(row(f"row_sums_zipf_{form}", f"{said}, f32 2^26, Zipf", program, zipf_rows, form,
           sum_peers, SKEWED, "read") for form, said, program in SUMS),
-    row("row_scan_10_flags", "segmented_scan, f32 2^26, mean 10", scan_by_flags, short_rows,
-        "flags", scan_peers, (OfFloor(0.6),), "copy"),
-    row("row_scan_zipf_flags", "segmented_scan, f32 2^26, Zipf", scan_by_flags, zipf_rows,
-        "flags", scan_peers, (OfFloor(0.6),), "copy"),
+    *(row(f"row_scan_{law}_{form}", f"{said}, f32 2^26, {title}", program, lengths_of, form,
+          scan_peers, (OfFloor(0.6),), "copy")
+      for law, title, lengths_of in (("10", "mean 10", short_rows), ("zipf", "Zipf", zipf_rows))
+      for form, said, program in SCANS),
 ]  # fmt: skip

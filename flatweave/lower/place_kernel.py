@@ -145,6 +145,8 @@ class _Part:
         place = b.cast(place, i64)
         above = b.cast(b.sub(place, self.first), u64)
         mine = b.apply("lt", above, b.cast(b.sub(self.last, self.first), u64))
+        if position.active is not None:
+            mine = b.apply("and", mine, position.active)
         return place, values, mine, after
 
     def _write_staged(self, b: Builder, buffers: Sequence[Var], count: Atom) -> None:

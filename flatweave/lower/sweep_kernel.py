@@ -17,6 +17,7 @@ from flatweave.kernel_ir.syntax import (
 )
 from flatweave.lower.chain import Chain, Operator, look_back, publish
 from flatweave.lower.context import Lowering
+from flatweave.lower.division import division_of
 from flatweave.lower.element import Elements, rows_of
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.locate import Rows
@@ -101,6 +102,7 @@ class KernelWriter:
         self.size = kernel.capture(size)
         self.shape = tuple(kernel.scalar(extent) for extent in self.op.shape)
         self.located = find_located(op)
+        self.division = division_of(low.schedule.expand, op, low.machine)
 
     def write(self) -> None:
         block, lo, hi = self._block()
@@ -117,8 +119,19 @@ class KernelWriter:
     def _block(self) -> tuple[Atom, Atom, Atom]:
         """This block's number, and where its elements start and stop."""
         block = self.b.emit(BlockIndex())[0]
+        if self.located is not None and self.division.sources is not None:
+            rows = rows_of(self.kernel, self.located)
+            blocks = self.division.blocks(self.b, rows.count)
+            return block, *self.division.share(self.b, rows, block, blocks)
         lo = self.b.mul(block, self.size)
         return block, lo, self.b.apply("minimum", self.b.add(lo, self.size), self.total)
+
+    def share(self, b: Builder, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
+        """Where the elements of one of `blocks` equal parts start and stop."""
+        if self.located is not None and self.division.sources is not None:
+            return self.division.share(b, rows_of(self.kernel, self.located), block, blocks)
+        lo = b.apply("floordiv", b.mul(block, self.total), blocks)
+        return lo, b.apply("floordiv", b.mul(b.add(block, index(1)), self.total), blocks)
 
     # -- what came before this block and warp -----------------------------------------------------
 
@@ -226,7 +239,7 @@ class KernelWriter:
         return Walk(
             self.low.machine, self.shape, self.total, lanes, self.strategy.rows,
             self.op.reverse, tuple(accumulators), runs, 0 if runs else self.strategy.reach,
-            located, by_row,
+            located, self.division.along, by_row,
         )  # fmt: skip
 
     def _rows(self) -> tuple[Rows | None, Atom | None]:

@@ -39,7 +39,7 @@ from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, map_field, walk_lets
 
-STREAMS = 24
+STREAMS = 20
 
 
 def fuse_siblings(program: Program) -> Program:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flatweave as fw
+from flatweave.base.config import config
 
 
 def compressed(dense):
@@ -40,6 +41,15 @@ def test_products_are_those_of_dense_matrices(example, target, filled):
     assert np.array_equal(sparse.spmv(rows, x), dense @ x)
     assert np.array_equal(sparse.numpy_spmv(rows, x), dense @ x)
     assert np.array_equal(sparse.spmm(rows, xs), dense @ xs)
+
+
+@pytest.mark.needs_opencl
+def test_products_on_another_machine(example):
+    """OpenCL gives the same."""
+    sparse, dense = example("sparse"), matrix([3, 0, 7, 1])
+    rows = sparse.rows_of(compressed(dense))
+    with config.scoped(target="opencl"):
+        assert np.array_equal(sparse.spmv(rows, np.arange(7)), dense @ np.arange(7))
 
 
 def test_random_matrices(example, target):

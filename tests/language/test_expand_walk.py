@@ -54,8 +54,10 @@ def expected(sizes, xs):
             suffixes)  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    ("shape", "threads"), [*((shape, 2) for shape in SHAPES), ("short", 1), ("long", 3),
+                           ("mostly empty", 7), ("one giant", 7)],
+)  # fmt: skip
 def test_every_consumer(shape, threads):
     """The CPU's walk by position and row by row, for any number of threads."""
     sizes = SHAPES[shape]
@@ -109,3 +111,14 @@ def test_each_result_is_a_sum_of_its_own(target, extent):
     places = np.concatenate([np.arange(n) for n in sizes]) + starts[rows]
 
     same(found, (xs[rows] * table[places]).sum(axis=1))
+
+
+@pytest.mark.parametrize("shape", ["none", "nothing", "short", "mostly empty", "long", "one giant"])
+@pytest.mark.parametrize("variant", ["per-source", "per-block", "1-per-block", "2-per-block",
+                                     "128-per-block", "balanced"])  # fmt: skip
+def test_every_variant(shape, variant):
+    """However the sources are divided, the results are the same."""
+    sizes = SHAPES[shape]
+    xs = np.arange(len(sizes)) % 1000
+    with config.scoped(target="cpu", threads=2), fw.schedule(expand=variant):
+        same(fw.jit(consumers)(sizes, xs), expected(sizes, xs))

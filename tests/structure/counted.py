@@ -16,6 +16,9 @@ from flatweave.terms.traverse import walk_lets
 F32 = np.arange(12, dtype=np.float32)
 INDICES = np.arange(12) % 5
 GRID = np.zeros((6, 7), np.float32)
+SIZES = np.array([2, 0, 10])
+ROWS = fw.ragged(F32, lengths=SIZES)
+SPARSE = fw.ragged((F32, INDICES), lengths=SIZES)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from tests.structure.counted import (
     F32,
     GRID,
     INDICES,
+    ROWS,
+    SPARSE,
     Structure,
     any_of_scan,
     chain,
@@ -75,6 +77,26 @@ FUSED = {
     ),
     "a loop in the element function": (
         lambda x: fw.map(lambda v: fw.fori_loop(0, 10, lambda k, s: s * v, v), x), (F32,), 1,
+    ),
+    "sums of the rows of a Ragged": (lambda r: fw.map(lambda row: fw.sum(row), r), (ROWS,), 1),
+    "two reductions of each row": (
+        lambda r: fw.map(lambda row: (fw.sum(row * row), fw.reduce(fw.maximum, 0, row)), r),
+        (ROWS,), 2,
+    ),
+    "rows made of rows, and their sums": (
+        lambda r: fw.map(lambda row: (row * 2, fw.sum(row)), r), (ROWS,), 2,
+    ),
+    "sparse matrix times vector": (
+        lambda a, x: fw.map(lambda row: fw.sum(row[0] * x[row[1]]), a), (SPARSE, F32), 1,
+    ),
+    "rows times a number for each": (
+        lambda r, x: fw.map(lambda row, v: fw.sum(row * v), r, x), (ROWS, F32[:3]), 1,
+    ),
+    "running sums of rows, then map": (
+        lambda r: fw.map(lambda row: fw.cumsum(row) * 2, r), (ROWS,), 1,
+    ),
+    "sums of running sums of rows": (
+        lambda r: fw.map(lambda row: fw.sum(fw.cumsum(row)), r), (ROWS,), 1,
     ),
 }  # fmt: skip
 
