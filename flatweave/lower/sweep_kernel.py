@@ -19,6 +19,7 @@ from flatweave.lower.chain import Chain, Operator, look_back, publish
 from flatweave.lower.context import Lowering
 from flatweave.lower.division import division_of
 from flatweave.lower.element import Elements, rows_of
+from flatweave.lower.kept import Kept, evaluates_once
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.locate import Rows
 from flatweave.lower.machine import Machine, element_dtypes
@@ -106,7 +107,21 @@ class KernelWriter:
 
     def write(self) -> None:
         block, lo, hi = self._block()
-        self._last_pass(block, lo, hi, self._prefixes(block, lo, hi))
+        if evaluates_once(self.low.machine, self.op, self.stages, self.strategy):
+            return self._keep(block, lo, hi)
+        carried = self._prefixes(block, lo, hi)
+        self._last_pass(block, lo, hi, carried, self._staging(carried))
+
+    def _keep(self, block: Atom, lo: Atom, hi: Atom) -> None:
+        """The last pass comes first; what it kept is moved when what came before is known."""
+        (chain,), (links,) = self.outputs.chains, self.stages.levels
+        assert isinstance(chain, Chain)
+        kept = Kept(self.kernel, self.outputs.compacts, self.low.machine, self.op)
+        self.ends.extend(index(kept.room) for _ in links)
+        counts = self._last_pass(block, lo, hi, tuple(index(0) for _ in links), kept)
+        starts, _ = self._go_on(chain, block, links, counts)
+        for slot, link in with_slots(links):
+            kept.move(self.b, link, starts[slot], counts[slot], self.streaming)
 
     def write_aggregates(self, level: int, aggregates: Sequence[Var]) -> None:
         """The first launch of a two-pass scan: what each warp's elements combine to."""
@@ -363,7 +378,10 @@ class KernelWriter:
 
     # -- the last pass ----------------------------------------------------------------------------
 
-    def _last_pass(self, block: Atom, lo: Atom, hi: Atom, carried: State) -> None:
+    def _last_pass(
+        self, block: Atom, lo: Atom, hi: Atom, carried: State, staging: Staging | Kept | None
+    ) -> State:
+        """Evaluate the block and feed its sinks; the carries behind its last element."""
         combines = [
             Link(sink.fn, sink.neutral, taken)
             for sink, taken in zip(self.op.sinks, self.op.portions(), strict=True)
@@ -373,7 +391,6 @@ class KernelWriter:
         lanewise, ordered, walk = self._arrange(combines, pure=pure)
         links = (*lanewise, *ordered)
         segments = self._segments(block, lo, hi)
-        staging = self._staging(carried)
         sinks = SinkWriter(
             self.op, self.stages, self.outputs, self.kernel, self.total, self.streaming,
             self.ends, staging,
@@ -409,6 +426,7 @@ class KernelWriter:
             part = results[start : start + writer.size]
             writer.leave(self.b, slot, carried, part, results[len(first) :])
             start += writer.size
+        return results[len(first) :]
 
     def _segments(self, block: Atom, lo: Atom, hi: Atom) -> list[SegmentWriter]:
         """The writers of the sinks that combine segments."""

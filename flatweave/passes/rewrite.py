@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Fold, Generate, Index, Sweep
+from flatweave.ops import Check, Fold, Generate, Index, Sweep
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, map_field
 
 Rule = Callable[[Builder, Op, Let], Sequence[Atom] | None]
@@ -51,6 +51,8 @@ class Rewriter:
     def let(self, b: Builder, let: Let) -> None:
         b.where = let.where or b.where
         op = self.op(b, let.op)
+        if isinstance(op, Check) and isinstance(op.condition, Const) and op.condition.value:
+            return  # a check that always holds is none
         atoms = self.rule(b, op, let)
         if atoms is None:
             atoms = emit(b, op, [var.name for var in let.vars])

@@ -129,6 +129,9 @@ class Builder:
         self.lets.append(let)
         for var in let.vars:
             self._own[var] = let.op
+        for var, extent in zip(let.vars, let.op.below(), strict=False):
+            if extent is not None:
+                self._below[var] = extent
 
     def apply(self, fn: str, *args: Atom) -> Atom:
         """A scalar function of atoms, folded where it can be, computed once per body."""

@@ -330,9 +330,9 @@ def branch_step(w: Writer) -> None:
 
 
 def sizes_of(c: Builder, v: Atom) -> Atom:
-    """A small size made from an element; many rows are empty, a few are long."""
-    wide = c.apply("and", c.cast(v, i64), index(31))
-    return c.apply("select", c.apply("lt", wide, index(24)), c.apply("shr", wide, index(3)), wide)
+    """A small size made from an element: 0 or 1 for most, 14 or 15 for a few."""
+    wide = c.apply("and", c.cast(v, i64), index(15))
+    return c.apply("select", c.apply("lt", wide, index(14)), c.apply("shr", wide, index(3)), wide)
 
 
 def reduced(w: Writer, c: Builder, size: Atom, args: Sequence[Atom]) -> list[Atom]:
@@ -349,26 +349,36 @@ def reduced(w: Writer, c: Builder, size: Atom, args: Sequence[Atom]) -> list[Ato
     return list(c.emit(Reduce(fn, neutral, c.emit(Generate((size,), pair)))))
 
 
+def some_rows(w: Writer, x: Var) -> Atom:
+    """How many elements of an array become rows: not too many for the interpreter."""
+    return w.b.apply("minimum", shape_of(x)[0], index(200))
+
+
 def expand_reduce_step(w: Writer) -> None:
     """reduce what each element expands to; a second reduction may need the first"""
     x = w.array()
     y = w.alike(x)
 
-    def row(c: Builder, v: Atom, u: Atom) -> list[Atom]:
+    def row(c: Builder, i: Atom) -> list[Atom]:
+        v, u = (c.emit(Index(xs, (i,), False))[0] for xs in (x, y))
         size = sizes_of(c, v)
         found = reduced(w, c, size, (u, w.element(c, (u, v))))
         if w.random.random() < 0.4:
             found += reduced(w, c, size, (u, w.element(c, (found[0], v))))
         return [*found[-2:], w.element(c, (found[0], u))]
 
-    w.keep(w.b.emit(Map(w.b.function([dtype_of(x), dtype_of(y)], row), (x, y))))
+    w.keep(w.b.emit(Generate((some_rows(w, x),), w.b.function([i64], row))))
 
 
 def ragged_step(w: Writer) -> None:
     """reduce the rows of a Ragged: sizes added up to offsets, and values between them"""
     x, values = w.array(), w.array()
-    n, available = shape_of(x)[0], shape_of(values)[0]
-    sizes = w.b.emit(Map(w.b.function([dtype_of(x)], lambda c, v: [sizes_of(c, v)]), (x,)))
+    n, available = some_rows(w, x), shape_of(values)[0]
+
+    def size(c: Builder, i: Atom) -> list[Atom]:
+        return [sizes_of(c, c.emit(Index(x, (i,), False))[0])]
+
+    sizes = w.b.emit(Generate((n,), w.b.function([i64], size)))
     ends = w.b.emit(Scan(lambda_of("add", i64), (index(0),), sizes))[0]
 
     cut = w.b.function([i64], lambda c, end: [c.apply("minimum", end, available)])
