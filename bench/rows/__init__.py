@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.rows import (
+    bfs,
     black_scholes,
     chain,
     dot,
@@ -37,6 +38,7 @@ FILES = (
     expansion,
     sieve,
     permute,
+    bfs,
     overhead,
 )
 ROWS = {row.name: row for file in FILES for row in file.ROWS}
