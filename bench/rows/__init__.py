@@ -12,6 +12,7 @@ from bench.rows import (
     recurrence,
     scan,
     segment_sum,
+    sort,
     stencil,
 )
 
@@ -23,6 +24,7 @@ FILES = (
     black_scholes,
     filter,
     histogram,
+    sort,
     stencil,
     chain,
     overhead,
