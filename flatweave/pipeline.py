@@ -92,8 +92,8 @@ PASS_OVER_DATA = re.compile(r".*_m?\d+(_first|_place)?_*")
 def launches(unit: Unit) -> int:
     """How many different passes over data the host launches.
 
-    Kernels are named after what they compute. Variants of one (`_s`), the combining of what its
-    blocks left (`_all`, `_fill`, `_slots`) and copies of destinations belong to it.
+    Kernels are named after what they compute. Variants of one (`_s`, `_strided`), the combining of
+    what its blocks left (`_all`, `_fill`, `_slots`) and copies of destinations belong to it.
     """
     lets = walk_lets(unit.host)
     names = {let.op.kernel for let in lets if isinstance(let.op, Launch)}

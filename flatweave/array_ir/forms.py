@@ -32,12 +32,12 @@ class Form:
 
 TRACED = Form(
     "traced",
-    host=CONTROL | ARRAYS | {"check", "index"},
-    element=CONTROL | ARRAYS | {"check", "index"},
+    host=CONTROL | ARRAYS | {"check", "index", "locate"},
+    element=CONTROL | ARRAYS | {"check", "index", "locate"},
 )
 SWEPT = Form(
     "swept",
-    host=CONTROL | {"sweep", "concat", "empty", "reshape", "check", "index"},
-    element=CONTROL | {"index", "fold", "prefix", "check"},
+    host=CONTROL | {"sweep", "concat", "empty", "reshape", "check", "index", "locate"},
+    element=CONTROL | {"index", "fold", "prefix", "check", "locate"},
     scalar=True,
 )

@@ -43,7 +43,8 @@ class Dialect:
 
     `head` begins a kernel: {name}, {threads} and {params} stand for themselves. `global_pointer`
     spells a pointer to {type}; `block` is the block's number where blocks start in any order, and
-    `acquire` and `release` are statements on {to}, {at} and {value}.
+    `acquire` and `release` are statements on {to}, {at} and {value}. `popcount` and
+    `highest` tell of a word of 32 bits how many are set and which is the highest.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Dialect:
     acquire: str
     release: str
     popcount: str
+    highest: str
     exchange: Exchange
     spread: Spread | None
     ballot: Ballot

@@ -23,6 +23,7 @@ from flatweave.terms.traverse import walk_lets
 HANDLERS: Mapping[type[Op], Handler] = {
     **POSITION_AND_CONTROL,
     k.Load: c_memory.emit_load,
+    k.LoadNear: c_memory.emit_load_near,
     k.Store: c_memory.emit_store,
     k.Shared: c_memory.emit_shared,
     k.Atomic: c_memory.emit_atomic,
@@ -35,6 +36,8 @@ HANDLERS: Mapping[type[Op], Handler] = {
     k.ShiftLanes: c_warp.emit_shift,
     k.LastLane: c_warp.emit_last,
     k.CountLanes: c_warp.emit_count,
+    k.Ballot: c_warp.emit_ballot,
+    k.SelectZero: c_warp.emit_select_zero,
     k.StoreCompact: c_warp.emit_compact,
 }
 WARP = 32

@@ -32,6 +32,13 @@ def emit_load(e: CEmitter, let: Let) -> None:
     e.define(let.vars[0], from_memory(buffer_dtype(op.buffer), text))
 
 
+def emit_load_near(e: CEmitter, let: Let) -> None:
+    """buffer[base + offset]"""
+    op: k.LoadNear = let.op  # type: ignore[assignment]
+    text = f"{e.names.of(op.buffer)}[{e.atom(op.base)} + {e.atom(op.offset)}]"
+    e.define(let.vars[0], from_memory(buffer_dtype(op.buffer), text))
+
+
 def emit_store(e: CEmitter, let: Let) -> None:
     """buffer[index] = value"""
     op: k.Store = let.op  # type: ignore[assignment]

@@ -2,6 +2,8 @@
 
     reduce_lanes (add) x     for d = 1, 2, 4 ..: x = x + (x of lane + d); then all take lane 0's
     scan_lanes (add) x       for d = 1, 2, 4 ..: where lane >= d: x = (x of lane - d) + x
+      where s starts           .. where lane - d >= the last start at or below lane
+    ballot p                 a bit for each lane
     count_lanes p            the number of bits of ballot(p)
     store_compact b at p x   where p: b[at + bits of ballot(p) below this lane] = x
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DType, i32
 from flatweave.codegen.c_family import CEmitter
 from flatweave.codegen.c_memory import from_memory, to_memory
 from flatweave.codegen.c_values import buffer_dtype, scalar_type
@@ -24,7 +26,7 @@ def emit_reduce(e: CEmitter, let: Let) -> None:
     """All lanes' values combined; every lane has the result."""
     op: k.ReduceLanes = let.op  # type: ignore[assignment]
     if e.dialect.spread is not None:
-        return _fold_spread(e, let, op.fn, op.args, f"{e.width - 1}")
+        return _fold_spread(e, let, op.fn, op.args, "", f"{e.width - 1}")
     values, dtypes = _variables(e, op.args)
     e.declare(let.vars)
     e.open("{")
@@ -40,10 +42,11 @@ def emit_reduce(e: CEmitter, let: Let) -> None:
 
 
 def emit_scan(e: CEmitter, let: Let) -> None:
-    """Each lane gets the values of the lanes up to it combined."""
+    """Each lane gets the values of the lanes up to it combined, from the last start on."""
     op: k.ScanLanes = let.op  # type: ignore[assignment]
+    first = _last_start(e, op.starts[0]) if op.starts else ""
     if e.dialect.spread is not None:
-        return _fold_spread(e, let, op.fn, op.args, "fw_lane")
+        return _fold_spread(e, let, op.fn, op.args, first, "fw_lane")
     values, dtypes = _variables(e, op.args)
     for var, value in zip(let.vars, values, strict=True):
         e.line(f"{scalar_type(var.type).c} {e.names.of(var)} = {value};")
@@ -51,23 +54,30 @@ def emit_scan(e: CEmitter, let: Let) -> None:
     e.open(f"for (int fw_d = 1; fw_d < {e.width}; fw_d <<= 1) {{")
     other = _exchanged(e, state, dtypes, "fw_lane >= fw_d ? fw_lane - fw_d : fw_lane")
     combined = _run_apart(e, op.fn, [*other, *state])
-    e.open("if (fw_lane >= fw_d) {")
+    e.open(f"if (fw_lane - fw_d >= {first}) {{" if first else "if (fw_lane >= fw_d) {")
     e.assign(state, combined, dtypes)
     e.close()
     e.close()
 
 
+def _last_start(e: CEmitter, flag: Atom) -> str:
+    """The last lane up to this one where a flag holds; lane 0 where there is none."""
+    up_to = f"({e.dialect.ballot(e, e.atom(flag))} & (0xffffffffU >> (31 - fw_lane)))"
+    return e.temporary(i32, e.dialect.highest.format(f"({up_to} | 1U)"), "fw_first")
+
+
 def _fold_spread(
-    e: CEmitter, let: Let, fn: Lambda, args: Sequence[Atom], last: str
+    e: CEmitter, let: Let, fn: Lambda, args: Sequence[Atom], first: str, last: str
 ) -> None:
-    """Lanes 0 to `last` combined, read one by one from memory where all lanes put their values."""
+    """Lanes `first` (or 0) to `last` combined, read one by one from memory that all write."""
     assert e.dialect.spread is not None
     values, dtypes = _variables(e, args)
     arrays = e.dialect.spread(e, list(zip(values, dtypes, strict=True)))
     for var, dtype, array in zip(let.vars, dtypes, arrays, strict=True):
-        e.line(f"{dtype.c} {e.names.of(var)} = {from_memory(dtype, f'{array}[0]')};")
+        e.line(f"{dtype.c} {e.names.of(var)} = {from_memory(dtype, f'{array}[{first or 0}]')};")
     state = [e.names.of(var) for var in let.vars]
-    e.open(f"for (int fw_d = 1; fw_d <= {last}; fw_d++) {{")
+    second = f"{first} + 1" if first else "1"
+    e.open(f"for (int fw_d = {second}; fw_d <= {last}; fw_d++) {{")
     other = [
         from_memory(dtype, f"{array}[fw_d]") for dtype, array in zip(dtypes, arrays, strict=True)
     ]
@@ -99,6 +109,32 @@ def emit_count(e: CEmitter, let: Let) -> None:
     op: k.CountLanes = let.op  # type: ignore[assignment]
     bits = e.dialect.ballot(e, e.atom(op.flag))
     e.define(let.vars[0], e.dialect.popcount.format(bits))
+
+
+def emit_ballot(e: CEmitter, let: Let) -> None:
+    """The lanes where a flag holds."""
+    op: k.Ballot = let.op  # type: ignore[assignment]
+    e.define(let.vars[0], e.dialect.ballot(e, e.atom(op.flag)))
+
+
+SELECT_ZERO = """\
+FW_FN int64_t fw_select_zero(uint64_t mask, int lane) {
+    int place = 0;
+    for (int bits = 32; bits > 0; bits >>= 1) {
+        const uint64_t zeros = (~mask >> place) & (((uint64_t)1 << bits) - 1);
+        const int found = (int)FW_POPCOUNT(zeros);
+        if (lane >= found) { lane -= found; place += bits; }
+    }
+    return place;
+}
+"""
+
+
+def emit_select_zero(e: CEmitter, let: Let) -> None:
+    """The place of the zero that has this lane's number."""
+    op: k.SelectZero = let.op  # type: ignore[assignment]
+    e.helpers.setdefault(SELECT_ZERO)
+    e.define(let.vars[0], f"fw_select_zero({e.atom(op.mask)}, fw_lane)")
 
 
 def emit_compact(e: CEmitter, let: Let) -> None:

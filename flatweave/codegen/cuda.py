@@ -70,6 +70,7 @@ __syncwarp();""",
         ': "memory");'
     ),
     popcount="__popc({})",
+    highest="31 - __clz({})",
     exchange=_exchange,
     spread=None,
     ballot=_ballot,

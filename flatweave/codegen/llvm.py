@@ -19,6 +19,7 @@ from flatweave.codegen.llvm_apply import emit_apply, emit_convert
 from flatweave.codegen.llvm_atomics import emit_atomic
 from flatweave.codegen.llvm_code import Code
 from flatweave.codegen.llvm_collectives import (
+    emit_ballot,
     emit_count,
     emit_last,
     emit_reduce,
@@ -38,6 +39,7 @@ from flatweave.codegen.llvm_memory import (
     emit_store,
     fence_streams,
 )
+from flatweave.codegen.llvm_near import emit_near, emit_select_zero
 from flatweave.codegen.llvm_report import emit_report
 from flatweave.codegen.llvm_shapes import LINEAR, REVERSED, UNIFORM, lane_shapes
 from flatweave.codegen.llvm_text import Module
@@ -163,9 +165,12 @@ KERNEL_HANDLERS: dict[type[Op], Handler] = {
     k.ShiftLanes: emit_shift,
     k.LastLane: emit_last,
     k.CountLanes: emit_count,
+    k.Ballot: emit_ballot,
+    k.SelectZero: emit_select_zero,
     k.Shared: emit_shared,
     k.Store: emit_store,
     k.StoreCompact: emit_compact,
+    k.LoadNear: emit_near,
     k.LoadTile: emit_tile,
     k.Atomic: emit_atomic,
     k.Acquire: emit_acquire,

@@ -1,9 +1,11 @@
-"""What the lanes of a warp do together: reduce, scan, shift, count.
+"""What the lanes of a warp do together: reduce, scan, shift, count, vote.
 
     reduce_lanes f xs    add of integers and the like: llvm.vector.reduce.add
                          f commutative: f (low half) (high half), and again at half the width
                          any f:         f (even lanes) (odd lanes), and again: in lane order
     scan_lanes f e xs    for d = 1, 2, 4 ..: xs = f (xs moved up by d, e moved in) xs
+      starts=[s]           only in lanes l without a start in l - d + 1 .. l: these sets are words,
+                           m = ~s, then m & (m << 1), m & (m << 2) ..
 
 The operator is emitted at every width that it is needed at.
 """
@@ -16,10 +18,17 @@ from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.codegen.llvm_emitter import Emitter, Held, scalar_type
 from flatweave.codegen.llvm_shapes import LINEAR, UNIFORM, VARYING
 from flatweave.codegen.llvm_text import suffix, vec
-from flatweave.kernel_ir.syntax import CountLanes, LastLane, ReduceLanes, ScanLanes, ShiftLanes
+from flatweave.kernel_ir.syntax import (
+    Ballot,
+    CountLanes,
+    LastLane,
+    ReduceLanes,
+    ScanLanes,
+    ShiftLanes,
+)
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import Lambda, Let
+from flatweave.terms.syntax import Atom, Lambda, Let
 
 _EXACT = ("add", "mul", "and", "or", "xor")
 _BOOLS = {"add": "or", "mul": "and", "minimum": "and", "maximum": "or"}
@@ -122,15 +131,36 @@ def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
     dtypes = [scalar_type(arg.type) for arg in op.args]
     texts = [e.vector(arg) for arg in op.args]
     neutral = [e.vector(atom) for atom in op.neutral]
+    joining = _without_start(e, op.starts[0]) if op.starts else ""
     distance = 1
     while distance < e.width:
         moved = [
             _moved(e, dtype, text, fill, distance)
             for dtype, text, fill in zip(dtypes, texts, neutral, strict=True)
         ]
-        texts = combine(e.at(e.width), op.fn, dtypes, moved, texts)
+        both = combine(e.at(e.width), op.fn, dtypes, moved, texts)
+        if joining:
+            mask = e.code.let(f"bitcast i{e.width} {joining} to {e.mask_type}")
+            trios = zip(dtypes, both, texts, strict=True)
+            both = [e.select(mask, dtype, joined, alone) for dtype, joined, alone in trios]
+            joining = _reaching_further(e, joining, distance)
+        texts = both
         distance *= 2
     return [Held(VARYING, text) for text in texts]
+
+
+def _without_start(e: Emitter, flag: Atom) -> str:
+    """The lanes but the first where no segment starts, as a word."""
+    bits = f"i{e.width}"
+    starts = e.mask_bits(e.vector(flag))
+    return e.code.let(f"xor {bits} {e.code.let(f'or {bits} {starts}, 1')}, -1")
+
+
+def _reaching_further(e: Emitter, joining: str, distance: int) -> str:
+    """The lanes l without a start in 2d lanes up to l, from those without one in d of them."""
+    bits = f"i{e.width}"
+    below = e.code.let(f"shl {bits} {joining}, {distance}")
+    return e.code.let(f"and {bits} {joining}, {below}")
 
 
 def _moved(e: Emitter, dtype: DType, text: str, fill: str, distance: int) -> str:
@@ -186,12 +216,21 @@ def emit_count(e: Emitter, let: Let) -> Sequence[Held]:
     return (Held(UNIFORM, count_bits(e, e.width, e.masked(e.vector(op.flag)))),)
 
 
+def emit_ballot(e: Emitter, let: Let) -> Sequence[Held]:
+    """The lanes that run where the flag holds, as a word."""
+    op: Ballot = let.op  # type: ignore[assignment]
+    if e.width == 1:
+        return (Held(UNIFORM, e.code.let(f"zext i1 {e.uniform(op.flag)} to i64")),)
+    return (Held(UNIFORM, _word(e, e.width, e.masked(e.vector(op.flag)))),)
+
+
+def _word(e: Emitter, width: int, mask: str) -> str:
+    """A mask of at most 64 lanes as an i64."""
+    whole = e.code.let(f"bitcast <{width} x i1> {mask} to i{width}")
+    return whole if width == i64.bits else e.code.let(f"zext i{width} {whole} to i64")
+
+
 def count_bits(e: Emitter, width: int, mask: str) -> str:
     """How many of the lanes of a mask are set, as an i64."""
-    bits = f"i{width}"
-    whole = e.code.let(f"bitcast <{width} x i1> {mask} to {bits}")
-    if width < i64.bits:
-        whole, bits = e.code.let(f"zext {bits} {whole} to i64"), "i64"
-    e.code.declare(f"{bits} @llvm.ctpop.{bits}({bits})")
-    count = e.code.let(f"call {bits} @llvm.ctpop.{bits}({bits} {whole})")
-    return count if bits == "i64" else e.code.let(f"trunc {bits} {count} to i64")
+    e.code.declare("i64 @llvm.ctpop.i64(i64)")
+    return e.code.let(f"call i64 @llvm.ctpop.i64(i64 {_word(e, width, mask)})")

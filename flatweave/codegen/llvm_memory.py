@@ -79,7 +79,7 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
     if index.shape is UNIFORM:
         return (Held(UNIFORM, load_scalar(e, buffer, dtype, index.text)),)
     kept = stored(dtype)
-    loaded = _gather if index.shape is VARYING else _load_run
+    loaded = gather if index.shape is VARYING else _load_run
     return (Held(VARYING, from_memory(e, dtype, e.width, loaded(e, buffer, kept, index))),)
 
 
@@ -125,7 +125,7 @@ def _pointers(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
     )
 
 
-def _gather(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
+def gather(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
     """Elements from anywhere."""
     if e.mask is not None and kept.bits < i32.bits and e.features.vector_bits >= _GATHERS:
         return _gather_in_words(e, buffer, kept, index)

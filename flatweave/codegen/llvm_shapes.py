@@ -22,9 +22,11 @@ from flatweave.kernel_ir.syntax import (
     Atomic,
     Lane,
     Load,
+    LoadNear,
     LoadTile,
     ReduceLanes,
     ScanLanes,
+    SelectZero,
     ShiftLanes,
 )
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -139,7 +141,9 @@ class _Analysis:
                 return [VARYING] * len(args)
             case ShiftLanes(args=args):
                 return [VARYING] * len(args)
-            case Atomic():
+            case LoadNear(offset=offset):
+                return (UNIFORM if self.shape(offset) is UNIFORM else VARYING,)
+            case Atomic() | SelectZero():
                 return (VARYING,)
             case LoadTile(count=count):
                 return [VARYING] * count

@@ -118,7 +118,7 @@ def expand(
         p = params[0]
         extents.known_natural(p)
         inside.trace.bounds[p] = total
-        s, start = locate(lambda i: read(ends, (i,)).atom, ends.extents[0], p)
+        s, start = locate(ends, 0, p)
         i = extents.sub(p, start)
         extents.known_natural(i)
         x = unflatten(tree, [_source(array, s) for array in arrays])
@@ -175,9 +175,4 @@ def replicated_iota(reps: Any) -> Any:
         )  # fmt: skip
     what = "a repetition of replicated_iota"
     ends, total = _ends(lambda count: count, [array], LEAF, "replicated_iota", what)
-    count = ends.extents[0]
-    return generated((total,), lambda p: _row_of(ends, count, p))[0]
-
-
-def _row_of(ends: Tracer, count: Atom, p: Atom) -> Tracer:
-    return wrap(locate(lambda i: read(ends, (i,)).atom, count, p)[0])
+    return generated((total,), lambda p: wrap(locate(ends, 0, p)[0]))[0]

@@ -239,10 +239,7 @@ def _flat(
     fn = Lambda(rest.params, rest.lets, (result,))
 
     def value(p: Atom, *at: Atom) -> Tracer:
-        def end(i: Atom) -> Atom:
-            return read(offsets, (add(i, ONE),)).atom
-
-        i, start = locate(end, rows, p)
+        i, start = locate(offsets, 1, p)
         kept = [read(by_row[var], (i,)).atom for var in rest.params[1:]]
         (row,) = current().builder.inline(fn, [i, *kept])
         return emit(Index(row, (sub(p, start), *at), False))[0]

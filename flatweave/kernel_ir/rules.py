@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
 from flatweave.terms.rules import (
@@ -12,6 +12,7 @@ from flatweave.terms.rules import (
     function_misfits,
     index_misfits,
     operator_misfits,
+    starts_misfits,
     types_misfit,
 )
 from flatweave.terms.syntax import Atom, BufferType, Op, Var, types_of
@@ -30,13 +31,16 @@ def misfits(op: Op) -> Iterator[str]:
                 yield f"{width} lanes are no power of two"
         case ir.ReduceLanes(fn=fn, args=args):
             yield from operator_misfits(fn, types_of(args))
-        case ir.ScanLanes(fn=fn, neutral=neutral, args=args):
+        case ir.ScanLanes(fn=fn, neutral=neutral, args=args, starts=starts):
             yield from types_misfit("the neutral element", neutral, types_of(args))
             yield from operator_misfits(fn, types_of(args))
+            yield from starts_misfits(starts)
         case ir.ShiftLanes(fill=fill, args=args):
             yield from types_misfit("what fills lane 0", fill, types_of(args))
-        case ir.CountLanes(flag=flag):
+        case ir.CountLanes(flag=flag) | ir.Ballot(flag=flag):
             yield from condition_misfits(flag)
+        case ir.SelectZero(mask=mask):
+            yield from types_misfit("the mask", (mask,), (u64,))
         case _:
             yield from _memory_misfits(op)
 
@@ -45,6 +49,9 @@ def _memory_misfits(op: Op) -> Iterator[str]:
     match op:
         case ir.Load(buffer=buffer, index=index) | ir.Acquire(buffer=buffer, index=index):
             yield from index_misfits("the index", (index,))
+            yield from _dtypes_misfit((buffer,))
+        case ir.LoadNear(buffer=buffer, base=base, offset=offset, span=span):
+            yield from index_misfits("the place", (base, offset, span))
             yield from _dtypes_misfit((buffer,))
         case (
             ir.Store(buffer=buffer, index=index, value=value)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType, i64, u64
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, Var, op, record, types_of
 
 
@@ -104,11 +104,15 @@ class ReduceLanes(Op):
 
 @op
 class ScanLanes(Op):
-    """Inclusive prefixes over the lanes: lane l gets the values of lanes 0 to l combined."""
+    """Inclusive prefixes over the lanes: lane l gets the values of lanes 0 to l combined.
+
+    With a flag in `starts`, of the lanes from the last one at or below l where it holds.
+    """
 
     fn: Lambda
     neutral: tuple[Atom, ...]
     args: tuple[Atom, ...]
+    starts: tuple[Atom, ...] = ()
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.args)
@@ -145,6 +149,29 @@ class CountLanes(Op):
         return (i64,)
 
 
+@op
+class Ballot(Op):
+    """The set of lanes where `flag` holds (uniform u64): bit l for lane l, of at most 64."""
+
+    flag: Atom
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (u64,)
+
+
+@op
+class SelectZero(Op):
+    """Lane l gets the place of bit number l among those that are 0 in `mask` (uniform u64).
+
+    Of no use in lanes from the number of such bits on.
+    """
+
+    mask: Atom
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (i64,)
+
+
 # -- memory ---------------------------------------------------------------------------------------
 
 
@@ -165,6 +192,23 @@ class Load(Op):
 
     buffer: Var
     index: Atom
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (_buffer(self.buffer).dtype,)
+
+
+@op
+class LoadNear(Op):
+    """buffer[base + offset], where all elements from `base` to `base + span` (uniform) are there.
+
+    Offsets go from 0 to `span` in each lane: few elements for many lanes, loaded at once where a
+    machine can spread them over its lanes.
+    """
+
+    buffer: Var
+    base: Atom
+    offset: Atom
+    span: Atom
 
     def result_types(self) -> tuple[Type, ...]:
         return (_buffer(self.buffer).dtype,)

@@ -14,12 +14,14 @@ from __future__ import annotations
 from flatweave.kernel_ir.syntax import (
     Atomic,
     AtomicUpdate,
+    Ballot,
     CountLanes,
     Lane,
     Lanes,
     LastLane,
     ReduceLanes,
     ScanLanes,
+    SelectZero,
     ShiftLanes,
     WarpIndex,
 )
@@ -110,9 +112,9 @@ class Variation:
         """The marks of what an op without bodies of control gives."""
         marks = self.of(*atoms_in(op))
         match op:
-            case ReduceLanes() | LastLane() | CountLanes():
+            case ReduceLanes() | LastLane() | CountLanes() | Ballot():
                 return marks - LANE
-            case Lane() | ScanLanes() | ShiftLanes():
+            case Lane() | ScanLanes() | SelectZero() | ShiftLanes():
                 return marks | LANE if self._width > 1 else marks
             case WarpIndex():
                 return WARP

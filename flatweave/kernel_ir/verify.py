@@ -22,7 +22,9 @@ from flatweave.terms.traverse import atoms_in
 from flatweave.terms.verify import Verifier
 
 SCALAR = frozenset({"apply", "cast", "if", "while", "for"})
-COLLECTIVE = frozenset({"reduce_lanes", "scan_lanes", "shift_lanes", "last_lane", "count_lanes"})
+COLLECTIVE = frozenset(
+    {"reduce_lanes", "scan_lanes", "shift_lanes", "last_lane", "count_lanes", "ballot"}
+)
 UNIFORM = frozenset({"acquire", "release", "backoff"})
 HOST = SCALAR | {
     "load", "store", "alloc", "retain", "free", "is_unique", "trim", "launch", "fail", "threads",

@@ -104,8 +104,9 @@ class Warp(Runner):
         match op:
             case ir.ReduceLanes(fn=fn, args=args):
                 return self._reduce(env, fn, self._columns(env, args))
-            case ir.ScanLanes(fn=fn, args=args):
-                return self._scan(env, fn, self._columns(env, args))
+            case ir.ScanLanes(fn=fn, args=args, starts=starts):
+                columns = self._columns(env, (*args, *starts))
+                return self._scan(env, fn, columns[: len(args)], columns[len(args) :])
             case ir.ShiftLanes(fill=fill, args=args):
                 first = [self._one(env, atom, "what fills lane 0") for atom in fill]
                 return prepend(first, take(self._columns(env, args), slice(-1)))
@@ -113,6 +114,13 @@ class Warp(Runner):
                 return tuple(np.asarray(x[-1]) for x in self._columns(env, args))
             case ir.CountLanes(flag=flag):
                 return (np.asarray(self._columns(env, (flag,))[0].sum(dtype=np.int64)),)
+            case ir.SelectZero(mask=mask):
+                bits = int(self._one(env, mask, "the mask of select_zero"))
+                zeros = [place for place in range(64) if not bits >> place & 1] + [63] * 64
+                return (np.asarray(zeros[: env.size or 1], np.int64),)
+            case ir.Ballot(flag=flag):
+                lanes = np.flatnonzero(self._columns(env, (flag,))[0])
+                return (np.asarray(sum(1 << int(lane) for lane in lanes), np.uint64),)
         return self._memory(env, op)
 
     def _columns(self, env: Env, atoms: Sequence[Atom]) -> Values:
@@ -135,12 +143,23 @@ class Warp(Runner):
             columns = self._apply(env, fn, (*even, *odd))
         return tuple(np.asarray(column[0]) for column in columns)
 
-    def _scan(self, env: Env, fn: Lambda, columns: Values) -> Values:
-        """After the step with distance d, lane l holds the last 2d values that end at l."""
+    def _scan(self, env: Env, fn: Lambda, columns: Values, starts: Values) -> Values:
+        """After the step with distance d, lane l holds the last 2d values that end at l.
+
+        No step reaches back behind the last start at or below its lane.
+        """
+        lanes = np.arange(len(columns[0]))
+        first = np.zeros_like(lanes)
+        for flag in starts:
+            first = np.maximum.accumulate(np.where(flag, lanes, 0))
         distance = 1
-        while distance < len(columns[0]):
-            args = (*take(columns, slice(-distance)), *take(columns, slice(distance, None)))
-            columns = prepend(take(columns, slice(distance)), self._apply(env, fn, args))
+        while distance < len(lanes):
+            alone = take(columns, slice(distance, None))
+            both = self._apply(env, fn, (*take(columns, slice(-distance)), *alone))
+            reaches = (lanes - distance >= first)[distance:]
+            pairs = zip(both, alone, strict=True)
+            rest = tuple(np.where(reaches, joined, own) for joined, own in pairs)
+            columns = prepend(take(columns, slice(distance)), rest)
             distance *= 2
         return columns
 
@@ -150,6 +169,13 @@ class Warp(Runner):
         match op:
             case ir.Load(buffer=buffer, index=index):
                 at = self.atom(env, index)
+                values = self._buffer(env, buffer).load(at.reshape(-1), self.agent)
+                return (values.reshape(at.shape),)
+            case ir.LoadNear(buffer=buffer, base=base, offset=offset, span=span):
+                at, last = self.atom(env, offset), int(self._one(env, span, "the span"))
+                if ((at < 0) | (at > last)).any():
+                    raise CompilerBug(f"a load {at} behind its base, at most {last} allowed.")
+                at = at + self._one(env, base, "the base of load_near")
                 values = self._buffer(env, buffer).load(at.reshape(-1), self.agent)
                 return (values.reshape(at.shape),)
             case ir.Store(buffer=buffer, index=index, value=value, streaming=streaming):

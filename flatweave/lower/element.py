@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, ReduceLanes, Report
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, ReduceLanes, Report
 from flatweave.lower.kernel import KernelBuilder
+from flatweave.lower.locate import RowOf, Rows
 from flatweave.lower.runs import Tile
 from flatweave.lower.values import Sites
-from flatweave.ops import Check, Fold, Index
+from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
@@ -34,6 +35,8 @@ class Elements:
         self.own: tuple[Atom, ...] = ()
         self.shape: tuple[Atom, ...] = ()
         self.tile: Tile | None = None
+        self.located: Locate | None = None
+        self.row: RowOf | None = None
         self.env: dict[Var, Atom] = {}
 
     def atom(self, atom: Atom) -> Atom:
@@ -71,6 +74,8 @@ class Elements:
                 return (b.cast(self.atom(arg), dtype),)
             case Index():
                 return (self._read(b, let.op, let),)
+            case Locate():
+                return self._locate(b, let.op)
             case If(condition=condition, then=then, other=other):
                 test = self.atom(condition)
                 return b.emit(If(test, self.function(b, then), self.function(b, other)))
@@ -95,7 +100,26 @@ class Elements:
         if op.checked and self.checks:
             for axis, extent in enumerate(shape):
                 indices[axis] = self._checked(b, indices[axis], extent, let, axis)
-        return b.emit(Load(buffer, b.ravel(indices, shape)))[0]
+        near = self._near(b, op, buffer, indices)
+        return near or b.emit(Load(buffer, b.ravel(indices, shape)))[0]
+
+    def _near(self, b: Builder, op: Index, buffer: Var, indices: Sequence[Atom]) -> Atom | None:
+        """A read at each position's row, or of where that ends, where rows lie close together."""
+        if self.row is None or self.row.near is None or len(indices) != 1:
+            return None
+        near, behind = self.row.near, index(0)
+        if indices[0] != self.row.row:
+            assert self.located is not None
+            behind = index(self.located.skip)
+            if op.xs != self.located.ends or indices[0] != b.add(self.row.row, behind):
+                return None
+        return b.emit(LoadNear(buffer, b.add(near.first, behind), near.offset, near.span))[0]
+
+    def _locate(self, b: Builder, op: Locate) -> Sequence[Atom]:
+        """The row that the walk knows, or a search."""
+        if self.row is not None and op == self.located:
+            return self.row.row, self.row.start
+        return rows_of(self.kernel, op).search(b, self.atom(op.position))
 
     def _checked(self, b: Builder, i: Atom, extent: Atom, let: Let, axis: int) -> Atom:
         """The index, or 0 and a report when it lies outside."""
@@ -154,3 +178,9 @@ class Elements:
         out = region.emit(For(lo, hi, index(width), body, init))
         return b.emit(Lanes(width, region.close([], out)))
 
+
+
+def rows_of(kernel: KernelBuilder, op: Locate) -> Rows:
+    """The rows among which an operation locates positions."""
+    ends, (extent,) = kernel.array(op.ends)
+    return Rows(ends, op.skip, kernel.body.sub(extent, index(op.skip)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType
+from flatweave.lower.locate import LANES
 from flatweave.ops import Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
@@ -63,13 +64,16 @@ def element_dtypes(sweep: Sweep) -> list[DType]:
     return [*read, *(scalar_type(result) for result in sweep.body.results)]
 
 
-def choose_tiling(machine: Machine, sweep: Sweep, *, in_order: bool) -> Tiling:
+def choose_tiling(
+    machine: Machine, sweep: Sweep, *, in_order: bool, along_rows: bool = False
+) -> Tiling:
     """Lanes of a step, and the least and most elements of a block, from what the body costs."""
     cost = max(1, cost_of_body(sweep.body))
     dtypes = element_dtypes(sweep)
     width = machine.lanes(dtypes)
     if machine.fixed_width is None:
         width = min(WIDEST, width * _registers(cost, in_order=in_order))
+        width = LANES if along_rows else width
     bytes_each = max(1, sum(dtype.bytes for dtype in dtypes))
     step = width * machine.warps
     most = max(step, machine.block_bytes // bytes_each // step * step)

@@ -22,9 +22,10 @@ from flatweave.lower.context import Lowering
 from flatweave.lower.machine import Tiling, choose_tiling
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.place_kernel import combine_copies_kernel, write_place_kernel
+from flatweave.lower.place_strided import is_strided, pays, tile_of, write_strided_kernel
 from flatweave.lower.rows import Strategy, choose_strategy
 from flatweave.lower.stages import find_stages
-from flatweave.lower.sweep_kernel import KernelWriter
+from flatweave.lower.sweep_kernel import KernelWriter, find_located
 from flatweave.lower.values import HostArray
 from flatweave.ops import Merge, Place, Prefix, Sweep
 from flatweave.passes.operators import is_exact
@@ -66,7 +67,9 @@ def lower_place(low: Lowering, let: Let) -> None:
             assert isinstance(sink, Merge)
             kernel.launch_private(low.host, sink)
         case _:
-            if isinstance(sink, Merge) and "private" in variants:
+            if kernel.strided:
+                kernel.launch_strided_or_owner(sink)
+            elif isinstance(sink, Merge) and "private" in variants:
                 kernel.launch_private_or_owner(sink)
             else:
                 kernel.launch_owner(low.host)
@@ -99,12 +102,17 @@ class _PlaceLaunch:
         self.extent = extent
         self.total = total
         self.dtypes = [_dtype(var) for var in dest]
-        tiling: Tiling = choose_tiling(low.machine, op, in_order=True)
+        tiling: Tiling = choose_tiling(
+            low.machine, op, in_order=True, along_rows=find_located(op) is not None
+        )
         strategy: Strategy = choose_strategy(op, tiling.width)
         kernel = low.kernel(let)
         writer = KernelWriter(
             low, op, find_stages(op), strategy, Outputs(), kernel, total, total, False
         )
+        self.strided = is_strided(op, writer)
+        self.let = let
+        self.located = writer.located
         self.own_args = write_place_kernel(writer, sink, self.dtypes)
         self.name = kernel.name
         self.captured = tuple(kernel.args)
@@ -118,6 +126,29 @@ class _PlaceLaunch:
 
     def launch_owner(self, host: Builder) -> None:
         self._launch(host, host.emit(Threads())[0], self.dest, NO)
+
+    def launch_strided_or_owner(self, sink: Place | Merge) -> None:
+        """By tiles where rows are long; `place_strided.py`."""
+        assert self.located is not None
+        low, host, op = self.low, self.low.host, self.let.op
+        assert isinstance(op, Sweep)
+        kernel = low.kernel(self.let, "_strided")
+        writer = KernelWriter(
+            low, op, find_stages(op), choose_strategy(op, 1), Outputs(), kernel, self.total,
+            self.total, False,
+        )  # fmt: skip
+        own = write_strided_kernel(writer, sink, self.dtypes)
+        low.program.kernels.append(kernel.finish(own))
+        size = tile_of(self.dtypes)
+        tiles = host.apply("floordiv", host.add(self.extent, index(size - 1)), index(size))
+        ends = low.scope.array(self.located.ends).shape[0]
+        rows = host.sub(ends, index(self.located.skip))
+        strided, owner = host.inner(), host.inner()
+        strided.emit(Launch(kernel.name, tiles, (*kernel.args, *self.dest, self.extent)))
+        self.launch_owner(owner)
+        host.emit(
+            If(pays(host, rows, tiles, self.total), strided.close([], []), owner.close([], []))
+        )
 
     def launch_private(self, host: Builder, sink: Merge) -> None:
         copies, room = self._copies(host, sink)

@@ -107,7 +107,7 @@ class _Part:
             return after
 
         writer = self.writer
-        if writer.strategy.rows or writer.op.reverse or len(writer.shape) > 1:
+        if writer.strategy.rows or writer.op.reverse or len(writer.shape) > 1 or writer.located:
             writer.walk((), width=1).block(b, lo, hi, self.neutral, step)
             return
         whole = b.apply("floordiv", b.sub(hi, lo), index(UNROLLED))

@@ -17,11 +17,12 @@ from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower.context import Lowering, Program, buffer_type
 from flatweave.lower.liveness import find_last_uses
+from flatweave.lower.locate import Rows
 from flatweave.lower.machine import Machine
 from flatweave.lower.place import lower_place, places
 from flatweave.lower.sweep import lower_sweep
 from flatweave.lower.values import HostArray, HostScope
-from flatweave.ops import Check, Empty, Index, Reshape, Sweep
+from flatweave.ops import Check, Empty, Index, Locate, Reshape, Sweep
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
@@ -144,6 +145,11 @@ def _lower_let(low: Lowering, let: Let) -> None:
             _lower_sweep(low, let, let.op)
         case Index():
             bind(let.vars[0], _read(low, let.op))
+        case Locate(ends=ends, skip=skip, position=position):
+            held = low.scope.array(ends)
+            rows = Rows(held.buffer, skip, low.host.sub(held.shape[0], index(skip)))
+            for var, result in zip(let.vars, rows.search(low.host, scalar(position)), strict=True):
+                bind(var, result)
         case Reshape(xs=xs, shape=shape):
             held = low.scope.array(xs)
             low.host.emit(Retain(held.buffer))

@@ -60,7 +60,7 @@ class SinkWriter:
             if k in self.outputs.stores:
                 value = elements.atoms(taken)[0]
                 buffer = self.kernel.buffer(self.outputs.stores[k])
-                streaming = self.streaming and position.width > 1
+                streaming = self.streaming and position.width > 1 and position.aligned
                 target.emit(Store(buffer, position.flat, value, streaming))
             elif k in self.outputs.inserts:
                 host_buffer, offset = self.outputs.inserts[k]

@@ -26,7 +26,7 @@ from flatweave.lower.place_atomic import merged, placed, write_winners
 from flatweave.lower.rows import choose_strategy
 from flatweave.lower.slots import scan_slots
 from flatweave.lower.stages import Link, find_stages, with_slots
-from flatweave.lower.sweep_kernel import KernelWriter
+from flatweave.lower.sweep_kernel import KernelWriter, find_located
 from flatweave.lower.two_pass import KnownPrefixes
 from flatweave.lower.values import HostArray
 from flatweave.ops import Combine, Compact, Insert, Merge, Place, Sweep
@@ -53,7 +53,9 @@ class SweepLowering:
         self.host = low.host
         self.stages = find_stages(op)
         in_order = self.stages.depth > 0
-        self.tiling = choose_tiling(low.machine, op, in_order=in_order)
+        self.tiling = choose_tiling(
+            low.machine, op, in_order=in_order, along_rows=find_located(op) is not None
+        )
         threads = low.machine.masked_tail
         self.strategy = choose_strategy(op, self.tiling.width, threads)
         self.outputs = Outputs()

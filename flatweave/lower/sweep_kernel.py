@@ -16,8 +16,9 @@ from flatweave.kernel_ir.syntax import (
 )
 from flatweave.lower.chain import Chain, Operator, look_back, publish
 from flatweave.lower.context import Lowering
-from flatweave.lower.element import Elements
+from flatweave.lower.element import Elements, rows_of
 from flatweave.lower.kernel import KernelBuilder
+from flatweave.lower.locate import Rows
 from flatweave.lower.machine import Machine, element_dtypes
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.rows import Strategy
@@ -28,15 +29,26 @@ from flatweave.lower.staging import Staging
 from flatweave.lower.two_pass import KnownPrefixes, load_prefix, slot_of_warp, store_aggregate
 from flatweave.lower.walk import Accumulator, Position, State, Walk
 from flatweave.lower.warps import by_first_warp, meet, on_first_warp
-from flatweave.ops import Combine, Sweep
+from flatweave.ops import Combine, Locate, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
-from flatweave.terms.traverse import needed_for
+from flatweave.terms.traverse import needed_for, walk_lets
 
 LARGEST_TILE = 800
 """The greatest cost of a body written out once for each column of a tile."""
+
+LONG_ROW = 64
+"""From this mean length on rows are walked one by one: most steps lie inside one row."""
+
+
+def find_located(op: Sweep) -> Locate | None:
+    """The rows that a sweep finds its own positions in, if it does: its walk goes along them."""
+    if len(op.shape) != 1 or op.reverse:
+        return None
+    found = (let.op for let in walk_lets(op.body) if isinstance(let.op, Locate))
+    return next((op_ for op_ in found if op_.position is op.body.params[0]), None)
 
 
 def count_lanes(b: Builder, flag: Atom, width: int) -> Atom:
@@ -85,6 +97,7 @@ class KernelWriter:
         self.total = kernel.capture(total)
         self.size = kernel.capture(size)
         self.shape = tuple(kernel.scalar(extent) for extent in self.op.shape)
+        self.located = find_located(op)
 
     def write(self) -> None:
         block, lo, hi = self._block()
@@ -193,7 +206,7 @@ class KernelWriter:
         ordered = [k for k in links if k not in lanewise]
         runs = runs_for(self.low.machine, self.op, links) if pure and ordered else None
         counts = any(k.compact is not None for k in links)
-        if self.strategy.rows or self.strategy.width < 2 or counts:
+        if self.strategy.rows or self.strategy.width < 2 or counts or self.located:
             runs = None
         if runs is not None:
             lanewise, ordered = list(links), []
@@ -206,10 +219,23 @@ class KernelWriter:
     ) -> Walk:  # fmt: skip
         """How this sweep visits the positions of a block."""
         lanes = runs.width if runs else self.strategy.width if width is None else width
+        located, by_row = self._rows()
         return Walk(
             self.low.machine, self.shape, self.total, lanes, self.strategy.rows,
             self.op.reverse, tuple(accumulators), runs, 0 if runs else self.strategy.reach,
+            located, by_row,
         )  # fmt: skip
+
+    def _rows(self) -> tuple[Rows | None, Atom | None]:
+        """The rows that positions are located among, and whether they had better be walked one
+        by one."""
+        if self.located is None:
+            return None, None
+        rows = rows_of(self.kernel, self.located)
+        if self.low.machine.masked_tail:
+            return rows, None
+        least = self.b.mul(rows.count, index(LONG_ROW))
+        return rows, self.b.apply("ge", self.total, least)
 
     def elements(self, position: Position) -> Elements:
         elements = Elements(
@@ -217,6 +243,7 @@ class KernelWriter:
         )
         elements.env.update(zip(self.op.body.params, position.indices, strict=True))
         elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile
+        elements.located, elements.row = self.located, position.row
         return elements
 
     # -- passes over the block --------------------------------------------------------------------

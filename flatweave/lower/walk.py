@@ -10,26 +10,35 @@ and combined at the end of the region, which only a commutative operator allows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, WarpIndex
+from flatweave.lower.locate import RowOf, Rows
 from flatweave.lower.machine import Machine
 from flatweave.lower.runs import Runs, Tile
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
+from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, Lambda
 
 
 @dataclass(frozen=True, eq=False)
 class Position:
-    """Where a step is: its flat position, its indices, the lanes, and which of them count."""
+    """Where a step is: its flat position, its indices, the lanes, and which of them count.
+
+    `base` and `last` are the first and the last position of the step, `row` is the row of each
+    position and where it begins; `aligned` says that steps begin on multiples of their width.
+    """
 
     flat: Atom
     indices: tuple[Atom, ...]
     width: int
     active: Atom | None = None
     tile: Tile | None = None
+    base: Atom | None = None
+    last: Atom | None = None
+    row: RowOf | None = None
+    aligned: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +62,8 @@ class Walk:
     so that its index runs with the lanes; `reverse` visits the last position first; `width` 0
     means one element at a time outside any lanes. With a `reach`, positions that far from both
     ends of the last axis are walked apart: there the tests of a stencil's boundary fall away.
+    With `located` rows each step knows which row each position belongs to; where `by_row` holds
+    these rows are walked one after the other.
     """
 
     machine: Machine
@@ -64,9 +75,16 @@ class Walk:
     accumulators: tuple[Accumulator, ...]
     runs: Runs | None = None
     reach: int = 0
+    located: Rows | None = None
+    by_row: Atom | None = None
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        if self.located is not None:
+            return self._along_rows(b, lo, hi, state, step, self.located)
+        return self._block(b, lo, hi, state, step)
+
+    def _block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         if self.width == 0:
             return self._one_by_one(b, lo, hi, state, step)
         if self.runs:
@@ -74,6 +92,52 @@ class Walk:
         if not self.rows:
             return self._span(b, lo, hi, state, step, self._flat_position)
         return self._rows(b, lo, hi, state, step)
+
+    def _along_rows(
+        self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
+    ) -> State:
+        """Lanes along the positions, or row by row: as the host found at run time."""
+        if self.by_row is None:
+            return self._by_position(b, lo, hi, state, step, rows)
+        long, short = b.inner(), b.inner()
+        by_row = long.close([], self._by_row(long, lo, hi, state, step, rows))
+        by_position = short.close([], self._by_position(short, lo, hi, state, step, rows))
+        return b.emit(If(self.by_row, by_row, by_position))
+
+    def _by_position(
+        self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
+    ) -> State:
+        """A cursor goes along: the row of the position before the step, and where it begins."""
+        first = lo
+        if self.machine.masked_tail:
+            first = warp_share(b, self.machine, lo, hi, self.width)[0]
+
+        def located(c: Builder, position: Position, known: State) -> State:
+            here, after = _rows_of(c, rows, position, known[-2:])
+            return (*step(c, replace(position, row=here), known[:-2]), *after)
+
+        return self._block(b, lo, hi, (*state, *rows.enter(b, first)), located)[:-2]
+
+    def _by_row(
+        self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
+    ) -> State:
+        """One row after the other, each in whole steps and a rest."""
+        first = rows.search(b, lo)[0]
+        behind = b.add(rows.search(b, b.sub(hi, index(1)))[0], index(1))
+        behind = b.apply("select", b.apply("lt", lo, hi), behind, first)
+        outer = b.inner()
+        row = outer.param("r", i64)
+        params = tuple(outer.param("s", atom.type) for atom in state)
+        start = rows.start(outer, row)
+        p_lo = outer.apply("maximum", start, lo)
+        p_hi = outer.apply("minimum", rows.end(outer, row), hi)
+
+        def at(c: Builder, base: Atom, width: int, limit: Atom) -> Position:
+            position = self._flat_position(c, base, width, limit)
+            return replace(position, row=RowOf(row, start), aligned=False)
+
+        out = self._span(outer, p_lo, p_hi, params, step, at)
+        return b.emit(For(first, behind, index(1), outer.close([row, *params], out), state))
 
     def _one_by_one(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         inside = b.inner()
@@ -225,7 +289,12 @@ class Walk:
         if self.reverse:
             return self._reverse_position(b, base, width, limit)
         flat, active = self._lane(b, base, width, limit)
-        return Position(flat, b.unravel(flat, self.shape), width, active)
+        last = b.add(base, index(width - 1))
+        if active is not None:
+            last = b.apply("minimum", last, b.sub(limit, index(1)))
+        return Position(
+            flat, b.unravel(flat, self.shape), width, active, base=base, last=last
+        )
 
     def _reverse_position(self, b: Builder, base: Atom, width: int, limit: Atom) -> Position:
         """Running position f stands for element total - 1 - f."""
@@ -237,6 +306,17 @@ class Walk:
         start = b.sub(last, base)
         at: Atom = b.emit(Lane(start, True))[0] if width > 1 else start
         return Position(at, b.unravel(at, self.shape), width)
+
+
+def _rows_of(
+    b: Builder, rows: Rows, position: Position, cursor: State
+) -> tuple[RowOf, State]:
+    """The rows of a step's positions, and the cursor behind them."""
+    assert position.base is not None and position.last is not None
+    if position.width == 1 and position.active is None:
+        row, start = rows.one(b, position.flat, cursor)
+        return RowOf(row, start), (row, start)
+    return rows.step(b, position.base, position.flat, position.last, cursor)
 
 
 def warp_index(b: Builder, machine: Machine) -> Atom:

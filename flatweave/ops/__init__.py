@@ -11,6 +11,7 @@ from flatweave.ops.filter import Filter
 from flatweave.ops.fold import Fold
 from flatweave.ops.generate import Generate
 from flatweave.ops.index import Index
+from flatweave.ops.locate import Locate
 from flatweave.ops.map import Map
 from flatweave.ops.permute import Permute
 from flatweave.ops.reduce import Reduce
@@ -21,6 +22,6 @@ from flatweave.ops.sweep import Combine, Compact, Insert, Merge, Place, Prefix, 
 
 __all__ = [
     "Check", "Combine", "Compact", "Concat", "Empty", "Filter", "Fold", "Generate", "Index",
-    "Insert", "Map", "Merge", "Permute", "Place", "Prefix", "Reduce", "Reshape", "Scan", "Scatter",
-    "Sink", "Store", "Sweep",
+    "Insert", "Locate", "Map", "Merge", "Permute", "Place", "Prefix", "Reduce", "Reshape", "Scan",
+    "Scatter", "Sink", "Store", "Sweep",
 ]  # fmt: skip

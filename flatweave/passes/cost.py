@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flatweave.ops import Fold, Index
+from flatweave.ops import Fold, Index, Locate
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Lambda, Op
@@ -10,6 +10,8 @@ from flatweave.terms.traverse import lambdas_in, needed_for, walk_lets
 
 INNER_LOOP = 16
 READ = 2
+LOCATE = 6
+"""A few steps of a walk along the rows; a search where there is no walk costs more."""
 
 
 def cost_of_body(fn: Lambda) -> int:
@@ -29,6 +31,8 @@ def _cost(op: Op) -> int:
             return TABLE[fn].cost
         case Index():
             return READ
+        case Locate():
+            return LOCATE
         case Cast():
             return 1
         case While() | For() | Fold():

@@ -15,8 +15,8 @@
             in z) [store]
         in a
 
-Scalar work is shared by the builder already. Reads are shared with enclosing bodies too, never out
-of a branch.
+Scalar work is shared by the builder already. Reads and searches are shared with enclosing bodies
+too, never out of a branch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Any
 
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Index, Reshape
+from flatweave.ops import Index, Locate, Reshape
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Op
@@ -35,7 +35,7 @@ def cse(program: Program) -> Program:
     known: dict[Builder, dict[tuple[Any, ...], tuple[Atom, ...]]] = {}
 
     def share(b: Builder, op: Op, let: Let) -> tuple[Atom, ...] | None:
-        if not isinstance(op, Index | Reshape):
+        if not isinstance(op, Index | Locate | Reshape):
             return None
         key = (op.name, *op.values())
         scope: Builder | None = b

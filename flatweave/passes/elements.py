@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from flatweave.array_ir.fault import INDEX
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import Unsupported
-from flatweave.ops import Check, Fold, Generate, Index, Map, Reduce, Reshape
+from flatweave.ops import Check, Fold, Generate, Index, Locate, Map, Reduce, Reshape
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -137,6 +137,8 @@ def _translate_let(b: Builder, scope: Scope, let: Let) -> Sequence[Value]:
             return (b.cast(scope.atom(arg), dtype),)
         case Index():
             return (_translate_index(b, scope, let.op),)
+        case Locate(ends=ends, skip=skip, position=position):
+            return b.emit(Locate(scope.atom(ends), skip, scope.atom(position)))
         case Map():
             return pulls_of_map(scope, let.op)
         case Generate():

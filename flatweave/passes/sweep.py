@@ -39,6 +39,7 @@ from flatweave.ops import (
     Generate,
     Index,
     Insert,
+    Locate,
     Map,
     Merge,
     Permute,
@@ -125,6 +126,8 @@ def _keep(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
     match let.op:
         case Index(xs=xs, indices=indices, checked=checked):
             return b.emit(Index(scope.atom(xs), scope.atoms(indices), checked))
+        case Locate(ends=ends, skip=skip, position=position):
+            return b.emit(Locate(scope.atom(ends), skip, scope.atom(position)))
         case Reshape(xs=xs, shape=shape):
             viewed = b.emit(Reshape(scope.atom(xs), scope.atoms(shape)))
             scope.views[viewed[0]] = pull_of_reshape(scope.pull(xs), scope.atoms(shape))

@@ -2,6 +2,7 @@
 
     add x 0 ==> x      mul x 1 ==> x      sub x x ==> 0 (integers)      select true a b ==> a
     add (mul (floordiv i m) m) (mod i m) ==> i
+    add a (sub x a) ==> x
     floordiv (add (mul q m) r) m ==> q      mod (add (mul q m) r) m ==> r      for 0 <= r < m
 """
 
@@ -107,7 +108,7 @@ class Definitions(Protocol):
 def fold_index(scope: Definitions, fn: str, args: Sequence[Atom]) -> Atom | None:
     """Row-major positions taken apart and put together again, either way round."""
     if fn == "add":
-        return _rejoin(scope, args[0], args[1])
+        return _rejoin(scope, args[0], args[1]) or _restored(scope, args[0], args[1])
     if fn not in ("floordiv", "mod"):
         return None
     position, extent = args
@@ -126,6 +127,12 @@ def _rejoin(scope: Definitions, a: Atom, b: Atom) -> Atom | None:
     if scaled and quotient and rest and quotient == rest and scaled[1] == rest[1]:
         return rest[0]
     return None
+
+
+def _restored(scope: Definitions, a: Atom, b: Atom) -> Atom | None:
+    """What a distance from `a` is measured to: a place in a row, back in the flat array."""
+    distance = _operands(scope, b, "sub")
+    return distance[0] if distance and distance[1] == a else None
 
 
 def _operands(scope: Definitions, atom: Atom, fn: str) -> tuple[Atom, ...] | None:

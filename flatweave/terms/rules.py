@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, types_of
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Type, types_of
 
 
 def is_alike(a: Type, b: Type) -> bool:
@@ -48,6 +48,14 @@ def types_misfit(what: str, atoms: Sequence[Atom], types: Sequence[Type]) -> Ite
 def condition_misfits(atom: Atom) -> Iterator[str]:
     """An atom is a bool."""
     return types_misfit("the condition", (atom,), (bool_,))
+
+
+def starts_misfits(starts: Sequence[Atom], rank: int = 0) -> Iterator[str]:
+    """At most one atom says where segments start: a bool, or an array of them."""
+    if len(starts) > 1:
+        yield f"{len(starts)} flags say where segments start"
+    flag: Type = ArrayType(bool_, (Const(0, i64),)) if rank else bool_
+    yield from types_misfit("the flag of segments", starts[:1], (flag,) * len(starts[:1]))
 
 
 def index_misfits(what: str, atoms: Sequence[Atom]) -> Iterator[str]:

@@ -10,6 +10,7 @@ import pytest
 from flatweave.base.dtypes import DTYPES, DType, bool_, f32, f64, i8, i32, i64
 from flatweave.codegen.llvm_features import CpuFeatures
 from flatweave.kernel_ir.syntax import (
+    Ballot,
     CountLanes,
     LastLane,
     ReduceLanes,
@@ -171,6 +172,41 @@ def test_operators_with_loops(width: int) -> None:
     run_kernel(body, xs, ys, total)
     np.testing.assert_array_equal(ys, np.gcd.accumulate(xs))
     assert total[0] == np.gcd.reduce(xs)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.6, 1.0])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_scans_that_start_anew(width: int, share: float) -> None:
+    """From the last start on: a single function, and one with a masked loop; the starts as bits."""
+    random = np.random.default_rng(width)
+    starts, xs = random.random(width) < share, random.integers(1, 60, width) * 12
+    ys, small = np.zeros_like(xs), xs.astype(np.int8)
+    zs, sets = np.zeros_like(small), np.zeros(1, np.uint64)
+
+    def body(w, starts, xs, small, ys, zs, sets):
+        def gcd(w, a, b):
+            def going(w, a, b):
+                return w.apply("ne", b, index(0))
+
+            return w.repeat([a, b], going, lambda w, a, b: (b, w.apply("mod", a, b)))[0]
+
+        fn = w.fn([i64, i64], gcd)
+
+        def region(w):
+            i = w.lane(index(0))
+            start = w.load(starts, i)
+            w.store(ys, i, w.do(ScanLanes(fn, (index(0),), (w.load(xs, i),), (start,))))
+            zero, x = constant(0, i8), w.load(small, i)
+            w.store(zs, i, w.do(ScanLanes(lambda_of("add", i8), (zero,), (x,), (start,))))
+            w.store(sets, index(0), w.do(Ballot(start)))
+
+        w.lanes(width, region)
+
+    run_kernel(body, starts, xs, small, ys, zs, sets)
+    first = [max(k for k in range(i + 1) if k == 0 or starts[k]) for i in range(width)]
+    assert ys.tolist() == [np.gcd.reduce(xs[k : i + 1]) for i, k in enumerate(first)]
+    assert zs.tolist() == [small[k : i + 1].sum(dtype=np.int8) for i, k in enumerate(first)]
+    assert int(sets[0]) == sum(1 << int(i) for i in np.flatnonzero(starts))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
