@@ -29,6 +29,7 @@ from flatweave.lower.manifest import stored
 from flatweave.lower.program import lower
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
+from flatweave.passes.flatten import flatten
 from flatweave.passes.fuse import fuse
 from flatweave.passes.fuse_siblings import fuse_siblings
 from flatweave.passes.sharing import explain
@@ -48,6 +49,10 @@ ARRAY_PASSES: tuple[Pass, ...] = (
     fuse,  # what is read elsewhere, or from another space, is computed where it is read
     fuse_siblings,  # consumers that meet only now
     cse,  # merged bodies read the same elements
+    flatten,  # after fusion, which sees one sweep over the rows and puts all they need into it
+    cse,  # sweeps over the elements of the same rows get one extent
+    fuse_siblings,
+    cse,
     dce,
 )
 PASSES = {made.__name__: made for made in ARRAY_PASSES}
@@ -93,7 +98,8 @@ def launches(unit: Unit) -> int:
     """How many different passes over data the host launches.
 
     Kernels are named after what they compute. Variants of one (`_s`, `_strided`), the combining of
-    what its blocks left (`_all`, `_fill`, `_slots`) and copies of destinations belong to it.
+    what its blocks left (`_all`, `_fill`, `_slots`, `_tails`) and copies of destinations belong to
+    it.
     """
     lets = walk_lets(unit.host)
     names = {let.op.kernel for let in lets if isinstance(let.op, Launch)}

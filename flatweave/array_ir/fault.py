@@ -8,6 +8,17 @@ from flatweave.base.source import Location
 
 INDEX = "index"  # a read outside an array
 NEGATIVE = "negative_extent"  # an array of fewer than no elements
+OVERFLOW = "overflow"  # more elements than an i64 can count
+
+PARTS = " | "  # between the parts of a check's message: what is wrong, origins, what to do
+
+
+def sizes_overflow(who: str) -> str:
+    """What a check of a running sum of sizes says; its value is the element where it fails."""
+    return PARTS.join([
+        f"the sizes of {who} add up to more than an i64 can count at element {{0}}.",
+        "Check the sizes: one of them is far too large.",
+    ])  # fmt: skip
 
 
 @dataclass(eq=False)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 CONTROL = frozenset({"apply", "cast", "if", "while", "for"})
 ARRAYS = frozenset(
     {
-        "concat", "empty", "filter", "generate", "map", "permute", "reduce", "reshape", "scan",
-        "scatter",
+        "concat", "empty", "filter", "generate", "map", "permute", "reduce", "reduce_segments",
+        "reshape", "scan", "scatter",
     }
 )  # fmt: skip
 

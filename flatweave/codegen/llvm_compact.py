@@ -1,7 +1,8 @@
 """StoreCompact: the lanes kept, side by side in memory, and nothing from `limit` on.
 
     base + W <= limit    AVX-512:   pieces of one register: compress it, store all of it, step by
-                                    popcount; what is not kept is overwritten by the next
+                                    popcount; what is not kept is overwritten by the next, and
+                                    by what fills the places behind the last
                          elsewhere: store every lane, step by its flag
     near the limit       for each lane kept: store its values
 
@@ -17,6 +18,7 @@ from flatweave.base.dtypes import DType, i32, u32
 from flatweave.codegen.llvm_collectives import count_bits, indices
 from flatweave.codegen.llvm_emitter import Emitter, Held
 from flatweave.codegen.llvm_memory import element, element_dtype, store_scalar, stored, to_memory
+from flatweave.codegen.llvm_scalar import emit_cast
 from flatweave.codegen.llvm_text import suffix, vec
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.terms.syntax import Let
@@ -26,11 +28,12 @@ _LEAST = 128
 
 
 class _Stream(NamedTuple):
-    """A buffer, the dtype its elements have in memory, and the lanes' values."""
+    """A buffer, the dtype its elements have in memory, the lanes' values, and what fills."""
 
     buffer: str
     kept: DType
     value: str
+    fill: str
 
 
 def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
@@ -38,10 +41,11 @@ def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
     op: StoreCompact = let.op  # type: ignore[assignment]
     base, limit = e.uniform(op.base), e.uniform(op.limit)
     streams = []
-    for var, atom in zip(op.buffers, op.values_, strict=True):
+    for var, atom, fill in zip(op.buffers, op.values_, op.fill or op.values_, strict=True):
         dtype = element_dtype(var)
         value = to_memory(e, dtype, e.width, e.vector(atom))
-        streams.append(_Stream(e.held[var].text, stored(dtype), value))
+        filled = to_memory(e, dtype, 1, e.uniform(fill)) if op.fill else ""
+        streams.append(_Stream(e.held[var].text, stored(dtype), value, filled))
     keep = e.masked(e.vector(op.keep)) if e.width > 1 else ""
     code = e.code
     end = code.let(f"add i64 {base}, {e.width}")
@@ -98,9 +102,13 @@ def _store_kept(
     code.jump(head)
 
 
-def _store_each(e: Emitter, buffer: str, kept: DType, value: str, base: str, keep: str) -> None:
+def _store_each(
+    e: Emitter, buffer: str, kept: DType, value: str, fill: str, base: str, keep: str
+) -> None:
     """Lane by lane, without branches."""
     code, kind, at = e.code, vec(kept, e.width), base
+    if fill:
+        value = e.select(keep, kept, value, e.splat(fill, kept))
     for lane in range(e.width):
         x = code.let(f"extractelement {kind} {value}, i64 {lane}")
         store_scalar(e, buffer, kept, at, x)
@@ -108,14 +116,16 @@ def _store_each(e: Emitter, buffer: str, kept: DType, value: str, base: str, kee
         at = code.let(f"add i64 {at}, {code.let(f'zext i1 {flag} to i64')}")
 
 
-def _compress(e: Emitter, buffer: str, kept: DType, value: str, base: str, keep: str) -> None:
+def _compress(
+    e: Emitter, buffer: str, kept: DType, value: str, fill: str, base: str, keep: str
+) -> None:
     """Register by register."""
     lanes = min(e.width, _REGISTER // _compressed(e, kept).bits)
     at = base
     for start in range(0, e.width, lanes):
         piece = _piece(e, vec(kept, e.width), value, start, lanes)
         mask = _piece(e, e.mask_type, keep, start, lanes)
-        packed = _packed(e, kept, lanes, piece, mask)
+        packed = _packed(e, kept, lanes, piece, mask, fill)
         place = element(e, buffer, kept, at)
         e.code.line(f"store {vec(kept, lanes)} {packed}, ptr {place}, align {kept.bytes}")
         if start + lanes < e.width:
@@ -135,20 +145,20 @@ def _piece(e: Emitter, kind: str, text: str, start: int, lanes: int) -> str:
     return e.code.let(f"shufflevector {kind} {text}, {kind} poison, {part}")
 
 
-def _packed(e: Emitter, kept: DType, lanes: int, piece: str, mask: str) -> str:
-    """The lanes of the mask moved to the front."""
+def _packed(e: Emitter, kept: DType, lanes: int, piece: str, mask: str, fill: str) -> str:
+    """The lanes of the mask moved to the front, in the others what fills."""
     code, wide = e.code, _compressed(e, kept)
     if wide is not kept:
         piece = code.let(f"zext {vec(kept, lanes)} {piece} to {vec(wide, lanes)}")
+        fill = fill and emit_cast(code, kept, wide, 1, fill)
     full = max(lanes, _LEAST // wide.bits)
     if full > lanes:
         piece = _padded(e, vec(wide, lanes), piece, lanes, full, "poison")
         mask = _padded(e, f"<{lanes} x i1>", mask, lanes, full, "zeroinitializer")
     kind, name = vec(wide, full), f"@llvm.x86.avx512.mask.compress.{suffix(wide, full)}"
     code.declare(f"{kind} {name}({kind}, {kind}, <{full} x i1>)")
-    packed = code.let(
-        f"call {kind} {name}({kind} {piece}, {kind} zeroinitializer, <{full} x i1> {mask})"
-    )
+    others = e.at(full).splat(fill, wide) if fill else "zeroinitializer"
+    packed = code.let(f"call {kind} {name}({kind} {piece}, {kind} {others}, <{full} x i1> {mask})")
     if full > lanes:
         packed = code.let(
             f"shufflevector {kind} {packed}, {kind} poison, {indices(range(lanes))}"

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flatweave.array_ir.fault import OVERFLOW, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.source import user_location
@@ -31,7 +32,6 @@ from flatweave.frontend.elements import (
     single,
 )
 from flatweave.frontend.extents import ONE, ZERO
-from flatweave.frontend.faults import check_message
 from flatweave.frontend.locate import locate
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scalars import apply
@@ -63,15 +63,11 @@ def _ends(
     sizes = emit(Map(fn, tuple(x.atom for x in arrays), 1))[0]
     plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
     sums = emit(Scan(plus, (ZERO,), (sizes.atom,), False, False))[0]
-    message = check_message(
-        f"the sizes of {who} add up to more than an i64 can count at element {{0}}.",
-        remedy="Check the sizes: one of them is far too large.",
-    )
-
     def end(i: Atom) -> Tracer:
         # of sums that overflow, the first one wraps to below 0: sizes are natural
         found = read(sums, (i,))
-        extents.check(current().apply("ge", found.atom, ZERO), "overflow", (i,), message)
+        fits = current().apply("ge", found.atom, ZERO)
+        extents.check(fits, OVERFLOW, (i,), sizes_overflow(who))
         return found
 
     count = arrays[0].extents[0]

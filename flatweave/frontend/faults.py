@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault
+from flatweave.array_ir.fault import INDEX, NEGATIVE, OVERFLOW, PARTS, Fault
 from flatweave.base.errors import (
     ArgumentError,
     ExtentOverflowError,
@@ -22,13 +22,12 @@ from flatweave.base.errors import (
 )
 from flatweave.base.source import user_location
 
-PARTS = " | "
 CLASSES: dict[str, type[UserError]] = {
     "same": ShapeError,
     "shape": ShapeError,
     "empty": ShapeError,
     "argument": ArgumentError,
-    "overflow": ExtentOverflowError,
+    OVERFLOW: ExtentOverflowError,
     NEGATIVE: NegativeExtentError,
 }
 

@@ -143,7 +143,7 @@ def scan_last_axis(
     def flagged(k: Atom) -> list[Tracer]:
         at = unravel(k, shape)
         starts = wrap(current().apply("eq", at[-1], first))
-        values = [_shifted(x, at, first, e, reverse) if exclusive else read(x, at)
+        values = [shifted(x, at, first, e, reverse) if exclusive else read(x, at)
                   for x, e in zip(arrays, start, strict=True)]  # fmt: skip
         return [starts, *values]
 
@@ -153,7 +153,7 @@ def scan_last_axis(
     return [emit(Reshape(x.atom, tuple(shape)))[0] for x in emit(op)[1:]]
 
 
-def _shifted(
+def shifted(
     x: Tracer, at: Sequence[Atom], first: Atom, neutral: Atom, reverse: bool
 ) -> Tracer:
     """The element before (behind, when reverse) a place of its row; `neutral` at the row's start.

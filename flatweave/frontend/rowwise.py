@@ -7,7 +7,8 @@
 
 The function is traced once, on a row of unknown length. What it gives for each row is computed row
 by row. A result as long as the row is computed value by value: whatever it needs of its row as a
-whole, sums for instance, is computed for each row first, and kept.
+whole, sums for instance, is computed for each row first, and kept. A scan of a row is done for all
+rows at once, before anything that needs it (`rowscan.py`).
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from flatweave.frontend.extents import ONE, add, sub
 from flatweave.frontend.interop import is_number_list
 from flatweave.frontend.locate import locate
 from flatweave.frontend.ragged import Ragged, row_count, row_of
+from flatweave.frontend.rowscan import read_of_rows, scan_of_rows
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import Tree, flatten, unflatten
 from flatweave.frontend.values import emit, lift, lift_leaves
-from flatweave.ops import Check, Generate, Index, Map
+from flatweave.ops import Check, Generate, Index, Map, Scan
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, needed_for
@@ -55,12 +57,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class RowTrace:
-    """The function on row i: its lambda, the leaves it gives, and the Ragged each is as long as."""
+    """The function on row i: its lambda, what it gives, and the Ragged that each is as long as.
+
+    `lengths` are the lengths of rows, each with the offsets of its Ragged.
+    """
 
     fn: Lambda
     tree: Tree
-    leaves: list[Tracer]
     offsets: list[Tracer | None]
+    lengths: dict[Atom, Tracer]
 
 
 def map_rows(f: Callable[..., Any], xs: Sequence[Any]) -> Any:
@@ -69,20 +74,45 @@ def map_rows(f: Callable[..., Any], xs: Sequence[Any]) -> Any:
     trees = [_parts_of(x, parts) for x in xs]
     rows = _row_count(parts)
     traced = _on_row(f, trees, parts, rows)
-    regular = [leaf.atom for leaf, own_ in zip(traced.leaves, traced.offsets, strict=True)
-               if own_ is None]  # fmt: skip
-    irregular = [atom for atom, own_ in zip(traced.fn.results, traced.offsets, strict=True)
-                 if own_ is not None]  # fmt: skip
-    kept = _kept(traced.fn, irregular, f)
-    fn = Lambda(traced.fn.params, traced.fn.lets, (*regular, *kept))
-    made = emit(Generate((rows,), fn)) if fn.results else []
+    fn = _without_scans(traced, rows, f)
+    return unflatten(traced.tree, _computed(fn, traced.offsets, rows, f))
+
+
+def _computed(
+    fn: Lambda, lengths: Sequence[Tracer | None], rows: Atom, f: Callable[..., Any]
+) -> list[Any]:
+    """What `fn` gives for all rows: an array, or a Ragged where a result has a row's length."""
+    pairs = list(zip(fn.results, lengths, strict=True))
+    regular = [atom for atom, offsets in pairs if offsets is None]
+    irregular = [atom for atom, offsets in pairs if offsets is not None]
+    kept = _kept(fn, irregular, f)
+    per_row = Lambda(fn.params, fn.lets, (*regular, *kept))
+    made = emit(Generate((rows,), per_row)) if per_row.results else []
     whole, by_row = iter(made), dict(zip(kept, made[len(regular) :], strict=True))
-    rest = Lambda((*traced.fn.params, *kept), _without(traced.fn, kept, irregular), ())
-    results = [
+    rest = Lambda((*fn.params, *kept), _without(fn, kept, irregular), ())
+    return [
         next(whole) if offsets is None else _flat(rest, by_row, atom, offsets, f)
-        for atom, offsets in zip(traced.fn.results, traced.offsets, strict=True)
+        for atom, offsets in pairs
     ]
-    return unflatten(traced.tree, results)
+
+
+def _without_scans(traced: RowTrace, rows: Atom, f: Callable[..., Any]) -> Lambda:
+    """The function with every scan of its row done for all rows: what is left reads the result."""
+    fn = traced.fn
+    (i,) = fn.params
+    for let in needed_for(fn.lets, fn.results):
+        op = let.op
+        length = let.vars[0].type.shape[0] if isinstance(op, Scan) else None  # type: ignore[union-attr]
+        if not isinstance(op, Scan) or length not in traced.lengths:
+            continue
+        offsets, at = traced.lengths[length], fn.lets.index(let)
+        if {var for let in fn.lets for var in let.vars} & free_vars((op.fn, op.neutral)).keys():
+            raise _not_elementwise(op, f)
+        before = Lambda(fn.params, fn.lets[:at], op.xs)
+        flat = [found.values for found in _computed(before, [offsets] * len(op.xs), rows, f)]
+        done = read_of_rows(let, length, scan_of_rows(op, flat, offsets), offsets, i)
+        fn = Lambda(fn.params, (*fn.lets[:at], done, *fn.lets[at + 1 :]), fn.results)
+    return fn
 
 
 def _parts_of(x: Any, parts: list[Part]) -> Tree:
@@ -136,7 +166,7 @@ def _on_row(
         check_arity(f, len(args), "map")
         leaves, tree = lift_leaves(f(*args), f"the result of {name_of(f)}")
         leaves = [own(leaf, inside) for leaf in leaves]
-        found.extend([tree, leaves, [_length(leaf, lengths, inside, f) for leaf in leaves]])
+        found.extend([tree, [_length(leaf, lengths, inside, f) for leaf in leaves], lengths])
         return [leaf.atom for leaf in leaves]
 
     fn = current().function([i64], body, "i")
@@ -215,8 +245,8 @@ def _not_elementwise(op: Op, f: Callable[..., Any]) -> Unsupported:
         f"{name_of(f)} gives map a row made by {type(op).__name__.lower()}, which does not work"
         " element by element.",
         where=user_location(),
-        remedy="Use fw.segmented_scan(op, ne, rows.flags, rows.values) for scans; other work on"
-        " whole rows can be done on rows.values with fw.expand.",
+        remedy="Rows may be made element by element and by scans; do other work on whole rows on"
+        " rows.values, with fw.expand.",
     )
 
 

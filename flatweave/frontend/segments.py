@@ -5,13 +5,14 @@
     segmented_scan add 0        [1, 3, 6, 4, 9]
     segmented_reduce add 0      [6, 9]
 
-One scan with an operator on pairs, (f, a) (g, b) = (f or g, if g then b else a op b), which is
-associative where `op` is (Blelloch; Elsman 2019, section 2.1).
+A segmented scan is one scan with an operator on pairs, (f, a) (g, b) = (f or g, if g then b else
+a op b), which is associative where `op` is (Blelloch; Elsman 2019, section 2.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from flatweave.base.dtypes import bool_, i64
@@ -30,7 +31,7 @@ from flatweave.frontend.scalars import apply
 from flatweave.frontend.scope import current
 from flatweave.frontend.tree import Tree, unflatten
 from flatweave.frontend.values import emit, wrap
-from flatweave.ops import Reshape, Scan
+from flatweave.ops import ReduceSegments, Reshape, Scan
 from flatweave.terms.syntax import Atom, Lambda
 
 
@@ -50,20 +51,34 @@ def flags_of(flags: Any, who: str) -> Tracer:
     return array
 
 
-def _scanned(
-    op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any, who: str
-) -> tuple[Tracer, list[Tracer], Tree]:
-    """The flags, the scan of each segment, and the elements' tree."""
+@dataclass(frozen=True)
+class Segments:
+    """What a segmented operation is given: flags, arrays and their tree, operator, neutrals."""
+
+    starts: Tracer
+    arrays: list[Tracer]
+    tree: Tree
+    fn: Lambda
+    neutrals: list[Tracer]
+
+
+def _given(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any, who: str) -> Segments:
+    """The arguments of a segmented operation, checked."""
     arrays, tree = elements_of(xs, who)
     starts = flags_of(flags, who)
     extents.same_length([starts, *arrays], who, ["flags", *["xs"] * len(arrays)])
     first = neutral(ne, tree, arrays, who)
     fn = operator(op, tree, [element_type(x) for x in arrays], who)
-    if any(x.ndim > 1 for x in arrays):
-        return starts, _scan_rows(fn, first, starts, arrays, who), tree
-    atoms = (starts.atom, *(x.atom for x in arrays))
-    neutrals = (wrap_false(), *(e.atom for e in first))
-    return starts, emit(Scan(restarting(fn, False), neutrals, atoms, False, False))[1:], tree
+    return Segments(starts, arrays, tree, fn, first)
+
+
+def _scanned(given: Segments, who: str) -> list[Tracer]:
+    """The scan of each segment."""
+    if any(x.ndim > 1 for x in given.arrays):
+        return _scan_rows(given.fn, given.neutrals, given.starts, given.arrays, who)
+    atoms = (given.starts.atom, *(x.atom for x in given.arrays))
+    neutrals = (wrap_false(), *(e.atom for e in given.neutrals))
+    return emit(Scan(restarting(given.fn, False), neutrals, atoms, False, False))[1:]
 
 
 def _scan_rows(
@@ -108,17 +123,30 @@ def segmented_scan(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) 
     Raises ShapeError when lengths differ, DTypeError when flags are no bools, OperatorError when
     `op` gives no element.
     """
-    _, results, tree = _scanned(op, ne, flags, xs, "segmented_scan")
-    return unflatten(tree, results)
+    given = _given(op, ne, flags, xs, "segmented_scan")
+    return unflatten(given.tree, _scanned(given, "segmented_scan"))
 
 
 @operation()
 def segmented_reduce(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) -> Any:
     """`reduce(op, ne, ..)` of each segment of `xs`: as many results as segments start.
 
-    Flags and errors are those of `segmented_scan`; its last element in each segment is the result.
+    One pass over the data, however long the segments are. Flags and errors are those of
+    `segmented_scan`.
     """
-    starts, scanned, tree = _scanned(op, ne, flags, xs, "segmented_reduce")
+    given = _given(op, ne, flags, xs, "segmented_reduce")
+    if any(x.ndim > 1 for x in given.arrays):
+        return unflatten(given.tree, _last_rows(given))
+    neutrals = tuple(e.atom for e in given.neutrals)
+    atoms = tuple(x.atom for x in given.arrays)
+    count, *results = emit(ReduceSegments(given.fn, neutrals, given.starts.atom, atoms))
+    extents.known_extent(count.atom)
+    return unflatten(given.tree, results)
+
+
+def _last_rows(given: Segments) -> list[Tracer]:
+    """Elements that are rows: the last of each segment's scan."""
+    starts, scanned = given.starts, _scanned(given, "segmented_reduce")
     length = starts.extents[0]
 
     def is_last(i: Atom) -> Tracer:
@@ -128,7 +156,7 @@ def segmented_reduce(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any
         ends = scope.apply("eq", behind, length)
         return wrap(scope.apply("or", ends, read(starts, (inside,)).atom))
 
-    return unflatten(tree, kept(generated((length,), is_last)[0], scanned))
+    return kept(generated((length,), is_last)[0], scanned)
 
 
 @operation()

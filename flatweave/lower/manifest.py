@@ -16,7 +16,19 @@ from dataclasses import dataclass
 from flatweave.array_ir.syntax import Program
 from flatweave.base.source import Location
 from flatweave.lower.liveness import find_last_uses
-from flatweave.ops import Compact, Empty, Insert, Merge, Place, Reshape, Sink, Store, Sweep
+from flatweave.ops import (
+    CombineRows,
+    CombineSegments,
+    Compact,
+    Empty,
+    Insert,
+    Merge,
+    Place,
+    Reshape,
+    Sink,
+    Store,
+    Sweep,
+)
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
@@ -100,7 +112,7 @@ def _destinations(sink: Sink, count: int) -> tuple[Atom | None, ...]:
             return dest
         case Insert(dest=dest):
             return (dest,)
-        case Store() | Compact():
+        case Store() | Compact() | CombineSegments() | CombineRows():
             return (None,) * count
     return ()
 

@@ -28,6 +28,17 @@ class Placed:
     extent: Atom
 
 
+@dataclass(frozen=True, eq=False)
+class Segmented:
+    """The results of segments; for each of `slots` warps those open at both ends, and its tail."""
+
+    results: tuple[Var, ...]
+    firsts: Var
+    lasts: Var
+    tails: tuple[Var, ...]
+    slots: Atom
+
+
 @dataclass
 class Outputs:
     """The host buffers that a sweep writes, by sink."""
@@ -37,5 +48,6 @@ class Outputs:
     partials: dict[int, tuple[Var, ...]] = field(default_factory=dict)
     inserts: dict[int, tuple[Var, Atom]] = field(default_factory=dict)
     chains: list[Chain | KnownPrefixes] = field(default_factory=list)
+    segments: dict[int, Segmented] = field(default_factory=dict)
     merges: dict[int, Merged] = field(default_factory=dict)
     places: dict[int, Placed] = field(default_factory=dict)

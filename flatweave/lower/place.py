@@ -158,7 +158,7 @@ class _PlaceLaunch:
         """How many copies there are, and how many elements they have together."""
         copies: Atom = index(FIXED_COPIES)
         if is_exact(sink.fn):
-            copies = host.emit(Threads())[0]
+            copies = self.low.host.emit(Threads())[0]
         return copies, host.mul(copies, self.extent)
 
     def launch_private_or_owner(self, sink: Merge) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
-from flatweave.ops import Compact, Prefix, Sweep
+from flatweave.ops import CombineSegments, Compact, Prefix, Sweep
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
@@ -21,13 +21,14 @@ COUNT = lambda_of("add", i64)
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """One thing that a chain carries: a prefix's value, or (`flag`) how many were kept."""
+    """One thing that a chain carries: a prefix's value, or how many a sink kept or closed."""
 
     fn: Lambda
     neutral: tuple[Atom, ...]
     args: tuple[Atom, ...]
     prefix: Let | None = None
     compact: int | None = None
+    closing: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,10 @@ def find_stages(op: Sweep) -> Stages:
         if isinstance(sink, Compact):
             known = _level(level, taken[0]) + 1
             link = Link(COUNT, (index(0),), (taken[0],), compact=k)
+            found.setdefault(known, []).append(link)
+        if isinstance(sink, CombineSegments):
+            known = _level(level, taken[0]) + 1
+            link = Link(COUNT, (index(0),), (taken[0],), compact=k, closing=True)
             found.setdefault(known, []).append(link)
     depth = max(found, default=0)
     return Stages(tuple(tuple(found.get(k, ())) for k in range(1, depth + 1)))

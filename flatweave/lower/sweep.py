@@ -27,9 +27,19 @@ from flatweave.lower.rows import choose_strategy
 from flatweave.lower.slots import scan_slots
 from flatweave.lower.stages import Link, find_stages, with_slots
 from flatweave.lower.sweep_kernel import KernelWriter, find_located
+from flatweave.lower.tails import join_tails, segmented
 from flatweave.lower.two_pass import KnownPrefixes
 from flatweave.lower.values import HostArray
-from flatweave.ops import Combine, Compact, Insert, Merge, Place, Sweep
+from flatweave.ops import (
+    Combine,
+    CombineRows,
+    CombineSegments,
+    Compact,
+    Insert,
+    Merge,
+    Place,
+    Sweep,
+)
 from flatweave.ops import Store as StoreSink
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import index
@@ -80,6 +90,10 @@ class SweepLowering:
                 rest = host.apply("mod", shape[-1], index(self.strategy.width))
                 fits = host.apply("and", fits, host.apply("eq", rest, index(0)))
             low.launch_one_of(fits, fast, plain, blocks)
+        for k, left in self.outputs.segments.items():
+            sink = self.op.sinks[k]
+            assert isinstance(sink, CombineRows | CombineSegments)
+            join_tails(self.low, self.let, sink, left, total)
         self._bind(shape, blocks)
 
     def _blocks(self, total: Atom) -> tuple[Atom, Atom]:
@@ -90,6 +104,8 @@ class SweepLowering:
         size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
         size = host.apply("minimum", size, index(tiling.most))
         blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
+        if any(isinstance(sink, CombineRows) for sink in self.op.sinks):
+            blocks = host.apply("maximum", blocks, index(1))  # rows without elements are filled
         return size, blocks
 
     def _allocate(self, total: Atom, blocks: Atom) -> None:
@@ -104,6 +120,11 @@ class SweepLowering:
                 case Combine(neutral=neutral):
                     parts = tuple(self.low.alloc_like(atom, blocks) for atom in neutral)
                     self.outputs.partials[k] = parts
+                case CombineSegments():
+                    self.outputs.segments[k] = segmented(self.low, sink, total, blocks)
+                case CombineRows(rows=rows):
+                    room = self.low.scope.scalar(rows)
+                    self.outputs.segments[k] = segmented(self.low, sink, room, blocks)
                 case Insert(dest=dest, offset=offset):
                     buffer = self.low.own(dest, self.let)
                     self.outputs.inserts[k] = buffer, self.low.scope.scalar(offset)
@@ -170,10 +191,14 @@ class SweepLowering:
                 scope.bind(vars_[0], HostArray(self.outputs.inserts[k][0], held.shape))
             elif k in self.outputs.merges or k in self.outputs.places:
                 self._bind_updated(k, vars_)
+            elif isinstance(sink := self.op.sinks[k], CombineRows):
+                extent = scope.scalar(sink.rows)
+                for var, buffer in zip(vars_, self.outputs.segments[k].results, strict=True):
+                    scope.bind(var, HostArray(buffer, (extent,)))
             elif k in self.outputs.partials:
                 self._bind_combined(vars_, self.op.sinks[k], self.outputs.partials[k], blocks)
             else:
-                self._bind_compacted(k, vars_)
+                self._bind_compacted(k, vars_, self.host.product(shape))
         for chain in self.outputs.chains:
             chain.free(self.host)
 
@@ -217,14 +242,18 @@ class SweepLowering:
         for var, buffer, array in zip(vars_, dest, sink.dest, strict=True):
             self.low.scope.bind(var, HostArray(buffer, self.low.scope.array(array).shape))
 
-    def _bind_compacted(self, k: int, vars_: Sequence[Var]) -> None:
+    def _bind_compacted(self, k: int, vars_: Sequence[Var], total: Atom) -> None:
         for chain, links in zip(self.outputs.chains, self.stages.levels, strict=True):
             for slot, link in with_slots(links):
                 if link.compact != k:
                     continue
-                kept = self.host.emit(Load(chain.prefixes[slot], chain.last))[0]
+                kept: Atom = self.host.emit(Load(chain.prefixes[slot], chain.last))[0]
+                buffers = self.outputs.compacts.get(k)
+                if buffers is None:  # the last segment is open at the end
+                    kept = self.host.add(kept, self.host.apply("minimum", total, index(1)))
+                    buffers = self.outputs.segments[k].results
                 self.low.scope.bind(vars_[0], kept)
-                for var, buffer in zip(vars_[1:], self.outputs.compacts[k], strict=True):
+                for var, buffer in zip(vars_[1:], buffers, strict=True):
                     self.host.emit(Trim(buffer, kept))
                     self.low.scope.bind(var, HostArray(buffer, (kept,)))
 

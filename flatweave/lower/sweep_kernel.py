@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
+from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir.syntax import (
     BlockIndex,
     CountLanes,
@@ -23,13 +24,15 @@ from flatweave.lower.machine import Machine, element_dtypes
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.rows import Strategy
 from flatweave.lower.runs import Runs
+from flatweave.lower.segment_rows import RowAt, Share, open_rows
+from flatweave.lower.segments import Consecutive, Places, SegmentWriter, closes
 from flatweave.lower.sinks import FALSE, SinkWriter, slot_of_compact, while_active
 from flatweave.lower.stages import Link, Stages, with_slots
 from flatweave.lower.staging import Staging
 from flatweave.lower.two_pass import KnownPrefixes, load_prefix, slot_of_warp, store_aggregate
-from flatweave.lower.walk import Accumulator, Position, State, Walk
+from flatweave.lower.walk import Accumulator, Position, State, Walk, warp_share
 from flatweave.lower.warps import by_first_warp, meet, on_first_warp
-from flatweave.ops import Combine, Locate, Sweep
+from flatweave.ops import Combine, CombineRows, CombineSegments, Locate, Prefix, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
@@ -274,13 +277,22 @@ class KernelWriter:
             start += len(link.neutral)
         return tuple(atom for link in links for atom in by_link[id(link)])
 
+    def _flag(
+        self, b: Builder, elements: Elements, link: Link, position: Position
+    ) -> Atom:
+        """Whether an element counts for a link that counts."""
+        (flag,) = elements.atoms(link.args)
+        if link.closing:
+            return closes(b, flag, position)
+        return while_active(b, (flag,), (FALSE,), position)[0]
+
     def _fold_step(
         self, b: Builder, elements: Elements, link: Link, state: State, position: Position,
         ordered: bool,
     ) -> State:  # fmt: skip
         """One step's elements folded into the state of a link or reduction."""
         if link.compact is not None:
-            flag = while_active(b, elements.atoms(link.args), (FALSE,), position)[0]
+            flag = self._flag(b, elements, link, position)
             return (b.add(state[0], count_lanes(b, flag, position.width)),)
         neutral = self._neutral(link.neutral)
         values = while_active(b, elements.atoms(link.args), neutral, position)
@@ -313,7 +325,7 @@ class KernelWriter:
         after = list(carries)
         for slot, link in with_slots(self.stages.links):
             if link.compact is not None:
-                flag = while_active(b, elements.atoms(link.args), (FALSE,), position)[0]
+                flag = self._flag(b, elements, link, position)
                 after[slot] = b.add(carries[slot], count_lanes(b, flag, position.width))
         return tuple(after)
 
@@ -347,6 +359,7 @@ class KernelWriter:
         pure = self.stages.depth == 0 and len(combines) == len(self.op.sinks)
         lanewise, ordered, walk = self._arrange(combines, pure=pure)
         links = (*lanewise, *ordered)
+        segments = self._segments(block, lo, hi)
         staging = self._staging(carried)
         sinks = SinkWriter(
             self.op, self.stages, self.outputs, self.kernel, self.total, self.streaming,
@@ -355,17 +368,20 @@ class KernelWriter:
 
         def step(b: Builder, position: Position, state: State) -> State:
             elements = self.elements(position)
-            start = sum(len(k.neutral) for k in links)
-            depth = self.stages.depth
-            known = self.emit_body(b, elements, self.op.body.lets, depth, position, state[start:])
+            carries, depth = state[len(first) :], self.stages.depth
+            known = self.emit_body(b, elements, self.op.body.lets, depth, position, carries)
             out: list[Atom] = []
             for link in links:
                 part = state[len(out) : len(out) + len(link.neutral)]
                 out.extend(self._fold_step(b, elements, link, part, position, link in ordered))
-            sinks.write(b, elements, position, state[start:])
+            for writer in segments:
+                part = state[len(out) : len(out) + writer.size]
+                out.extend(writer.step(b, elements, position, part, carries))
+            sinks.write(b, elements, position, carries)
             return (*out, *self._advance(b, elements, position, known))
 
-        first = [atom for k in links for atom in self._neutral(k.neutral)]
+        combined = [atom for k in links for atom in self._neutral(k.neutral)]
+        first = [*combined, *(atom for writer in segments for atom in writer.enter())]
         if staging is None:
             results = walk.block(self.b, lo, hi, (*first, *carried), step)
         else:
@@ -374,6 +390,51 @@ class KernelWriter:
             )
         if links:
             self._leave_partials(block, combines, links, results)
+        start = len(combined)
+        for writer in segments:
+            slot = slot_of_warp(self.b, self.low.machine, block)
+            part = results[start : start + writer.size]
+            writer.leave(self.b, slot, carried, part, results[len(first) :])
+            start += writer.size
+
+    def _segments(self, block: Atom, lo: Atom, hi: Atom) -> list[SegmentWriter]:
+        """The writers of the sinks that combine segments."""
+        writers = []
+        for k, buffers in self.outputs.segments.items():
+            sink, taken = self.op.sinks[k], self.op.portions()[k]
+            places: Places
+            if isinstance(sink, CombineRows):
+                places = open_rows(
+                    self.b, self.low.machine, self.kernel, sink, taken[0],
+                    self._result_at(taken[0]), self._share(block, lo, hi), buffers,
+                )  # fmt: skip
+            else:
+                assert isinstance(sink, CombineSegments)
+                slot = slot_of_compact(self.stages, k)
+                places = Consecutive(slot, self.ends[slot])
+            writers.append(SegmentWriter(self.low, self.kernel, sink, taken, buffers, places))
+        return writers
+
+    def _share(self, block: Atom, lo: Atom, hi: Atom) -> Share:
+        """The positions of a block that are this warp's."""
+        b, machine = self.b, self.low.machine
+        if machine.masked_tail:
+            lo, _, hi = warp_share(b, machine, lo, hi, self.strategy.width)
+        leads = b.apply("eq", slot_of_warp(b, machine, block), index(0))
+        return Share(lo, hi, self.total, leads)
+
+    def _result_at(self, result: Atom) -> RowAt:
+        """What emits a result of the body at any position."""
+        lets = needed_for(self.op.body.lets, [result])
+        if any(isinstance(let.op, Prefix) for let in lets):
+            raise CompilerBug("the row of combine_rows depends on a prefix.")
+
+        def at(b: Builder, flat: Atom) -> Atom:
+            elements = self.elements(Position(flat, b.unravel(flat, self.shape), 1))
+            elements.emit(b, lets)
+            return elements.atom(result)
+
+        return at
 
     def _staging(self, carried: State) -> Staging | None:
         """Stages for kept elements where they go around the caches."""

@@ -15,13 +15,15 @@ from flatweave.ops.locate import Locate
 from flatweave.ops.map import Map
 from flatweave.ops.permute import Permute
 from flatweave.ops.reduce import Reduce
+from flatweave.ops.reduce_segments import ReduceSegments
 from flatweave.ops.reshape import Reshape
 from flatweave.ops.scan import Scan
 from flatweave.ops.scatter import Scatter
+from flatweave.ops.segments import CombineRows, CombineSegments
 from flatweave.ops.sweep import Combine, Compact, Insert, Merge, Place, Prefix, Sink, Store, Sweep
 
 __all__ = [
-    "Check", "Combine", "Compact", "Concat", "Empty", "Filter", "Fold", "Generate", "Index",
-    "Insert", "Locate", "Map", "Merge", "Permute", "Place", "Prefix", "Reduce", "Reshape", "Scan",
-    "Scatter", "Sink", "Store", "Sweep",
+    "Check", "Combine", "CombineRows", "CombineSegments", "Compact", "Concat", "Empty", "Filter",
+    "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Merge", "Permute", "Place", "Prefix",
+    "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter", "Sink", "Store", "Sweep",
 ]  # fmt: skip

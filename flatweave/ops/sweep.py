@@ -11,6 +11,8 @@ sink takes the next results of the body:
     place dest               j, x.. -> dest[j] = x           (scatter)
     merge fn neutral dest    j, x.. -> dest[j] fn= x         (permute, reduce_by_index)
     insert dest offset       x -> dest[offset + i] = x       (concat)
+
+Sinks that combine segments are in `segments.py`.
 """
 
 from __future__ import annotations
@@ -42,9 +44,13 @@ def elements_in(dest: Sequence[Atom]) -> tuple[Type, ...]:
 
 
 class Sink(Part):
-    """Where results of a sweep's body go; `arity` is how many of them it takes."""
+    """Where results of a sweep's body go; `arity` is how many of them it takes.
+
+    `forward`: the sweep must not be in reverse.
+    """
 
     __slots__ = ()
+    forward: ClassVar[bool] = False
 
     @property
     def arity(self) -> int:
@@ -275,6 +281,8 @@ class Sweep(Op):
         yield from function_misfits("the body", self.body, (i64,) * len(self.shape))
         if sum(sink.arity for sink in self.sinks) != len(self.body.results):
             yield f"the sinks do not take {len(self.body.results)} results"
+        if self.reverse and any(sink.forward for sink in self.sinks):
+            yield "a sink that combines segments needs a sweep from the front"
         for sink, taken in zip(self.sinks, self.portions(), strict=True):
             yield from sink.misfits(taken)
 

@@ -16,7 +16,7 @@
         in a
 
 Scalar work is shared by the builder already. Reads and searches are shared with enclosing bodies
-too, never out of a branch.
+too, never out of a branch. A search for a row has read where the row begins.
 """
 
 from __future__ import annotations
@@ -29,21 +29,45 @@ from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Op
 
+Known = dict[tuple[Any, ...], tuple[Atom, ...]]
+
 
 def cse(program: Program) -> Program:
     """Share equal reads and views."""
-    known: dict[Builder, dict[tuple[Any, ...], tuple[Atom, ...]]] = {}
+    known: dict[Builder, Known] = {}
 
     def share(b: Builder, op: Op, let: Let) -> tuple[Atom, ...] | None:
         if not isinstance(op, Index | Locate | Reshape):
             return None
-        key = (op.name, *op.values())
-        scope: Builder | None = b
-        while scope is not None:
-            if key in known.get(scope, {}):
-                return known[scope][key]
-            scope = scope.outer
-        known.setdefault(b, {})[key] = b.emit(op, let.vars[0].name)
-        return known[b][key]
+        found = _shared(known, b, op) or _start_of_row(known, b, op)
+        if found is not None:
+            return found
+        known.setdefault(b, {})[_key(op)] = b.emit(op, let.vars[0].name)
+        return known[b][_key(op)]
 
     return rewrite(program, share)
+
+
+def _key(op: Op) -> tuple[Any, ...]:
+    return (op.name, *op.values())
+
+
+def _shared(known: dict[Builder, Known], b: Builder, op: Op) -> tuple[Atom, ...] | None:
+    """The results of an equal op here or in an enclosing body."""
+    scope: Builder | None = b
+    while scope is not None:
+        if _key(op) in known.get(scope, {}):
+            return known[scope][_key(op)]
+        scope = scope.outer
+    return None
+
+
+def _start_of_row(known: dict[Builder, Known], b: Builder, op: Op) -> tuple[Atom, ...] | None:
+    """s, start = locate offsets 1 p:   index offsets [s]   ==>   start"""
+    if not isinstance(op, Index):
+        return None
+    search = b.definition(op.indices[0])
+    if not isinstance(search, Locate) or search.ends != op.xs or search.skip != 1:
+        return None
+    found = _shared(known, b, search)
+    return found[1:] if found and found[0] == op.indices[0] else None

@@ -117,7 +117,9 @@ def _feeds(first: Let, second: Let, readers: Counter[Var]) -> bool:
 def _ordered(op: Sweep) -> bool:
     """Whether the direction of the sweep shows in its results."""
     return any(isinstance(let.op, Prefix) for let in op.body.lets) or any(
-        isinstance(sink, Compact) or (isinstance(sink, Combine) and not is_commutative(sink.fn))
+        sink.forward
+        or isinstance(sink, Compact)
+        or (isinstance(sink, Combine) and not is_commutative(sink.fn))
         for sink in op.sinks
     )
 

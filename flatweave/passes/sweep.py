@@ -17,6 +17,7 @@
     reduce          combine                     scatter           place
     scan            prefix in the body, store   permute           merge
     concat          empty, then one insert for each part
+    reduce_segments combine_segments
 
 Inside element functions arrays become pulls (`elements.py`). Fusion is not decided here.
 """
@@ -32,6 +33,7 @@ from flatweave.base.errors import NestingError
 from flatweave.ops import (
     Check,
     Combine,
+    CombineSegments,
     Compact,
     Concat,
     Empty,
@@ -46,6 +48,7 @@ from flatweave.ops import (
     Place,
     Prefix,
     Reduce,
+    ReduceSegments,
     Reshape,
     Scan,
     Scatter,
@@ -67,7 +70,9 @@ from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import walk_lets
 
-ARRAY_OPS = (Map, Generate, Reduce, Scan, Filter, Scatter, Permute, Reshape, Concat)
+ARRAY_OPS = (
+    Map, Generate, Reduce, ReduceSegments, Scan, Filter, Scatter, Permute, Reshape, Concat,
+)  # fmt: skip
 Body = Callable[[Builder, tuple[Atom, ...]], Sequence[Atom]]
 
 
@@ -111,6 +116,8 @@ def _translate(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return _scan(b, scope, let.op)
         case Filter():
             return _filter(b, scope, let.op)
+        case ReduceSegments():
+            return _reduce_segments(b, scope, let.op)
         case Scatter() | Permute():
             return _combine_at(b, scope, let.op)
         case Concat():
@@ -213,6 +220,11 @@ def _scan(b: Builder, scope: Scope, op: Scan) -> tuple[Atom, ...]:
 
 def _filter(b: Builder, scope: Scope, op: Filter) -> tuple[Atom, ...]:
     return _over(b, scope, (op.mask, *op.xs), (Compact(len(op.xs)),))
+
+
+def _reduce_segments(b: Builder, scope: Scope, op: ReduceSegments) -> tuple[Atom, ...]:
+    fn = _operator(b, scope, op.fn, "segmented_reduce")
+    return _over(b, scope, (op.starts, *op.xs), (CombineSegments(fn, scope.atoms(op.neutral)),))
 
 
 def _combine_at(b: Builder, scope: Scope, op: Scatter | Permute) -> tuple[Atom, ...]:

@@ -87,6 +87,9 @@ def test_an_if_may_give_arrays_of_its_own_extent():
         ("y: f32[n] = scatter [xs] xs [xs]\n in y", "the indices"),
         ("y: f32[n] = sweep [n] (i: i64 => 1.0f32) [store]\n in y", "sweep cannot stand"),
         ("y: f32 = prefix (add f32) [0.0f32] [1.0f32]\n in y", "prefix cannot stand"),
+        ("m, y = reduce_segments (add f32) [0.0f32] xs [xs]\n in y", "the starts"),
+        ("p = map (x: f32 => true) [xs]\n m, y = reduce_segments (add i64) [0] p [xs]\n in y",
+         "the neutral element"),
     ],
 )
 def test_what_does_not_fit_is_found(body, message):
@@ -105,6 +108,23 @@ def test_what_does_not_fit_is_found(body, message):
             "the body gives",
         ),
         ("y: f32 = sweep [n] (i: i64 => i) [combine (add f32) [0.0f32]]\n in y", "is combined"),
+        (
+            "m, y = sweep [n] (i: i64 => i, i) [combine_segments (add i64) [0]]\n in y",
+            "is combined",
+        ),
+        (
+            "y = sweep [n] (i: i64 => true, true, i) [combine_rows (add i64) [0] n]\n in y",
+            "is combined",
+        ),
+        (
+            "y = sweep [n] (i: i64 => i, true, i) [combine_rows (add i64) [0] 1.0f32]\n in y",
+            "the number of rows",
+        ),
+        (
+            "m, y = sweep [n] (i: i64 => true, i) [combine_segments (add i64) [0]] reverse=true\n"
+            " in y",
+            "needs a sweep from the front",
+        ),
         (
             "y = sweep [n] (i: i64 =>\n a = generate [i] (j: i64 => j)\n in i) [store]\n in y",
             "generate cannot stand in an element function",

@@ -133,8 +133,8 @@ def sum_of_a_ragged():
     fw.reduce(fw.add, 0.0, fw.ragged(X, lengths=[2, 3]))
 
 
-def scan_of_a_row():
-    fw.map(lambda row: fw.cumsum(row), fw.ragged(X, lengths=[2, 3]))
+def scatter_into_a_row():
+    fw.map(lambda row: fw.scatter(row, I[:1], X[:1]), fw.ragged(X, lengths=[2, 3]))
 
 
 def part_of_a_row():

@@ -307,10 +307,76 @@ def branch_step(w: Writer) -> None:
     w.keep(w.b.emit(If(flag, made, w.b.inner().close([], [x]))))
 
 
+def sizes_of(c: Builder, v: Atom) -> Atom:
+    """A small size made from an element; many rows are empty, a few are long."""
+    wide = c.apply("and", c.cast(v, i64), index(31))
+    return c.apply("select", c.apply("lt", wide, index(24)), c.apply("shr", wide, index(3)), wide)
+
+
+def reduced(w: Writer, c: Builder, size: Atom, args: Sequence[Atom]) -> list[Atom]:
+    """A reduction over `size` elements, each made from its place and `args`."""
+    if w.random.random() < 0.4:
+        pair = c.function([i64], lambda d, k: [d.cast(w.element(d, (k, *args)), i64), k])
+        fn = c.function([i64] * 4, lambda d, *four: composition(d, four))
+        neutral: tuple[Atom, ...] = (index(1), index(0))
+    else:
+        dtype = w.random.choice(DTYPES)
+        pair = c.function([i64], lambda d, k: [d.cast(w.element(d, (k, *args)), dtype)])
+        fn, one = w.associative(dtype)
+        neutral = (one,)
+    return list(c.emit(Reduce(fn, neutral, c.emit(Generate((size,), pair)))))
+
+
+def expand_reduce_step(w: Writer) -> None:
+    """reduce what each element expands to; a second reduction may need the first"""
+    x = w.array()
+    y = w.alike(x)
+
+    def row(c: Builder, v: Atom, u: Atom) -> list[Atom]:
+        size = sizes_of(c, v)
+        found = reduced(w, c, size, (u, w.element(c, (u, v))))
+        if w.random.random() < 0.4:
+            found += reduced(w, c, size, (u, w.element(c, (found[0], v))))
+        return [*found[-2:], w.element(c, (found[0], u))]
+
+    w.keep(w.b.emit(Map(w.b.function([dtype_of(x), dtype_of(y)], row), (x, y))))
+
+
+def ragged_step(w: Writer) -> None:
+    """reduce the rows of a Ragged: sizes added up to offsets, and values between them"""
+    x, values = w.array(), w.array()
+    n, available = shape_of(x)[0], shape_of(values)[0]
+    sizes = w.b.emit(Map(w.b.function([dtype_of(x)], lambda c, v: [sizes_of(c, v)]), (x,)))
+    ends = w.b.emit(Scan(lambda_of("add", i64), (index(0),), sizes))[0]
+
+    cut = w.b.function([i64], lambda c, end: [c.apply("minimum", end, available)])
+    first = w.b.emit(Generate((index(1),), w.b.function([i64], lambda c, i: [index(0)])))
+    parts = (*first, *w.b.emit(Map(cut, (ends,))))
+    offsets = w.b.emit(Concat(w.b.add(n, index(1)), parts))[0]
+
+    def row(c: Builder, i: Atom) -> list[Atom]:
+        start = c.emit(Index(offsets, (i,), False))[0]
+        end = c.emit(Index(offsets, (c.add(i, index(1)),), False))[0]
+
+        def value(d: Builder, k: Atom) -> list[Atom]:
+            return list(d.emit(Index(values, (d.add(start, k),), False)))
+
+        length = c.sub(end, start)
+        row = c.emit(Generate((length,), c.function([i64], value)))
+        fn, neutral = w.associative(dtype_of(values))
+        total = c.emit(Reduce(fn, (neutral,), row))[0]
+        again = c.function([dtype_of(values)], lambda d, v: [w.element(d, (v, total))])
+        made = c.emit(Map(again, row))
+        fn, neutral = w.associative(dtype_of(made[0]))
+        return [total, *c.emit(Reduce(fn, (neutral,), made))]
+
+    w.keep(w.b.emit(Generate((n,), w.b.function([i64], row))))
+
+
 STEPS: tuple[Callable[[Writer], Any], ...] = (
     map_step, map_step, map_step, scan_step, pair_scan_step, reduce_step, filter_step, gather_step,
     stencil_step, scatter_step, permute_step, concat_step, reshape_step, row_reduce_step, loop_step,
-    branch_step,
+    branch_step, expand_reduce_step, ragged_step,
 )  # fmt: skip
 
 

@@ -7,6 +7,8 @@ from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i32, i64
 from flatweave.ops import (
     Check,
     Combine,
+    CombineRows,
+    CombineSegments,
     Compact,
     Filter,
     Fold,
@@ -16,6 +18,7 @@ from flatweave.ops import (
     Merge,
     Prefix,
     Reduce,
+    ReduceSegments,
     Scan,
     Store,
     Sweep,
@@ -90,7 +93,11 @@ def array_op(draw, b, arrays, traced):
         (p,) = c.emit(Prefix(fn, (zero,), (x,), draw(st.booleans())))
         return p, *flag(c, x), x, p, i, x
 
-    kind = draw(st.integers(0, 5 if traced else 6))
+    def segmented(c, i):
+        (x,) = c.emit(Index(xs, (i,), checked=False))
+        return *flag(c, x), x, i, *flag(c, x), x
+
+    kind = draw(st.integers(0, 6 if traced else 7))
     if kind == 0:
         arrays += b.emit(Map(b.function([dtype], element), (xs,)))
     elif kind == 1:
@@ -106,10 +113,16 @@ def array_op(draw, b, arrays, traced):
         arrays += b.emit(Generate((n,), b.function([i64], lambda c, i: [i])))
     elif kind == 5:
         b.emit(Check(b.apply("le", index(0), n), "same", (n,), 'An extent is "small".'))
+    elif kind == 6:
+        flags = b.emit(Map(b.function([dtype], flag), (xs,)))
+        arrays += b.emit(ReduceSegments(fn, (zero,), flags[0], (xs,)))[1:]
     else:
         sinks = (Store(), Compact(1), Combine(fn, (zero,)), Merge(fn, (zero,), (xs,)))
         made = b.emit(Sweep((n,), b.function([i64], swept), sinks, draw(st.booleans())))
         arrays += [made[0], made[2], made[4]]
+        sinks = (CombineSegments(fn, (zero,)), CombineRows(fn, (zero,), n))
+        made = b.emit(Sweep((n,), b.function([i64], segmented), sinks))
+        arrays += made[1:]
 
 
 def shrinking_loop(b, xs):

@@ -1,0 +1,300 @@
+"""Flatten: folds over rows of varying length become one pass over the elements of all rows.
+
+    sums(n: i64, xs: f32[n], m: i64, offsets: i64[m]) =>
+        rows: i64 = sub m 1
+        ys: f32[rows] = sweep [rows] (i: i64 =>
+            a: i64 = index offsets [i] checked=false
+            j: i64 = add i 1
+            z: i64 = index offsets [j] checked=false
+            e: i64 = sub z a
+            r: f32 = fold e (k: i64 =>
+                p: i64 = add a k
+                x: f32 = index xs [p] checked=false
+                in x) (add f32) [0.0f32]
+            in r) [store]
+        in ys
+    ==>
+    sums(n: i64, xs: f32[n], m: i64, offsets: i64[m]) =>
+        rows: i64 = sub m 1
+        total: i64 = index offsets [rows] checked=false
+        ys: f32[rows] = sweep [total] (p: i64 =>
+            s: i64, start: i64 = locate offsets 1 p
+            k: i64 = sub p start
+            a: i64 = index offsets [s] checked=false
+            q: i64 = add a k
+            x: f32 = index xs [q] checked=false
+            first: bool = eq p start
+            in s, first, x) [combine_rows (add f32) [0.0f32] rows]
+        in ys
+
+A sweep over rows gives each row to one lane, and a row that is far longer than the others keeps its
+lane, and its core, long after the rest is done. A sweep over elements divides all rows evenly.
+
+- Where rows end: offsets that a Ragged brings are known to fit. Other lengths are added up by a
+  scan, together with the checks of the body, which stop the program before anything is read.
+- What the fold needs of its row is computed anew for each element where that is cheap, and stored
+  for each row where it is not (Note [What an element needs of its row]).
+- What is left of the body reads the results; a later fold reads those of an earlier one.
+
+Leaves alone: folds of one length for all rows, folds in branches and loops, and folds inside a
+sweep that walks along rows already: one level is balanced, a second one would store something for
+each element of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flatweave.array_ir.fault import NEGATIVE, OVERFLOW, sizes_overflow
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import i64
+from flatweave.ops import Check, CombineRows, Fold, Index, Locate, Prefix, Sink, Store, Sweep
+from flatweave.passes.cost import cost_of_result
+from flatweave.passes.rewrite import rewrite
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import Apply, If
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import free_vars, needed_for
+
+CHEAP = 12
+"""Up to this cost an element computes again what it needs of its row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Where rows end: row i at `array[skip + i]`, the last one at `total`."""
+
+    array: Atom
+    skip: int
+    total: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The offsets of a Ragged, and the entry behind the one that belongs to a row."""
+
+    offsets: Atom
+    end: Atom
+
+
+def flatten(program: Program) -> Program:
+    """sweep [n] (i => fold e(i) ..)   ==>   sweep [sum of e] (p => ..) [combine_rows ..]"""
+    return rewrite(program, _flattened)
+
+
+def _flattened(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
+    if not isinstance(op, Sweep) or len(op.shape) != 1:
+        return None
+    folds = _uneven_folds(op)
+    if not folds:
+        return None
+    rows = _Rows(b, op, folds)
+    for fold in folds:
+        rows.flatten(fold)
+    return rows.rest(let)
+
+
+def _uneven_folds(op: Sweep) -> list[Let]:
+    """The folds right in the body whose extent varies with the row."""
+    lets = op.body.lets
+    if any(isinstance(let.op, Locate) or (op.reverse and isinstance(let.op, Prefix))
+           for let in lets):  # fmt: skip
+        return []
+    varying = set(op.body.params)
+    for let in lets:
+        if isinstance(let.op, Prefix) or varying & free_vars(let.op).keys():
+            varying.update(let.vars)
+    return [
+        let for let in lets
+        if isinstance(let.op, Fold) and let.op.extent in varying and _is_global(let.op, lets)
+    ]  # fmt: skip
+
+
+def _is_global(fold: Fold, lets: Sequence[Let]) -> bool:
+    """Whether the operator and its neutral element are the same for every row."""
+    bound = {var for let in lets for var in let.vars}
+    return not bound & free_vars((fold.fn, fold.neutral)).keys()
+
+
+class _Rows:
+    """A sweep over rows, of which folds are taken away; `lets` is what is left of its body."""
+
+    def __init__(self, b: Builder, op: Sweep, folds: Sequence[Let]) -> None:
+        self.b = b
+        self.op = op
+        self.i = op.body.params[0]
+        self.count = op.shape[0]
+        self.lets = list(op.body.lets)
+        self.waiting = list(folds)
+        self.ends: dict[Atom, Ends] = {}
+        self.combined: dict[Atom, Atom] = {}
+        # extents that a user computed had to be checked; those of a Ragged are known to be natural
+        self.checked = {
+            value for let in self.lets
+            if isinstance(let.op, Check) and let.op.kind == NEGATIVE for value in let.op.values_
+        }  # fmt: skip
+
+    def flatten(self, let: Let) -> None:
+        """One fold becomes a sweep; its results are read where they were computed."""
+        fold = let.op
+        assert isinstance(fold, Fold)
+        self.b.where = let.where or self.b.where
+        kept = self._kept(fold)
+        ends, stored = self._over_rows(fold.extent, kept)
+        body = self._element(fold, ends, dict(zip(kept, stored, strict=True)))
+        sink = CombineRows(fold.fn, fold.neutral, self.count)
+        made = self.b.emit(Sweep((ends.total,), body, (sink,)), let.vars[0].name)
+        at = self.lets.index(let)
+        self.lets[at : at + 1] = [
+            Let((var,), Index(rs, (self.i,), checked=False), let.where)
+            for var, rs in zip(let.vars, made, strict=True)
+        ]
+        self.combined.update(zip(let.vars, made, strict=True))
+        self.waiting.remove(let)
+
+    def rest(self, let: Let) -> Sequence[Atom]:
+        """What is left over the rows; results that are stored as they are need nothing more."""
+        op = self.op
+        given: list[Atom | None] = []
+        sinks: list[Sink] = []
+        results: list[Atom] = []
+        checked = any(isinstance(left.op, Check) for left in self.lets)
+        groups = op.binders_by_sink(let.vars)
+        for sink, taken, group in zip(op.sinks, op.portions(), groups, strict=True):
+            if isinstance(sink, Store) and taken[0] in self.combined and not checked:
+                given.append(self.combined[taken[0]])
+                continue
+            given += [None] * len(group)
+            sinks.append(sink)
+            results += taken
+        if not sinks:
+            return [atom for atom in given if atom is not None]
+        body = Lambda(op.body.params, tuple(self.lets), tuple(results))
+        made = iter(self.b.emit(op.replace(body=body, sinks=tuple(sinks)), let.vars[0].name))
+        return [next(made) if atom is None else atom for atom in given]
+
+    # -- over the rows, before a fold -------------------------------------------------------------
+
+    def _kept(self, fold: Fold) -> list[Var]:
+        """What the fold's body needs of its row that is not computed again for each element."""
+        bound = {var for let in self.lets for var in let.vars}
+        return [var for var in free_vars(fold.body) if var in bound and not self._is_cheap(var)]
+
+    def _is_cheap(self, var: Var) -> bool:
+        """See Note [What an element needs of its row]."""
+        needed = needed_for(self.lets, [var])
+        if any(isinstance(let.op, Prefix) for let in needed):
+            return False
+        return cost_of_result(Lambda((), needed, (var,)), 0) <= CHEAP
+
+    def _over_rows(self, extent: Atom, kept: Sequence[Var]) -> tuple[Ends, Sequence[Atom]]:
+        """Where rows end, and what is kept of each: a sweep where there is something to store."""
+        checks = self._ready_checks()
+        made = {var: let.op for let in self.lets for var in let.vars}
+        rows = None if extent in self.checked else _offsets_behind(made, extent, self.i)
+        ends = None if checks else self.ends.get(extent) or self._ends_at(rows)
+        if ends is None:
+            last = rows.end if rows else extent
+            *stored, stops = self._stored((*kept, last), checks, add_up=rows is None)
+            total = _last(self.b, stops, self.count)
+            ends = Ends(rows.offsets, 1, total) if rows else Ends(stops, 0, total)
+        else:
+            stored = self._stored(kept, (), add_up=False) if kept else []
+        self.ends[extent] = ends
+        return ends, stored
+
+    def _stored(
+        self, roots: Sequence[Atom], checks: Sequence[Let], *, add_up: bool
+    ) -> list[Atom]:
+        """What rows store before a fold, the last of it added up from row to row if asked for."""
+        wanted = [*roots, *(var for check in checks for var in free_vars(check.op))]
+        needed = {*needed_for(self.lets, wanted), *checks}
+        lets = tuple(let for let in self.lets if let in needed)
+        inside = self.b.inner()
+        i = inside.param("i", i64, self.count)
+        results = list(inside.inline(Lambda((self.i,), lets, tuple(roots)), [i]))
+        if add_up:
+            results[-1] = _end(inside, i, results[-1])
+        body = inside.close([i], results)
+        self.lets = [let for let in self.lets if let not in checks]
+        return list(self.b.emit(Sweep(self.op.shape, body, tuple(Store() for _ in results))))
+
+    def _ends_at(self, rows: Neighbours | None) -> Ends | None:
+        """The ends that known offsets give."""
+        if rows is None:
+            return None
+        (total,) = self.b.emit(Index(rows.offsets, (self.count,), checked=False))
+        return Ends(rows.offsets, 1, total)
+
+    def _ready_checks(self) -> list[Let]:
+        """The checks that wait for no fold: they run before anything is read."""
+        waiting = {var for let in self.waiting for var in let.vars}
+
+        def ready(check: Let) -> bool:
+            needed = needed_for(self.lets, tuple(free_vars(check.op)))
+            return not any(var in waiting for let in needed for var in let.vars)
+
+        return [let for let in self.lets if isinstance(let.op, Check) and ready(let)]
+
+    # -- over the elements ------------------------------------------------------------------------
+
+    def _element(self, fold: Fold, ends: Ends, stored: dict[Var, Atom]) -> Lambda:
+        """The body at a position: row, whether the row begins here, and the fold's element."""
+        needed = needed_for(self.lets, [v for v in free_vars(fold.body) if v not in stored])
+        fn = Lambda(
+            (self.i, *fold.body.params, *stored),
+            (*needed, *fold.body.lets), fold.body.results,
+        )  # fmt: skip
+        inside = self.b.inner()
+        p = inside.param("p", i64, ends.total)
+        s, start = inside.emit(Locate(ends.array, ends.skip, p), "s")
+        held = [inside.emit(Index(xs, (s,), checked=False))[0] for xs in stored.values()]
+        values = inside.inline(fn, [s, inside.sub(p, start), *held])
+        return inside.close([p], [s, inside.apply("eq", p, start), *values])
+
+
+def _end(b: Builder, i: Atom, size: Atom) -> Atom:
+    """Where row `i` ends: its size and those of the rows before it."""
+    end = b.emit(Prefix(lambda_of("add", i64), (index(0),), (size,)))[0]
+    # of sums that overflow, the first one wraps to below 0: sizes are natural
+    fits = b.apply("ge", end, index(0))
+    b.emit(Check(fits, OVERFLOW, (i,), sizes_overflow("the rows")))
+    return end
+
+
+def _last(b: Builder, ends: Atom, count: Atom) -> Atom:
+    """The last end; 0 where there is none."""
+    some = b.inner()
+    last = some.emit(Index(ends, (some.sub(count, index(1)),), checked=False))
+    there = b.apply("gt", count, index(0))
+    none = b.inner().close([], [index(0)])
+    return b.emit(If(there, some.close([], last), none))[0]
+
+
+def _offsets_behind(made: dict[Var, Op], extent: Atom, i: Var) -> Neighbours | None:
+    """sub (index offsets [add i 1]) (index offsets [i]): where row i of a Ragged ends and begins"""
+    distance = _definition(made, extent)
+    if not isinstance(distance, Apply) or distance.fn != "sub":
+        return None
+    end, start = (_definition(made, arg) for arg in distance.args)
+    if not isinstance(end, Index) or not isinstance(start, Index) or end.xs != start.xs:
+        return None
+    if end.checked or start.checked or start.indices != (i,):
+        return None
+    behind = _definition(made, end.indices[0])
+    if not isinstance(behind, Apply) or (behind.fn, behind.args) != ("add", (i, index(1))):
+        return None
+    return Neighbours(start.xs, distance.args[0])
+
+
+def _definition(made: dict[Var, Op], atom: Atom) -> Op | None:
+    return made.get(atom) if isinstance(atom, Var) else None
+
+
+# Note [What an element needs of its row]
+#
+# A value that is stored for each row costs a store, and a read for each element. Computing it anew
+# costs its work for each element. Rows are a few elements long at least where any of this matters,
+# so the limit is half of what storing an element costs (`sharing.py`): a read through an index is
+# below it, an exponential is above. A scan over the rows can only be stored.
