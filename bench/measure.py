@@ -44,27 +44,30 @@ def aligned(size: int) -> np.ndarray[Any, Any]:
     return room[start : start + size]
 
 
-def reference(tools: Tools, read: int, written: int) -> tuple[Callable[[], Any] | None, int]:
+def reference(
+    row: Row, tools: Tools, read: int, written: int
+) -> tuple[Callable[[], Any] | None, int]:
     """Streams as many bytes as the row must move, or reads them; and how many those are."""
     native = tools.c("reference.c")
-    if native is None:
-        return None, 0
     total = read + written
-    if written < STREAMED * total:
+    if native is None or not total:
+        return None, 0
+    stream = row.stream or ("read" if written < STREAMED * total else "copy")
+    if stream == "read":
         size = min(total, LARGEST_REFERENCE) // 256 * 256
         return native.bind("read_sum", aligned(size), size), size
     size = min(total // 2, LARGEST_REFERENCE) // 256 * 256
     return native.bind("copy_stream", aligned(size), aligned(size), size), 2 * size
 
 
-def one_thread(call: Callable[[], Any]) -> Callable[[], Any]:
-    """The same with one thread."""
+def on(threads: int, call: Callable[[], Any]) -> Callable[[], Any]:
+    """The same with so many threads."""
 
-    def alone() -> Any:
-        with config.scoped(threads=1):
+    def scoped() -> Any:
+        with config.scoped(threads=threads):
             return call()
 
-    return alone
+    return scoped
 
 
 def contenders(row: Row, tools: Tools, args: tuple[Any, ...]) -> dict[str, Callable[[], Any]]:
@@ -72,7 +75,7 @@ def contenders(row: Row, tools: Tools, args: tuple[Any, ...]) -> dict[str, Calla
     compiled = fw.jit(row.program)
     ours = {OURS: lambda: compiled(*args)}
     if row.is_large:
-        ours[ONE] = one_thread(ours[OURS])
+        ours[ONE] = on(1, ours[OURS])
     return ours | row.peers(tools, *args)
 
 
@@ -111,9 +114,9 @@ def measure(row: Row, tools: Tools, quick: bool, cpu: bool) -> dict[str, Any]:
     read, written = total_bytes(args), total_bytes(ours)
     for name, call in calls.items():
         compare(row, name, ours, leaves(call()))
-    opened = shape_of(row, args)
+    opened = [*shape_of(row, args), *bits_of(row, calls[OURS], ours)]
     del ours
-    stream, moved = reference(tools, read, written) if row.is_large else (None, 0)
+    stream, moved = reference(row, tools, read, written) if row.is_large else (None, 0)
     if stream is not None:
         stream()
         calls = {"reference": stream, **calls}
@@ -134,6 +137,21 @@ def shape_of(row: Row, args: tuple[Any, ...]) -> list[Verdict]:
     measured = f"{stages.kernels} kernel(s), {stored} array(s) stored"
     results = 1
     return [Verdict(need, measured, stages.kernels == 1 and stored <= results)]
+
+
+def bits_of(row: Row, call: Callable[[], Any], ours: list[Any]) -> list[Verdict]:
+    """Whether every number of threads gives the same bits, where it must."""
+    if not row.same_bits:
+        return []
+    counts = (1, 2, 3, 7)
+    other = [n for n in counts if any(map(differ, ours, leaves(on(n, call)())))]
+    measured = f"{', '.join(map(str, other))} threads differ" if other else "same"
+    return [Verdict(f"same bits on {', '.join(map(str, counts))} threads", measured, not other)]
+
+
+def differ(mine: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+    """Whether a bit does."""
+    return mine.tobytes() != other.tobytes()
 
 
 def report(row: Row, times: Times, verdicts: list[Verdict], tools: Tools) -> dict[str, Any]:

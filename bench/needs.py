@@ -3,6 +3,7 @@
     OfFloor(0.85)                       0.85 of what memory allows: floor / ours
     Faster(1.5, "numpy", "numba")       1.5 times the best of these: peer / ours
     AtMost(25, "us")                    a time of one call
+    PerSecond(25, "frames")             calls in a second
     OneThread(0.93)                     C loop / ours, both on one thread
 
 Ratios are taken within a round, whose parts ran within the same second, and the median of them is
@@ -147,3 +148,17 @@ class AtMost:
         value = times.typical(OURS) / UNITS[self.unit]
         need = f"at most {self.bound:g} {self.unit}"
         return Verdict(need, f"{value:.3g} {self.unit}", value <= self.bound)
+
+
+@dataclass(frozen=True)
+class PerSecond:
+    """A number of calls that one second must have room for."""
+
+    bound: float
+    what: str
+
+    def judge(self, times: Times) -> Verdict:
+        """1 / ours"""
+        value = 1 / times.typical(OURS)
+        need = f"{self.bound:g} {self.what} per second"
+        return Verdict(need, f"{value:.1f}", value >= self.bound)

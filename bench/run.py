@@ -28,9 +28,10 @@ RESULTS = ROOT / "bench" / "results"
 FIRST_CALL = "first_call"
 METHOD = """\
 Medians of interleaved rounds, one process per row, everything in every round; ratios are taken
-within a round. The floor is the bytes that must move at the speed of a non-temporal copy (or, where
-next to nothing is written, of reading), measured in the same rounds. Memory: the peak above what
-is resident after the import, the compiler included, less inputs and outputs."""
+within a round. The floor is the bytes that must move at the speed of a non-temporal copy, or of
+reading (where next to nothing is written, and for sums of rows), measured in the same rounds.
+Memory: the peak above what is resident after the import, the compiler included, less inputs and
+outputs."""
 CPU_METHOD = """\
 --cpu: every time is the least CPU time of all threads together, so a serial peer looks as fast as
 a parallel one, and waiting costs nothing. For comparing one thread with one, two with two."""
@@ -67,11 +68,20 @@ def child(module: str, row: Row | None, options: argparse.Namespace, *more: str)
 
 
 def peak(row: Row, options: argparse.Namespace) -> dict[str, Any]:
-    """The verdict on the row's memory."""
-    found = child("bench.memory", row, options, row.name)
+    """The verdict on the row's memory, measured in a process of its own."""
+    return judged(row, child("bench.memory", row, options, row.name))
+
+
+def judged(row: Row, found: dict[str, Any]) -> dict[str, Any]:
+    """Whether what memory held at most is little enough."""
     need = "inputs + outputs + 64 MiB"
+    if row.bytes_each:
+        need = f"memory: {row.bytes_each:g} bytes each"
     if "failed" in found:
         return {"need": need, "measured": found["failed"], "reached": None}
+    if row.bytes_each:
+        each = found["peak"] / found["size"]
+        return {"need": need, "measured": f"{each:.2f}", "reached": each <= row.bytes_each}
     beyond = found["beyond"]
     return {
         "need": need,

@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 
+import flatweave as fw
 from bench.row import Row
 
 
 def leaves(value: Any) -> list[np.ndarray[Any, Any]]:
-    """The arrays of a result, in order; none of None."""
+    """The arrays of a result, in order, a Ragged's offsets last; none of None."""
     if value is None:
         return []
     if isinstance(value, tuple | list):
         return [leaf for part in value for leaf in leaves(part)]
+    if isinstance(value, fw.Ragged):
+        return leaves((value.values, value.offsets))
     return [np.asarray(value)]
 
 

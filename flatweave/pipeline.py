@@ -142,6 +142,8 @@ def build(
     record.keep("array", print_program(program))
     if chosen.machine is None:
         return Executable(Interpreted(program), record.text, None, None, chosen)
+    if schedule.expand == "per-source":  # a fold is then its source's own
+        passes = [step for step in passes if step is not flatten]
     after = optimise(program, passes)
     swept = [program, *after.values()][-1]
     record.lap("passes")

@@ -6,18 +6,25 @@ from bench.rows import (
     black_scholes,
     chain,
     dot,
+    expansion,
     filter,
     histogram,
     overhead,
+    permute,
     recurrence,
+    render,
     scan,
     segment_sum,
+    segments,
+    sieve,
+    spmv,
     stencil,
 )
 
 FILES = (
     scan,
     recurrence,
+    render,
     segment_sum,
     dot,
     black_scholes,
@@ -25,6 +32,11 @@ FILES = (
     histogram,
     stencil,
     chain,
+    segments,
+    spmv,
+    expansion,
+    sieve,
+    permute,
     overhead,
 )
 ROWS = {row.name: row for file in FILES for row in file.ROWS}

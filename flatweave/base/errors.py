@@ -93,7 +93,7 @@ class NegativeExtentError(UserError, ValueError):
 
 
 class ExtentOverflowError(UserError, OverflowError):
-    """A total length does not fit an i64: `fw.expand(lambda x: 2**62, get, xs)`."""
+    """A length does not fit an i64, or the dtype asked for: `fw.iota(1000, fw.u8)`."""
 
     anchor = "extent-overflow-error"
 

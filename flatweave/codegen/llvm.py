@@ -18,14 +18,7 @@ from flatweave.codegen import llvm_host as host
 from flatweave.codegen.llvm_apply import emit_apply, emit_convert
 from flatweave.codegen.llvm_atomics import emit_atomic
 from flatweave.codegen.llvm_code import Code
-from flatweave.codegen.llvm_collectives import (
-    emit_ballot,
-    emit_count,
-    emit_last,
-    emit_reduce,
-    emit_scan,
-    emit_shift,
-)
+from flatweave.codegen.llvm_collectives import emit_ballot, emit_count, emit_reduce
 from flatweave.codegen.llvm_compact import emit_compact
 from flatweave.codegen.llvm_control import emit_if
 from flatweave.codegen.llvm_emitter import Emitter, Handler, Held
@@ -41,6 +34,7 @@ from flatweave.codegen.llvm_memory import (
 )
 from flatweave.codegen.llvm_near import emit_near, emit_select_zero
 from flatweave.codegen.llvm_report import emit_report
+from flatweave.codegen.llvm_segmented import emit_last, emit_scan, emit_shift
 from flatweave.codegen.llvm_shapes import LINEAR, REVERSED, UNIFORM, lane_shapes
 from flatweave.codegen.llvm_text import Module
 from flatweave.codegen.llvm_tile import emit_tile

@@ -2,6 +2,7 @@
 
     add i n       i linear, n uniform:   add of the base: still linear, one scalar instruction
     cast i32 i    i linear:              trunc of the base, splat, + <0, 1, 2, ..>
+    eq i n        i linear:              one bit of a word (llvm_linear.py)
     mul x y       x varying:             at the region's width, y splat
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import bool_
 from flatweave.codegen.llvm_emitter import Emitter, Held, scalar_type
+from flatweave.codegen.llvm_linear import emit_one_lane, is_one_lane
 from flatweave.codegen.llvm_scalar import emit_cast, emit_scalar
 from flatweave.codegen.llvm_shapes import UNIFORM, VARYING, apply_shape
 from flatweave.terms.control import Apply, Cast
@@ -25,6 +27,8 @@ def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
     shape = apply_shape(op.fn, [h.shape for h in held], dtype) if e.width > 1 else UNIFORM
     if shape is not VARYING:
         return (Held(shape, emit_scalar(e.code, op.fn, dtype, 1, [h.text for h in held])),)
+    if is_one_lane(e, op.fn, held):
+        return (Held(VARYING, emit_one_lane(e, op.fn, held)),)
     texts = [e.lanes(h, scalar_type(arg.type)) for h, arg in zip(held, op.args, strict=True)]
     return (Held(VARYING, emit_scalar(e.code, op.fn, dtype, e.width, texts)),)
 

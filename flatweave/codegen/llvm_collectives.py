@@ -135,7 +135,7 @@ def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
     distance = 1
     while distance < e.width:
         moved = [
-            _moved(e, dtype, text, fill, distance)
+            shifted(e, dtype, text, fill, distance)
             for dtype, text, fill in zip(dtypes, texts, neutral, strict=True)
         ]
         both = combine(e.at(e.width), op.fn, dtypes, moved, texts)
@@ -163,7 +163,7 @@ def _reaching_further(e: Emitter, joining: str, distance: int) -> str:
     return e.code.let(f"and {bits} {joining}, {below}")
 
 
-def _moved(e: Emitter, dtype: DType, text: str, fill: str, distance: int) -> str:
+def shifted(e: Emitter, dtype: DType, text: str, fill: str, distance: int) -> str:
     """Every value `distance` lanes up, `fill` in the lanes below."""
     kind, width = vec(dtype, e.width), e.width
     lanes = range(width - distance, 2 * width - distance)
@@ -185,7 +185,7 @@ def emit_shift(e: Emitter, let: Let) -> Sequence[Held]:
         return [e.hold(atom) for atom in op.fill]
     moved = []
     for atom, fill in zip(op.args, op.fill, strict=True):
-        text = _moved(e, scalar_type(atom.type), e.vector(atom), e.vector(fill), 1)
+        text = shifted(e, scalar_type(atom.type), e.vector(atom), e.vector(fill), 1)
         moved.append(Held(VARYING, text))
     return moved
 

@@ -6,6 +6,8 @@
                          elsewhere: store every lane, step by its flag
     near the limit       for each lane kept: store its values
 
+A scan that starts anew leaves its values turned; those are looked up (llvm_lookup.py).
+
 Compressing straight to memory is microcoded on Zen 4 and twelve times slower.
 """
 
@@ -17,6 +19,7 @@ from typing import NamedTuple
 from flatweave.base.dtypes import DType, i32, u32
 from flatweave.codegen.llvm_collectives import count_bits, indices
 from flatweave.codegen.llvm_emitter import Emitter, Held
+from flatweave.codegen.llvm_lookup import Turned, store_looked_up
 from flatweave.codegen.llvm_memory import element, element_dtype, store_scalar, stored, to_memory
 from flatweave.codegen.llvm_scalar import emit_cast
 from flatweave.codegen.llvm_text import suffix, vec
@@ -34,6 +37,7 @@ class _Stream(NamedTuple):
     kept: DType
     value: str
     fill: str
+    turned: tuple[str, ...]
 
 
 def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
@@ -45,15 +49,20 @@ def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
         dtype = element_dtype(var)
         value = to_memory(e, dtype, e.width, e.vector(atom))
         filled = to_memory(e, dtype, 1, e.uniform(fill)) if op.fill else ""
-        streams.append(_Stream(e.held[var].text, stored(dtype), value, filled))
+        turned = e.hold(atom).turned
+        streams.append(_Stream(e.held[var].text, stored(dtype), value, filled, turned))
     keep = e.masked(e.vector(op.keep)) if e.width > 1 else ""
     code = e.code
     end = code.let(f"add i64 {base}, {e.width}")
     far, near, done = code.names("far", "near", "done")
     code.branch(code.let(f"icmp sle i64 {end}, {limit}"), far, near if keep else done)
     code.label(far)
-    for stream in streams:
-        _store_all(e, stream, base, keep)
+    if e.features.has_vbmi2 and all(stream.turned for stream in streams):
+        found = [Turned(s.buffer, s.kept, s.turned, s.fill) for s in streams]
+        store_looked_up(e, found, base, keep)
+    else:
+        for stream in streams:
+            _store_all(e, stream, base, keep)
     code.jump(done)
     if keep:
         code.label(near)
@@ -67,9 +76,9 @@ def _store_all(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
     if e.width == 1:
         store_scalar(e, stream.buffer, stream.kept, base, stream.value)
     elif e.features.has_avx512:
-        _compress(e, *stream, base, keep)
+        _compress(e, stream, base, keep)
     else:
-        _store_each(e, *stream, base, keep)
+        _store_each(e, stream, base, keep)
 
 
 def _store_kept(
@@ -102,31 +111,29 @@ def _store_kept(
     code.jump(head)
 
 
-def _store_each(
-    e: Emitter, buffer: str, kept: DType, value: str, fill: str, base: str, keep: str
-) -> None:
+def _store_each(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
     """Lane by lane, without branches."""
-    code, kind, at = e.code, vec(kept, e.width), base
-    if fill:
-        value = e.select(keep, kept, value, e.splat(fill, kept))
+    code, kept, value, at = e.code, stream.kept, stream.value, base
+    kind = vec(kept, e.width)
+    if stream.fill:
+        value = e.select(keep, kept, value, e.splat(stream.fill, kept))
     for lane in range(e.width):
         x = code.let(f"extractelement {kind} {value}, i64 {lane}")
-        store_scalar(e, buffer, kept, at, x)
+        store_scalar(e, stream.buffer, kept, at, x)
         flag = code.let(f"extractelement {e.mask_type} {keep}, i64 {lane}")
         at = code.let(f"add i64 {at}, {code.let(f'zext i1 {flag} to i64')}")
 
 
-def _compress(
-    e: Emitter, buffer: str, kept: DType, value: str, fill: str, base: str, keep: str
-) -> None:
+def _compress(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
     """Register by register."""
+    kept, value = stream.kept, stream.value
     lanes = min(e.width, _REGISTER // _compressed(e, kept).bits)
     at = base
     for start in range(0, e.width, lanes):
         piece = _piece(e, vec(kept, e.width), value, start, lanes)
-        mask = _piece(e, e.mask_type, keep, start, lanes)
-        packed = _packed(e, kept, lanes, piece, mask, fill)
-        place = element(e, buffer, kept, at)
+        mask = _flags(e, keep, start, lanes)
+        packed = _packed(e, kept, lanes, piece, mask, stream.fill)
+        place = element(e, stream.buffer, kept, at)
         e.code.line(f"store {vec(kept, lanes)} {packed}, ptr {place}, align {kept.bytes}")
         if start + lanes < e.width:
             at = e.code.let(f"add i64 {at}, {count_bits(e, lanes, mask)}")
@@ -143,6 +150,17 @@ def _piece(e: Emitter, kind: str, text: str, start: int, lanes: int) -> str:
         return text
     part = indices(range(start, start + lanes))
     return e.code.let(f"shufflevector {kind} {text}, {kind} poison, {part}")
+
+
+def _flags(e: Emitter, keep: str, start: int, lanes: int) -> str:
+    """Some of the lanes' flags, cut out of a word in a general register."""
+    if lanes == e.width:
+        return keep
+    word = e.mask_bits(keep)
+    if start:
+        word = e.code.let(f"lshr i{e.width} {word}, {start}")
+    word = e.code.let(f"trunc i{e.width} {word} to i{lanes}")
+    return e.code.let(f"bitcast i{lanes} {word} to <{lanes} x i1>")
 
 
 def _packed(e: Emitter, kept: DType, lanes: int, piece: str, mask: str, fill: str) -> str:

@@ -22,11 +22,15 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var
 
 
 class Held(NamedTuple):
-    """How a variable is held: its shape and its text, and for a host buffer that of its owner."""
+    """How a variable is held: its shape and its text, and for a host buffer that of its owner.
+
+    `turned` is a varying value in registers of neighbours (llvm_segmented.py), besides.
+    """
 
     shape: Shape
     text: str
     owner: str = ""
+    turned: tuple[str, ...] = ()
 
 
 Handler = Callable[["Emitter", Let], Sequence[Held]]

@@ -112,9 +112,14 @@ def reduce(op: Callable[[Any, Any], Any], ne: Any, xs: Any) -> Any:
     Elements may be tuples: `op((x1, y1), (x2, y2))`. Rows of an array of rank n are combined
     element by element. Raises OperatorError when `op` does not give an element back.
     """
-    arrays, tree = elements_of(xs, "reduce")
-    start = neutral(ne, tree, arrays, "reduce")
-    fn = operator(op, tree, [element_type(x) for x in arrays], "reduce")
+    return reduced(op, ne, xs, "reduce")
+
+
+def reduced(op: Callable[[Any, Any], Any], ne: Any, xs: Any, who: str) -> Any:
+    """The reduction that a public function makes; messages name that function."""
+    arrays, tree = elements_of(xs, who)
+    start = neutral(ne, tree, arrays, who)
+    fn = operator(op, tree, [element_type(x) for x in arrays], who)
     if any(x.ndim > 1 for x in arrays):
         return unflatten(tree, rows.reduce_rows(fn, start, arrays))
     op_ = Reduce(fn, tuple(e.atom for e in start), tuple(x.atom for x in arrays))

@@ -104,9 +104,17 @@ def checked_state(result: Any, tree: Tree, slots: list[Slot], who: str) -> list[
             f" {shape_text(given, leaves)}.",
             where=user_location(), remedy="Return the state in the structure that it came in.",
         )  # fmt: skip
-    wanted = [_met(slot, leaf, who) for slot, leaf in zip(slots, leaves, strict=True)]
+    wanted, misfits = [], []
+    for slot, leaf in zip(slots, leaves, strict=True):
+        try:
+            wanted.append(_met(slot, leaf, who))
+        except UserError as misfit:
+            wanted.append(slot)
+            misfits.append(misfit)
     if wanted != slots:
         raise Again(wanted)
+    if misfits:  # with all other slots settled: it is not for want of them
+        raise misfits[0]
     return leaves
 
 

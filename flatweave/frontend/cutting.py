@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import i64
+from flatweave.base.dtypes import DType, as_dtype, i64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, Unsupported, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
@@ -47,10 +47,14 @@ FALLING = ("shape", "the offsets of ragged must not decrease: row {0} would have
            "Sort the rows as their values are stored.")  # fmt: skip
 LAST = ("shape", "the offsets of ragged must end at the number of values, got {0} for {1} values.",
         "Add len(values) as the last offset, or cut the values.")  # fmt: skip
+NARROW = ("overflow", "the offsets of ragged are {dtype}, which ends at {high}, for {{0}} values.",
+          "Add up the lengths in i64, or give them as lengths=.")  # fmt: skip
 BELOW = (extents.NEGATIVE, "the lengths of ragged must not be negative: row {0} has {1}.",
          "Use fw.maximum(lengths, 0) where empty rows are meant.")  # fmt: skip
 SUM = ("shape", "the lengths of ragged add up to {0} for {1} values.",
        "Give one length for each row, 0 for an empty one.")  # fmt: skip
+TOO_MANY = ("overflow", "the lengths of ragged add up to more than an i64 can count at row {0}.",
+            "Check the lengths: one of them is far too large.")  # fmt: skip
 FLAGS = ("shape", "ragged needs one flag for each value, got {0} for {1} values.",
          "Flag the first value of each row with True, all others with False.")  # fmt: skip
 Fault = tuple[str, str, str]
@@ -65,7 +69,7 @@ def ragged(values: Any, offsets: Any = None, lengths: Any = None, flags: Any = N
     where a row begins (the first value always begins one, and no row is empty). Host arrays are
     not copied: do not change them afterwards.
     Raises ArgumentError unless exactly one of the three is given, ShapeError when it does not fit
-    the values, NegativeExtentError for a length below 0.
+    the values, NegativeExtentError for a length below 0, ExtentOverflowError for too large ones.
     """
     name, given = _the_one(offsets, lengths, flags)
     leaves, tree = lift_leaves(values, "values of ragged")
@@ -78,9 +82,22 @@ def ragged(values: Any, offsets: Any = None, lengths: Any = None, flags: Any = N
     elif name == "lengths":
         found = _from_lengths(wide(cut), total)
     else:
+        fits = current().apply("le", total, index(_reach(cut.element)))
+        _need(fits, _narrow(cut.element), total)
         found = wide(cut)
         _check_offsets(found, total)
     return Ragged.made(unflatten(tree, leaves), found)
+
+
+def _reach(dtype: DType) -> int:
+    """The greatest offset of a dtype."""
+    return min(int(dtype.high), 2**63 - 1)
+
+
+def _narrow(dtype: DType) -> Fault:
+    """What to say where a dtype does not reach the last offset."""
+    kind, message, remedy = NARROW
+    return kind, message.format(dtype=dtype, high=dtype.high), remedy
 
 
 def _the_one(offsets: Any, lengths: Any, flags: Any) -> tuple[str, Any]:
@@ -190,11 +207,11 @@ def _from_lengths(lengths: Tracer, total: Atom) -> Tracer:
     sums = emit(Scan(plus, (ZERO,), (lengths.atom,), False, False))[0]
     zero = generated((ONE,), lambda i: wrap(ZERO))[0]
     offsets: Tracer = concat([zero, sums])
-    # sums that overflow fall below 0 somewhere, and offsets would decrease
-    last = read(offsets, (rows,)).atom
+    # of sums that overflow, the first one wraps to below 0: lengths are natural
     wraps = _first(rows, lambda i: current().apply("lt", read(sums, (i,)).atom, ZERO))
-    fits = scope.apply("and", scope.apply("eq", last, total), scope.apply("eq", wraps, MOST))
-    _need(fits, SUM, last, total)
+    _need(scope.apply("eq", wraps, MOST), TOO_MANY, wraps)
+    last = read(offsets, (rows,)).atom
+    _need(scope.apply("eq", last, total), SUM, last, total)
     return offsets
 
 
@@ -281,7 +298,8 @@ def _seen(array: Values) -> HostArray:
 
 
 def _host_offsets(cut: Values, total: int) -> Values:
-    offsets = np.array(cut, np.int64)
+    offsets, dtype = np.array(cut, np.int64), as_dtype(cut.dtype)
+    _require(total <= _reach(dtype), _narrow(dtype), total)
     _require(len(offsets), NO_OFFSET)
     _require(offsets[0] == 0, FIRST, offsets[0])
     falls = np.flatnonzero(offsets[1:] < offsets[:-1])
@@ -297,7 +315,10 @@ def _host_lengths(cut: Values, total: int) -> Values:
     if below.size:
         _require(False, BELOW, below[0], lengths[below[0]])
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    _require(offsets[-1] == total and offsets.min() == 0, SUM, offsets[-1], total)
+    wraps = np.flatnonzero(offsets[1:] < 0)
+    if wraps.size:
+        _require(False, TOO_MANY, wraps[0])
+    _require(offsets[-1] == total, SUM, offsets[-1], total)
     return offsets
 
 

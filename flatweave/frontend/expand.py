@@ -22,7 +22,7 @@ from flatweave.frontend.array import Tracer, describe
 from flatweave.frontend.axes import combine_lambda
 from flatweave.frontend.branches import branch
 from flatweave.frontend.broadcast import generated, read
-from flatweave.frontend.combinators import check_regular, elements_of, map, reduce
+from flatweave.frontend.combinators import check_regular, elements_of, map, reduced
 from flatweave.frontend.elements import (
     check_arity,
     element_function,
@@ -146,7 +146,7 @@ def expand_reduce(
     def one(x: Any) -> Any:
         atom = _size(size, x, "a size of expand_reduce")
         count = Tracer(atom, current().home((atom,)))
-        return reduce(op, ne, generate(count, lambda i: get(x, i)))
+        return reduced(op, ne, generate(count, lambda i: get(x, i)), "expand_reduce")
 
     return map(one, xs)
 

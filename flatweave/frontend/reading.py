@@ -125,8 +125,8 @@ def gather_one(array: Tracer, idx: Sequence[Tracer], who: str = "gather") -> Tra
 def gather(xs: Any, idx: Any) -> Any:
     """`xs[idx]`: the elements at integer indices, or the rows of an array of higher rank.
 
-    `idx` is an integer array, or a tuple of them, one for each leading axis. An index below 0
-    counts from the end. Raises IndexOutOfBounds for an index outside the array.
+    `idx` is an integer array of any dtype, or a tuple of them, one for each leading axis. An index
+    below 0 counts from the end. Raises IndexOutOfBounds for an index outside the array.
     """
     leaves, tree = lift_leaves(xs, "xs of gather")
     arrays = index_arrays(idx, "gather")

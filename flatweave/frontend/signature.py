@@ -23,6 +23,15 @@ from flatweave.frontend.values import escape
 NDARRAY = np.ndarray
 NUMBERS = {bool: bool_, int: i64, float: f64}
 LOW, HIGH = -(2**63), 2**63
+OTHERWISE = (
+    "Pass arrays and numbers; what is known before the call can be given by static_argnames or read"
+    " from around the function."
+)
+CSR = ("data", "indices", "indptr")  # what sparse matrices in compressed rows have
+COMPRESSED_ROWS = (
+    "Pass the rows of a sparse matrix as a Ragged:"
+    " fw.ragged((a.data, a.indices), offsets=a.indptr) for a in CSR form, nothing copied."
+)
 
 
 def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
@@ -68,8 +77,7 @@ def plain(value: Any, name: str) -> Any:
         raise ArgumentError(
             f"{name} is {kind_of(value)}, which is not an array or a number.",
             where=user_location(),
-            remedy="Pass arrays and numbers; what is known before the call can be given by"
-            " static_argnames or read from around the function.",
+            remedy=COMPRESSED_ROWS if all(hasattr(value, part) for part in CSR) else OTHERWISE,
         )
     return values
 

@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.base.dtypes import i64
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.errors import ExtentOverflowError
+from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer
 from flatweave.frontend.broadcast import generated, read
 from flatweave.frontend.combinators import check_regular
 from flatweave.frontend.elements import check_arity, need_function, own
-from flatweave.frontend.extents import length_of, shape_of
+from flatweave.frontend.extents import check, length_of, shape_of
+from flatweave.frontend.faults import check_message
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scalars import dtype_of, strong
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import unflatten
 from flatweave.frontend.values import emit, lift_leaves, wrap
 from flatweave.ops import Empty, Generate
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Const, Var
 
 
 @operation()
@@ -54,10 +58,29 @@ def generate(shape: Any, f: Callable[..., Any]) -> Any:
 
 @operation(static="dtype")
 def iota(n: Any, dtype: Any = i64) -> Any:
-    """0, 1, .., n-1. Raises NegativeExtentError when n is below 0."""
+    """0, 1, .., n-1.
+
+    Raises NegativeExtentError when n is below 0, ExtentOverflowError when an integer dtype does not
+    reach n-1.
+    """
     wanted = dtype_of(dtype)
     length = length_of(n, "the length of iota")
+    if wanted.is_integer and wanted.bits < i64.bits:
+        _need_room(length, wanted)
     return generated((length,), lambda i: strong(wrap(i), wanted))[0]
+
+
+def _need_room(length: Atom, dtype: DType) -> None:
+    """Refuse a dtype in which the numbers below a length would begin again at the least one."""
+    message = f"iota of {{0}} elements does not fit {dtype}, which ends at {dtype.high}."
+    remedy = "Take a wider dtype, or leave it out: fw.iota(n) counts in i64."
+    room = index(int(dtype.high) + 1)
+    if isinstance(length, Const) and length.value > room.value:
+        raise ExtentOverflowError(
+            message.format(length.value), where=user_location(), remedy=remedy
+        )
+    fits = current().apply("le", length, room)
+    check(fits, "overflow", (length,), check_message(message, [], remedy))
 
 
 @operation()

@@ -30,10 +30,11 @@ HOST = SCALAR | {
     "load", "store", "alloc", "retain", "free", "is_unique", "trim", "launch", "fail", "threads",
 }  # fmt: skip
 IN_LANES = SCALAR | COLLECTIVE | UNIFORM | {
-    "block_index", "warp_index", "lane", "load", "load_tile", "store", "store_compact", "atomic",
-    "atomic_update", "sync", "report",
+    "block_index", "warp_index", "lane", "load", "load_near", "load_tile", "select_zero", "store",
+    "store_compact", "atomic", "atomic_update", "sync", "report",
 }  # fmt: skip
-KERNEL = (IN_LANES - COLLECTIVE - {"lane", "load_tile"}) | {"lanes", "shared"}
+OF_LANES = COLLECTIVE | {"lane", "load_near", "load_tile", "select_zero"}
+KERNEL = (IN_LANES - OF_LANES) | {"lanes", "shared"}
 
 
 def verify(unit: Unit) -> None:

@@ -72,6 +72,12 @@ class Rows:
         """The row of a position and where it begins; of -1 the first row, empty or not."""
         return self._search(b, position, index(0), index(0), self.count)
 
+    def between(self, b: Builder, lo: Atom, hi: Atom) -> tuple[Atom, Atom]:
+        """The first row of the positions from lo to hi, and the one behind the last."""
+        first = self.search(b, lo)[0]
+        behind = b.add(self.search(b, b.sub(hi, index(1)))[0], index(1))
+        return first, b.apply("select", b.apply("lt", lo, hi), behind, first)
+
     def _search(
         self, b: Builder, position: Atom, first: Atom, start: Atom, count: Atom
     ) -> State:

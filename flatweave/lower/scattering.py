@@ -177,6 +177,8 @@ class Source:
         place = b.cast(results[0], i64)
         above = b.cast(b.sub(place, self.first), u64)
         mine = b.apply("lt", above, b.cast(b.sub(self.last, self.first), u64))
+        if position.active is not None:
+            mine = b.apply("and", mine, position.active)
         return place, values, mine, after
 
 

@@ -25,6 +25,7 @@ from flatweave.kernel_ir.syntax import (
     CountLanes,
     Lane,
     LastLane,
+    Load,
     ReduceLanes,
     ScanLanes,
     ShiftLanes,
@@ -166,11 +167,17 @@ class SegmentWriter:
         The open value goes in at the first start only, so that no step waits for the one before.
         """
         scanned = b.emit(ScanLanes(self._function(b), self.neutral, values, (step.close,)))
-        before = b.emit(ShiftLanes(self.neutral, scanned))
-        first = b.cast(b.apply("ctz", b.emit(Ballot(step.close))[0]), i64)
-        is_first = b.apply("eq", b.emit(Lane(index(0)))[0], first)
-        closed = self._select(b, is_first, self._call(b, open_, before), before)
+        closed: State = b.emit(ShiftLanes(self.neutral, scanned))
+        if self.low.machine.masked_tail:
+            first = b.cast(b.apply("ctz", b.emit(Ballot(step.close))[0]), i64)
+            is_first = b.apply("eq", b.emit(Lane(index(0)))[0], first)
+            closed = self._select(b, is_first, self._call(b, open_, closed), closed)
         self.places.store(b, step, self.results, closed)
+        if not self.low.machine.masked_tail:  # one element in memory is cheaper than all lanes
+            pieces = [b.emit(Load(buffer, step.number))[0] for buffer in self.results]
+            whole = self._call(b, open_, pieces)
+            for buffer, value in zip(self.results, whole, strict=True):
+                b.emit(Store(buffer, step.number, value))
         return b.emit(LastLane(scanned))
 
     def leave(

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from flatweave.base.dtypes import bool_
 from flatweave.kernel_ir.syntax import Store, StoreCompact
 from flatweave.lower.element import Elements
+from flatweave.lower.kept import Kept
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.place_atomic import merge_element, place_element
 from flatweave.lower.stages import Stages, with_slots
-from flatweave.lower.staging import ROOM, Staging
+from flatweave.lower.staging import Staging
 from flatweave.lower.walk import Position, State
 from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, index
@@ -49,7 +50,7 @@ class SinkWriter:
     total: Atom
     streaming: bool
     ends: Sequence[Atom]
-    staging: Staging | None = None
+    staging: Staging | Kept | None = None
 
     def write(
         self, b: Builder, elements: Elements, position: Position, carries: State
@@ -91,7 +92,7 @@ class SinkWriter:
         keep = while_active(b, (flag,), (FALSE,), position)[0]
         if self.staging is not None:
             buffers = self.staging.stages[k]
-            place, limit = b.sub(place, self.staging.bases[k]), index(ROOM)
+            place, limit = b.sub(place, self.staging.bases[k]), index(self.staging.room)
         else:
             buffers = tuple(self.kernel.buffer(buffer) for buffer in self.outputs.compacts[k])
         if position.width > 1:

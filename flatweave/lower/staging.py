@@ -31,6 +31,8 @@ NO_BODY = Lambda((), (), ())
 class Staging:
     """The stages of a sweep's compact sinks; `slots` says which carry is each sink's place."""
 
+    room = ROOM
+
     def __init__(
         self, kernel: KernelBuilder, compacts: dict[int, tuple[Var, ...]], slots: dict[int, int],
         starts: State,

@@ -18,6 +18,7 @@ from flatweave.kernel_ir.host import Free, Trim
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.chain import NOTHING, PREFIX, make_chain
 from flatweave.lower.context import Lowering
+from flatweave.lower.division import division_of
 from flatweave.lower.fill import fill
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import choose_tiling
@@ -36,6 +37,7 @@ from flatweave.ops import (
     CombineSegments,
     Compact,
     Insert,
+    Locate,
     Merge,
     Place,
     Sweep,
@@ -63,12 +65,22 @@ class SweepLowering:
         self.host = low.host
         self.stages = find_stages(op)
         in_order = self.stages.depth > 0
+        located = find_located(op)
         self.tiling = choose_tiling(
-            low.machine, op, in_order=in_order, along_rows=find_located(op) is not None
+            low.machine, op, in_order=in_order, along_rows=located is not None
         )
+        self.by_sources = self._sources(located)
         threads = low.machine.masked_tail
         self.strategy = choose_strategy(op, self.tiling.width, threads)
         self.outputs = Outputs()
+
+    def _sources(self, located: Locate | None) -> Atom | None:
+        """The number of an expansion's sources, where they are what is divided."""
+        self.division = division_of(self.low.schedule.expand, self.op, self.low.machine)
+        if located is None or self.division.sources is None:
+            return None
+        extent = self.low.scope.array(located.ends).shape[0]
+        return self.host.sub(extent, index(located.skip))
 
     # -- the host's side --------------------------------------------------------------------------
 
@@ -97,8 +109,10 @@ class SweepLowering:
         self._bind(shape, blocks)
 
     def _blocks(self, total: Atom) -> tuple[Atom, Atom]:
-        """Elements of a block, and how many blocks: both from the total alone."""
+        """Elements of a block, and how many blocks: both from sizes alone."""
         host, tiling = self.host, self.tiling
+        if self.by_sources is not None:
+            return total, self.division.blocks(host, self.by_sources)
         step = tiling.width * self.low.machine.warps
         wanted = host.apply("floordiv", total, index(self.low.machine.blocks_wanted * step))
         size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
@@ -171,6 +185,8 @@ class SweepLowering:
         """From how many elements on the stores had better go around the caches; None for never."""
         threshold = self.low.machine.streaming_from
         if threshold is None or self.op.reverse or self.strategy.width < 2:
+            return None
+        if self.by_sources is not None:  # blocks begin anywhere
             return None
         stored = [self.op.portions()[k][0] for k in self.outputs.stores]
         for k in self.outputs.compacts:

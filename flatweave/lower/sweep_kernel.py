@@ -17,7 +17,9 @@ from flatweave.kernel_ir.syntax import (
 )
 from flatweave.lower.chain import Chain, Operator, look_back, publish
 from flatweave.lower.context import Lowering
+from flatweave.lower.division import division_of
 from flatweave.lower.element import Elements, rows_of
+from flatweave.lower.kept import Kept, evaluates_once
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.locate import Rows
 from flatweave.lower.machine import Machine, element_dtypes
@@ -101,10 +103,25 @@ class KernelWriter:
         self.size = kernel.capture(size)
         self.shape = tuple(kernel.scalar(extent) for extent in self.op.shape)
         self.located = find_located(op)
+        self.division = division_of(low.schedule.expand, op, low.machine)
 
     def write(self) -> None:
         block, lo, hi = self._block()
-        self._last_pass(block, lo, hi, self._prefixes(block, lo, hi))
+        if evaluates_once(self.low.machine, self.op, self.stages, self.strategy):
+            return self._keep(block, lo, hi)
+        carried = self._prefixes(block, lo, hi)
+        self._last_pass(block, lo, hi, carried, self._staging(carried))
+
+    def _keep(self, block: Atom, lo: Atom, hi: Atom) -> None:
+        """The last pass comes first; what it kept is moved when what came before is known."""
+        (chain,), (links,) = self.outputs.chains, self.stages.levels
+        assert isinstance(chain, Chain)
+        kept = Kept(self.kernel, self.outputs.compacts, self.low.machine, self.op)
+        self.ends.extend(index(kept.room) for _ in links)
+        counts = self._last_pass(block, lo, hi, tuple(index(0) for _ in links), kept)
+        starts, _ = self._go_on(chain, block, links, counts)
+        for slot, link in with_slots(links):
+            kept.move(self.b, link, starts[slot], counts[slot], self.streaming)
 
     def write_aggregates(self, level: int, aggregates: Sequence[Var]) -> None:
         """The first launch of a two-pass scan: what each warp's elements combine to."""
@@ -117,8 +134,19 @@ class KernelWriter:
     def _block(self) -> tuple[Atom, Atom, Atom]:
         """This block's number, and where its elements start and stop."""
         block = self.b.emit(BlockIndex())[0]
+        if self.located is not None and self.division.sources is not None:
+            rows = rows_of(self.kernel, self.located)
+            blocks = self.division.blocks(self.b, rows.count)
+            return block, *self.division.share(self.b, rows, block, blocks)
         lo = self.b.mul(block, self.size)
         return block, lo, self.b.apply("minimum", self.b.add(lo, self.size), self.total)
+
+    def share(self, b: Builder, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
+        """Where the elements of one of `blocks` equal parts start and stop."""
+        if self.located is not None and self.division.sources is not None:
+            return self.division.share(b, rows_of(self.kernel, self.located), block, blocks)
+        lo = b.apply("floordiv", b.mul(block, self.total), blocks)
+        return lo, b.apply("floordiv", b.mul(b.add(block, index(1)), self.total), blocks)
 
     # -- what came before this block and warp -----------------------------------------------------
 
@@ -226,7 +254,7 @@ class KernelWriter:
         return Walk(
             self.low.machine, self.shape, self.total, lanes, self.strategy.rows,
             self.op.reverse, tuple(accumulators), runs, 0 if runs else self.strategy.reach,
-            located, by_row,
+            located, self.division.along, by_row,
         )  # fmt: skip
 
     def _rows(self) -> tuple[Rows | None, Atom | None]:
@@ -350,7 +378,10 @@ class KernelWriter:
 
     # -- the last pass ----------------------------------------------------------------------------
 
-    def _last_pass(self, block: Atom, lo: Atom, hi: Atom, carried: State) -> None:
+    def _last_pass(
+        self, block: Atom, lo: Atom, hi: Atom, carried: State, staging: Staging | Kept | None
+    ) -> State:
+        """Evaluate the block and feed its sinks; the carries behind its last element."""
         combines = [
             Link(sink.fn, sink.neutral, taken)
             for sink, taken in zip(self.op.sinks, self.op.portions(), strict=True)
@@ -360,7 +391,6 @@ class KernelWriter:
         lanewise, ordered, walk = self._arrange(combines, pure=pure)
         links = (*lanewise, *ordered)
         segments = self._segments(block, lo, hi)
-        staging = self._staging(carried)
         sinks = SinkWriter(
             self.op, self.stages, self.outputs, self.kernel, self.total, self.streaming,
             self.ends, staging,
@@ -396,6 +426,7 @@ class KernelWriter:
             part = results[start : start + writer.size]
             writer.leave(self.b, slot, carried, part, results[len(first) :])
             start += writer.size
+        return results[len(first) :]
 
     def _segments(self, block: Atom, lo: Atom, hi: Atom) -> list[SegmentWriter]:
         """The writers of the sinks that combine segments."""

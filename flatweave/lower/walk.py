@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, WarpIndex
+from flatweave.lower.division import Along
 from flatweave.lower.locate import RowOf, Rows
 from flatweave.lower.machine import Machine
 from flatweave.lower.runs import Runs, Tile
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, Lambda
 
@@ -62,8 +63,8 @@ class Walk:
     so that its index runs with the lanes; `reverse` visits the last position first; `width` 0
     means one element at a time outside any lanes. With a `reach`, positions that far from both
     ends of the last axis are walked apart: there the tests of a stencil's boundary fall away.
-    With `located` rows each step knows which row each position belongs to; where `by_row` holds
-    these rows are walked one after the other.
+    With `located` rows each step knows which row each position belongs to, and lanes lie as
+    `along` says: where it leaves that open, along one row after the other if `by_row` holds.
     """
 
     machine: Machine
@@ -76,6 +77,7 @@ class Walk:
     runs: Runs | None = None
     reach: int = 0
     located: Rows | None = None
+    along: Along = Along.POSITIONS
     by_row: Atom | None = None
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
@@ -96,8 +98,12 @@ class Walk:
     def _along_rows(
         self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
     ) -> State:
-        """Lanes along the positions, or row by row: as the host found at run time."""
-        if self.by_row is None:
+        """Lanes along the positions, along one row after the other, or each along its own."""
+        if self.along is Along.ROW and self.width:
+            return self._by_row(b, lo, hi, state, step, rows)
+        if self.along is Along.ROWS and self.width > 1:
+            return self._by_lane(b, lo, hi, state, step, rows)
+        if self.by_row is None or self.along is Along.POSITIONS or not self.width:
             return self._by_position(b, lo, hi, state, step, rows)
         long, short = b.inner(), b.inner()
         by_row = long.close([], self._by_row(long, lo, hi, state, step, rows))
@@ -122,9 +128,7 @@ class Walk:
         self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
     ) -> State:
         """One row after the other, each in whole steps and a rest."""
-        first = rows.search(b, lo)[0]
-        behind = b.add(rows.search(b, b.sub(hi, index(1)))[0], index(1))
-        behind = b.apply("select", b.apply("lt", lo, hi), behind, first)
+        first, behind = rows.between(b, lo, hi)
         outer = b.inner()
         row = outer.param("r", i64)
         params = tuple(outer.param("s", atom.type) for atom in state)
@@ -138,6 +142,38 @@ class Walk:
 
         out = self._span(outer, p_lo, p_hi, params, step, at)
         return b.emit(For(first, behind, index(1), outer.close([row, *params], out), state))
+
+    def _by_lane(
+        self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
+    ) -> State:
+        """A row for each lane, as many turns as the longest row asks for."""
+        first, behind = rows.between(b, lo, hi)
+        end, limit = behind, behind
+        if self.machine.masked_tail:
+            first, end, limit = warp_share(b, self.machine, first, behind, self.width)
+
+        def of_rows(c: Builder, base: Atom, known: State) -> State:
+            number = c.emit(Lane(base))[0]
+            there = c.apply("lt", number, limit)
+            row = c.apply("minimum", number, c.sub(limit, index(1)))
+            start = rows.start(c, row)
+            p_lo = c.apply("maximum", start, lo)
+            stop = c.apply("minimum", rows.end(c, row), hi)
+            length = c.apply("select", there, c.sub(stop, p_lo), index(0))
+            (longest,) = c.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
+            inside = c.inner()
+            turn = inside.param("t", i64)
+            params = tuple(inside.param("s", atom.type) for atom in known)
+            active = inside.apply("lt", turn, length)
+            flat = inside.apply("select", active, inside.add(p_lo, turn), lo)
+            indices = inside.unravel(flat, self.shape)
+            position = Position(
+                flat, indices, self.width, active, row=RowOf(row, start), aligned=False
+            )
+            body = inside.close([turn, *params], step(inside, position, params))
+            return c.emit(For(index(0), longest, index(1), body, known))
+
+        return self._in_lanes(b, self.width, first, end, state, of_rows)
 
     def _one_by_one(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         inside = b.inner()
@@ -240,16 +276,27 @@ class Walk:
 
         Elements from `limit` on are not there: the lanes that reach them are idle.
         """
+
+        def turn(body: Builder, i: Atom, known: State) -> State:
+            position = at(body, i, width, limit)
+            if inside:
+                body.assume_inside(position.indices[-1], self.shape[-1], self.reach)
+            return step(body, position, known)
+
+        return self._in_lanes(b, width, lo, hi, state, turn)
+
+    def _in_lanes(
+        self, b: Builder, width: int, lo: Atom, hi: Atom, state: State,
+        act: Callable[[Builder, Atom, State], State],
+    ) -> State:  # fmt: skip
+        """act at lo, lo + width, .. on `width` lanes; accumulators start neutral in each."""
         kept = sum(len(acc.neutral) for acc in self.accumulators)
         neutral = tuple(atom for acc in self.accumulators for atom in acc.neutral)
         region = b.inner()
         body = region.inner()
         i = body.param("i", i64)
-        params = [body.param("s", atom.type) for atom in state]
-        position = at(body, i, width, limit)
-        if inside:
-            body.assume_inside(position.indices[-1], self.shape[-1], self.reach)
-        turn = body.close([i, *params], step(body, position, tuple(params)))
+        params = tuple(body.param("s", atom.type) for atom in state)
+        turn = body.close([i, *params], act(body, i, params))
         init = state if width == 1 else (*neutral, *state[kept:])
         out: State = region.emit(For(lo, hi, index(width), turn, init))
         if width > 1:

@@ -35,6 +35,9 @@ class Locate(Op):
     def result_types(self) -> tuple[Type, ...]:
         return (i64, i64)
 
+    def below(self) -> tuple[Atom | None, ...]:
+        return () if self.skip else (array_type(self.ends).shape[0],)
+
     def misfits(self) -> Iterator[str]:
         yield from index_misfits("the position", (self.position,))
         if array_type(self.ends).dtype is not i64 or array_type(self.ends).rank != 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flatweave.ops import Fold, Index, Locate
+from flatweave.ops import Fold, Index, Locate, Prefix
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Lambda, Op
@@ -44,4 +44,5 @@ def _cost(op: Op) -> int:
 
 
 def reads_memory(fn: Lambda) -> bool:
-    return any(isinstance(let.op, Index) for let in walk_lets(fn))
+    """Whether a function reads arrays, or what other elements left."""
+    return any(isinstance(let.op, Index | Locate | Prefix) for let in walk_lets(fn))

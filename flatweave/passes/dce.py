@@ -18,7 +18,7 @@ Leaves alone what has an effect: a check.
 from __future__ import annotations
 
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Sweep
+from flatweave.ops import Compact, Sink, Sweep
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, map_field
 
@@ -49,16 +49,33 @@ def _live_op(op: Op) -> Op:
 
 
 def _trim(let: Let, live: set[Var]) -> Let:
-    """A sweep without the sinks whose results nobody reads."""
-    if not isinstance(let.op, Sweep) or len(let.op.sinks) < 2:
+    """A sweep without the sinks, and the arrays of a compact, that nobody reads."""
+    if not isinstance(let.op, Sweep):
         return let
+    vars_: list[Var] = []
+    results: list[Atom] = []
+    sinks: list[Sink] = []
     groups = let.op.binders_by_sink(let.vars)
-    keep = [any(var in live for var in group) for group in groups]
-    if all(keep):
+    for sink, taken, bound in zip(let.op.sinks, let.op.portions(), groups, strict=True):
+        if not any(var in live for var in bound):
+            continue
+        if isinstance(sink, Compact):
+            sink, taken, bound = _read_columns(sink, taken, bound, live)
+        vars_ += bound
+        results += taken
+        sinks.append(sink)
+    if not sinks or len(vars_) == len(let.vars):
         return let
-    portions = let.op.portions()
-    results: list[Atom] = [a for p, k in zip(portions, keep, strict=True) if k for a in p]
     body = Lambda(let.op.body.params, let.op.body.lets, tuple(results))
-    sinks = tuple(s for s, k in zip(let.op.sinks, keep, strict=True) if k)
-    vars_ = tuple(var for g, k in zip(groups, keep, strict=True) if k for var in g)
-    return Let(vars_, let.op.replace(body=body, sinks=sinks), let.where)
+    return Let(tuple(vars_), let.op.replace(body=body, sinks=tuple(sinks)), let.where)
+
+
+def _read_columns(
+    sink: Compact, taken: tuple[Atom, ...], bound: tuple[Var, ...], live: set[Var]
+) -> tuple[Compact, tuple[Atom, ...], tuple[Var, ...]]:
+    """A compact of the arrays that are read; of the first one where only their number is."""
+    columns = range(1, len(bound))
+    read = [k for k in columns if bound[k] in live] or list(columns[:1])
+    kept = [0, *read]
+    elements = tuple(taken[k] for k in kept)
+    return Compact(len(read)), elements, tuple(bound[k] for k in kept)

@@ -16,7 +16,8 @@
         in s
 
 A producer is a sweep that only stores and scans nothing: a pull array. It is computed again at each
-read, so it is taken only when that is cheaper than storing it (`sharing.py` decides).
+read, so it is taken only when that is cheaper than storing it (`sharing.py` decides). What is next
+to nothing, such as an iota, is taken from any sweep.
 The store that nobody reads any more is left to `dce`.
 """
 
@@ -28,9 +29,10 @@ from flatweave.array_ir.syntax import Program
 from flatweave.ops import Index, Sweep
 from flatweave.passes.elements import tested
 from flatweave.passes.rewrite import Rewriter
-from flatweave.passes.sharing import choose_pulls
+from flatweave.passes.sharing import choose_pulls, is_pull
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import needed_for
 
 
 def fuse(program: Program) -> Program:
@@ -45,7 +47,7 @@ class _Puller(Rewriter):
     def __init__(self, chosen: dict[Var, int]) -> None:
         super().__init__(self._pull)
         self.chosen = chosen
-        self.producers: dict[Var, tuple[Sweep, int]] = {}
+        self.producers: dict[Var, tuple[Sweep, Lambda, int]] = {}
         self.emitted: dict[tuple[Builder, Lambda, tuple[Atom, ...]], tuple[Atom, ...]] = {}
 
     def run(self, program: Program) -> Program:
@@ -60,15 +62,24 @@ class _Puller(Rewriter):
             if var in self.chosen and isinstance(fresh, Var):
                 made = b.definition(fresh)
                 assert isinstance(made, Sweep)
-                self.producers[fresh] = made, self.chosen[var]
+                self.producers[fresh] = made, *_computing(made, self.chosen[var])
 
     def _pull(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
         if not isinstance(op, Index) or op.xs not in self.producers:
             return None
         assert isinstance(op.xs, Var)
-        producer, position = self.producers[op.xs]
+        producer, body, position = self.producers[op.xs]
         indices = tested(b, op.indices, producer.shape) if op.checked else op.indices
-        key = b, producer.body, indices
+        key = b, body, indices
         if key not in self.emitted:
-            self.emitted[key] = b.inline(producer.body, indices)
+            self.emitted[key] = b.inline(body, indices)
         return (self.emitted[key][position],)
+
+
+def _computing(producer: Sweep, position: int) -> tuple[Lambda, int]:
+    """A function of the indices, and which of its results is the element."""
+    body = producer.body
+    if is_pull(producer):
+        return body, position
+    wanted = body.results[position : position + 1]
+    return Lambda(body.params, tuple(needed_for(body.lets, wanted)), wanted), 0

@@ -39,7 +39,7 @@ from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, map_field, walk_lets
 
-STREAMS = 16
+STREAMS = 20
 
 
 def fuse_siblings(program: Program) -> Program:
@@ -51,6 +51,8 @@ def _body(fn: Lambda) -> Lambda:
     lets: list[Let] = []
     readers = _readers(fn)
     for let in fn.lets:
+        if not _is_live(let, readers):
+            continue  # what fusion left behind would only be in the way
         op = map_field(let.op, lambda a: a, _body) if _is_control(let.op) else let.op
         _place(lets, Let(let.vars, op, let.where), readers)
     return Lambda(fn.params, tuple(lets), fn.results)
@@ -61,12 +63,16 @@ def _is_control(op: Op) -> bool:
 
 
 def _readers(fn: Lambda) -> Counter[Var]:
-    """How many lets of a body use each variable; its results count as one more."""
-    found: Counter[Var] = Counter()
-    for let in fn.lets:
-        found.update(free_vars(let.op).keys())
-    found.update(free_vars(Lambda((), (), fn.results)).keys())
+    """How many lets that are needed use each variable; the results count as one more."""
+    found: Counter[Var] = Counter(free_vars(Lambda((), (), fn.results)).keys())
+    for let in reversed(fn.lets):
+        if _is_live(let, found):
+            found.update(free_vars(let.op).keys())
     return found
+
+
+def _is_live(let: Let, readers: Counter[Var]) -> bool:
+    return let.op.effect or any(readers[var] for var in let.vars)
 
 
 def _place(lets: list[Let], let: Let, readers: Counter[Var]) -> None:
@@ -76,6 +82,7 @@ def _place(lets: list[Let], let: Let, readers: Counter[Var]) -> None:
             earlier = lets[k]
             fits = isinstance(earlier.op, Sweep) and _compatible(earlier, let, readers)
             if fits and _merge_at(lets, k, let):
+                readers.subtract(set(earlier.vars) & set(free_vars(let.op)))  # values by now
                 return
     lets.append(let)
 
@@ -93,7 +100,7 @@ def _compatible(first: Let, second: Let, readers: Counter[Var]) -> bool:
         return False
     if not _reads_in_place(first, second):
         return False
-    return _streams(a, b) <= STREAMS
+    return _streams(first, second, readers) <= STREAMS
 
 
 def _scatters(op: Sweep) -> bool:
@@ -157,10 +164,16 @@ def _stored(let: Let) -> dict[Var, Atom]:
     return {group[0]: taken[0] for sink, group, taken in parts if isinstance(sink, Store)}
 
 
-def _streams(a: Sweep, b: Sweep) -> int:
-    """How many arrays the merged sweep would read or write."""
-    reads = {v for v in (*free_vars(a), *free_vars(b)) if isinstance(v.type, ArrayType)}
-    return len(reads) + len(a.sinks) + len(b.sinks)
+def _streams(first: Let, second: Let, readers: Counter[Var]) -> int:
+    """How many arrays the merged sweep would read or write; the first one's stores that only the
+    second reads go away.
+    """
+    a, b = first.op, second.op
+    assert isinstance(a, Sweep) and isinstance(b, Sweep)
+    used = set(free_vars(b))
+    reads = {v for v in (*free_vars(a), *used) if isinstance(v.type, ArrayType)} - set(first.vars)
+    passed_on = [var for var in _stored(first) if readers[var] == (var in used)]
+    return len(reads) + len(a.sinks) - len(passed_on) + len(b.sinks)
 
 
 def _merge_at(lets: list[Let], k: int, second: Let) -> bool:

@@ -2,7 +2,8 @@
 
 A pass gives a rule: it sees each op after its operands were renamed, with the builder of the body
 it stands in, and returns the atoms that take the place of its results, or None to keep the op.
-Scalar work is folded and shared on the way, so a pass leaves canonical form behind.
+Scalar work is folded and shared on the way, and reads that are known to be inside lose their
+checks, so a pass leaves canonical form behind.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Fold, Generate, Sweep
+from flatweave.ops import Check, Fold, Generate, Index, Sweep
+from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, map_field
 
 Rule = Callable[[Builder, Op, Let], Sequence[Atom] | None]
@@ -49,6 +51,8 @@ class Rewriter:
     def let(self, b: Builder, let: Let) -> None:
         b.where = let.where or b.where
         op = self.op(b, let.op)
+        if isinstance(op, Check) and isinstance(op.condition, Const) and op.condition.value:
+            return  # a check that always holds is none
         atoms = self.rule(b, op, let)
         if atoms is None:
             atoms = emit(b, op, [var.name for var in let.vars])
@@ -66,7 +70,7 @@ class Rewriter:
             return self.body(b.inner(), fn, below if indexed else ())
 
         renamed: Op = map_field(op, self.renaming.atom, function)
-        return renamed
+        return _unchecked(b, renamed) if isinstance(renamed, Index) else renamed
 
     def _below(self, op: Op) -> tuple[Atom, ...]:
         """Extents that the indices given to an op's body stay below."""
@@ -77,6 +81,13 @@ class Rewriter:
                 return (self.renaming.atom(extent),)
             case _:
                 return ()
+
+
+def _unchecked(b: Builder, op: Index) -> Index:
+    """A read whose indices are known to lie inside needs no check."""
+    shape = array_type(op.xs).shape
+    inside = all(b.is_below(i, extent) for i, extent in zip(op.indices, shape, strict=True))
+    return op.replace(checked=False) if op.checked and inside else op
 
 
 def emit(b: Builder, op: Op, hints: Sequence[str] = ()) -> Sequence[Atom]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from flatweave.array_ir.syntax import Program
 from flatweave.ops import Fold, Index, Prefix, Store, Sweep
-from flatweave.passes.cost import INNER_LOOP, cost_of_result, reads_memory
+from flatweave.passes.cost import INNER_LOOP, cost_of_body, cost_of_result, reads_memory
 from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import Atom, Lambda, Op, Var
-from flatweave.terms.traverse import atoms_in, lambdas_in
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import atoms_in, lambdas_in, needed_for
 
 STORING = 24
 """What storing an element and reading it again costs, in units of one addition."""
@@ -34,12 +34,30 @@ def choose_pulls(program: Program) -> dict[Var, int]:
     for fn in _host_bodies(program.fn):
         home = {var for let in fn.lets for var in let.vars}
         for let in fn.lets:
-            if not isinstance(let.op, Sweep) or not _is_pull(let.op):
+            if not isinstance(let.op, Sweep):
                 continue
-            for k, var in enumerate(let.vars):
-                if var in uses and _pays(let.op, k, uses[var], var in home):
+            alone = is_pull(let.op)
+            for var, k in _stored(let, let.op):
+                if var not in uses:
+                    continue
+                if _pays(let.op, k, uses[var], var in home) if alone else _is_free(let.op, k):
                     chosen[var] = k
     return chosen
+
+
+def _stored(let: Let, op: Sweep) -> Iterator[tuple[Var, int]]:
+    """Each array that a sweep stores, and which of the body's results it is."""
+    position = 0
+    for sink, vars_ in zip(op.sinks, op.binders_by_sink(let.vars), strict=True):
+        if isinstance(sink, Store):
+            yield vars_[0], position
+        position += sink.arity
+
+
+def _is_free(op: Sweep, position: int) -> bool:
+    """Whether a result, an iota for instance, costs next to nothing and reads nothing."""
+    needed = Lambda(op.body.params, needed_for(op.body.lets, op.body.results[position:][:1]), ())
+    return cost_of_body(needed) <= STORING // 8 and not reads_memory(needed)
 
 
 def _host_bodies(fn: Lambda) -> list[Lambda]:
@@ -52,7 +70,8 @@ def _host_bodies(fn: Lambda) -> list[Lambda]:
     return bodies
 
 
-def _is_pull(op: Sweep) -> bool:
+def is_pull(op: Sweep) -> bool:
+    """Whether a sweep does nothing but store elements that do not depend on one another."""
     stores = all(isinstance(sink, Store) for sink in op.sinks)
     return stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
 
@@ -61,7 +80,7 @@ def _pays(producer: Sweep, position: int, uses: Uses, same_body: bool) -> bool:
     """See Note [What a read may cost]."""
     cost = cost_of_result(producer.body, position)
     if uses.whole:
-        return uses.reads > 0 and cost <= STORING // 8 and not reads_memory(producer.body)
+        return uses.reads > 0 and _is_free(producer, position)
     if uses.elsewhere and cost > STORING // 4:
         return False
     if uses.reads == 1 and uses.identity:
@@ -135,7 +154,7 @@ def explain(program: Program) -> list[str]:
     lines = []
     for fn in _host_bodies(program.fn):
         for let in fn.lets:
-            if not isinstance(let.op, Sweep) or not _is_pull(let.op):
+            if not isinstance(let.op, Sweep) or not is_pull(let.op):
                 continue
             for k, var in enumerate(let.vars):
                 if var in uses:

@@ -26,7 +26,7 @@ from flatweave.ops import Check
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
 
 def simplify(program: Program) -> Program:
@@ -77,7 +77,7 @@ class _Unifier(Rewriter):
     """A walk that replaces an extent by its representative, except in the check itself."""
 
     def __init__(self, equal: dict[Var, Atom]) -> None:
-        super().__init__(_fold_checks)
+        super().__init__(lambda b, op, let: None)
         self.equal = equal
         self.own: dict[Var, Var] = {}
 
@@ -115,10 +115,3 @@ class _Unifier(Rewriter):
             if isinstance(let.op, Apply) and let.vars[0] is op.condition and let.op.fn == "eq":
                 return let.op.args
         return ()
-
-
-def _fold_checks(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
-    """A check that always holds is none."""
-    if isinstance(op, Check) and isinstance(op.condition, Const) and op.condition.value:
-        return ()
-    return None

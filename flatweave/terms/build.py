@@ -62,11 +62,13 @@ class Builder:
         self._inside[var] = extent, reach
 
     def inside(self, var: Atom) -> tuple[Atom, int] | None:
-        """The extent and reach that `var` was assumed to keep, if any."""
+        """The extent that `var` stays inside of, and how far from its ends, where known."""
         scope: Builder | None = self
         while scope is not None and isinstance(var, Var):
             if var in scope._inside:
                 return scope._inside[var]
+            if var in scope._below:
+                return scope._below[var], 0
             scope = scope.outer
         return None
 
@@ -127,6 +129,9 @@ class Builder:
         self.lets.append(let)
         for var in let.vars:
             self._own[var] = let.op
+        for var, extent in zip(let.vars, let.op.below(), strict=False):
+            if extent is not None:
+                self._below[var] = extent
 
     def apply(self, fn: str, *args: Atom) -> Atom:
         """A scalar function of atoms, folded where it can be, computed once per body."""

@@ -3,6 +3,7 @@
     assume reach <= j < extent - reach;  x = j + c  with |c| <= reach:
     maximum x 0 ==> x     minimum x (extent - 1) ==> x     lt x 0 ==> false     mod x extent ==> x
     abs x ==> x           sub a (sub a x) ==> x            (mirrored boundaries)
+    lt (u64 x) (u64 extent) ==> true                       (the test of a read)
 
 So the body of a stencil, written for every element, loses its boundary tests where a region of the
 sweep keeps away from the boundary, and its reads become consecutive.
@@ -13,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from flatweave.base.dtypes import bool_, i64
-from flatweave.terms.control import Apply
+from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Op, Var
 
 
@@ -31,6 +32,8 @@ COMPARISONS = ("lt", "le", "gt", "ge")
 
 def fold_range(facts: Facts, fn: str, args: Sequence[Atom]) -> Atom | None:
     """The atom that an index operation equals within the assumed range; None when not known."""
+    if fn == "lt" and _is_tested(facts, *args):
+        return Const(True, bool_)
     if not args or args[0].type is not i64:
         return None
     if fn == "sub":
@@ -49,6 +52,14 @@ def is_inside(facts: Facts, atom: Atom, extent: Atom) -> bool:
     found = _offset(facts, atom)
     known = facts.inside(found[0])
     return known is not None and known[0] == extent and -known[1] <= found[1] <= known[1]
+
+
+def _is_tested(facts: Facts, a: Atom, b: Atom) -> bool:
+    """u64 x < u64 extent, the test of a read, holds for an index that is inside."""
+    position, extent = facts.definition(a), facts.definition(b)
+    if not isinstance(position, Cast) or not isinstance(extent, Cast) or a.type is not u64:
+        return False
+    return extent.arg.type is i64 and is_inside(facts, position.arg, extent.arg)
 
 
 def _offset(facts: Facts, atom: Atom) -> tuple[Atom, int]:

@@ -105,6 +105,10 @@ class Op:
         """Fresh variables for the results; a later one's type may name an earlier one."""
         return tuple(Var("t", type_) for type_ in self.result_types())
 
+    def below(self) -> tuple[Atom | None, ...]:
+        """Extents that the first results are indices into; None for a result that is none."""
+        return ()
+
     def misfits(self) -> Iterator[str]:
         """A sentence for each thing about the fields that does not fit (`rules.py`)."""
         return iter(())

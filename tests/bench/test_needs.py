@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.needs import ONE, OURS, AtMost, Faster, OfFloor, OneThread, Times
+from bench.needs import ONE, OURS, AtMost, Faster, OfFloor, OneThread, PerSecond, Times
 from bench.table import duration, text
 
 # in the second round the whole machine is half as fast
@@ -26,6 +26,8 @@ TIMES = Times(SECONDS, reference=[0.45, 0.9, 0.45], moved=50, compulsory=100)
         (Faster(1, "jax"), "no peer", None),
         (OneThread(), "1.11", True),
         (AtMost(1200, "ms"), "1.1e+03 ms", True),
+        (PerSecond(0.9, "calls"), "0.9", True),
+        (PerSecond(1, "calls"), "0.9", False),
     ],
 )
 def test_a_need_is_judged_by_the_median_of_ratios(need, measured, reached):

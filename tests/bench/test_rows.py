@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import flatweave as fw
 from bench.rows import ROWS
 from bench.tools import Tools
 from bench.values import compare, leaves, total_bytes
@@ -16,7 +17,7 @@ def test_program_agrees_with_its_peers(name):
     """What is timed computes the same thing."""
     row = ROWS[name]
     args = row.inputs(SMALL.get(name, 1000))
-    ours = leaves(row.program(*args))
+    ours = leaves(fw.jit(row.program)(*args))
     for peer, call in row.peers(TOOLS, *args).items():
         compare(row, peer, ours, leaves(call()))
 

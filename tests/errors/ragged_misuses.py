@@ -1,5 +1,7 @@
 """Mistakes with irregular data, each with the whole message it gets in messages/NAME.txt."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 import flatweave as fw
@@ -31,6 +33,57 @@ def size_that_is_no_integer():
 
 def results_of_different_lengths():
     fw.expand(lambda n: 2, lambda n, i: fw.iota(i), I)
+
+
+def result_that_reads_too_far():
+    table = X
+
+    @fw.jit
+    def f(sizes, table):
+        return fw.expand(lambda n: n, lambda n, i: table[n + i], sizes)
+
+    f(np.array([1, 2, 3, 4]), table)
+
+
+def results_of_different_dtypes():
+    fw.expand(lambda n: n, lambda n, i: fw.cond(i == 0, lambda: n, lambda: n * 0.5), I)
+
+
+def results_of_different_structures():
+    fw.expand(lambda n: n, lambda n, i: fw.cond(i == 0, lambda: n, lambda: (n, i)), I)
+
+
+def if_in_the_results_of_an_expansion():
+    fw.expand(lambda n: n, lambda n, i: n if i == 0 else 0, I)
+
+
+def results_of_a_function_of_one_argument():
+    fw.expand(lambda n: n, lambda n: n, I)
+
+
+def size_of_another_structure():
+    fw.expand(lambda n: (n, n), lambda n, i: n, I)
+
+
+def operator_of_an_expansion_with_another_dtype():
+    fw.expand_reduce(lambda n: n, lambda n, i: i, lambda a, b: (a + b) / 2, 0, I)
+
+
+def operator_of_segments_with_another_structure():
+    fw.segmented_reduce(lambda a, b: (a, b), 0, I > 2, I)
+
+
+def operator_of_rows_with_another_dtype():
+    rows = fw.ragged(I, lengths=[2, 3])
+    fw.map(lambda row: fw.reduce(lambda a, b: (a + b) * 0.5, 0, row), rows)
+
+
+def iota_of_a_narrow_dtype():
+    fw.iota(1000, fw.u8)
+
+
+def traced_iota_of_a_narrow_dtype():
+    fw.jit(lambda x: x[fw.iota(x.shape[0], fw.i8)])(np.arange(129))
 
 
 def flags_for_other_elements():
@@ -89,6 +142,27 @@ def lengths_below_zero():
     fw.ragged(X, lengths=[3, -1, 3])
 
 
+def offsets_of_a_narrow_dtype():
+    fw.ragged(np.arange(1000), offsets=np.array([0, 500, 1000]).astype(np.uint8))
+
+
+def traced_offsets_of_a_narrow_dtype():
+    offsets = np.array([0, 100, 200]).astype(np.int8)
+    fw.jit(lambda x, o: fw.ragged(x, offsets=o))(np.arange(200), offsets)
+
+
+def traced_offsets_that_end_late():
+    fw.jit(lambda x, o: fw.ragged(x, offsets=o))(X, np.array([0, 3, 9]))
+
+
+def lengths_that_overflow():
+    fw.ragged(X, lengths=[2**62, 5, 2**62])
+
+
+def traced_lengths_that_overflow():
+    fw.jit(lambda x, n: fw.ragged(x, lengths=n))(X, np.array([2**62, 5, 2**62]))
+
+
 def lengths_of_other_values():
     fw.jit(lambda x, n: fw.ragged(x, lengths=n))(X, np.array([3, 3]))
 
@@ -119,6 +193,15 @@ def ragged_of_a_ragged():
 
 def row_that_is_not_there():
     fw.ragged(X, lengths=[2, 3])[2]
+
+
+def traced_row_that_is_not_there():
+    fw.jit(lambda rows, i: fw.sum(rows[i]))(fw.ragged(X, lengths=[2, 3]), 2)
+
+
+def sparse_matrix_as_an_argument():
+    matrix = SimpleNamespace(data=X, indices=I, indptr=np.array([0, 2, 5]))
+    fw.jit(lambda a: a)(matrix)
 
 
 def slice_of_a_ragged():

@@ -110,6 +110,19 @@ def test_python_numbers_take_the_dtype_of_the_body(target):
     agree(lambda x: fw.fori_loop(0, 3, lambda i, s: s + i, x), x + np.float32(3), x)
 
 
+def test_a_number_settles_before_an_array_that_it_is_combined_with(target):
+    """`2` becomes an i32 in the second turn of tracing; only then is the array known to be one."""
+
+    def powers(n):
+        def body(s):
+            found, c = s
+            return fw.concat([found, fw.full(1, c)]), fw.minimum(c * c, n)
+
+        return fw.while_loop(lambda s: s[1] < n, body, (fw.empty(0, n.dtype), 2))[0]
+
+    same(fw.jit(powers)(np.int32(300)), np.array([2, 4, 16, 256], np.int32))
+
+
 def test_nested_loops(target):
     """A loop inside a loop, reading the outer one's state."""
     found = fw.jit(

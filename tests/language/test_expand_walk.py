@@ -54,8 +54,10 @@ def expected(sizes, xs):
             suffixes)  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    ("shape", "threads"), [*((shape, 2) for shape in SHAPES), ("short", 1), ("long", 3),
+                           ("mostly empty", 7), ("one giant", 7)],
+)  # fmt: skip
 def test_every_consumer(shape, threads):
     """The CPU's walk by position and row by row, for any number of threads."""
     sizes = SHAPES[shape]
@@ -90,3 +92,33 @@ def test_positions_other_than_its_own():
     for target in ("interp", "cpu", "opencl"):
         with config.scoped(target=target):
             same(fw.jit(f)(sizes, k), (np.roll(rows, -k), rows[k], rows[:84:2]))
+
+
+@pytest.mark.parametrize("extent", [3, 200])
+def test_each_result_is_a_sum_of_its_own(target, extent):
+    """Results go one by one where the lanes share a sum: short rows of sources, and long ones."""
+    sizes, starts = np.array([2, 0, 300]), np.array([0, 9, 1])
+    table = np.arange(301 * extent, dtype=np.float64).reshape(301, extent) % 7
+    xs = np.arange(3.0 * extent).reshape(3, extent) % 5
+
+    found = fw.jit(
+        lambda xs, sizes, starts, table: fw.expand(
+            lambda x: sizes[x[1]], lambda x, i: fw.sum(x[0] * table[starts[x[1]] + i]),
+            (xs, fw.iota(3)),
+        )
+    )(xs, sizes, starts, table)  # fmt: skip
+    rows = np.repeat(np.arange(3), sizes)
+    places = np.concatenate([np.arange(n) for n in sizes]) + starts[rows]
+
+    same(found, (xs[rows] * table[places]).sum(axis=1))
+
+
+@pytest.mark.parametrize("shape", ["none", "nothing", "short", "mostly empty", "long", "one giant"])
+@pytest.mark.parametrize("variant", ["per-source", "per-block", "1-per-block", "2-per-block",
+                                     "128-per-block", "balanced"])  # fmt: skip
+def test_every_variant(shape, variant):
+    """However the sources are divided, the results are the same."""
+    sizes = SHAPES[shape]
+    xs = np.arange(len(sizes)) % 1000
+    with config.scoped(target="cpu", threads=2), fw.schedule(expand=variant):
+        same(fw.jit(consumers)(sizes, xs), expected(sizes, xs))

@@ -19,6 +19,7 @@ from flatweave.ops import (
     Map,
     Permute,
     Reduce,
+    ReduceSegments,
     Reshape,
     Scan,
     Scatter,
@@ -179,6 +180,27 @@ def reduce_step(w: Writer) -> None:
     w.keep(w.b.emit(Reduce(fn, (neutral,), (x,))))
 
 
+def odd_ones(w: Writer, x: Var, low: int) -> Var:
+    """Flags: where the lowest bits of an array's elements are not all 0."""
+
+    def odd(c: Builder, v: Atom) -> list[Atom]:
+        return [c.apply("ne", c.apply("and", c.cast(v, i64), index(low)), index(0))]
+
+    return w.b.emit(Map(w.b.function([dtype_of(x)], odd), (x,)))[0]
+
+
+def segments_step(w: Writer) -> None:
+    """reduce each segment with a random operator, or with one on pairs"""
+    x = w.array()
+    starts = odd_ones(w, w.alike(x), w.random.choice((0, 1, 3)))
+    if w.random.random() < 0.4:
+        fn = w.b.function([i64] * 4, lambda c, *args: composition(c, args))
+        w.keep(w.b.emit(ReduceSegments(fn, (index(1), index(0)), starts, pair_of(w, x))))
+        return
+    fn, neutral = w.associative(dtype_of(x))
+    w.keep(w.b.emit(ReduceSegments(fn, (neutral,), starts, (x,))))
+
+
 def filter_step(w: Writer) -> None:
     """filter one or two arrays by a random mask"""
     x = w.array()
@@ -308,9 +330,9 @@ def branch_step(w: Writer) -> None:
 
 
 def sizes_of(c: Builder, v: Atom) -> Atom:
-    """A small size made from an element; many rows are empty, a few are long."""
-    wide = c.apply("and", c.cast(v, i64), index(31))
-    return c.apply("select", c.apply("lt", wide, index(24)), c.apply("shr", wide, index(3)), wide)
+    """A small size made from an element: 0 or 1 for most, 14 or 15 for a few."""
+    wide = c.apply("and", c.cast(v, i64), index(15))
+    return c.apply("select", c.apply("lt", wide, index(14)), c.apply("shr", wide, index(3)), wide)
 
 
 def reduced(w: Writer, c: Builder, size: Atom, args: Sequence[Atom]) -> list[Atom]:
@@ -327,26 +349,36 @@ def reduced(w: Writer, c: Builder, size: Atom, args: Sequence[Atom]) -> list[Ato
     return list(c.emit(Reduce(fn, neutral, c.emit(Generate((size,), pair)))))
 
 
+def some_rows(w: Writer, x: Var) -> Atom:
+    """How many elements of an array become rows: not too many for the interpreter."""
+    return w.b.apply("minimum", shape_of(x)[0], index(200))
+
+
 def expand_reduce_step(w: Writer) -> None:
     """reduce what each element expands to; a second reduction may need the first"""
     x = w.array()
     y = w.alike(x)
 
-    def row(c: Builder, v: Atom, u: Atom) -> list[Atom]:
+    def row(c: Builder, i: Atom) -> list[Atom]:
+        v, u = (c.emit(Index(xs, (i,), False))[0] for xs in (x, y))
         size = sizes_of(c, v)
         found = reduced(w, c, size, (u, w.element(c, (u, v))))
         if w.random.random() < 0.4:
             found += reduced(w, c, size, (u, w.element(c, (found[0], v))))
         return [*found[-2:], w.element(c, (found[0], u))]
 
-    w.keep(w.b.emit(Map(w.b.function([dtype_of(x), dtype_of(y)], row), (x, y))))
+    w.keep(w.b.emit(Generate((some_rows(w, x),), w.b.function([i64], row))))
 
 
 def ragged_step(w: Writer) -> None:
     """reduce the rows of a Ragged: sizes added up to offsets, and values between them"""
     x, values = w.array(), w.array()
-    n, available = shape_of(x)[0], shape_of(values)[0]
-    sizes = w.b.emit(Map(w.b.function([dtype_of(x)], lambda c, v: [sizes_of(c, v)]), (x,)))
+    n, available = some_rows(w, x), shape_of(values)[0]
+
+    def size(c: Builder, i: Atom) -> list[Atom]:
+        return [sizes_of(c, c.emit(Index(x, (i,), False))[0])]
+
+    sizes = w.b.emit(Generate((n,), w.b.function([i64], size)))
     ends = w.b.emit(Scan(lambda_of("add", i64), (index(0),), sizes))[0]
 
     cut = w.b.function([i64], lambda c, end: [c.apply("minimum", end, available)])
@@ -374,9 +406,9 @@ def ragged_step(w: Writer) -> None:
 
 
 STEPS: tuple[Callable[[Writer], Any], ...] = (
-    map_step, map_step, map_step, scan_step, pair_scan_step, reduce_step, filter_step, gather_step,
-    stencil_step, scatter_step, permute_step, concat_step, reshape_step, row_reduce_step, loop_step,
-    branch_step, expand_reduce_step, ragged_step,
+    map_step, map_step, map_step, scan_step, pair_scan_step, reduce_step, segments_step,
+    filter_step, gather_step, stencil_step, scatter_step, permute_step, concat_step, reshape_step,
+    row_reduce_step, loop_step, branch_step, expand_reduce_step, ragged_step,
 )  # fmt: skip
 
 

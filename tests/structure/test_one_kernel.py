@@ -7,8 +7,12 @@ from tests.structure.counted import (
     F32,
     GRID,
     INDICES,
+    ROWS,
+    SPARSE,
     Structure,
+    any_of_scan,
     chain,
+    chain_of_scan,
     five_points,
     four,
     longest,
@@ -50,6 +54,11 @@ FUSED = {
     ),
     "reduce of scan": (lambda x: fw.reduce(fw.maximum, 0, fw.scan(fw.add, 0, x)), (F32,), 0),
     "scan and sum": (lambda x: (fw.scan(fw.add, 0, x), fw.sum(x)), (F32,), 1),
+    "filter of positions": (
+        lambda x: fw.filter(lambda i: x[i] > 3, fw.iota(x.shape[0])), (F32,), 1,
+    ),
+    "thirty operations on a scan": (chain_of_scan, (F32,), 1),
+    "thirty comparisons of a scan": (any_of_scan, (F32,), 0),
     "scatter(map)": (lambda d, i, x: fw.scatter(d, i, x * x), (F32, INDICES, F32), 1),
     "permute(map)": (
         lambda d, i, x: fw.permute(fw.add, d, i // 2, x * x), (F32, INDICES, F32), 1,
@@ -68,6 +77,26 @@ FUSED = {
     ),
     "a loop in the element function": (
         lambda x: fw.map(lambda v: fw.fori_loop(0, 10, lambda k, s: s * v, v), x), (F32,), 1,
+    ),
+    "sums of the rows of a Ragged": (lambda r: fw.map(lambda row: fw.sum(row), r), (ROWS,), 1),
+    "two reductions of each row": (
+        lambda r: fw.map(lambda row: (fw.sum(row * row), fw.reduce(fw.maximum, 0, row)), r),
+        (ROWS,), 2,
+    ),
+    "rows made of rows, and their sums": (
+        lambda r: fw.map(lambda row: (row * 2, fw.sum(row)), r), (ROWS,), 2,
+    ),
+    "sparse matrix times vector": (
+        lambda a, x: fw.map(lambda row: fw.sum(row[0] * x[row[1]]), a), (SPARSE, F32), 1,
+    ),
+    "rows times a number for each": (
+        lambda r, x: fw.map(lambda row, v: fw.sum(row * v), r, x), (ROWS, F32[:3]), 1,
+    ),
+    "running sums of rows, then map": (
+        lambda r: fw.map(lambda row: fw.cumsum(row) * 2, r), (ROWS,), 1,
+    ),
+    "sums of running sums of rows": (
+        lambda r: fw.map(lambda row: fw.sum(fw.cumsum(row)), r), (ROWS,), 1,
     ),
 }  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Programs that need more than one pass over the data, each with the reason."""
 
 import flatweave as fw
-from tests.structure.counted import F32, GRID, INDICES, Structure, structure
+from tests.structure.counted import F32, GRID, INDICES, ROWS, SIZES, Structure, structure
 
 
 def test_a_total_is_needed_before_it_is_used():
@@ -77,3 +77,45 @@ def test_a_loop_on_arrays_writes_one_array_a_turn():
     found = structure(lambda x: fw.fori_loop(0, 3, lambda k, s: s * 2 + 1, x), F32)
 
     assert found == Structure(1, 1, 0)
+
+
+def test_sizes_are_added_up_before_elements_find_their_rows():
+    """One pass over the sizes, which stores where rows end, one over all elements."""
+    found = structure(
+        lambda n: fw.expand_reduce(lambda n: n, lambda n, i: fw.sqrt(n * i), fw.add, 0, n), SIZES
+    )
+
+    assert found == Structure(2, 1, 1)
+
+
+def test_a_softmax_of_rows_is_three_reductions_deep():
+    """Maxima, then sums, then quotients: a number for each row is stored, and no exponential."""
+
+    def softmax(row):
+        powers = fw.exp(row - fw.reduce(fw.maximum, -float("inf"), row))
+        return powers / fw.sum(powers)
+
+    assert structure(lambda r: fw.map(softmax, r), ROWS) == Structure(3, 1, 2)
+
+
+def test_what_is_left_of_a_row_goes_over_the_rows():
+    """A mean is a sum, which has all rows' elements behind it, and a quotient for each row."""
+    found = structure(lambda r: fw.map(lambda row: fw.sum(row) / row.shape[0], r), ROWS)
+
+    assert found == Structure(2, 1, 1)
+
+
+def test_rows_of_two_arrays_are_compared_first():
+    """Unequal rows stop the program before a pass over the elements reads past one of them."""
+    found = structure(lambda r, s: fw.map(lambda a, b: fw.sum(a * b), r, s), ROWS, ROWS)
+
+    assert found == Structure(2, 1, 1)
+
+
+def test_a_dear_number_of_a_row_is_stored_for_its_elements():
+    """An exponential is computed once for each row; the elements read it."""
+    found = structure(
+        lambda r, x: fw.map(lambda row, v: fw.sum(row * fw.exp(v)), r, x), ROWS, F32[:3]
+    )
+
+    assert found == Structure(2, 1, 1)

@@ -1,0 +1,86 @@
+"""How an expansion is divided among blocks, and how a block walks along its sources.
+
+    balanced        equal numbers of results for each block, found by a search; short sources by
+                    position, long ones one after the other                 (Merrill, Garland 2016)
+    n-per-block     n sources for each block, by position
+    per-block       one source for each block, all lanes along it
+    per-source      one source for each lane; in order, where that matters, one after the other
+
+The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is balanced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from flatweave.lower.locate import LANES, Rows
+from flatweave.lower.machine import Machine
+from flatweave.ops import Combine, Merge, Prefix, Store, Sweep
+from flatweave.passes.operators import is_commutative
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom
+
+
+class Along(Enum):
+    """What the lanes of a step go along."""
+
+    EITHER = auto()
+    POSITIONS = auto()
+    ROW = auto()
+    ROWS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Sources of a block (None: as many as make up its share of results), and the walk."""
+
+    sources: int | None
+    along: Along
+
+    def blocks(self, host: Builder, rows: Atom) -> Atom:
+        """How many blocks there are."""
+        assert self.sources is not None
+        return groups(host, rows, self.sources)
+
+    def share(self, b: Builder, rows: Rows, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
+        """Where the results of this block's sources begin and end, as `blocks` divide them."""
+        assert self.sources is not None
+        count = groups(b, rows.count, self.sources)
+        bounds = []
+        for number in (block, b.add(block, index(1))):
+            first = b.mul(b.apply("floordiv", b.mul(number, count), blocks), index(self.sources))
+            bounds.append(rows.start(b, b.apply("minimum", first, rows.count)))
+        return bounds[0], bounds[1]
+
+
+def groups(b: Builder, rows: Atom, size: int) -> Atom:
+    """How many groups of `size` sources there are."""
+    return b.apply("floordiv", b.add(rows, index(size - 1)), index(size))
+
+
+BALANCED = Division(None, Along.EITHER)
+SOURCES = 32 * LANES
+"""Sources of a block where each lane takes one."""
+
+
+def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:
+    """The division that a schedule names, as far as this sweep and machine go along with it."""
+    if variant is None or variant == "balanced":
+        return BALANCED
+    in_row = Along.POSITIONS if machine.masked_tail else Along.ROW
+    if variant == "per-source":
+        return Division(SOURCES, Along.ROWS if _in_any_order(op) else in_row)
+    if variant == "per-block":
+        return Division(1, in_row)
+    return Division(int(variant.split("-", 1)[0]), Along.POSITIONS)
+
+
+def _in_any_order(op: Sweep) -> bool:
+    """Whether elements may be visited in another order than the program's."""
+    if any(isinstance(let.op, Prefix) for let in op.body.lets):
+        return False
+    return all(
+        isinstance(sink, Store) or (isinstance(sink, Combine | Merge) and is_commutative(sink.fn))
+        for sink in op.sinks
+    )

@@ -1,0 +1,141 @@
+"""Segments within a step: scanned in runs, the lane before, the last lane, a few lanes stored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from flatweave.base.dtypes import DTYPES, DType, bool_, i64
+from flatweave.kernel_ir.syntax import CountLanes, LastLane, ScanLanes, ShiftLanes, StoreCompact
+from flatweave.terms.build import index
+from flatweave.terms.syntax import constant
+from tests.codegen.llvm_programs import run_kernel
+from tests.codegen.test_llvm_collectives import FEATURES
+
+WIDTHS = [1, 8, 16, 32, 64]
+STEPS = 12
+
+
+def chosen(a, b, c, d):
+    """The first that is not 0, and the last that is above 2: not commutative."""
+    return a if a != 0 else c, d if d > 2 else b
+
+
+def before(starts, pairs):
+    """For each start what was chosen from the one before it, within the step; and at the end."""
+    closed, total = [], None
+    for start, pair in zip(starts, pairs, strict=True):
+        if start:
+            closed.append(total or (0, 0))
+        total = pair if start or total is None else chosen(*total, *pair)
+    return closed, total
+
+
+def inputs(dtype: DType, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """More and more starts; numbers of two dtypes, half of them without effect."""
+    random = np.random.default_rng(n)
+    starts = random.random(n) < np.linspace(0, 1, n)
+    xs = random.integers(1, 100, n) * random.integers(0, 2, n)
+    return starts, xs.astype(dtype.numpy), random.integers(1, 5, n)
+
+
+@pytest.mark.parametrize("features", FEATURES, ids=str)
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d is not bool_], ids=str)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_starts_close_is_stored_side_by_side(
+    width: int, dtype: DType, features: str
+) -> None:
+    """Step after step, over places that were filled; nothing is written from the limit on."""
+    n = width * STEPS
+    starts, xs, ys = inputs(dtype, n)
+    room, total = n + 70, int(starts.sum())
+    firsts, seconds = np.full(room, 9, dtype.numpy), np.full(room, -9, np.int64)
+    lasts = np.zeros((STEPS, 2), np.int64)
+
+    def body(w, n, limit, starts, xs, ys, firsts, seconds, lasts):
+        def turn(w, i, place):
+            def region(w):
+                j = w.lane(i)
+                start, x, y = w.load(starts, j), w.load(xs, j), w.load(ys, j)
+                neutral = constant(0, dtype), index(0)
+
+                def choose(w, a, b, c, d):
+                    first = w.apply("select", w.apply("ne", a, neutral[0]), a, c)
+                    return first, w.apply("select", w.apply("gt", d, index(2)), d, b)
+
+                fn = w.fn([dtype, i64] * 2, choose)
+                scanned = w.do(ScanLanes(fn, neutral, (x, y), (start,)))
+                moved = w.do(ShiftLanes(neutral, scanned))
+                fill = (constant(7, dtype), index(7))
+                w.do(StoreCompact((firsts, seconds), place, limit, start, moved, fill))
+                step = w.apply("floordiv", i, index(width))
+                for k, last in enumerate(w.do(LastLane(scanned))):
+                    at = w.add(w.mul(step, index(2)), index(k))
+                    w.store(lasts, at, w.cast(last, i64))
+                return w.add(place, w.do(CountLanes(start)))
+
+            return w.lanes(width, region)
+
+        w.loop(index(0), n, index(width), [index(0)], turn)
+
+    run_kernel(body, n, total, starts, xs, ys, firsts, seconds, lasts.reshape(-1),
+               features=FEATURES[features])  # fmt: skip
+    closed = []
+    for step in range(STEPS):
+        part = slice(step * width, (step + 1) * width)
+        pairs = list(zip(xs[part].tolist(), ys[part].tolist(), strict=True))
+        found, last = before(starts[part], pairs)
+        closed += found
+        assert lasts[step].tolist() == [int(last[0]), int(last[1])]
+    assert firsts[:total].tolist() == [pair[0] for pair in closed]
+    assert seconds[:total].tolist() == [pair[1] for pair in closed]
+    assert (firsts[total:] == 9).all() and (seconds[total:] == -9).all()
+
+
+@pytest.mark.parametrize("features", FEATURES, ids=str)
+@pytest.mark.parametrize("width", [8, 32, 64])
+def test_places_behind_the_last_one_kept_are_filled_or_left(width: int, features: str) -> None:
+    """With what was asked for, as far as a step reaches."""
+    xs = np.arange(100, 100 + width).astype(np.float32)
+    keep, ys = np.arange(width) % 3 == 1, np.full(2 * width, -1, np.float32)
+
+    def body(w, xs, keep, ys):
+        def region(w):
+            j = w.lane(index(0))
+            flag, x = w.load(keep, j), w.load(xs, j)
+            fill = (constant(0.5, x.type),)
+            w.do(StoreCompact((ys,), index(1), index(width + 1), flag, (x,), fill))
+
+        w.lanes(width, region)
+
+    run_kernel(body, xs, keep, ys, features=FEATURES[features])
+    kept = int(keep.sum())
+    assert ys[0] == -1
+    assert ys[1 : kept + 1].tolist() == xs[keep].tolist()
+    assert set(ys[kept + 1 : width + 1].tolist()) <= {0.5, -1.0}
+    assert (ys[width + 1 :] == -1).all()
+
+
+@pytest.mark.parametrize("features", FEATURES, ids=str)
+@pytest.mark.parametrize("width", [8, 32, 64])
+def test_one_lane_equals_a_number(width: int, features: str) -> None:
+    """A linear value compared with a uniform one, on either side, below, within and above."""
+    low, high = -70, width + 70
+    same, other = np.zeros((2, high - low, width), bool)
+
+    def body(w, same, other):
+        def turn(w, x):
+            def region(w):
+                i = w.lane(index(3))
+                at = w.add(w.mul(w.sub(x, index(low)), index(width)), w.lane(index(0)))
+                w.store(same, at, w.apply("eq", i, x))
+                w.store(other, at, w.apply("ne", x, i))
+
+            w.lanes(width, region)
+
+        w.loop(index(low), index(high), index(1), [], turn)
+
+    run_kernel(body, same.reshape(-1), other.reshape(-1), features=FEATURES[features])
+    expected = np.arange(low, high)[:, None] == np.arange(3, 3 + width)
+    np.testing.assert_array_equal(same, expected)
+    np.testing.assert_array_equal(other, ~expected)

@@ -1,0 +1,5 @@
+"""Structure tests look into the examples, too."""
+
+from tests.examples.conftest import example
+
+__all__ = ["example"]
