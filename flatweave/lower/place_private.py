@@ -118,15 +118,12 @@ class _OwnCopy:
         self.scattering = scattering
         self.writer = scattering.writer(suffix)
         b, self.kernel = self.writer.b, self.writer.kernel
-        extent, total = self.kernel.capture(scattering.extent), self.writer.total
+        extent = self.kernel.capture(scattering.extent)
         self.copies = [b.param("copies", BufferType(dtype)) for dtype in private.dtypes]
         blocks = b.param("blocks", i64)
         block = b.emit(BlockIndex())[0]
         self.base = b.mul(block, extent)
-        lo, hi = (
-            b.apply("floordiv", b.mul(number, total), blocks)
-            for number in (block, b.add(block, index(1)))
-        )
+        lo, hi = self.writer.share(b, block, blocks)
         self._clear(b, extent)
         source = Source(scattering, self.writer, index(0), extent)
         if cost_of_body(scattering.op.body) > CHEAP:
