@@ -18,6 +18,7 @@ from bench.rows import (
     segment_sum,
     segments,
     sieve,
+    sort,
     spmv,
     stencil,
 )
@@ -31,6 +32,7 @@ FILES = (
     black_scholes,
     filter,
     histogram,
+    sort,
     stencil,
     chain,
     segments,

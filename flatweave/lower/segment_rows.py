@@ -57,7 +57,7 @@ class ByRow:
         row = step.elements.atom(self.row)
         if self.machine.masked_tail:
             return self._scatter(b, step, row, results, values)
-        passed = b.sub(b.emit(LastLane((row,)))[0], step.number)
+        passed = b.sub(_last_row(b, step, row), step.number)
         dense, sparse = b.inner(), b.inner()
         kept = tuple(results), step.number, self.last, step.close, tuple(values), self.neutral
         dense.emit(StoreCompact(*kept))
@@ -80,7 +80,15 @@ class ByRow:
         if not busy:
             return (step.number,)
         row = step.elements.atom(self.row)
-        return (b.emit(LastLane((row,)))[0] if step.position.width > 1 else row,)
+        return (_last_row(b, step, row) if step.position.width > 1 else row,)
+
+
+def _last_row(b: Builder, step: Step, row: Atom) -> Atom:
+    """The row of a step's last element."""
+    known = step.position.row
+    if known is not None and known.row == row and known.last is not None:
+        return known.last
+    return b.emit(LastLane((row,)))[0]
 
 
 @dataclass(frozen=True, eq=False)
