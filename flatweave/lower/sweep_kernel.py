@@ -99,7 +99,8 @@ class KernelWriter:
 
     def write_block(self, block: Atom, lo: Atom, hi: Atom) -> None:
         """All passes over one block."""
-        if evaluates_once(self.low.machine, self.op, self.stages, self.strategy):
+        bounded = self.located is None or self.division.sources is None
+        if bounded and evaluates_once(self.low.machine, self.op, self.stages, self.strategy):
             return self._keep(block, lo, hi)
         carried = self._prefixes(block, lo, hi)
         self._last_pass(block, lo, hi, carried, self._staging(carried))
