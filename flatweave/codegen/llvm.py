@@ -38,6 +38,7 @@ from flatweave.codegen.llvm_segmented import emit_last, emit_scan, emit_shift
 from flatweave.codegen.llvm_shapes import LINEAR, REVERSED, UNIFORM, lane_shapes
 from flatweave.codegen.llvm_text import Module
 from flatweave.codegen.llvm_tile import emit_tile
+from flatweave.codegen.llvm_updates import emit_atomic_update, emit_locked_update
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -167,6 +168,8 @@ KERNEL_HANDLERS: dict[type[Op], Handler] = {
     k.LoadNear: emit_near,
     k.LoadTile: emit_tile,
     k.Atomic: emit_atomic,
+    k.AtomicUpdate: emit_atomic_update,
+    k.LockedUpdate: emit_locked_update,
     k.Acquire: emit_acquire,
     k.Release: emit_release,
     k.Backoff: _emit_backoff,

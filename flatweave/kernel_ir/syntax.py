@@ -283,16 +283,37 @@ class Atomic(Op):
 
 @op
 class AtomicUpdate(Op):
-    """buffer[index] = fn(buffer[index], value), indivisibly, by any `fn` that commutes."""
+    """Element `index` of `buffer` becomes fn(element, values), indivisibly, by any `fn` that
+    commutes. An element is one word, or on a CPU two neighbouring u64, aligned as one."""
 
     fn: Lambda
     buffer: Var
     index: Atom
-    value: Atom
+    values_: tuple[Atom, ...]
     effect: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
-        return (_buffer(self.buffer).dtype,)
+        return ()
+
+
+@op
+class LockedUpdate(Op):
+    """buffers[index] = fn(buffers[index].., values..), indivisibly, by any `fn` that commutes.
+
+    Whoever does it holds the lock of its place: locks[index mod stripes], 1 while it is held. There
+    are `stripes` of them, a power of two.
+    """
+
+    fn: Lambda
+    locks: Var
+    stripes: int
+    buffers: tuple[Var, ...]
+    index: Atom
+    values_: tuple[Atom, ...]
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
 
 
 @op

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from flatweave.kernel_ir.syntax import (
     Atomic,
-    AtomicUpdate,
     Ballot,
     CountLanes,
     Lane,
@@ -118,6 +117,6 @@ class Variation:
                 return marks | LANE if self._width > 1 else marks
             case WarpIndex():
                 return WARP
-            case Atomic() | AtomicUpdate():
+            case Atomic():
                 return LANE | WARP
         return marks

@@ -31,7 +31,7 @@ HOST = SCALAR | {
 }  # fmt: skip
 IN_LANES = SCALAR | COLLECTIVE | UNIFORM | {
     "block_index", "warp_index", "lane", "load", "load_near", "load_tile", "select_zero", "store",
-    "store_compact", "atomic", "atomic_update", "sync", "report",
+    "store_compact", "atomic", "atomic_update", "locked_update", "sync", "report",
 }  # fmt: skip
 OF_LANES = COLLECTIVE | {"lane", "load_near", "load_tile", "select_zero"}
 KERNEL = (IN_LANES - OF_LANES) | {"lanes", "shared"}

@@ -50,10 +50,7 @@ class Scattering:
         self.let = let
         self.op = op
         self.sink: Place | Merge = sink
-        self.dest = tuple(
-            low.copy(array) if array in sink.dest[k + 1 :] else low.own(array, let)
-            for k, array in enumerate(sink.dest)
-        )
+        self.dest = low.own_all(sink.dest, let)
         self.dtypes = [scalar_type(value) for value in op.body.results[1:]]
         self.extent = low.host.product(low.scope.array(sink.dest[0]).shape)
         self.total = low.host.product([low.scope.scalar(e) for e in op.shape])
