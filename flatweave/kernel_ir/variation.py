@@ -16,6 +16,7 @@ from flatweave.kernel_ir.syntax import (
     AtomicUpdate,
     Ballot,
     CountLanes,
+    InSet,
     Lane,
     Lanes,
     LastLane,
@@ -114,7 +115,7 @@ class Variation:
         match op:
             case ReduceLanes() | LastLane() | CountLanes() | Ballot():
                 return marks - LANE
-            case Lane() | ScanLanes() | SelectZero() | ShiftLanes():
+            case Lane() | InSet() | ScanLanes() | SelectZero() | ShiftLanes():
                 return marks | LANE if self._width > 1 else marks
             case WarpIndex():
                 return WARP
