@@ -8,7 +8,8 @@ from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.kernel_ir.syntax import BlockIndex, Lanes, Load, Shared, Store, StoreCompact
 from flatweave.lower.context import Lowering
 from flatweave.lower.kernel import KernelBuilder
-from flatweave.lower.sweep_kernel import KernelWriter, call_operator, count_lanes
+from flatweave.lower.sinks import count_lanes
+from flatweave.lower.sweep_kernel import KernelWriter, call_operator
 from flatweave.lower.walk import Position, State, Step, Walk
 from flatweave.ops import Merge, Place
 from flatweave.passes.cost import cost_of_body
