@@ -38,6 +38,7 @@ HANDLERS: Mapping[type[Op], Handler] = {
     k.LastLane: c_warp.emit_last,
     k.CountLanes: c_warp.emit_count,
     k.Ballot: c_warp.emit_ballot,
+    k.InSet: c_warp.emit_in_set,
     k.SelectZero: c_warp.emit_select_zero,
     k.StoreCompact: c_warp.emit_compact,
 }

@@ -18,7 +18,7 @@ from flatweave.codegen import llvm_host as host
 from flatweave.codegen.llvm_apply import emit_apply, emit_convert
 from flatweave.codegen.llvm_atomics import emit_atomic
 from flatweave.codegen.llvm_code import Code
-from flatweave.codegen.llvm_collectives import emit_ballot, emit_count, emit_reduce
+from flatweave.codegen.llvm_collectives import emit_ballot, emit_count, emit_in_set, emit_reduce
 from flatweave.codegen.llvm_compact import emit_compact
 from flatweave.codegen.llvm_control import emit_if
 from flatweave.codegen.llvm_emitter import Emitter, Handler, Held
@@ -161,6 +161,7 @@ KERNEL_HANDLERS: dict[type[Op], Handler] = {
     k.LastLane: emit_last,
     k.CountLanes: emit_count,
     k.Ballot: emit_ballot,
+    k.InSet: emit_in_set,
     k.SelectZero: emit_select_zero,
     k.Shared: emit_shared,
     k.Store: emit_store,

@@ -39,6 +39,8 @@ def misfits(op: Op) -> Iterator[str]:
             yield from types_misfit("what fills lane 0", fill, types_of(args))
         case ir.CountLanes(flag=flag) | ir.Ballot(flag=flag):
             yield from condition_misfits(flag)
+        case ir.InSet(lanes=lanes):
+            yield from types_misfit("the set of lanes", (lanes,), (u64,))
         case ir.SelectZero(mask=mask):
             yield from types_misfit("the mask", (mask,), (u64,))
         case _:

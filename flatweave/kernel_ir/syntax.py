@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from flatweave.base.dtypes import DType, i64, u64
+from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, Var, op, record, types_of
 
 
@@ -157,6 +157,16 @@ class Ballot(Op):
 
     def result_types(self) -> tuple[Type, ...]:
         return (u64,)
+
+
+@op
+class InSet(Op):
+    """Whether this lane is in `lanes`, a set as `ballot` gives it (uniform)."""
+
+    lanes: Atom
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (bool_,)
 
 
 @op

@@ -15,6 +15,7 @@ from flatweave.kernel_ir.syntax import (
     Atomic,
     Ballot,
     CountLanes,
+    InSet,
     Lane,
     Lanes,
     LastLane,
@@ -113,7 +114,7 @@ class Variation:
         match op:
             case ReduceLanes() | LastLane() | CountLanes() | Ballot():
                 return marks - LANE
-            case Lane() | ScanLanes() | SelectZero() | ShiftLanes():
+            case Lane() | InSet() | ScanLanes() | SelectZero() | ShiftLanes():
                 return marks | LANE if self._width > 1 else marks
             case WarpIndex():
                 return WARP

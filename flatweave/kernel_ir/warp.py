@@ -96,6 +96,10 @@ class Warp(Runner):
                 lanes = np.zeros(1, np.int64) if env.positions is None else env.positions
                 first = self._one(env, base, "the base of lane")
                 return (first - lanes if reverse else first + lanes,)
+            case ir.InSet(lanes=lanes_in):
+                bits = int(self._one(env, lanes_in, "the set of in_set"))
+                own = range(1) if env.positions is None else env.positions
+                return (np.array([bits >> int(lane) & 1 for lane in own], bool),)
         return self._collective(env, op)
 
     # -- collectives ------------------------------------------------------------------------------

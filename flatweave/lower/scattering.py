@@ -20,8 +20,9 @@ from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import choose_tiling
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.rows import choose_strategy
+from flatweave.lower.sinks import count_lanes
 from flatweave.lower.stages import find_stages
-from flatweave.lower.sweep_kernel import KernelWriter, call_operator, count_lanes
+from flatweave.lower.sweep_kernel import KernelWriter, call_operator
 from flatweave.lower.walk import Position, State
 from flatweave.ops import Merge, Place, Prefix, Sweep
 from flatweave.ops.rows import scalar_type

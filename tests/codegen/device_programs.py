@@ -91,6 +91,8 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "scan_exclusive": lambda x, f: fw.scan(fw.maximum, -100, x, exclusive=True),
     "scan_reverse": lambda x, f: fw.scan(fw.add, 0, x, reverse=True, exclusive=True),
     "scan_of_scan": lambda x, f: fw.scan(fw.maximum, -1000, fw.scan(fw.add, 0, x)) + x,
+    "scan_segments": lambda x, f: fw.segmented_scan(affine, (1.0, 0.0), x > 40, (0.5 + f / 2, f)),
+    "scan_rows": lambda x, f: fw.cumsum(fw.reshape(fw.concat([x, x, x]), (3, x.shape[0])), axis=1),
     "filter": lambda x, f: fw.filter(lambda v: v > 0, x),
     "filter_of_scan": lambda x, f: fw.filter(lambda v: v % 3 == 0, fw.scan(fw.add, 0, x)),
     "partition": lambda x, f: fw.partition(lambda v: v > 0, x),
