@@ -1,27 +1,28 @@
 """Sweeps that write to computed indices, scatter, permute, reduce_by_index: which variant divides.
 
-    owner       a block owns a part of the destination and looks at all elements    for anything
-    private     a block combines its elements into a copy of its own       with a neutral element
-    partition   elements are sorted by tile of the destination first       without scans on the way
-    strided     rows write in even steps: a block finds those of its tile  not by name
+    owner       a block owns a part of the destination and looks at all elements
+    private     a block combines its elements into a copy of its own; for small destinations
+    partition   elements are sorted by tile of the destination first; for large ones
+    strided     rows write in even steps: a block finds those of its tile
+    atomic, cas, locks    as the sweep feeds its sinks; `place_updates.py`; where they are forced
 
 Owner, partition and strided keep the order of the sweep at every place, so that all three leave the
-same bits; which copies there are depends on sizes, or the operator is exact in any grouping.
+same bits; how many copies there are depends on sizes, or the operator is exact in any grouping.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.base.errors import ArgumentError
-from flatweave.base.pretty import listed
 from flatweave.kernel_ir.host import Launch
 from flatweave.lower.context import Lowering
 from flatweave.lower.place_owner import Owner
 from flatweave.lower.place_partition import Partition
 from flatweave.lower.place_private import Private
 from flatweave.lower.place_strided import is_strided, pays, tile_of, write_strided_kernel
+from flatweave.lower.place_variants import UPDATES, chosen_variant
 from flatweave.lower.scattering import Scattering, bytes_of, ceil_div
+from flatweave.lower.sweep import lower_sweep
 from flatweave.lower.values import HostArray
 from flatweave.ops import Merge, Place, Sweep
 from flatweave.terms.build import Builder, index
@@ -43,31 +44,32 @@ def places(op: Sweep) -> bool:
 
 def lower_place(low: Lowering, let: Let) -> None:
     """Emit the launches of a scattering sweep and bind its results."""
+    assert isinstance(let.op, Sweep)
+    (sink,) = let.op.sinks
+    assert isinstance(sink, Place | Merge)
+    variant = chosen_variant(low, let, sink)
+    if variant in UPDATES:
+        lower_sweep(low, let)
+        return
     scattering = Scattering(low, let)
-    _Choice(scattering).launch()
-    arrays = scattering.sink.dest
-    for var, buffer, array in zip(let.vars, scattering.dest, arrays, strict=True):
+    _Divided(scattering).launch(variant)
+    for var, buffer, array in zip(let.vars, scattering.dest, sink.dest, strict=True):
         low.scope.bind(var, HostArray(buffer, low.scope.array(array).shape))
 
 
-class _Choice:
-    """The variants that can do one scattering sweep."""
+class _Divided:
+    """The variants that divide one scattering sweep among blocks."""
 
     def __init__(self, scattering: Scattering) -> None:
         self.scattering = scattering
         self.low = scattering.low
-        self.neutral: Sequence[Atom] = ()
-        self.variants = ["owner"]
-        if not scattering.scans:
-            if isinstance(scattering.sink, Merge) and scattering.sink.neutral:
-                self.neutral = scattering.sink.neutral
-                self.variants.append("private")
-            self.variants.append("partition")
+        sink = scattering.sink
+        self.neutral: Sequence[Atom] = sink.neutral if isinstance(sink, Merge) else ()
 
-    def launch(self) -> None:
+    def launch(self, variant: str | None) -> None:
         """As the schedule says, or as sizes ask for."""
         host = self.low.host
-        match self._forced():
+        match variant:
             case "owner":
                 Owner(self.scattering).launch(host)
             case "private":
@@ -79,28 +81,16 @@ class _Choice:
             case _:
                 self._by_sizes()
 
-    def _forced(self) -> str | None:
-        """The variant that the schedule names; None where it leaves the choice."""
-        wanted = self.low.schedule.permute
-        if wanted is not None and wanted not in self.variants:
-            raise ArgumentError(
-                f"permute={wanted!r} cannot do this.",
-                where=self.scattering.let.where,
-                remedy=f"What can: {listed(self.variants)}.",
-                more="schedule",
-            )
-        return wanted
-
     def _by_sizes(self) -> None:
         host = self.low.host
         options: list[tuple[Atom, LaunchIn]] = []
         strided = _strided(self.scattering)
         if strided is not None:
             options.append(strided)
-        if "private" in self.variants:
+        if self.neutral and not self.scattering.scans:
             private = Private(self.scattering, self.neutral, "_private")
             options.append((private.pays(host), private.launch))
-        if "partition" in self.variants:
+        if not self.scattering.scans:
             partition = Partition(self.scattering, "_partition")
             pays = host.apply("and", self._is_large(host), partition.fits(host))
             options.append((pays, partition.launch))

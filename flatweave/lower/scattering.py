@@ -20,8 +20,9 @@ from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import choose_tiling
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.rows import choose_strategy
+from flatweave.lower.sinks import count_lanes
 from flatweave.lower.stages import find_stages
-from flatweave.lower.sweep_kernel import KernelWriter, call_operator, count_lanes
+from flatweave.lower.sweep_kernel import KernelWriter, call_operator
 from flatweave.lower.walk import Position, State
 from flatweave.ops import Merge, Place, Prefix, Sweep
 from flatweave.ops.rows import scalar_type
@@ -50,10 +51,7 @@ class Scattering:
         self.let = let
         self.op = op
         self.sink: Place | Merge = sink
-        self.dest = tuple(
-            low.copy(array) if array in sink.dest[k + 1 :] else low.own(array, let)
-            for k, array in enumerate(sink.dest)
-        )
+        self.dest = low.own_all(sink.dest, let)
         self.dtypes = [scalar_type(value) for value in op.body.results[1:]]
         self.extent = low.host.product(low.scope.array(sink.dest[0]).shape)
         self.total = low.host.product([low.scope.scalar(e) for e in op.shape])
