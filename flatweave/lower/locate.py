@@ -107,12 +107,12 @@ class Rows:
         """The state behind one position: its row, and where that begins."""
         test, turn = b.inner(), b.inner()
         row, start = (test.param(hint, i64) for hint in ("row", "start"))
-        holds = test.close([row, start], [self._ends_by(test, row, position)])
+        holds = test.close([row, start], [self.ends_by(test, row, position)])
         row, start = (turn.param(hint, i64) for hint in ("row", "start"))
         body = turn.close([row, start], [turn.add(row, index(1)), self.end(turn, row)])
         return b.emit(While(holds, body, state))
 
-    def _ends_by(self, b: Builder, row: Atom, position: Atom) -> Atom:
+    def ends_by(self, b: Builder, row: Atom, position: Atom) -> Atom:
         """Whether a row ends at or before a position; never the last one."""
         last = b.apply("lt", row, b.sub(self.count, index(1)))
         return b.apply("and", last, b.apply("le", self.end(b, row), position))
@@ -139,7 +139,7 @@ class Rows:
         for each row that ends there."""
         test, turn = b.inner(), b.inner()
         at, mask = test.param("row", i64), test.param("mask", u64)
-        holds = test.close([at, mask], [self._ends_by(test, at, last)])
+        holds = test.close([at, mask], [self.ends_by(test, at, last)])
         at, mask = turn.param("row", i64), turn.param("mask", u64)
         place = turn.add(turn.sub(self.end(turn, at), base), turn.sub(at, row))
         bit = turn.apply("shl", ONE_BIT, turn.cast(place, u64))
