@@ -25,7 +25,8 @@ class Row:
     `size` and `quick` are what `inputs` gets; `peers` makes calls without arguments that give
     what the program gives, or None for a value that is not to be compared. A sample is `repeat`
     calls in a row. `stream` is the speed of memory that counts, "read" or "copy"; without it that
-    of a copy where more than next to nothing is written.
+    of a copy where more than next to nothing is written. `compared` takes the arrays of a
+    result to those that must be equal, where answers may differ.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Row:
     repeat: int = 1
     one_kernel: bool = False
     same_bits: bool = False  # for every number of threads
+    compared: Callable[[list[Any]], list[Any]] = list
     stream: str = ""
     bytes_each: float = 0.0  # what memory may hold in all, for each of `size`
     blas: bool = False  # NumPy's peer is OpenBLAS, which gets all threads only here

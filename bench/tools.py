@@ -115,6 +115,11 @@ class Tools:
             jax.config.update("jax_enable_x64", True)
         return jax
 
+    @property
+    def processes(self) -> bool:
+        """Whether peers may run in processes of their own (elsewhere.py)."""
+        return "processes" not in self.exclude
+
     def scipy(self, part: str) -> Any:
         """One part of SciPy."""
         return self.module("scipy", f"scipy.{part}")

@@ -30,6 +30,7 @@ def compare(row: Row, name: str, ours: list[Any], theirs: list[Any]) -> None:
     """Refuse to time a contender that computes something else."""
     if not theirs:
         return
+    ours, theirs = row.compared(ours), row.compared(theirs)
     if len(ours) != len(theirs):
         raise SystemExit(f"{row.name}: {name} gives {len(theirs)} arrays, flatweave {len(ours)}")
     for mine, other in zip(ours, theirs, strict=True):

@@ -155,7 +155,6 @@ from flatweave.frontend.elementwise import (
 from flatweave.frontend.expand import expand, expand_reduce, replicated_iota
 from flatweave.frontend.indexing import getitem
 from flatweave.frontend.interop import asarray
-from flatweave.frontend.later import argsort, sort, sort_by_key
 from flatweave.frontend.ragged import Ragged
 from flatweave.frontend.reading import backpermute, gather
 from flatweave.frontend.scalars import (
@@ -182,6 +181,7 @@ from flatweave.frontend.shapes import (
     rotate,
     transpose,
 )
+from flatweave.frontend.sorting import argsort, sort, sort_by_key
 from flatweave.frontend.sources import empty, full, generate, iota, replicate
 from flatweave.frontend.stencil import stencil
 from flatweave.frontend.writing import histogram, permute, reduce_by_index, scatter

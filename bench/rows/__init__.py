@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.rows import (
+    bfs,
     black_scholes,
     chain,
     dot,
@@ -17,6 +18,7 @@ from bench.rows import (
     segment_sum,
     segments,
     sieve,
+    sort,
     spmv,
     stencil,
 )
@@ -30,6 +32,7 @@ FILES = (
     black_scholes,
     filter,
     histogram,
+    sort,
     stencil,
     chain,
     segments,
@@ -37,6 +40,7 @@ FILES = (
     expansion,
     sieve,
     permute,
+    bfs,
     overhead,
 )
 ROWS = {row.name: row for file in FILES for row in file.ROWS}

@@ -12,7 +12,7 @@ CONTROL = frozenset({"apply", "cast", "if", "while", "for"})
 ARRAYS = frozenset(
     {
         "concat", "empty", "filter", "generate", "map", "permute", "reduce", "reduce_segments",
-        "reshape", "scan", "scatter",
+        "reshape", "scan", "scatter", "sort",
     }
 )  # fmt: skip
 
@@ -37,7 +37,7 @@ TRACED = Form(
 )
 SWEPT = Form(
     "swept",
-    host=CONTROL | {"sweep", "concat", "empty", "reshape", "check", "index", "locate"},
+    host=CONTROL | {"sweep", "concat", "empty", "reshape", "order", "check", "index", "locate"},
     element=CONTROL | {"index", "fold", "prefix", "check", "locate"},
     scalar=True,
 )

@@ -105,7 +105,7 @@ class OperatorError(UserError, TypeError):
 
 
 class NestingError(UserError, TypeError):
-    """An array operation stands where only scalars can be: `fw.sort` inside `fw.generate`'s `f`."""
+    """Rows of different lengths where one array must be: `fw.map(lambda n: fw.iota(n), xs)`."""
 
     anchor = "nesting-error"
 
@@ -123,7 +123,7 @@ class OutOfMemory(UserError, MemoryError):
 
 
 class Unsupported(UserError, NotImplementedError):
-    """A known gap, with a way round: `fw.sort` by a ragged key."""
+    """A known gap, with a way round: `fw.sort` inside the function of `fw.map`."""
 
     anchor = "unsupported"
 

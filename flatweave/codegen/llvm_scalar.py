@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from flatweave.base.dtypes import DType, bool_
+from flatweave.base.dtypes import BY_NAME, DType, bool_
 from flatweave.codegen import llvm_floats as floats
 from flatweave.codegen import llvm_integers as integers
 from flatweave.codegen import llvm_math
@@ -105,6 +105,7 @@ _FLOATS: Mapping[str, Emit] = {
     "copysign": _intrinsic("copysign"),
     "sqrt": _intrinsic("sqrt"),
     "rsqrt": floats.rsqrt,
+    "bits": lambda a: a.convert("bitcast", BY_NAME[f"u{a.dtype.bits}"]),
     "isnan": lambda a: a.is_nan(),
     "isinf": floats.is_infinite,
     "isfinite": floats.is_finite,

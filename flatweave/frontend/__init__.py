@@ -30,7 +30,7 @@ What users call, by meaning:
     shapes.py       reshape, transpose, reverse, rotate, concat
     axes.py         sum, prod, min, .., cumsum, dot
     writing.py      scatter, permute, reduce_by_index, histogram
+    sorting.py      sort, argsort, sort_by_key
     stencil.py      functions of a neighbourhood
     control.py      while_loop, fori_loop, cond; branches.py: the two bodies of cond
-    later.py        names that the next step fills
 """

@@ -16,10 +16,11 @@ from enum import Enum, auto
 
 from flatweave.lower.locate import LANES, Rows
 from flatweave.lower.machine import Machine
-from flatweave.ops import Combine, Merge, Prefix, Store, Sweep
+from flatweave.ops import Combine, Locate, Merge, Prefix, Store, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
+from flatweave.terms.traverse import walk_lets
 
 
 class Along(Enum):
@@ -59,9 +60,19 @@ def groups(b: Builder, rows: Atom, size: int) -> Atom:
     return b.apply("floordiv", b.add(rows, index(size - 1)), index(size))
 
 
+LONG_ROW = 64
+"""From this mean length on rows are walked one by one: most steps lie inside one row."""
 BALANCED = Division(None, Along.EITHER)
 SOURCES = 32 * LANES
 """Sources of a block where each lane takes one."""
+
+
+def find_located(op: Sweep) -> Locate | None:
+    """The rows that a sweep finds its own positions in, if it does: its walk goes along them."""
+    if len(op.shape) != 1 or op.reverse:
+        return None
+    found = (let.op for let in walk_lets(op.body) if isinstance(let.op, Locate))
+    return next((op_ for op_ in found if op_.position is op.body.params[0]), None)
 
 
 def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:

@@ -69,7 +69,8 @@ class Elements:
     def _emit(self, b: Builder, let: Let) -> Sequence[Atom]:
         match let.op:
             case Apply(fn=fn, args=args):
-                return (b.apply(fn, *self.atoms(args)),)
+                known = self.atoms(args)
+                return (self._first_of_row(fn, known) or b.apply(fn, *known),)
             case Cast(dtype=dtype, arg=arg):
                 return (b.cast(self.atom(arg), dtype),)
             case Index():
@@ -114,6 +115,13 @@ class Elements:
             if op.xs != self.located.ends or indices[0] != b.add(self.row.row, behind):
                 return None
         return b.emit(LoadNear(buffer, b.add(near.first, behind), near.offset, near.span))[0]
+
+    def _first_of_row(self, fn: str, args: Sequence[Atom]) -> Atom | None:
+        """Whether a position is where its row begins, as the walk knows it."""
+        if self.row is None or self.row.first is None or fn != "eq":
+            return None
+        return self.row.first if args in ((self.position, self.row.start), (
+            self.row.start, self.position)) else None  # fmt: skip
 
     def _locate(self, b: Builder, op: Locate) -> Sequence[Atom]:
         """The row that the walk knows, or a search."""

@@ -44,6 +44,10 @@ class RowOf:
     row: Atom
     start: Atom
     near: Near | None = None
+    first: Atom | None = None
+    """Where a position is the first of its row; what is cheaper to know than where that begins."""
+    last: Atom | None = None
+    """The row of the step's last position."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +126,7 @@ class Rows:
     ) -> tuple[RowOf, State]:
         """Where the lanes at `flat` from `base` to `last` are, and the state behind them."""
         row, start = state
-        after, mask = self._ends_in(b, base, last, row)
+        after, mask, ends = self._ends_in(b, base, last, row)
         passed = b.sub(after, row)
         few = b.apply("le", passed, index(ENDS))
         counted, searched = b.inner(), b.inner()
@@ -132,20 +136,33 @@ class Rows:
         by_search = searched.close([], [searched.sub(offset, row), begin, behind])
         offset, begin, behind = b.emit(If(few, counted.close([], by_count), by_search))
         near = Near(row, offset, passed)
-        return RowOf(b.add(row, offset), begin, near), (after, behind)
+        first = self._firsts(b, base, flat, ends)
+        return RowOf(b.add(row, offset), begin, near, first, after), (after, behind)
 
-    def _ends_in(self, b: Builder, base: Atom, last: Atom, row: Atom) -> tuple[Atom, Atom]:
-        """The row of position `last`, and for each position from `base` a bit 0, before it a bit 1
-        for each row that ends there."""
+    @staticmethod
+    def _firsts(b: Builder, base: Atom, flat: Atom, ends: Atom) -> Atom:
+        """In each lane whether a row begins there: one ends there, or there is none before."""
+        bit = b.apply("shl", ONE_BIT, b.cast(b.sub(flat, base), u64))
+        begins = b.apply("ne", b.apply("and", ends, bit), NO_BITS)
+        return b.apply("or", begins, b.apply("eq", flat, index(0)))
+
+    def _ends_in(
+        self, b: Builder, base: Atom, last: Atom, row: Atom
+    ) -> tuple[Atom, Atom, Atom]:
+        """The row of position `last`; for each position from `base` a bit 0, before it a bit 1 for
+        each row that ends there; and the positions where rows end, as bits."""
         test, turn = b.inner(), b.inner()
-        at, mask = test.param("row", i64), test.param("mask", u64)
-        holds = test.close([at, mask], [self.ends_by(test, at, last)])
-        at, mask = turn.param("row", i64), turn.param("mask", u64)
-        place = turn.add(turn.sub(self.end(turn, at), base), turn.sub(at, row))
-        bit = turn.apply("shl", ONE_BIT, turn.cast(place, u64))
-        body = turn.close([at, mask], [turn.add(at, index(1)), turn.apply("or", mask, bit)])
-        found: tuple[Atom, ...] = b.emit(While(holds, body, (row, NO_BITS)))
-        return found[0], found[1]
+        state = [test.param("row", i64), test.param("mask", u64), test.param("ends", u64)]
+        holds = test.close(state, [self.ends_by(test, state[0], last)])
+        at, mask, ends = turn.param("row", i64), turn.param("mask", u64), turn.param("ends", u64)
+        place = turn.sub(self.end(turn, at), base)
+        code = turn.cast(turn.add(place, turn.sub(at, row)), u64)
+        bits = [turn.apply("shl", ONE_BIT, where) for where in (code, turn.cast(place, u64))]
+        pairs = zip((mask, ends), bits, strict=True)
+        after = [turn.apply("or", known, bit) for known, bit in pairs]
+        body = turn.close([at, mask, ends], [turn.add(at, index(1)), *after])
+        found: tuple[Atom, ...] = b.emit(While(holds, body, (row, NO_BITS, NO_BITS)))
+        return found[0], found[1], found[2]
 
 
 def _count(

@@ -5,7 +5,8 @@
     ys: f32[n] = sweep [m] (i: i64 => ..) [place [a]]       nothing: a is dead, so it is written to
 
 Scratch memory of the lowering (partial results of blocks, private copies) is not listed: it does
-not grow with the arrays.
+not grow with the arrays, but for the second copy that an order needs to move elements back and
+forth.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from flatweave.ops import (
     Empty,
     Insert,
     Merge,
+    Order,
     Place,
     Reshape,
     Sink,
@@ -98,8 +100,8 @@ def _host_bodies(fn: Lambda) -> Iterator[Lambda]:
 
 def _arrays(let: Let) -> Iterator[tuple[Var, Atom | None]]:
     """The arrays that a let makes, each with the array that it is an update of."""
-    if isinstance(let.op, Empty):
-        yield let.vars[0], None
+    if isinstance(let.op, Empty | Order):
+        yield from ((var, None) for var in let.vars)
     if isinstance(let.op, Sweep):
         for sink, vars_ in zip(let.op.sinks, let.op.binders_by_sink(let.vars), strict=True):
             arrays = [var for var in vars_ if isinstance(var.type, ArrayType)]

@@ -19,13 +19,14 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import listed
 from flatweave.kernel_ir.host import Alloc, Free, Launch, Threads
 from flatweave.lower.context import Lowering
+from flatweave.lower.division import find_located
 from flatweave.lower.machine import Tiling, choose_tiling
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.place_kernel import combine_copies_kernel, write_place_kernel
 from flatweave.lower.place_strided import is_strided, pays, tile_of, write_strided_kernel
 from flatweave.lower.rows import Strategy, choose_strategy
 from flatweave.lower.stages import find_stages
-from flatweave.lower.sweep_kernel import KernelWriter, find_located
+from flatweave.lower.sweep_kernel import KernelWriter
 from flatweave.lower.values import HostArray
 from flatweave.ops import Merge, Place, Prefix, Sweep
 from flatweave.passes.operators import is_exact

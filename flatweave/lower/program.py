@@ -19,10 +19,11 @@ from flatweave.lower.context import Lowering, Program, buffer_type
 from flatweave.lower.liveness import find_last_uses
 from flatweave.lower.locate import Rows
 from flatweave.lower.machine import Machine
+from flatweave.lower.order import lower_order
 from flatweave.lower.place import lower_place, places
 from flatweave.lower.sweep import lower_sweep
 from flatweave.lower.values import HostArray, HostScope
-from flatweave.ops import Check, Empty, Index, Locate, Reshape, Sweep
+from flatweave.ops import Check, Empty, Index, Locate, Order, Reshape, Sweep
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
@@ -159,6 +160,8 @@ def _lower_let(low: Lowering, let: Let) -> None:
             count = low.host.product(extents)
             buffer = low.host.emit(Alloc(dtype, count, low.site()))[0]
             bind(let.vars[0], HostArray(buffer, extents))
+        case Order():
+            lower_order(low, let)
         case Check():
             _check(low, let.op)
         case If() | While() | For():

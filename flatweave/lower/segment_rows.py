@@ -18,11 +18,14 @@ from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import LastLane, Load, ShiftLanes, Store, StoreCompact, Sync
+from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.locate import Rows
 from flatweave.lower.machine import Machine
+from flatweave.lower.outputs import Segmented
 from flatweave.lower.segments import Step
 from flatweave.lower.sinks import NO_BODY
 from flatweave.lower.walk import Position, State, Walk
+from flatweave.ops import CombineRows
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
@@ -49,6 +52,14 @@ class Results:
     buffers: tuple[Var, ...]
     neutral: State
     rows: Atom
+
+
+def results_of(kernel: KernelBuilder, sink: CombineRows, buffers: Segmented) -> Results:
+    """What a sink's results go to, inside the kernel."""
+    return Results(
+        tuple(kernel.buffer(buffer) for buffer in buffers.results),
+        tuple(kernel.scalar(atom) for atom in sink.neutral), kernel.scalar(sink.rows),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +134,9 @@ class OneByOne:
     def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
         if not busy:
             return (step.number,)
-        row = step.elements.atom(self.row)
+        row, known = step.elements.atom(self.row), step.position.row
+        if known is not None and known.row == row and known.last is not None:
+            return (known.last,)
         return (b.emit(LastLane((row,)))[0] if step.position.width > 1 else row,)
 
     def leave(
@@ -138,8 +151,8 @@ def located_rows(
     """The rows of a share, found by a search; those before the first and behind the last filled."""
     before, last = _ends(b, lambda c, at: located.search(c, at)[0], share)
     leading = b.apply("select", b.apply("eq", share.first, index(0)), before, index(0))
-    _fill(b, machine, results, index(0), leading)
-    _fill(b, machine, results, last, b.apply("select", _is_last(b, share), results.rows, last))
+    fill(b, machine, results, index(0), leading)
+    fill(b, machine, results, last, b.apply("select", _is_last(b, share), results.rows, last))
     return SideBySide(located, results.neutral, before, last)
 
 
@@ -150,7 +163,7 @@ def filled_rows(
     before, last = _ends(b, row_at, share)
     lo = b.apply("select", b.apply("eq", share.first, index(0)), index(0), before)
     hi = b.apply("select", b.apply("eq", share.first, share.limit), lo, last)
-    _fill(b, machine, results, lo, b.apply("select", _is_last(b, share), results.rows, hi))
+    fill(b, machine, results, lo, b.apply("select", _is_last(b, share), results.rows, hi))
     if machine.warps > 1:
         b.emit(Sync())  # lanes store over what others have filled
     return OneByOne(row, before)
@@ -175,7 +188,7 @@ def _ends(b: Builder, row_at: RowAt, share: Share) -> tuple[Atom, Atom]:
     return rows[0], rows[1]
 
 
-def _fill(b: Builder, machine: Machine, results: Results, lo: Atom, hi: Atom) -> None:
+def fill(b: Builder, machine: Machine, results: Results, lo: Atom, hi: Atom) -> None:
     """The neutral elements in the places from lo to hi, by this warp alone."""
     alone = dataclasses.replace(machine, warps=1)
     width = machine.lanes([scalar_type(atom) for atom in results.neutral])

@@ -11,7 +11,7 @@ from flatweave.lower.element import Elements, rows_of
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.marks import Beginnings
 from flatweave.lower.outputs import Segmented
-from flatweave.lower.segment_rows import Results, RowAt, Share, filled_rows, located_rows
+from flatweave.lower.segment_rows import RowAt, Share, filled_rows, located_rows, results_of
 from flatweave.lower.segments import Consecutive, Places, SegmentWriter
 from flatweave.lower.sinks import slot_of_compact
 from flatweave.lower.stages import Stages
@@ -33,8 +33,8 @@ class SegmentWriters:
     share: Share
 
     def make(
-        self, segments: Mapping[int, Segmented], stages: Stages, ends: Sequence[Atom],
-        beginnings: Beginnings | None,
+        self, b: Builder, segments: Mapping[int, Segmented], stages: Stages,
+        ends: Sequence[Atom], beginnings: Beginnings | None,
     ) -> list[SegmentWriter]:  # fmt: skip
         """A writer for each sink; `ends` says how many segments are closed behind the share."""
         writers = []
@@ -42,7 +42,7 @@ class SegmentWriters:
             sink, taken = self.op.sinks[k], self.op.portions()[k]
             assert isinstance(sink, CombineRows | CombineSegments)
             if isinstance(sink, CombineRows):
-                places = self._rows(sink, buffers, taken[0], beginnings)
+                places = self._rows(b, sink, buffers, taken[0], beginnings)
             else:
                 slot = slot_of_compact(stages, k)
                 places = Consecutive(slot, ends[slot])
@@ -50,14 +50,10 @@ class SegmentWriters:
         return writers
 
     def _rows(
-        self, sink: CombineRows, buffers: Segmented, row: Atom, beginnings: Beginnings | None
-    ) -> Places:
-        b, machine = self.kernel.body, self.low.machine
-        results = Results(
-            tuple(self.kernel.buffer(buffer) for buffer in buffers.results),
-            tuple(self.kernel.scalar(atom) for atom in sink.neutral),
-            self.kernel.scalar(sink.rows),
-        )
+        self, b: Builder, sink: CombineRows, buffers: Segmented, row: Atom,
+        beginnings: Beginnings | None,
+    ) -> Places:  # fmt: skip
+        machine, results = self.low.machine, results_of(self.kernel, sink, buffers)
         if beginnings is None:
             return filled_rows(b, machine, results, row, self._row_at(row), self.share)
         located = rows_of(self.kernel, beginnings.located)

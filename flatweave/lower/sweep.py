@@ -18,8 +18,9 @@ from flatweave.kernel_ir.host import Free, Trim
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.chain import NOTHING, PREFIX, make_chain
 from flatweave.lower.context import Lowering
-from flatweave.lower.division import division_of
+from flatweave.lower.division import division_of, find_located
 from flatweave.lower.fill import fill
+from flatweave.lower.fold_rows import folds_rows, write_rows
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import choose_tiling
 from flatweave.lower.marks import find_beginnings
@@ -28,7 +29,7 @@ from flatweave.lower.place_atomic import merged, placed, write_winners
 from flatweave.lower.rows import choose_strategy
 from flatweave.lower.slots import scan_slots
 from flatweave.lower.stages import Link, find_stages, with_slots
-from flatweave.lower.sweep_kernel import KernelWriter, find_located
+from flatweave.lower.sweep_kernel import KernelWriter
 from flatweave.lower.tails import join_tails, segmented
 from flatweave.lower.two_pass import KnownPrefixes
 from flatweave.lower.values import HostArray
@@ -279,7 +280,11 @@ class SweepLowering:
 
     def _kernel(self, total: Atom, size: Atom, *, streaming: bool) -> KernelBuilder:
         kernel = self.low.kernel(self.let, "_s" if streaming else "")
-        self._writer(kernel, total, size, streaming=streaming).write()
+        writer = self._writer(kernel, total, size, streaming=streaming)
+        if folds_rows(writer):
+            write_rows(writer)
+        else:
+            writer.write()
         return kernel
 
     def _writer(

@@ -17,7 +17,7 @@ from flatweave.kernel_ir.syntax import (
 )
 from flatweave.lower.chain import Chain, Operator, look_back, publish
 from flatweave.lower.context import Lowering
-from flatweave.lower.division import division_of
+from flatweave.lower.division import LONG_ROW, division_of, find_located
 from flatweave.lower.element import Elements, rows_of
 from flatweave.lower.kept import Kept, evaluates_once
 from flatweave.lower.kernel import KernelBuilder
@@ -36,26 +36,15 @@ from flatweave.lower.staging import Staging
 from flatweave.lower.two_pass import KnownPrefixes, load_prefix, slot_of_warp, store_aggregate
 from flatweave.lower.walk import Accumulator, Position, State, Walk, Walks, warp_share
 from flatweave.lower.warps import by_first_warp, meet, on_first_warp
-from flatweave.ops import Combine, Locate, Sweep
+from flatweave.ops import Combine, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
-from flatweave.terms.traverse import needed_for, walk_lets
+from flatweave.terms.traverse import needed_for
 
 LARGEST_TILE = 800
 """The greatest cost of a body written out once for each column of a tile."""
-
-LONG_ROW = 64
-"""From this mean length on rows are walked one by one: most steps lie inside one row."""
-
-
-def find_located(op: Sweep) -> Locate | None:
-    """The rows that a sweep finds its own positions in, if it does: its walk goes along them."""
-    if len(op.shape) != 1 or op.reverse:
-        return None
-    found = (let.op for let in walk_lets(op.body) if isinstance(let.op, Locate))
-    return next((op_ for op_ in found if op_.position is op.body.params[0]), None)
 
 
 def count_lanes(b: Builder, flag: Atom, width: int) -> Atom:
@@ -109,8 +98,13 @@ class KernelWriter:
         self.division = division_of(low.schedule.expand, op, low.machine)
 
     def write(self) -> None:
-        block, lo, hi = self._block()
-        if evaluates_once(self.low.machine, self.op, self.stages, self.strategy):
+        self.write_block(*self.block())
+
+    def write_block(self, block: Atom, lo: Atom, hi: Atom) -> None:
+        """All passes over one block."""
+        by_sources = self.located is not None and self.division.sources is not None
+        once = evaluates_once(self.low.machine, self.op, self.stages, self.strategy)
+        if once and not by_sources:  # the elements of sources may be more than a stage holds
             return self._keep(block, lo, hi)
         carried = self._prefixes(block, lo, hi)
         self._last_pass(block, lo, hi, carried, self._staging(carried))
@@ -128,13 +122,13 @@ class KernelWriter:
 
     def write_aggregates(self, level: int, aggregates: Sequence[Var]) -> None:
         """The first launch of a two-pass scan: what each warp's elements combine to."""
-        block, lo, hi = self._block()
+        block, lo, hi = self.block()
         carried = self._prefixes(block, lo, hi)
         values = self._reduce_level(level, self.stages.levels[level], lo, hi, carried)
         slot = slot_of_warp(self.b, self.low.machine, block)
         store_aggregate(self.b, self.kernel, aggregates, slot, values)
 
-    def _block(self) -> tuple[Atom, Atom, Atom]:
+    def block(self) -> tuple[Atom, Atom, Atom]:
         """This block's number, and where its elements start and stop."""
         block = self.b.emit(BlockIndex())[0]
         if self.located is not None and self.division.sources is not None:
@@ -253,14 +247,14 @@ class KernelWriter:
     ) -> Walk:  # fmt: skip
         """How this sweep visits the positions of a block."""
         lanes = runs.width if runs else self.strategy.width if width is None else width
-        located, by_row = self._rows()
+        located, by_row = self.rows()
         return Walk(
             self.low.machine, self.shape, self.total, lanes, self.strategy.rows,
             self.op.reverse, tuple(accumulators), runs, 0 if runs else self.strategy.reach,
             located, self.division.along, by_row,
         )  # fmt: skip
 
-    def _rows(self) -> tuple[Rows | None, Atom | None]:
+    def rows(self) -> tuple[Rows | None, Atom | None]:
         """The rows that positions are located among, and whether they had better be walked one
         by one."""
         if self.located is None:
@@ -454,7 +448,8 @@ class KernelWriter:
         leads = b.apply("eq", slot_of_warp(b, machine, block), index(0))
         share = Share(lo, hi, self.total, leads)
         maker = SegmentWriters(self.low, self.op, self.kernel, self.elements, share)
-        return maker.make(self.outputs.segments, self.stages, self.ends, self.beginnings)
+        outputs, found = self.outputs.segments, self.beginnings
+        return maker.make(b, outputs, self.stages, self.ends, found)
 
     def _staging(self, carried: State) -> Staging | None:
         """Stages for kept elements where they go around the caches."""

@@ -13,6 +13,7 @@ from flatweave.ops.generate import Generate
 from flatweave.ops.index import Index
 from flatweave.ops.locate import Locate
 from flatweave.ops.map import Map
+from flatweave.ops.order import Order
 from flatweave.ops.permute import Permute
 from flatweave.ops.reduce import Reduce
 from flatweave.ops.reduce_segments import ReduceSegments
@@ -20,10 +21,12 @@ from flatweave.ops.reshape import Reshape
 from flatweave.ops.scan import Scan
 from flatweave.ops.scatter import Scatter
 from flatweave.ops.segments import CombineRows, CombineSegments
+from flatweave.ops.sort import Sort
 from flatweave.ops.sweep import Combine, Compact, Insert, Merge, Place, Prefix, Sink, Store, Sweep
 
 __all__ = [
     "Check", "Combine", "CombineRows", "CombineSegments", "Compact", "Concat", "Empty", "Filter",
-    "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Merge", "Permute", "Place", "Prefix",
-    "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter", "Sink", "Store", "Sweep",
+    "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Merge", "Order", "Permute", "Place",
+    "Prefix", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter", "Sink", "Sort", "Store",
+    "Sweep",
 ]  # fmt: skip

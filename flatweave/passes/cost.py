@@ -10,6 +10,7 @@ from flatweave.terms.traverse import lambdas_in, needed_for, walk_lets
 
 INNER_LOOP = 16
 READ = 2
+CHEAP_KEY = 20
 LOCATE = 6
 """A few steps of a walk along the rows; a search where there is no walk costs more."""
 
@@ -41,6 +42,12 @@ def _cost(op: Op) -> int:
             return inner + 1
         case _:
             return inner
+
+
+def is_cheap_key(fn: Lambda) -> bool:
+    """Whether a sort had better compute its keys in each pass than move them along."""
+    plain = all(isinstance(let.op, Apply | Cast) for let in fn.lets)
+    return plain and cost_of_body(fn) <= CHEAP_KEY
 
 
 def reads_memory(fn: Lambda) -> bool:

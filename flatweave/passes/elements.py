@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from flatweave.array_ir.fault import INDEX
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import Unsupported
-from flatweave.ops import Check, Fold, Generate, Index, Locate, Map, Reduce, Reshape
+from flatweave.ops import Check, Fold, Generate, Index, Locate, Map, Reduce, Reshape, Sort
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -156,11 +156,13 @@ def _translate_let(b: Builder, scope: Scope, let: Let) -> Sequence[Value]:
 
 
 def _unsupported(op: Op, let: Let) -> Unsupported:
+    remedy = "Write it on whole arrays outside the map, or as a fori_loop over scalars."
+    if isinstance(op, Sort):
+        remedy = "Sort the values of all rows at once, by row and value: fw.sort((rows, values))."
     return Unsupported(
         f"{op.name} inside an element function is not supported yet.",
-        where=let.where,
-        remedy="Write it on whole arrays outside the map, or as a fori_loop over scalars.",
-    )
+        where=let.where, remedy=remedy,
+    )  # fmt: skip
 
 
 def _translate_index(b: Builder, scope: Scope, op: Index) -> Atom:

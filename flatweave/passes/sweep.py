@@ -18,6 +18,7 @@
     scan            prefix in the body, store   permute           merge
     concat          empty, then one insert for each part
     reduce_segments combine_segments
+    sort            combine: which bits of the keys differ; then order, which is no sweep
 
 Inside element functions arrays become pulls (`elements.py`). Fusion is not decided here.
 """
@@ -28,7 +29,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import i64
+from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import NestingError
 from flatweave.ops import (
     Check,
@@ -44,6 +45,7 @@ from flatweave.ops import (
     Locate,
     Map,
     Merge,
+    Order,
     Permute,
     Place,
     Prefix,
@@ -53,10 +55,12 @@ from flatweave.ops import (
     Scan,
     Scatter,
     Sink,
+    Sort,
     Store,
     Sweep,
 )
 from flatweave.ops.rows import array_type
+from flatweave.passes.cost import is_cheap_key
 from flatweave.passes.elements import (
     Pull,
     Scope,
@@ -64,14 +68,16 @@ from flatweave.passes.elements import (
     pulls_of_generate,
     pulls_of_map,
     translate_lambda,
+    translate_scalars,
 )
-from flatweave.terms.build import Builder, Names, index
+from flatweave.scalar import ops as scalar
+from flatweave.terms.build import Builder, Names, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Type, Var, constant
 from flatweave.terms.traverse import walk_lets
 
 ARRAY_OPS = (
-    Map, Generate, Reduce, ReduceSegments, Scan, Filter, Scatter, Permute, Reshape, Concat,
+    Map, Generate, Reduce, ReduceSegments, Scan, Filter, Scatter, Permute, Reshape, Concat, Sort,
 )  # fmt: skip
 Body = Callable[[Builder, tuple[Atom, ...]], Sequence[Atom]]
 
@@ -122,6 +128,8 @@ def _translate(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return _combine_at(b, scope, let.op)
         case Concat():
             return _concat(b, scope, let.op)
+        case Sort():
+            return _sort(b, scope, let.op)
         case If() | While() | For():
             return b.emit(_control(b, scope, let.op))
         case _:
@@ -246,6 +254,42 @@ def _concat(b: Builder, scope: Scope, op: Concat) -> tuple[Atom, ...]:
         dest = b.emit(Sweep(xs.shape, body, (Insert(dest, offset),)))[0]
         offset = b.add(offset, b.product(xs.shape))
     return (dest,)
+
+
+def _sort(b: Builder, scope: Scope, op: Sort) -> tuple[Atom, ...]:
+    """Keys that are dear are stored and moved along; others are computed again in each pass."""
+
+    def keys(c: Builder, elements: tuple[Atom, ...]) -> Sequence[Atom]:
+        return translate_scalars(c, scope, op.fn, elements)
+
+    count = len(op.fn.results)
+    if is_cheap_key(op.fn):
+        xs, fn = scope.atoms(op.xs), translate_lambda(b, scope, op.fn)
+        return b.emit(Order(fn, _varying(b, scope, op.xs, op.fn.result_types(), keys), xs))
+    stored = _over(b, scope, op.xs, tuple(Store() for _ in range(count)), keys)
+    xs = (*stored, *scope.atoms(op.xs))
+    fn = b.function([array_type(x).dtype for x in xs], lambda inside, *params: params[:count])
+    varying = _varying(b, scope, stored, op.fn.result_types(), lambda c, elements: elements)
+    return b.emit(Order(fn, varying, xs))[count:]
+
+
+def _varying(
+    b: Builder, scope: Scope, xs: Sequence[Atom], types: Sequence[Type], keys: Body
+) -> tuple[Atom, ...]:
+    """For each key the bits that differ between elements: some have them, and not all."""
+    sinks: list[Sink] = []
+    for type_ in types:
+        assert isinstance(type_, DType)
+        for name in ("and", "or"):
+            neutral = constant(scalar.neutral(name, type_), type_)
+            sinks.append(Combine(lambda_of(name, type_), (neutral,)))
+
+    def body(c: Builder, elements: tuple[Atom, ...]) -> Sequence[Atom]:
+        return [key for key in keys(c, elements) for _ in ("and", "or")]
+
+    found = _over(b, scope, xs, tuple(sinks), body)
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return tuple(b.apply("xor", every, some) for every, some in pairs)
 
 
 def _control(b: Builder, scope: Scope, op: If | While | For) -> If | While | For:

@@ -3,6 +3,7 @@
     and or xor not      bit by bit on integers, logical on bools
     shl shr             by the width or more, or by a negative amount: 0 (shr of a negative: -1)
     eq .. ge            to bool; NaN is unequal to everything
+    bits                a float's as an unsigned integer of its width, those of NaN too
     popcount clz ctz    of the two's complement bits, in the operand's dtype; 0 has `width` zeros
 """
 
@@ -107,6 +108,10 @@ ROWS = (
              promotion="float"),
     ScalarFn("isfinite", 1, "f", np.isfinite, c=c.plain("(isfinite({0}) != 0)"), result="bool",
              promotion="float"),
+    ScalarFn(
+        "bits", 1, "f", lambda x: x.view(f"u{x.dtype.itemsize}"), result="bits",
+        c=lambda dtype: c.CText(f"FW_BITS{dtype.bits}({{0}})"),
+    ),
     ScalarFn("popcount", 1, "iu", _popcount, c=c.helper(c.POPCOUNT, 1), cost=2),
     ScalarFn("clz", 1, "iu", _clz, c=c.helper(c.CLZ, 1), cost=2),
     ScalarFn("ctz", 1, "iu", _ctz, c=c.helper(c.CTZ, 1), cost=2),

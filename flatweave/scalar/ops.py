@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, as_dtype, bool_, f32, f64
+from flatweave.base.dtypes import BY_NAME, DType, as_dtype, bool_, f32, f64
 from flatweave.base.errors import DTypeError
 from flatweave.scalar import arithmetic, bits, elementary
 from flatweave.scalar.function import ScalarFn, Values
@@ -63,6 +63,8 @@ def result_dtype(name: str, operands: Sequence[DType]) -> DType:
             f"{name} is not defined for {dtype}; it takes {accepted}.",
             remedy="Convert the operand with astype.",
         )
+    if fn.result == "bits":
+        return BY_NAME[f"u{dtype.bits}"]
     return bool_ if fn.result == "bool" else dtype
 
 

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from bench.elsewhere import Elsewhere
 from bench.rows import ROWS
 from bench.tools import Tools
 from bench.values import compare, leaves, total_bytes
 
 SMALL = {"stencil_5": 40, "stencil_7x7": 24}
-TOOLS = Tools(exclude=("numba", "jax", "c"))
+TOOLS = Tools(exclude=("numba", "jax", "c", "processes"))
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -22,6 +23,17 @@ def test_program_agrees_with_its_peers(name):
         compare(row, peer, ours, leaves(call()))
 
     assert ours
+
+
+def test_a_peer_elsewhere_says_how_long_it_took():
+    """Its process has an environment of its own, and a clock."""
+    peer = Elsewhere("sort_u32", "numpy", 1000, NPY_DISABLE_CPU_FEATURES="X86_V4")
+    try:
+        assert peer() is None
+        assert 0 < peer.seconds("wall") < 10
+        assert 0 <= peer.seconds("cpu") < 10
+    finally:
+        peer.close()
 
 
 def test_a_wrong_peer_is_refused():

@@ -107,6 +107,8 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "histogram": lambda x, f: fw.histogram(16, x),
     "row_sums": lambda x, f: fw.sum(fw.reshape(fw.concat([x, x, x]), (3, x.shape[0])), axis=1),
     "concat": lambda x, f: fw.concat([x, x * 2]),
+    "sort": lambda x, f: (fw.sort(x % 8), fw.argsort(fw.astype(f * 9, fw.u8), descending=True)),
+    "sort_by_key": lambda x, f: fw.sort_by_key((x * 5000, f), x),
 }  # fmt: skip
 
 

@@ -402,8 +402,48 @@ def private_copies_without_a_neutral_element():
         f(X, I, X)
 
 
-def sort_before_its_time():
-    fw.sort(X)
+def sort_of_rows_without_a_key():
+    fw.sort(M)
+
+
+def sort_of_a_number():
+    fw.sort(3.0)
+
+
+def sort_along_an_axis():
+    fw.sort(X, -1)
+
+
+def sort_of_each_row():
+    @fw.jit(target="cpu")
+    def f(m):
+        return fw.map(lambda row: fw.sort(row), m)
+
+    f(M)
+
+
+def key_that_is_a_row():
+    fw.argsort(M, key=lambda row: row * 2)
+
+
+def key_that_is_a_dict():
+    fw.sort((X, I), key=lambda e: {"first": e[1], "then": e[0]})
+
+
+def key_of_two_arguments():
+    fw.sort((X, I), key=lambda x, i: i)
+
+
+def keys_that_are_rows():
+    fw.sort_by_key(M, I[:2])
+
+
+def keys_without_values():
+    @fw.jit
+    def f(keys, values):
+        return fw.sort_by_key(keys, values)
+
+    f(X, I[1:])
 
 
 def unknown_target():

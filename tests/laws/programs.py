@@ -23,6 +23,7 @@ from flatweave.ops import (
     Reshape,
     Scan,
     Scatter,
+    Sort,
 )
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
@@ -272,6 +273,19 @@ def permute_step(w: Writer) -> None:
     w.keep(w.b.emit(Permute(fn, known, (dest,), places, (values,))))
 
 
+def sort_step(w: Writer) -> None:
+    """sort two arrays of one shape, by one random key of their elements or by two"""
+    x = w.array()
+    pair = (x, w.alike(x))
+    unsigned = [w.random.choice((u8, u16, u32, u64)) for _ in range(w.random.randrange(1, 3))]
+
+    def keys(c: Builder, *elements: Atom) -> list[Atom]:
+        return [c.cast(w.element(c, elements), dtype) for dtype in unsigned]
+
+    fn = w.b.function([dtype_of(y) for y in pair], keys)
+    w.keep(w.b.emit(Sort(fn, pair)))
+
+
 def concat_step(w: Writer) -> None:
     """one array behind another"""
     x = w.array()
@@ -408,7 +422,7 @@ def ragged_step(w: Writer) -> None:
 STEPS: tuple[Callable[[Writer], Any], ...] = (
     map_step, map_step, map_step, scan_step, pair_scan_step, reduce_step, segments_step,
     filter_step, gather_step, stencil_step, scatter_step, permute_step, concat_step, reshape_step,
-    row_reduce_step, loop_step, branch_step, expand_reduce_step, ragged_step,
+    row_reduce_step, loop_step, branch_step, expand_reduce_step, ragged_step, sort_step,
 )  # fmt: skip
 
 

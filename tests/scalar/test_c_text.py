@@ -21,6 +21,8 @@ HEAD = f"""
 #include <cmath>
 using namespace std;
 template <class T> static inline T rsqrt(T x) {{ return 1 / sqrt(x); }}
+static inline uint32_t FW_BITS32(float x) {{ uint32_t b; __builtin_memcpy(&b, &x, 4); return b; }}
+static inline uint64_t FW_BITS64(double x) {{ uint64_t b; __builtin_memcpy(&b, &x, 8); return b; }}
 {C_PRELUDE}
 """
 

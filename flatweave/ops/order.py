@@ -1,0 +1,36 @@
+"""order fn varying xs:   a sort as it is lowered: in passes over the digits of its keys
+
+    ys: u32[n] = order (x: u32 => in x) [v] [xs]
+
+`varying` says for each key which of its bits are not the same in all elements: digits of others
+need no pass. The key is computed anew in every pass, so it is a few operations that read no arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flatweave.array_ir.interp import Interp
+from flatweave.ops.sort import in_order, keys_misfit
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.rules import types_misfit
+from flatweave.terms.syntax import Atom, Lambda, Op, Type, op, types_of
+
+
+@op
+class Order(Op):
+    """Arrays of rank 1 and one extent in stable ascending order of their unsigned keys."""
+
+    fn: Lambda
+    varying: tuple[Atom, ...]
+    xs: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return types_of(self.xs)
+
+    def misfits(self) -> Iterator[str]:
+        yield from keys_misfit(self.fn, self.xs)
+        yield from types_misfit("the bits that vary", self.varying, self.fn.result_types())
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        return in_order(interp, env, self.fn, self.xs)

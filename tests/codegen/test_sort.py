@@ -1,0 +1,74 @@
+"""The passes of a sort as kernels: without races on a CPU, right for every dtype on OpenCL."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.dtypes import DTYPES
+from flatweave.kernel_ir.host import Launch
+from flatweave.lower import order_blocks
+from flatweave.lower.machine import CPU_AVX512
+from flatweave.terms.traverse import walk_lets
+from tests.codegen.device_programs import (
+    agree,
+    arguments,
+    expected,
+    flat,
+    lowered,
+    on_opencl,
+    program,
+    simulated,
+    small_blocks,
+    traced,
+)
+from tests.language.test_sorting import order_of, samples
+
+
+def test_blocks_of_a_cpu_run_without_races(monkeypatch):
+    """Runs meet in the lines of the target; each writes its own elements alone."""
+    monkeypatch.setattr(order_blocks, "LEAST", 64)
+    made = program("sort")
+    unit = lowered(made, small_blocks(CPU_AVX512))
+    for n in (0, 1, 33, 300):
+        args = flat(*arguments(n))
+        agree(simulated(unit, args, threads=3, seed=n), expected(made, args))
+
+
+def test_lines_go_around_the_caches(monkeypatch):
+    """Whole lines are aligned, as the simulator asks of them, whatever the dtypes."""
+    monkeypatch.setattr(order_blocks, "LEAST", 64)
+    machine = small_blocks(CPU_AVX512, streaming_from=1)
+    made = traced("lines", lambda k, v: fw.sort_by_key(k, v), *_pair(1))
+    unit = lowered(made, machine)
+    for n in (33, 500):
+        args = flat(*_pair(n))
+        agree(simulated(unit, args, threads=2, seed=n), expected(made, args))
+
+
+def _pair(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two keys, and values that tell which was first."""
+    return np.arange(n).astype(np.uint16) % 2, np.arange(n).astype(np.uint8)
+
+
+def test_a_pass_counts_scans_and_moves():
+    """Three launches in a loop over digits, and the one that finds out which bits vary."""
+    made = traced("pair", lambda k, v: fw.sort_by_key(k, v), *_pair(1))
+    unit = lowered(made, CPU_AVX512).unit
+    launches = [let.op.kernel for let in walk_lets(unit.host) if isinstance(let.op, Launch)]
+    moved = launches[-1]
+
+    assert launches[1:] == [f"{moved}_count", f"{moved}_slots", moved]
+
+
+@pytest.mark.needs_opencl
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_every_dtype_on_opencl(dtype):
+    """Runs of single lanes keep the order as blocks do."""
+    made = traced("every", lambda x: (fw.sort(x), fw.argsort(x, descending=True)),
+                  samples(dtype.numpy, 2))  # fmt: skip
+    runnable = on_opencl(made)
+    for n in (0, 1, 129, 5000):
+        xs = samples(dtype.numpy, n, seed=n)
+        up, down = runnable.run(flat(xs))
+        assert up.tobytes() == xs[order_of(xs)].tobytes()
+        np.testing.assert_array_equal(down, order_of(xs, descending=True))
