@@ -1,8 +1,7 @@
 """StoreCompact: the lanes kept, side by side in memory, and nothing from `limit` on.
 
     base + W <= limit    AVX-512:   pieces of one register: compress it, store all of it, step by
-                                    popcount; what is not kept is overwritten by the next, and
-                                    by what fills the places behind the last
+                                    popcount; what is not kept is overwritten by the next
                          elsewhere: store every lane, step by its flag
     near the limit       for each lane kept: store its values
 
@@ -21,7 +20,6 @@ from flatweave.codegen.llvm_collectives import count_bits, indices
 from flatweave.codegen.llvm_emitter import Emitter, Held
 from flatweave.codegen.llvm_lookup import Turned, store_looked_up
 from flatweave.codegen.llvm_memory import element, element_dtype, store_scalar, stored, to_memory
-from flatweave.codegen.llvm_scalar import emit_cast
 from flatweave.codegen.llvm_text import suffix, vec
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.terms.syntax import Let
@@ -31,12 +29,11 @@ _LEAST = 128
 
 
 class _Stream(NamedTuple):
-    """A buffer, the dtype its elements have in memory, the lanes' values, and what fills."""
+    """A buffer, the dtype its elements have in memory, and the lanes' values, turned or not."""
 
     buffer: str
     kept: DType
     value: str
-    fill: str
     turned: tuple[str, ...]
 
 
@@ -45,12 +42,11 @@ def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
     op: StoreCompact = let.op  # type: ignore[assignment]
     base, limit = e.uniform(op.base), e.uniform(op.limit)
     streams = []
-    for var, atom, fill in zip(op.buffers, op.values_, op.fill or op.values_, strict=True):
+    for var, atom in zip(op.buffers, op.values_, strict=True):
         dtype = element_dtype(var)
         value = to_memory(e, dtype, e.width, e.vector(atom))
-        filled = to_memory(e, dtype, 1, e.uniform(fill)) if op.fill else ""
         turned = e.hold(atom).turned
-        streams.append(_Stream(e.held[var].text, stored(dtype), value, filled, turned))
+        streams.append(_Stream(e.held[var].text, stored(dtype), value, turned))
     keep = e.masked(e.vector(op.keep)) if e.width > 1 else ""
     code = e.code
     end = code.let(f"add i64 {base}, {e.width}")
@@ -58,7 +54,7 @@ def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
     code.branch(code.let(f"icmp sle i64 {end}, {limit}"), far, near if keep else done)
     code.label(far)
     if e.features.has_vbmi2 and all(stream.turned for stream in streams):
-        found = [Turned(s.buffer, s.kept, s.turned, s.fill) for s in streams]
+        found = [Turned(stream.buffer, stream.kept, stream.turned) for stream in streams]
         store_looked_up(e, found, base, keep)
     else:
         for stream in streams:
@@ -115,8 +111,6 @@ def _store_each(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
     """Lane by lane, without branches."""
     code, kept, value, at = e.code, stream.kept, stream.value, base
     kind = vec(kept, e.width)
-    if stream.fill:
-        value = e.select(keep, kept, value, e.splat(stream.fill, kept))
     for lane in range(e.width):
         x = code.let(f"extractelement {kind} {value}, i64 {lane}")
         store_scalar(e, stream.buffer, kept, at, x)
@@ -132,7 +126,7 @@ def _compress(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
     for start in range(0, e.width, lanes):
         piece = _piece(e, vec(kept, e.width), value, start, lanes)
         mask = _flags(e, keep, start, lanes)
-        packed = _packed(e, kept, lanes, piece, mask, stream.fill)
+        packed = _packed(e, kept, lanes, piece, mask)
         place = element(e, stream.buffer, kept, at)
         e.code.line(f"store {vec(kept, lanes)} {packed}, ptr {place}, align {kept.bytes}")
         if start + lanes < e.width:
@@ -163,20 +157,20 @@ def _flags(e: Emitter, keep: str, start: int, lanes: int) -> str:
     return e.code.let(f"bitcast i{lanes} {word} to <{lanes} x i1>")
 
 
-def _packed(e: Emitter, kept: DType, lanes: int, piece: str, mask: str, fill: str) -> str:
-    """The lanes of the mask moved to the front, in the others what fills."""
+def _packed(e: Emitter, kept: DType, lanes: int, piece: str, mask: str) -> str:
+    """The lanes of the mask moved to the front."""
     code, wide = e.code, _compressed(e, kept)
     if wide is not kept:
         piece = code.let(f"zext {vec(kept, lanes)} {piece} to {vec(wide, lanes)}")
-        fill = fill and emit_cast(code, kept, wide, 1, fill)
     full = max(lanes, _LEAST // wide.bits)
     if full > lanes:
         piece = _padded(e, vec(wide, lanes), piece, lanes, full, "poison")
         mask = _padded(e, f"<{lanes} x i1>", mask, lanes, full, "zeroinitializer")
     kind, name = vec(wide, full), f"@llvm.x86.avx512.mask.compress.{suffix(wide, full)}"
     code.declare(f"{kind} {name}({kind}, {kind}, <{full} x i1>)")
-    others = e.at(full).splat(fill, wide) if fill else "zeroinitializer"
-    packed = code.let(f"call {kind} {name}({kind} {piece}, {kind} {others}, <{full} x i1> {mask})")
+    packed = code.let(
+        f"call {kind} {name}({kind} {piece}, {kind} zeroinitializer, <{full} x i1> {mask})"
+    )
     if full > lanes:
         packed = code.let(
             f"shufflevector {kind} {packed}, {kind} poison, {indices(range(lanes))}"

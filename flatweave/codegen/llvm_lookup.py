@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flatweave.base.dtypes import DType, i64, u8, u16, u32, u64
+from flatweave.base.dtypes import DType, u8, u16, u32, u64
 from flatweave.codegen.llvm_collectives import count_bits
 from flatweave.codegen.llvm_emitter import Emitter
 from flatweave.codegen.llvm_memory import element
@@ -24,12 +24,11 @@ _PERMUTES = {8: "qi", 16: "hi", 32: "d", 64: "q"}
 
 
 class Turned(NamedTuple):
-    """A buffer, the dtype of its elements in memory, turned registers, and what fills, if given."""
+    """A buffer, the dtype of its elements in memory, and turned registers."""
 
     buffer: str
     dtype: DType
     registers: tuple[str, ...]
-    fill: str
 
 
 def store_looked_up(e: Emitter, targets: Sequence[Turned], base: str, keep: str) -> None:
@@ -45,12 +44,8 @@ def store_looked_up(e: Emitter, targets: Sequence[Turned], base: str, keep: str)
     code.label(head)
     hole, at = code.hole(), code.fresh("at")
     there = code.let(f"load {vec(u8, inner.width)}, ptr {element(e, kept, u8, at)}, align 1")
-    left = code.let(f"sub i64 {count}, {at}")
     for target in targets:
         value = _look_up(inner, target, there)
-        if target.fill:
-            fill = inner.splat(target.fill, target.dtype)
-            value = inner.select(_first(inner, left), target.dtype, value, fill)
         place = element(e, target.buffer, target.dtype, code.let(f"add i64 {base}, {at}"))
         kind = vec(target.dtype, inner.width)
         code.line(f"store {kind} {value}, ptr {place}, align {target.dtype.bytes}")
@@ -102,11 +97,3 @@ def _as_words(e: Emitter, dtype: DType, word: DType, text: str) -> str:
         return text
     return e.code.let(f"zext {raw} {text} to {vec(word, e.width)}")
 
-
-def _first(e: Emitter, count: str) -> str:
-    """The first lanes, `count` of them or all."""
-    e.code.declare("i64 @llvm.umin.i64(i64, i64)")
-    few = e.code.let(f"call i64 @llvm.umin.i64(i64 {count}, i64 {i64.bits - 1})")
-    word = e.code.let(f"xor i64 {e.code.let(f'shl i64 -1, {few}')}, -1")
-    narrow = e.code.let(f"trunc i64 {word} to i{e.width}")
-    return e.code.let(f"bitcast i{e.width} {narrow} to {e.mask_type}")

@@ -81,8 +81,6 @@ def _memory_misfits(op: Op) -> Iterator[str]:
             yield from index_misfits("the place", (base, limit))
             yield from condition_misfits(keep)
             yield from _dtypes_misfit(buffers, values)
-            if op.fill:
-                yield from types_misfit("what fills places", op.fill, types_of(values))
         case ir.Report(index=index):
             yield from index_misfits("the element", (index,))
         case ir.Backoff(attempt=attempt):

@@ -259,7 +259,7 @@ class StoreCompact(Op):
     """Lanes where `keep` holds write their values to consecutive places from `base`, in lane order.
 
     Places from `limit` (uniform) on belong to other blocks and are never written; places between
-    the last element kept and `limit` may be, with anything, or with `fill` (uniform) if given.
+    the last element kept and `limit` may be, with anything.
     """
 
     buffers: tuple[Var, ...]
@@ -267,7 +267,6 @@ class StoreCompact(Op):
     limit: Atom
     keep: Atom
     values_: tuple[Atom, ...]
-    fill: tuple[Atom, ...] = ()
     effect: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:

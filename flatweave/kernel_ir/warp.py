@@ -231,16 +231,12 @@ class Warp(Runner):
         stop = base + kept.size
         if kept.size and stop > limit:
             raise CompilerBug(f"store_compact keeps up to {stop}, beyond its limit {limit}.")
-        for k, (var, value) in enumerate(zip(op.buffers, op.values_, strict=True)):
+        for var, value in zip(op.buffers, op.values_, strict=True):
             buffer = self._buffer(env, var)
             values = np.broadcast_to(self.atom(env, value), size)[kept]
             buffer.store(np.arange(base, stop), values, self.agent)
-            rest = np.arange(stop, base + self.width)
-            if base + self.width <= limit and not op.fill:
-                buffer.spoil(rest, self.agent)
-            elif base + self.width <= limit:
-                fill = self._one(env, op.fill[k], "what fills places of store_compact")
-                buffer.store(rest, np.broadcast_to(fill, rest.size), self.agent)
+            if base + self.width <= limit:
+                buffer.spoil(np.arange(stop, base + self.width), self.agent)
 
     def _atomic(self, env: Env, op: ir.Atomic) -> Value:
         at, values = self._each(env, (op.index, op.value))

@@ -17,7 +17,7 @@ from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, ShiftLanes, Sto
 from flatweave.lower.division import Along
 from flatweave.lower.locate import RowOf, Rows
 from flatweave.lower.machine import WIDEST
-from flatweave.lower.segment_rows import Share, open_rows
+from flatweave.lower.segment_rows import Share, fill, located_rows, results_of
 from flatweave.lower.sinks import NO_BODY
 from flatweave.lower.sweep_kernel import KernelWriter
 from flatweave.lower.walk import Position, State
@@ -111,17 +111,17 @@ class _Folder:
         """Rows by `fold`, which is told the first and the last; what that has is left as a tail."""
         writer, machine = self.writer, self.writer.low.machine
         share = Share(self.lo, self.hi, writer.total, b.apply("eq", self.slot, index(0)))
-        row_atom = writer.op.portions()[0][0]
-        opened = [
-            open_rows(
-                b, machine, writer.kernel, sink, row_atom,
-                lambda c, at: self.rows.search(c, at)[0], share, buffers,
-            )
+        found = [
+            results_of(writer.kernel, sink, buffers)
             for sink, buffers in zip(self.sinks, self.buffers, strict=True)
-        ]  # fmt: skip
+        ]
+        opened = [located_rows(b, machine, results, self.rows, share) for results in found]
         before, last = opened[0].before, opened[0].last
         some, none = b.inner(), b.inner()
-        tails = some.close([], fold(some, self.rows.search(some, self.lo)[0], last))
+        first = self.rows.search(some, self.lo)[0]
+        for results in found:
+            fill(some, machine, results, before, first)
+        tails = some.close([], fold(some, first, last))
         any_ = b.apply("lt", self.lo, self.hi)
         self._leave(b, before, last, b.emit(If(any_, tails, none.close([], self.neutral))))
 

@@ -17,7 +17,7 @@ from flatweave.lower.machine import WIDEST, Machine, choose_tiling
 from flatweave.lower.rows import Strategy
 from flatweave.lower.stages import Link, Stages
 from flatweave.lower.staging import LINE, NO_BODY
-from flatweave.lower.walk import State, Step, Walk
+from flatweave.lower.walk import State, Step, Walks
 from flatweave.ops import Combine, Compact, Sweep
 from flatweave.ops import Store as StoreSink
 from flatweave.passes.cost import cost_of_body
@@ -59,7 +59,7 @@ class Kept:
         return b.emit(Shared(buffer.type.dtype, self.room))[0]
 
     def block(
-        self, b: Builder, walk: Walk, lo: Atom, hi: Atom, state: State, step: Step, carries: int
+        self, b: Builder, walk: Walks, lo: Atom, hi: Atom, state: State, step: Step, carries: int
     ) -> State:
         """The walk over a block, at one go."""
         return walk.block(b, lo, hi, state, step)

@@ -111,12 +111,12 @@ class Rows:
         """The state behind one position: its row, and where that begins."""
         test, turn = b.inner(), b.inner()
         row, start = (test.param(hint, i64) for hint in ("row", "start"))
-        holds = test.close([row, start], [self._ends_by(test, row, position)])
+        holds = test.close([row, start], [self.ends_by(test, row, position)])
         row, start = (turn.param(hint, i64) for hint in ("row", "start"))
         body = turn.close([row, start], [turn.add(row, index(1)), self.end(turn, row)])
         return b.emit(While(holds, body, state))
 
-    def _ends_by(self, b: Builder, row: Atom, position: Atom) -> Atom:
+    def ends_by(self, b: Builder, row: Atom, position: Atom) -> Atom:
         """Whether a row ends at or before a position; never the last one."""
         last = b.apply("lt", row, b.sub(self.count, index(1)))
         return b.apply("and", last, b.apply("le", self.end(b, row), position))
@@ -147,7 +147,7 @@ class Rows:
         each row that ends there; and the positions where rows end, as bits."""
         test, turn = b.inner(), b.inner()
         state = [test.param("row", i64), test.param("mask", u64), test.param("ends", u64)]
-        holds = test.close(state, [self._ends_by(test, state[0], last)])
+        holds = test.close(state, [self.ends_by(test, state[0], last)])
         at, mask, ends = turn.param("row", i64), turn.param("mask", u64), turn.param("ends", u64)
         place = turn.sub(self.end(turn, at), base)
         code = turn.cast(turn.add(place, turn.sub(at, row)), u64)

@@ -1,11 +1,13 @@
 """Segments that are rows: the result of row r goes to place r, rows without elements are neutral.
 
     row      0 0 0 3 3 | 3 3 5 5 6 | 6 6          the shares of three warps, of 8 rows
-    filled   0 .. 2      3 .. 5      6 .. 7       with neutral values, before the share is walked
-    closed   0           3 5                      over them, where starts are met
+    closed   0           3 5                      rows from that of the element before the share
+                                                  up to that of its last element
+    neutral  1 2         4         7              those passed, before the first, behind the last
 
-A share knows the rows of the element before it and of its last one: it closes those from the one
-up to the other. Where a step closes rows without a gap they stand side by side.
+Where the rows of any position are found by a search, a share stores its results side by side and
+moves them apart in the end, if it passed rows without elements. Else it fills its places first and
+stores each result by itself.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from flatweave.kernel_ir.syntax import LastLane, ShiftLanes, Store, StoreCompact, Sync
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import LastLane, Load, ShiftLanes, Store, StoreCompact, Sync
 from flatweave.lower.kernel import KernelBuilder
+from flatweave.lower.locate import Rows
 from flatweave.lower.machine import Machine
 from flatweave.lower.outputs import Segmented
 from flatweave.lower.segments import Step
@@ -24,71 +28,11 @@ from flatweave.lower.walk import Position, State, Walk
 from flatweave.ops import CombineRows
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
+from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, Var
 
 RowAt = Callable[[Builder, Atom], Atom]
 """Emits the row of the element at a position."""
-
-
-@dataclass(frozen=True, eq=False)
-class ByRow:
-    """Places that are rows: `row` is the body's, `neutral` what empty ones hold.
-
-    `before` is the row of the element before the share, `last` that of its last element; the row of
-    the open segment is kept in the state.
-    """
-
-    machine: Machine
-    row: Atom
-    neutral: tuple[Atom, ...]
-    before: Atom
-    last: Atom
-
-    def enter(self) -> State:
-        return (self.before,)
-
-    def number(self, kept: State, carries: State) -> Atom:
-        return kept[0]
-
-    def store(
-        self, b: Builder, step: Step, results: Sequence[Var], values: Sequence[Atom]
-    ) -> None:
-        row = step.elements.atom(self.row)
-        if self.machine.masked_tail:
-            return self._scatter(b, step, row, results, values)
-        passed = b.sub(_last_row(b, step, row), step.number)
-        dense, sparse = b.inner(), b.inner()
-        kept = tuple(results), step.number, self.last, step.close, tuple(values), self.neutral
-        dense.emit(StoreCompact(*kept))
-        self._scatter(sparse, step, row, results, values)
-        has_no_gap = b.apply("eq", passed, step.count)
-        b.emit(If(has_no_gap, dense.close([], []), sparse.close([], [])))
-        return None
-
-    def _scatter(
-        self, b: Builder, step: Step, row: Atom, results: Sequence[Var], values: Sequence[Atom]
-    ) -> None:
-        """Each to the row of the element before it."""
-        closed = b.emit(ShiftLanes((step.number,), (row,)))[0]
-        inside = b.inner()
-        for buffer, value in zip(results, values, strict=True):
-            inside.emit(Store(buffer, closed, value))
-        b.emit(If(step.close, inside.close([], []), NO_BODY))
-
-    def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
-        if not busy:
-            return (step.number,)
-        row = step.elements.atom(self.row)
-        return (_last_row(b, step, row) if step.position.width > 1 else row,)
-
-
-def _last_row(b: Builder, step: Step, row: Atom) -> Atom:
-    """The row of a step's last element."""
-    known = step.position.row
-    if known is not None and known.row == row and known.last is not None:
-        return known.last
-    return b.emit(LastLane((row,)))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,20 +45,134 @@ class Share:
     leads: Atom
 
 
-def open_rows(
-    b: Builder, machine: Machine, kernel: KernelBuilder, sink: CombineRows, row: Atom,
-    row_at: RowAt, share: Share, buffers: Segmented,
-) -> ByRow:  # fmt: skip
-    """Fill the rows that are this share's; `row_at` gives the row of any position."""
-    results = [kernel.buffer(buffer) for buffer in buffers.results]
-    neutral = tuple(kernel.scalar(atom) for atom in sink.neutral)
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Buffers of one element for each of `rows` rows, and what a row without elements has."""
+
+    buffers: tuple[Var, ...]
+    neutral: State
+    rows: Atom
+
+
+def results_of(kernel: KernelBuilder, sink: CombineRows, buffers: Segmented) -> Results:
+    """What a sink's results go to, inside the kernel."""
+    return Results(
+        tuple(kernel.buffer(buffer) for buffer in buffers.results),
+        tuple(kernel.scalar(atom) for atom in sink.neutral), kernel.scalar(sink.rows),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Results from place `before` on, one for each row closed; `last` is the last element's row.
+
+    `before` is the row of the element before the share. The place of the open row is kept.
+    """
+
+    located: Rows
+    neutral: State
+    before: Atom
+    last: Atom
+
+    def enter(self) -> State:
+        return (self.before,)
+
+    def number(self, kept: State, carries: State) -> Atom:
+        return kept[0]
+
+    def store(
+        self, b: Builder, step: Step, results: Sequence[Var], values: Sequence[Atom]
+    ) -> None:
+        b.emit(StoreCompact(tuple(results), step.number, self.last, step.close, tuple(values)))
+
+    def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
+        return (b.add(step.number, step.count) if busy else step.number,)
+
+    def leave(
+        self, b: Builder, results: Sequence[Var], kept: State, carries: State
+    ) -> Atom:
+        """Move results to their rows, the last one first, where there are gaps."""
+        inside = b.inner()
+        loop = inside.inner()
+        turn, place = loop.param("t", i64), loop.param("place", i64)
+        row = loop.sub(loop.sub(self.last, index(1)), turn)
+        there = loop.apply("gt", self.located.end(loop, row), self.located.start(loop, row))
+        for buffer, empty in zip(results, self.neutral, strict=True):
+            value = loop.emit(Load(buffer, place))[0]
+            loop.emit(Store(buffer, row, loop.apply("select", there, value, empty)))
+        body = loop.close([turn, place], [loop.sub(place, loop.cast(there, i64))])
+        passed, top = inside.sub(self.last, self.before), inside.sub(kept[0], index(1))
+        inside.emit(For(index(0), passed, index(1), body, (top,)))
+        has_gaps = b.apply("ne", kept[0], self.last)
+        b.emit(If(has_gaps, inside.close([], []), NO_BODY))
+        return self.last
+
+
+@dataclass(frozen=True, eq=False)
+class OneByOne:
+    """Each result to its row, over what was filled; the row of the open segment is kept."""
+
+    row: Atom
+    before: Atom
+
+    def enter(self) -> State:
+        return (self.before,)
+
+    def number(self, kept: State, carries: State) -> Atom:
+        return kept[0]
+
+    def store(
+        self, b: Builder, step: Step, results: Sequence[Var], values: Sequence[Atom]
+    ) -> None:
+        """Each to the row of the element before it."""
+        (closed,) = b.emit(ShiftLanes((step.number,), (step.elements.atom(self.row),)))
+        inside = b.inner()
+        for buffer, value in zip(results, values, strict=True):
+            inside.emit(Store(buffer, closed, value))
+        b.emit(If(step.close, inside.close([], []), NO_BODY))
+
+    def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
+        if not busy:
+            return (step.number,)
+        row, known = step.elements.atom(self.row), step.position.row
+        if known is not None and known.row == row and known.last is not None:
+            return (known.last,)
+        return (b.emit(LastLane((row,)))[0] if step.position.width > 1 else row,)
+
+    def leave(
+        self, b: Builder, results: Sequence[Var], kept: State, carries: State
+    ) -> Atom:
+        return kept[0]
+
+
+def located_rows(
+    b: Builder, machine: Machine, results: Results, located: Rows, share: Share
+) -> SideBySide:
+    """The rows of a share, found by a search; those before the first and behind the last filled."""
+    before, last = _ends(b, lambda c, at: located.search(c, at)[0], share)
+    leading = b.apply("select", b.apply("eq", share.first, index(0)), before, index(0))
+    fill(b, machine, results, index(0), leading)
+    fill(b, machine, results, last, b.apply("select", _is_last(b, share), results.rows, last))
+    return SideBySide(located, results.neutral, before, last)
+
+
+def filled_rows(
+    b: Builder, machine: Machine, results: Results, row: Atom, row_at: RowAt, share: Share
+) -> OneByOne:
+    """The rows of a share, all of them filled; `row_at` gives the row of any position."""
     before, last = _ends(b, row_at, share)
-    none, at_end = index(0), b.apply("eq", share.limit, share.total)
-    lo = b.apply("select", b.apply("eq", share.first, none), none, before)
-    hi = b.apply("select", at_end, kernel.scalar(sink.rows), last)
-    fills = b.apply("or", b.apply("lt", share.first, share.limit), share.leads)
-    _fill(b, machine, results, neutral, lo, b.apply("select", fills, hi, lo))
-    return ByRow(machine, row, neutral, before, last)
+    lo = b.apply("select", b.apply("eq", share.first, index(0)), index(0), before)
+    hi = b.apply("select", b.apply("eq", share.first, share.limit), lo, last)
+    fill(b, machine, results, lo, b.apply("select", _is_last(b, share), results.rows, hi))
+    if machine.warps > 1:
+        b.emit(Sync())  # lanes store over what others have filled
+    return OneByOne(row, before)
+
+
+def _is_last(b: Builder, share: Share) -> Atom:
+    """Whether a share has the last element; where there are none the first one counts as such."""
+    has_any = b.apply("or", b.apply("lt", share.first, share.limit), share.leads)
+    return b.apply("and", b.apply("eq", share.limit, share.total), has_any)
 
 
 def _ends(b: Builder, row_at: RowAt, share: Share) -> tuple[Atom, Atom]:
@@ -130,21 +188,17 @@ def _ends(b: Builder, row_at: RowAt, share: Share) -> tuple[Atom, Atom]:
     return rows[0], rows[1]
 
 
-def _fill(
-    b: Builder, machine: Machine, results: Sequence[Var], neutral: State, lo: Atom, hi: Atom
-) -> None:
-    """results[lo .. hi] = neutral, by this warp alone."""
+def fill(b: Builder, machine: Machine, results: Results, lo: Atom, hi: Atom) -> None:
+    """The neutral elements in the places from lo to hi, by this warp alone."""
     alone = dataclasses.replace(machine, warps=1)
-    width = machine.lanes([scalar_type(atom) for atom in neutral])
+    width = machine.lanes([scalar_type(atom) for atom in results.neutral])
 
     def step(c: Builder, position: Position, state: State) -> State:
         inside = c if position.active is None else c.inner()
-        for buffer, value in zip(results, neutral, strict=True):
+        for buffer, value in zip(results.buffers, results.neutral, strict=True):
             inside.emit(Store(buffer, position.flat, value))
         if position.active is not None:
             c.emit(If(position.active, inside.close([], []), NO_BODY))
         return state
 
     Walk(alone, (hi,), hi, width, False, False, ()).block(b, lo, hi, (), step)
-    if machine.warps > 1:
-        b.emit(Sync())  # lanes store over what others have filled

@@ -75,6 +75,11 @@ class Places(Protocol):
     def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
         """What is kept behind a step; a `busy` one may have met starts."""
 
+    def leave(
+        self, b: Builder, results: Sequence[Var], kept: State, carries: State
+    ) -> Atom:
+        """The place of the segment open at the end of the share; what is stored is in place."""
+
 
 @dataclass(frozen=True, eq=False)
 class Consecutive:
@@ -96,6 +101,11 @@ class Consecutive:
 
     def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
         return ()
+
+    def leave(
+        self, b: Builder, results: Sequence[Var], kept: State, carries: State
+    ) -> Atom:
+        return self.number(kept, carries)
 
 
 def closes(b: Builder, start: Atom, position: Position) -> Atom:
@@ -189,7 +199,7 @@ class SegmentWriter:
         """
         open_, kept = state[: len(self.neutral)], state[len(self.neutral) :]
         first = self.places.number(self.places.enter(), before)
-        left, last = self.buffers, self.places.number(kept, carries)
+        left, last = self.buffers, self.places.leave(b, self.results, kept, carries)
         pairs = zip((left.firsts, left.lasts, *left.tails), (first, last, *open_), strict=True)
         for buffer, value in pairs:
             b.emit(Store(self.kernel.buffer(buffer), slot, value))

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel import KernelBuilder
-from flatweave.lower.walk import State, Step, Walk
+from flatweave.lower.walk import State, Step, Walks
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
@@ -52,7 +52,7 @@ class Staging:
         return b.emit(Shared(buffer.type.dtype, ROOM))[0]
 
     def block(
-        self, b: Builder, walk: Walk, lo: Atom, hi: Atom, state: State, step: Step, carries: int
+        self, b: Builder, walk: Walks, lo: Atom, hi: Atom, state: State, step: Step, carries: int
     ) -> State:
         """The walk over a block, chunk by chunk; the carries begin at position `carries`."""
         chunks = b.inner()

@@ -23,6 +23,7 @@ from flatweave.lower.fill import fill
 from flatweave.lower.fold_rows import folds_rows, write_rows
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import choose_tiling
+from flatweave.lower.marks import find_beginnings
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.place_atomic import placed, write_winners
 from flatweave.lower.place_updates import merged
@@ -68,9 +69,10 @@ class SweepLowering:
         self.stages = find_stages(op)
         in_order = self.stages.depth > 0
         located = find_located(op)
-        self.tiling = choose_tiling(
-            low.machine, op, in_order=in_order, along_rows=located is not None
-        )
+        beginnings = find_beginnings(low.machine, op, located)
+        along_rows = located is not None and (beginnings is None or beginnings.needs_rows)
+        work = beginnings.lean(op) if beginnings else op
+        self.tiling = choose_tiling(low.machine, work, in_order=in_order, along_rows=along_rows)
         self.by_sources = self._sources(located)
         threads = low.machine.masked_tail
         self.strategy = choose_strategy(op, self.tiling.width, threads)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir.syntax import (
     BlockIndex,
     LastLane,
@@ -20,19 +20,21 @@ from flatweave.lower.element import Elements, rows_of
 from flatweave.lower.kept import Kept, evaluates_once
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.locate import Rows
+from flatweave.lower.marks import find_beginnings, marked_walk
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.rows import Strategy
 from flatweave.lower.runs import Runs, runs_for
-from flatweave.lower.segment_rows import RowAt, Share, open_rows
-from flatweave.lower.segments import Consecutive, Places, SegmentWriter, closes
+from flatweave.lower.segment_rows import Share
+from flatweave.lower.segment_sinks import SegmentWriters
+from flatweave.lower.segments import SegmentWriter, closes
 from flatweave.lower.sinks import FALSE, SinkWriter, count_lanes, slot_of_compact, while_active
 from flatweave.lower.stages import Link, Stages, link_of, with_slots
 from flatweave.lower.staging import Staging
 from flatweave.lower.starts import reduce_searched, scan_step
 from flatweave.lower.two_pass import KnownPrefixes, load_prefix, slot_of_warp, store_aggregate
-from flatweave.lower.walk import Accumulator, Position, State, Walk, warp_share
+from flatweave.lower.walk import Accumulator, Position, State, Walk, Walks, warp_share
 from flatweave.lower.warps import by_first_warp, meet, on_first_warp
-from flatweave.ops import Combine, CombineRows, CombineSegments, Locate, Prefix, Sweep
+from flatweave.ops import Combine, Locate, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
@@ -66,6 +68,7 @@ class KernelWriter:
         self.size = kernel.capture(size)
         self.shape = tuple(kernel.scalar(extent) for extent in self.op.shape)
         self.located = find_located(op)
+        self.beginnings = find_beginnings(low.machine, op, self.located)
         self.division = division_of(low.schedule.expand, op, low.machine)
 
     def write(self) -> None:
@@ -73,8 +76,9 @@ class KernelWriter:
 
     def write_block(self, block: Atom, lo: Atom, hi: Atom) -> None:
         """All passes over one block."""
-        bounded = self.located is None or self.division.sources is None
-        if bounded and evaluates_once(self.low.machine, self.op, self.stages, self.strategy):
+        by_sources = self.located is not None and self.division.sources is not None
+        once = evaluates_once(self.low.machine, self.op, self.stages, self.strategy)
+        if once and not by_sources:  # the elements of sources may be more than a stage holds
             return self._keep(block, lo, hi)
         carried = self._prefixes(block, lo, hi)
         self._last_pass(block, lo, hi, carried, self._staging(carried))
@@ -234,6 +238,8 @@ class KernelWriter:
         elements.env.update(zip(self.op.body.params, position.indices, strict=True))
         elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile
         elements.located, elements.row = self.located, position.row
+        if position.begins is not None and self.beginnings is not None:
+            elements.env.update(dict.fromkeys(self.beginnings.flags, position.begins))
         return elements
 
     # -- passes over the block --------------------------------------------------------------------
@@ -384,9 +390,11 @@ class KernelWriter:
             if isinstance(sink, Combine)
         ]
         pure = self.stages.depth == 0 and len(combines) == len(self.op.sinks)
-        lanewise, ordered, walk = self._arrange(combines, pure=pure)
+        lanewise, ordered, plain = self._arrange(combines, pure=pure)
+        walk = self._along_marks(plain)
         links = (*lanewise, *ordered)
         segments = self._segments(block, lo, hi)
+        lets = self.beginnings.lets if self.beginnings else self.op.body.lets
         sinks = SinkWriter(
             self.op, self.stages, self.outputs, self.kernel, self.total, self.streaming,
             self.ends, staging,
@@ -395,7 +403,7 @@ class KernelWriter:
         def step(b: Builder, position: Position, state: State) -> State:
             elements = self.elements(position)
             carries, depth = state[len(first) :], self.stages.depth
-            known = self.emit_body(b, elements, self.op.body.lets, depth, position, carries)
+            known = self.emit_body(b, elements, lets, depth, position, carries)
             out: list[Atom] = []
             for link in links:
                 part = state[len(out) : len(out) + len(link.neutral)]
@@ -424,41 +432,27 @@ class KernelWriter:
             start += writer.size
         return results[len(first) :]
 
+    def _along_marks(self, walk: Walk) -> Walks:
+        """The walk, along marks where it combines rows; it finds the rows only if they matter."""
+        found = self.beginnings
+        if found is None:
+            return walk
+        if not found.needs_rows:
+            walk = replace(walk, located=None)
+        return marked_walk(walk, rows_of(self.kernel, found.located), self.b)
+
     def _segments(self, block: Atom, lo: Atom, hi: Atom) -> list[SegmentWriter]:
         """The writers of the sinks that combine segments."""
-        writers = []
-        for k, buffers in self.outputs.segments.items():
-            sink, taken = self.op.sinks[k], self.op.portions()[k]
-            places: Places
-            if isinstance(sink, CombineRows):
-                places = open_rows(
-                    self.b, self.low.machine, self.kernel, sink, taken[0],
-                    self._result_at(taken[0]), self._share(block, lo, hi), buffers,
-                )  # fmt: skip
-            else:
-                assert isinstance(sink, CombineSegments)
-                slot = slot_of_compact(self.stages, k)
-                places = Consecutive(slot, self.ends[slot])
-            writers.append(SegmentWriter(self.low, self.kernel, sink, taken, buffers, places))
-        return writers
-
-    def _share(self, block: Atom, lo: Atom, hi: Atom) -> Share:
-        """The positions of a block that are this warp's."""
+        if not self.outputs.segments:
+            return []
         b, machine = self.b, self.low.machine
         if machine.masked_tail:
             lo, _, hi = warp_share(b, machine, lo, hi, self.strategy.width)
         leads = b.apply("eq", slot_of_warp(b, machine, block), index(0))
-        return Share(lo, hi, self.total, leads)
-
-    def _result_at(self, result: Atom) -> RowAt:
-        """What emits a result of the body at any position."""
-        if any(isinstance(let.op, Prefix) for let in needed_for(self.op.body.lets, [result])):
-            raise CompilerBug("the row of combine_rows depends on a prefix.")
-
-        def at(b: Builder, flat: Atom) -> Atom:
-            return self._value_at(b, Position(flat, b.unravel(flat, self.shape), 1), result)
-
-        return at
+        share = Share(lo, hi, self.total, leads)
+        maker = SegmentWriters(self.low, self.op, self.kernel, self.elements, share)
+        outputs, found = self.outputs.segments, self.beginnings
+        return maker.make(b, outputs, self.stages, self.ends, found)
 
     def _staging(self, carried: State) -> Staging | None:
         """Stages for kept elements where they go around the caches."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, WarpIndex
@@ -28,7 +29,8 @@ class Position:
     """Where a step is: its flat position, its indices, the lanes, and which of them count.
 
     `base` and `last` are the first and the last position of the step, `row` is the row of each
-    position and where it begins; `aligned` says that steps begin on multiples of their width.
+    position and where it begins, `begins` whether it begins there; `aligned` says that steps begin
+    on multiples of their width.
     """
 
     flat: Atom
@@ -39,6 +41,7 @@ class Position:
     base: Atom | None = None
     last: Atom | None = None
     row: RowOf | None = None
+    begins: Atom | None = None
     aligned: bool = True
 
 
@@ -53,6 +56,13 @@ class Accumulator:
 
 State = tuple[Atom, ...]
 Step = Callable[[Builder, Position, State], State]
+
+
+class Walks(Protocol):
+    """What visits the positions of a block."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
 
 
 @dataclass(frozen=True, eq=False)

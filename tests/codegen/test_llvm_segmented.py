@@ -45,7 +45,7 @@ def inputs(dtype: DType, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_what_starts_close_is_stored_side_by_side(
     width: int, dtype: DType, features: str
 ) -> None:
-    """Step after step, over places that were filled; nothing is written from the limit on."""
+    """Step after step; nothing is written from the limit on."""
     n = width * STEPS
     starts, xs, ys = inputs(dtype, n)
     room, total = n + 70, int(starts.sum())
@@ -66,8 +66,7 @@ def test_what_starts_close_is_stored_side_by_side(
                 fn = w.fn([dtype, i64] * 2, choose)
                 scanned = w.do(ScanLanes(fn, neutral, (x, y), (start,)))
                 moved = w.do(ShiftLanes(neutral, scanned))
-                fill = (constant(7, dtype), index(7))
-                w.do(StoreCompact((firsts, seconds), place, limit, start, moved, fill))
+                w.do(StoreCompact((firsts, seconds), place, limit, start, moved))
                 step = w.apply("floordiv", i, index(width))
                 for k, last in enumerate(w.do(LastLane(scanned))):
                     at = w.add(w.mul(step, index(2)), index(k))
@@ -90,30 +89,6 @@ def test_what_starts_close_is_stored_side_by_side(
     assert firsts[:total].tolist() == [pair[0] for pair in closed]
     assert seconds[:total].tolist() == [pair[1] for pair in closed]
     assert (firsts[total:] == 9).all() and (seconds[total:] == -9).all()
-
-
-@pytest.mark.parametrize("features", FEATURES, ids=str)
-@pytest.mark.parametrize("width", [8, 32, 64])
-def test_places_behind_the_last_one_kept_are_filled_or_left(width: int, features: str) -> None:
-    """With what was asked for, as far as a step reaches."""
-    xs = np.arange(100, 100 + width).astype(np.float32)
-    keep, ys = np.arange(width) % 3 == 1, np.full(2 * width, -1, np.float32)
-
-    def body(w, xs, keep, ys):
-        def region(w):
-            j = w.lane(index(0))
-            flag, x = w.load(keep, j), w.load(xs, j)
-            fill = (constant(0.5, x.type),)
-            w.do(StoreCompact((ys,), index(1), index(width + 1), flag, (x,), fill))
-
-        w.lanes(width, region)
-
-    run_kernel(body, xs, keep, ys, features=FEATURES[features])
-    kept = int(keep.sum())
-    assert ys[0] == -1
-    assert ys[1 : kept + 1].tolist() == xs[keep].tolist()
-    assert set(ys[kept + 1 : width + 1].tolist()) <= {0.5, -1.0}
-    assert (ys[width + 1 :] == -1).all()
 
 
 @pytest.mark.parametrize("features", FEATURES, ids=str)

@@ -20,6 +20,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.codegen import opencl
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL
+from flatweave.lower.marks import CHUNK
 from flatweave.lower.program import lower
 from flatweave.passes.sweep import sweep
 from tests.codegen.device_programs import agree, quick_device, simulated, small_blocks
@@ -54,6 +55,27 @@ PROGRAMS = {
             y: i64 = index ys [i]
             in r, s, x, y, x) [combine_rows {AFFINE} rows, combine (add i64) [0]]
         in a, b, total""",
+    "located": f"""
+    located(n: i64, starts: bool[n], xs: i64[n], ys: i64[n], rows: i64, ends: i64[rows]) =>
+        a: i64[rows], b: i64[rows], total: i64 = sweep [n] (p: i64 =>
+            r: i64, at: i64 = locate ends 0 p
+            s: bool = eq at p
+            x: i64 = index xs [p]
+            y: i64 = index ys [p]
+            in r, s, x, y, x) [combine_rows {AFFINE} rows, combine (add i64) [0]]
+        in a, b, total""",
+    "located elements": f"""
+    located(n: i64, starts: bool[n], xs: i64[n], ys: i64[n], rows: i64, ends: i64[rows]) =>
+        a: i64[rows], b: i64[rows], c: i64[rows], k: i64, t: i64[k] = sweep [n] (p: i64 =>
+            r: i64, at: i64 = locate ends 0 p
+            s: bool = eq p at
+            x: i64 = index xs [p]
+            y: i64 = index ys [p]
+            e: i64 = index ends [r]
+            d: i64 = sub e at
+            in r, s, x, y, r, s, d, s, r) [combine_rows {AFFINE} rows,
+                                           combine_rows (maximum i64) [-1] rows, compact 1]
+        in a, b, c, t""",
 }
 CPU = dataclasses.replace(small_blocks(CPU_AVX512), block_work=1)
 DEVICE = small_blocks(OPENCL)
@@ -126,6 +148,22 @@ def rows(sizes):
     return [n, starts, xs, ys, row, len(sizes)], [*composed(cut((xs, ys), cuts)), xs.sum()]
 
 
+def located(sizes):
+    """Arguments of `located` for the number of elements of each row, and what it gives."""
+    args, expected = rows(sizes)
+    return [*args[:4], len(sizes), np.cumsum(sizes).astype(np.int64)], expected
+
+
+def by_elements(sizes):
+    """As `located`; and the size of each row or -1, and the rows that have elements."""
+    args, (a, b, _) = located(sizes)
+    sizes = np.asarray(sizes)
+    return args, [a, b, np.where(sizes > 0, sizes, -1), np.flatnonzero(sizes)]
+
+
+OF_ROWS = {"rows": rows, "located": located, "located elements": by_elements}
+
+
 def some_flags(n, share):
     return np.random.default_rng(n).random(n) < share
 
@@ -167,15 +205,26 @@ def test_segments_that_begin_at_the_ends_of_blocks(step, shift):
         agree(on_cpu("segments").run(args), expected)
 
 
+@pytest.mark.parametrize("name", OF_ROWS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000, 5000])
-def test_rows_in_machine_code(shape, n):
+def test_rows_in_machine_code(name, shape, n):
     """Rows without elements anywhere; dense and sparse ones; one that all blocks share."""
-    args, expected = rows(SHAPES[shape](n))
-    agree(interp.run(program("rows"), args), expected)
+    args, expected = OF_ROWS[name](SHAPES[shape](n))
+    agree(interp.run(program(name), args), expected)
     for threads in (1, 2, 3, 7):
         with config.scoped(threads=threads):
-            agree(on_cpu("rows").run(args), expected)
+            agree(on_cpu(name).run(args), expected)
+
+
+def test_rows_longer_than_what_is_marked_at_a_time():
+    """Blocks of the usual size take several chunks; rows begin and end at their bounds."""
+    made = lowered(program("located"), CPU_AVX512)
+    target = targets.TARGETS["cpu"]
+    run = target.load(target.emit(made.unit), made.plan, made.unit).run
+    for sizes in ([CHUNK] * 5, [CHUNK - 1, 1, 0, 3 * CHUNK, 1, CHUNK], [1, *[CHUNK] * 4, 7]):
+        args, expected = located(sizes)
+        agree(run(args), expected)
 
 
 @pytest.mark.parametrize("n", [0, 1, 129, 5000])
@@ -196,13 +245,14 @@ def test_segments_in_the_simulator(machine, name):
             agree(simulated(made, args, 3, n), interp.run(program(name), args))
 
 
+@pytest.mark.parametrize("name", OF_ROWS)
 @pytest.mark.parametrize("machine", [CPU, DEVICE, small_blocks(CUDA)], ids=lambda m: m.name)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_rows_in_the_simulator(machine, shape):
+def test_rows_in_the_simulator(machine, shape, name):
     """Every row is written by one warp, empty or not."""
-    made = lowered(program("rows"), machine)
-    for n in (0, 1, 70, 600):
-        args, expected = rows(SHAPES[shape](n))
+    made = lowered(program(name), machine)
+    for n in (0, 1, 70, 300):
+        args, expected = OF_ROWS[name](SHAPES[shape](n))
         agree(simulated(made, args, 3, n), expected)
 
 
@@ -220,9 +270,10 @@ def test_segments_on_opencl(share):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rows_on_opencl(shape):
     """Rows without elements, dense ones and one that all warps share."""
-    for n in (0, 1, 65, 5000):
-        args, expected = rows(SHAPES[shape](n))
-        agree(on_device("rows").run(args), expected)
+    for name, arguments in OF_ROWS.items():
+        for n in (0, 1, 65, 5000):
+            args, expected = arguments(SHAPES[shape](n))
+            agree(on_device(name).run(args), expected)
 
 
 @pytest.mark.parametrize("threads", [2, 3, 7])
