@@ -50,7 +50,7 @@ def next_level(graph: Any, level: Any, claims: Any, frontier: Any) -> Any:
 
     def edges() -> Any:
         def claim(v: Any, i: Any) -> Any:
-            return graph[v][i].astype(fw.i64), ((level + 1) << 32) | v
+            return graph[v][i], ((level + 1) << 32) | v.astype(fw.i64)
 
         return fw.expand(lambda v: graph[v].shape[0], claim, frontier)
 
@@ -58,7 +58,8 @@ def next_level(graph: Any, level: Any, claims: Any, frontier: Any) -> Any:
     claims = fw.reduce_by_index(claims, fw.minimum, UNREACHED, reached, made)
 
     def among_vertices() -> Any:
-        return fw.filter(lambda v: claims[v] >> 32 == level + 1, fw.iota(vertices))
+        claimed = claims, fw.iota(vertices, frontier.dtype)
+        return fw.filter(lambda vertex: vertex[0] >> 32 == level + 1, claimed)[1]
 
     def along_edges() -> Any:
         return fw.filter(lambda edge: claims[edge[0]] == edge[1], edges())[0]
@@ -74,7 +75,7 @@ def bfs(graph: Any, root: Any) -> Tree:
     Raises IndexOutOfBounds for a root that is no vertex.
     """
     vertices = graph.lengths.shape[0]
-    root = fw.iota(vertices)[root]  # one below 0 counts from the end
+    root = fw.iota(vertices, graph.values.dtype)[root]  # one below 0 counts from the end
     claims = fw.scatter(fw.full(vertices, UNREACHED), root, root)
 
     def turn(state: Any) -> Any:

@@ -11,16 +11,21 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))  # where the other examples are
 
+import bfs
 import blackscholes
 import csv_lexer
+import debian
 import kmeans
 import mandelbrot
+import numpy as np
+import render
+import sieve
 import sobel
 import wc
 from rich.console import Console
@@ -67,6 +72,10 @@ def cases(quick: bool) -> Iterator[tuple[str, str, Callable, Callable, Callable]
     yield from sobel.cases(*([1] if quick else []))
     yield from kmeans.cases(*([2] if quick else []))
     yield from mandelbrot.cases(*([100] if quick else []))
+    yield from sieve.cases(*([1_000_000] if quick else []))
+    yield from debian.cases(quick)
+    yield from bfs.cases(*([14] if quick else []))
+    yield from render.cases(*([200] if quick else []))
 
 
 def measure(case: tuple[str, str, Callable, Callable, Callable]) -> Row:
@@ -103,14 +112,16 @@ def table_of(rows: list[Row]) -> Table:
     return table
 
 
-def pictures(folder: Path) -> Iterator[Path]:
-    """Draw what there is to see."""
+def pictures(folder: Path, frames: Sequence[int]) -> Iterator[Path]:
+    """Draw what there is to see; the spinning teapot's size and number of `frames`."""
     yield from sobel.draw(sobel.read(sobel.PHOTO), folder)
     pixels, shape = kmeans.read(kmeans.PHOTO)
     centres, labels = kmeans.kmeans(pixels, kmeans.spread(pixels, kmeans.COLOURS), kmeans.TURNS)
     yield kmeans.draw(centres, labels, shape, folder)
     turns = mandelbrot.mandelbrot(mandelbrot.HEIGHT, mandelbrot.WIDTH, mandelbrot.LIMIT)
     yield mandelbrot.draw(turns, mandelbrot.LIMIT, folder)
+    yield sieve.draw(sieve.flattened(np.int32(sieve.SIDE * sieve.SIDE)), sieve.SIDE, folder)
+    yield from render.draw(render.read(render.TEAPOT), folder / "teapot", *frames)
 
 
 def main(argv: list[str]) -> int:
@@ -127,7 +138,8 @@ def main(argv: list[str]) -> int:
     console.print("[dim]the program wc of this machine, on the same text")
     megabytes = 5 if options.quick else 500
     agrees = wc.race(wc.repeated(wc.default_text(), megabytes * 1_000_000))
-    drawn = list(pictures(options.folder))
+    frames = (120, 4) if options.quick else (render.SIZE, render.FRAMES)
+    drawn = list(pictures(options.folder, frames))
     console.print(table_of(rows))
     for path in drawn:
         console.print(f"  {path}")

@@ -54,21 +54,37 @@ def combine(interp: Interp, env: Env, fn: Lambda, groups: Value, columns: Values
 
 
 def scan(
-    interp: Interp, env: Env, fn: Lambda, neutral: Values, columns: Values, exclusive: bool = False
-) -> Values:
-    """y[i] = neutral fn x[0] fn .. fn x[i], or up to x[i-1] when `exclusive`."""
+    interp: Interp, env: Env, fn: Lambda, neutral: Values, columns: Values,
+    exclusive: bool = False, starts: Values = (),
+) -> Values:  # fmt: skip
+    """y[i] = neutral fn x[0] fn .. fn x[i], or up to x[i-1] when `exclusive`.
+
+    Where a flag starts a segment at k, from there on y[i] = x[k] fn .. fn x[i]; when `exclusive`,
+    y[k] is the neutral element.
+    """
     if not interp.is_batched(fn):
-        return _scan_rows(interp, env, fn, neutral, columns, exclusive)
+        return _scan_rows(interp, env, fn, neutral, columns, exclusive, starts)
+    i = np.arange(len(columns[0]))
+    first = np.full(len(i), -1)  # where the element's segment starts
+    for flag in starts:
+        first = np.maximum.accumulate(np.where(flag, i, -1))
     distance = 1
-    while distance < len(columns[0]):  # element i holds the last `distance` elements up to i
-        args = (*take(columns, slice(-distance)), *take(columns, slice(distance, None)))
-        joined = _apply(interp, env, fn, args)
+    while distance < len(i):  # element i holds the last `distance` elements up to i
+        alone = take(columns, slice(distance, None))
+        joined = _apply(interp, env, fn, (*take(columns, slice(-distance)), *alone))
+        joined = _where((i - distance >= first)[distance:], joined, alone)
         columns = prepend(take(columns, slice(distance)), joined)
         distance *= 2
-    if exclusive and len(columns[0]):
-        columns = take(columns, slice(-1))
-        return prepend(neutral, _apply(interp, env, fn, (*neutral, *columns)))
-    return _apply(interp, env, fn, (*neutral, *columns))
+    columns = _where(first < 0, _apply(interp, env, fn, (*neutral, *columns)), columns)
+    if exclusive and len(i):
+        columns = prepend(neutral, take(columns, slice(-1)))
+        columns = _where(first < i, columns, spread(neutral, len(i)))
+    return columns
+
+
+def _where(mask: Value, a: Values, b: Values) -> Values:
+    """Columns from `a` where the mask holds, from `b` elsewhere."""
+    return tuple(np.where(mask, x, y) for x, y in zip(a, b, strict=True))
 
 
 def flipped(fn: Lambda) -> Lambda:
@@ -84,13 +100,16 @@ def _apply(interp: Interp, env: Env, fn: Lambda, args: Values) -> Values:
 
 
 def _scan_rows(
-    interp: Interp, env: Env, fn: Lambda, total: Values, columns: Values, exclusive: bool
-) -> Values:
+    interp: Interp, env: Env, fn: Lambda, neutral: Values, columns: Values,
+    exclusive: bool, starts: Values,
+) -> Values:  # fmt: skip
     """A scan whose operator works on one row at a time."""
     results = tuple(np.empty_like(column) for column in columns)
+    total = neutral
     for k in range(len(columns[0])):
-        before = total
-        total = interp.call(env, fn, (*total, *_rows(columns, k)))
+        fresh, row = any(flag[k] for flag in starts), _rows(columns, k)
+        before = neutral if fresh else total
+        total = row if fresh else interp.call(env, fn, (*total, *row))
         assign(results, np.asarray(k), before if exclusive else total)
     return results
 

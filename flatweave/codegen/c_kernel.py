@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen import c_memory, c_warp
+from flatweave.codegen import c_memory, c_updates, c_warp
 from flatweave.codegen.c_dialect import Dialect
 from flatweave.codegen.c_family import POSITION_AND_CONTROL, CEmitter, Handler
 from flatweave.codegen.c_values import buffer_dtype, stored
@@ -27,7 +27,8 @@ HANDLERS: Mapping[type[Op], Handler] = {
     k.Store: c_memory.emit_store,
     k.Shared: c_memory.emit_shared,
     k.Atomic: c_memory.emit_atomic,
-    k.AtomicUpdate: c_memory.emit_atomic_update,
+    k.AtomicUpdate: c_updates.emit_atomic_update,
+    k.LockedUpdate: c_updates.emit_locked_update,
     k.Acquire: c_memory.emit_acquire,
     k.Release: c_memory.emit_release,
     k.Report: c_memory.emit_report,
@@ -37,6 +38,7 @@ HANDLERS: Mapping[type[Op], Handler] = {
     k.LastLane: c_warp.emit_last,
     k.CountLanes: c_warp.emit_count,
     k.Ballot: c_warp.emit_ballot,
+    k.InSet: c_warp.emit_in_set,
     k.SelectZero: c_warp.emit_select_zero,
     k.StoreCompact: c_warp.emit_compact,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.c_atomics import REPORT, Swap, atomic_helper
+from flatweave.codegen.c_atomics import REPORT, atomic_helper
 from flatweave.codegen.c_family import CEmitter
 from flatweave.codegen.c_values import buffer_dtype, scalar_type
 from flatweave.kernel_ir import syntax as k
@@ -63,27 +63,6 @@ def emit_atomic(e: CEmitter, let: Let) -> None:
         e.helpers.setdefault(helper)
     at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
     e.define(let.vars[0], f"{name}({at}, {to_memory(dtype, e.atom(op.value))})")
-
-
-def emit_atomic_update(e: CEmitter, let: Let) -> None:
-    """The same by any function: again until nobody came between."""
-    op: k.AtomicUpdate = let.op  # type: ignore[assignment]
-    if not e.in_lanes:
-        raise CompilerBug("an atomic update in uniform code", where=let.where)
-    swap = Swap(buffer_dtype(op.buffer))
-    old = e.names.of(let.vars[0])
-    e.declare(let.vars)
-    e.open("{")
-    for line in swap.begin(f"{e.names.of(op.buffer)} + {e.atom(op.index)}"):
-        e.line(line)
-    e.open("for (;;) {")
-    e.line(f"{old} = {swap.old};")
-    made = e.run(op.fn, [old, e.atom(op.value)])[0]
-    e.line(f"const {swap.word} found = {swap.attempt(made)};")
-    e.line("if (found == seen) break;")
-    e.line("seen = found;")
-    e.close()
-    e.close()
 
 
 def emit_acquire(e: CEmitter, let: Let) -> None:

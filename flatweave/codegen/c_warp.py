@@ -117,6 +117,12 @@ def emit_ballot(e: CEmitter, let: Let) -> None:
     e.define(let.vars[0], e.dialect.ballot(e, e.atom(op.flag)))
 
 
+def emit_in_set(e: CEmitter, let: Let) -> None:
+    """Whether a set holds this lane."""
+    op: k.InSet = let.op  # type: ignore[assignment]
+    e.define(let.vars[0], f"(({e.atom(op.lanes)} >> fw_lane) & 1) != 0")
+
+
 SELECT_ZERO = """\
 FW_FN int64_t fw_select_zero(uint64_t mask, int lane) {
     int place = 0;

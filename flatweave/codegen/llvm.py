@@ -18,7 +18,7 @@ from flatweave.codegen import llvm_host as host
 from flatweave.codegen.llvm_apply import emit_apply, emit_convert
 from flatweave.codegen.llvm_atomics import emit_atomic
 from flatweave.codegen.llvm_code import Code
-from flatweave.codegen.llvm_collectives import emit_ballot, emit_count, emit_reduce
+from flatweave.codegen.llvm_collectives import emit_ballot, emit_count, emit_in_set, emit_reduce
 from flatweave.codegen.llvm_compact import emit_compact
 from flatweave.codegen.llvm_control import emit_if
 from flatweave.codegen.llvm_emitter import Emitter, Handler, Held
@@ -38,6 +38,7 @@ from flatweave.codegen.llvm_segmented import emit_last, emit_scan, emit_shift
 from flatweave.codegen.llvm_shapes import LINEAR, REVERSED, UNIFORM, lane_shapes
 from flatweave.codegen.llvm_text import Module
 from flatweave.codegen.llvm_tile import emit_tile
+from flatweave.codegen.llvm_updates import emit_atomic_update, emit_locked_update
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -160,6 +161,7 @@ KERNEL_HANDLERS: dict[type[Op], Handler] = {
     k.LastLane: emit_last,
     k.CountLanes: emit_count,
     k.Ballot: emit_ballot,
+    k.InSet: emit_in_set,
     k.SelectZero: emit_select_zero,
     k.Shared: emit_shared,
     k.Store: emit_store,
@@ -167,6 +169,8 @@ KERNEL_HANDLERS: dict[type[Op], Handler] = {
     k.LoadNear: emit_near,
     k.LoadTile: emit_tile,
     k.Atomic: emit_atomic,
+    k.AtomicUpdate: emit_atomic_update,
+    k.LockedUpdate: emit_locked_update,
     k.Acquire: emit_acquire,
     k.Release: emit_release,
     k.Backoff: _emit_backoff,

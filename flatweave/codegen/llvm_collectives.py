@@ -21,6 +21,7 @@ from flatweave.codegen.llvm_text import suffix, vec
 from flatweave.kernel_ir.syntax import (
     Ballot,
     CountLanes,
+    InSet,
     LastLane,
     ReduceLanes,
     ScanLanes,
@@ -222,6 +223,16 @@ def emit_ballot(e: Emitter, let: Let) -> Sequence[Held]:
     if e.width == 1:
         return (Held(UNIFORM, e.code.let(f"zext i1 {e.uniform(op.flag)} to i64")),)
     return (Held(UNIFORM, _word(e, e.width, e.masked(e.vector(op.flag)))),)
+
+
+def emit_in_set(e: Emitter, let: Let) -> Sequence[Held]:
+    """The bits of a word, one for each lane."""
+    op: InSet = let.op  # type: ignore[assignment]
+    lanes, bits = e.uniform(op.lanes), f"i{e.width}"
+    word = lanes if e.width == i64.bits else e.code.let(f"trunc i64 {lanes} to {bits}")
+    if e.width == 1:
+        return (Held(UNIFORM, word),)
+    return (Held(VARYING, e.code.let(f"bitcast {bits} {word} to {e.mask_type}")),)
 
 
 def _word(e: Emitter, width: int, mask: str) -> str:

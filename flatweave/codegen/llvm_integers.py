@@ -109,6 +109,12 @@ def _narrow(x: Value, dtype: DType) -> Value:
     return x if dtype.bits == 32 else x.convert("trunc", dtype)
 
 
+def from_bits(a: Value) -> Value:
+    """The float with these bits."""
+    wide = max(32, a.dtype.bits)
+    return cast(a, BY_NAME[f"u{wide}"]).convert("bitcast", BY_NAME[f"f{wide}"])
+
+
 def shl(a: Value, b: Value) -> Value:
     """a << b; 0 when every bit has left."""
     amount = Value(b.body, _unsigned(b.dtype), b.width, b.text)

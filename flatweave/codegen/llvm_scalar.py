@@ -82,6 +82,7 @@ _INTEGERS: Mapping[str, Emit] = {
     "not": lambda a: ~a,
     "shl": integers.shl,
     "shr": integers.shr,
+    "from_bits": integers.from_bits,
     "popcount": integers.popcount,
     "clz": integers.clz,
     "ctz": integers.ctz,

@@ -20,6 +20,7 @@ from enum import Enum, auto
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import (
     Atomic,
+    InSet,
     Lane,
     Load,
     LoadNear,
@@ -143,7 +144,7 @@ class _Analysis:
                 return [VARYING] * len(args)
             case LoadNear(offset=offset):
                 return (UNIFORM if self.shape(offset) is UNIFORM else VARYING,)
-            case Atomic() | SelectZero():
+            case Atomic() | InSet() | SelectZero():
                 return (VARYING,)
             case LoadTile(count=count):
                 return [VARYING] * count

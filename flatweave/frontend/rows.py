@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType, bool_
+from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer
 from flatweave.frontend.broadcast import generated, read, read_stretched
-from flatweave.frontend.scope import Scope, current
+from flatweave.frontend.scope import current
 from flatweave.frontend.values import emit, wrap
-from flatweave.ops import Filter, Map, Reduce, Reshape, Scan
+from flatweave.ops import Filter, Map, Reduce, Scan
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution
 
 
@@ -105,7 +105,7 @@ def reduce_rows(fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer]) -
 def scan_rows(
     fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer], exclusive: bool, reverse: bool
 ) -> list[Tracer]:
-    """Every prefix of the rows: column after column in one flat scan that restarts."""
+    """Every prefix of the rows: a scan along each column."""
     shape = _rows_shape(arrays, "scan")
     scalar = scalar_operator(fn, "scan")
     length = arrays[0].extents[0]
@@ -126,70 +126,15 @@ def scan_rows(
 def scan_last_axis(
     fn: Lambda, start: Sequence[Atom], arrays: Sequence[Tracer], exclusive: bool, reverse: bool
 ) -> list[Tracer]:
-    """A scan along the last axis of arrays of one shape.
-
-    In flat order with an operator that starts anew where a row does:
-    (f, a) op' (g, b) = (f or g, if g then b else a op b).
-    """
+    """A scan along the last axis of arrays of one shape: in flat order, anew in every row."""
     shape = arrays[0].extents
-    if len(shape) == 1:
-        atoms = tuple(x.atom for x in arrays)
-        return emit(Scan(fn, tuple(start), atoms, exclusive, reverse))
-    width = shape[-1]
-    total = extents.product(shape)
-    extents.known_extent(total)
-    first = extents.sub(width, extents.ONE) if reverse else extents.ZERO
-
-    def flagged(k: Atom) -> list[Tracer]:
-        at = unravel(k, shape)
-        starts = wrap(current().apply("eq", at[-1], first))
-        values = [shifted(x, at, first, e, reverse) if exclusive else read(x, at)
-                  for x, e in zip(arrays, start, strict=True)]  # fmt: skip
-        return [starts, *values]
-
-    flat = generated((total,), flagged)
-    neutral = (wrap_false(), *start)
-    op = Scan(restarting(fn, reverse), neutral, tuple(x.atom for x in flat), False, reverse)
-    return [emit(Reshape(x.atom, tuple(shape)))[0] for x in emit(op)[1:]]
-
-
-def shifted(
-    x: Tracer, at: Sequence[Atom], first: Atom, neutral: Atom, reverse: bool
-) -> Tracer:
-    """The element before (behind, when reverse) a place of its row; `neutral` at the row's start.
-
-    The scan of elements moved on by one place is the exclusive scan.
-    """
-    scope = current()
-    is_first = scope.apply("eq", at[-1], first)
-    moved = scope.apply("add" if reverse else "sub", at[-1], extents.ONE)
-    inside = extents.select(is_first, at[-1], moved)
-    value = read(x, (*at[:-1], inside))
-    return wrap(scope.apply("select", is_first, neutral, value.atom))
-
-
-def wrap_false() -> Atom:
-    """The constant False."""
-    return current().cast(extents.ZERO, bool_)
-
-
-def restarting(fn: Lambda, reverse: bool) -> Lambda:
-    """The operator on (flag, element) that forgets what came before a flag."""
-    types: list[Type] = [param.type for param in fn.params[: len(fn.params) // 2]]
-
-    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
-        half = len(params) // 2
-        a, b = params[:half], params[half:]
-        later = a if reverse else b
-        combined = inside.builder.inline(fn, (*a[1:], *b[1:]))
-        flag = inside.builder.apply("or", a[0], b[0])
-        values = [
-            inside.builder.apply("select", later[0], alone, both)
-            for alone, both in zip(later[1:], combined, strict=True)
-        ]
-        return [flag, *values]
-
-    return current().function([bool_, *types, bool_, *types], body, "a")
+    starts: tuple[Atom, ...] = ()
+    if len(shape) > 1:
+        first = extents.sub(shape[-1], extents.ONE) if reverse else extents.ZERO
+        flags = generated(shape, lambda *at: wrap(current().apply("eq", at[-1], first)))
+        starts = (flags[0].atom,)
+    atoms = tuple(x.atom for x in arrays)
+    return emit(Scan(fn, tuple(start), atoms, exclusive, reverse, starts))
 
 
 def unravel(k: Atom, shape: Sequence[Atom]) -> list[Atom]:

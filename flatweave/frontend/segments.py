@@ -5,8 +5,7 @@
     segmented_scan add 0        [1, 3, 6, 4, 9]
     segmented_reduce add 0      [6, 9]
 
-A segmented scan is one scan with an operator on pairs, (f, a) (g, b) = (f or g, if g then b else
-a op b), which is associative where `op` is (Blelloch; Elsman 2019, section 2.1).
+One scan that starts anew at each flag (Blelloch; Elsman 2019, section 2.1).
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from flatweave.frontend.combinators import elements_of, kept
 from flatweave.frontend.elements import element_type, neutral, operator, single
 from flatweave.frontend.extents import ONE, ZERO
 from flatweave.frontend.operation import operation
-from flatweave.frontend.rows import restarting, scalar_operator, unravel, wrap_false
+from flatweave.frontend.rows import scalar_operator
 from flatweave.frontend.scalars import apply
 from flatweave.frontend.scope import current
 from flatweave.frontend.tree import Tree, unflatten
 from flatweave.frontend.values import emit, wrap
-from flatweave.ops import ReduceSegments, Reshape, Scan
+from flatweave.ops import ReduceSegments, Scan
 from flatweave.terms.syntax import Atom, Lambda
 
 
@@ -76,9 +75,8 @@ def _scanned(given: Segments, who: str) -> list[Tracer]:
     """The scan of each segment."""
     if any(x.ndim > 1 for x in given.arrays):
         return _scan_rows(given.fn, given.neutrals, given.starts, given.arrays, who)
-    atoms = (given.starts.atom, *(x.atom for x in given.arrays))
-    neutrals = (wrap_false(), *(e.atom for e in given.neutrals))
-    return emit(Scan(restarting(given.fn, False), neutrals, atoms, False, False))[1:]
+    atoms, neutrals = tuple(x.atom for x in given.arrays), tuple(e.atom for e in given.neutrals)
+    return emit(Scan(given.fn, neutrals, atoms, starts=(given.starts.atom,)))
 
 
 def _scan_rows(
@@ -94,23 +92,17 @@ def _scan_rows(
     for x in arrays[1:]:
         for a, b in zip(rest, x.extents[1:], strict=True):
             extents.same(a, b, f"{who} needs rows of one shape, got extents {{0}} and {{1}}.")
-    shape = (*rest, length)
-    total = extents.product(shape)
-    extents.known_extent(total)
 
-    def flagged(k: Atom) -> list[Tracer]:
-        at = unravel(k, shape)
+    def turned(*at: Atom) -> list[Tracer]:
         is_first = current().apply("eq", at[-1], ZERO)
         flag = current().apply("or", is_first, read(flags, (at[-1],)).atom)
         return [wrap(flag), *(read(x, (at[-1], *at[:-1])) for x in arrays)]
 
-    flat = tuple(x.atom for x in generated((total,), flagged))
-    neutrals = (wrap_false(), *(e.atom for e in first))
-    scalar = restarting(scalar_operator(fn, who), False)
-    found = emit(Scan(scalar, neutrals, flat, False, False))[1:]
-    columns = [emit(Reshape(x.atom, shape))[0] for x in found]
+    starts, *columns = generated((*rest, length), turned)
+    atoms, neutrals = tuple(x.atom for x in columns), tuple(e.atom for e in first)
+    found = emit(Scan(scalar_operator(fn, who), neutrals, atoms, starts=(starts.atom,)))
     return generated(
-        arrays[0].extents, lambda *at: [read(x, (*at[1:], at[0])) for x in columns]
+        arrays[0].extents, lambda *at: [read(x, (*at[1:], at[0])) for x in found]
     )
 
 
@@ -167,11 +159,7 @@ def segmented_iota(flags: Any) -> Any:
     Raises DTypeError when flags are no bools.
     """
     starts = flags_of(flags, "segmented_iota")
-
-    def begin(i: Atom) -> Tracer:
-        return wrap(extents.select(read(starts, (i,)).atom, i, ZERO))
-
-    begins = generated(starts.extents, begin)[0]
-    latest = combine_lambda(lambda a, b: [apply("maximum", a, b)], [i64])
-    last = emit(Scan(latest, (ZERO,), (begins.atom,), False, False))[0]
-    return generated(starts.extents, lambda i: wrap(extents.sub(i, read(last, (i,)).atom)))[0]
+    ones = generated(starts.extents, lambda i: wrap(ONE))[0]
+    plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
+    upto = emit(Scan(plus, (ZERO,), (ones.atom,), starts=(starts.atom,)))[0]
+    return generated(starts.extents, lambda i: wrap(extents.sub(read(upto, (i,)).atom, ONE)))[0]

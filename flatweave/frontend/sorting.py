@@ -29,8 +29,10 @@ from flatweave.frontend.values import emit, lift_leaves, wrap
 from flatweave.ops import Map, Sort
 from flatweave.terms.syntax import Atom, Lambda, Var, constant
 
-MOST_BYTES = 32
-"""Bytes of an element up to which it is moved in each pass; a gather costs many moves."""
+MOST_BYTES = {True: 64, False: 32}
+"""Bytes of an element up to which it is moved in each pass, for short keys and for others: a read
+from anywhere costs as much as seven moves, and a key of 64 bits takes up to eight passes."""
+SHORT_KEY = 4
 
 
 def order_bits(value: Tracer, descending: bool) -> Atom:
@@ -130,10 +132,12 @@ def _check_key(key: Any, arrays: Sequence[Tracer], names: Sequence[str], who: st
             )
 
 
-def _is_narrow(arrays: Sequence[Tracer]) -> bool:
+def _is_narrow(fn: Lambda, arrays: Sequence[Tracer]) -> bool:
     """Whether elements are moved along in every pass, rather than gathered at the end."""
-    is_scalar = all(x.ndim == 1 for x in arrays)
-    return is_scalar and sum(x.element.bytes for x in arrays) <= MOST_BYTES
+    if any(x.ndim > 1 for x in arrays):
+        return False
+    key = sum(type_.bytes for type_ in fn.result_types() if isinstance(type_, DType))
+    return sum(x.element.bytes for x in arrays) <= MOST_BYTES[key <= SHORT_KEY]
 
 
 def _sorted(fn: Lambda, arrays: Sequence[Tracer], *others: Tracer) -> list[Tracer]:
@@ -191,7 +195,7 @@ def sort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = Fa
     arrays, tree = elements_of(xs, "sort")
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "sort")
     fn = _keys(key, arrays, tree, bool(descending), "sort")
-    if _is_narrow(arrays):
+    if _is_narrow(fn, arrays):
         return unflatten(tree, _sorted(fn, arrays))
     return unflatten(tree, _gathered(arrays, _places(fn, arrays)))
 
@@ -225,7 +229,7 @@ def sort_by_key(keys: Any, values: Any, descending: bool = False) -> Any:
     _check_rank_one(arrays, names)
     fn = _keys(None, arrays, tree, bool(descending), "sort_by_key")
     count = len(arrays)
-    if _is_narrow([*arrays, *others]):
+    if _is_narrow(fn, [*arrays, *others]):
         moved = _sorted(fn, arrays, *others)
         return unflatten(tree, moved[:count]), unflatten(rest, moved[count:])
     *first, places = _sorted(fn, arrays, _numbers(arrays[0]))

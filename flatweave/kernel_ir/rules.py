@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flatweave.base.dtypes import DType, bool_, i64, u64
+from flatweave.base.dtypes import DType, bool_, i64, u32, u64
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
 from flatweave.terms.rules import (
@@ -15,7 +15,7 @@ from flatweave.terms.rules import (
     starts_misfits,
     types_misfit,
 )
-from flatweave.terms.syntax import Atom, BufferType, Op, Var, types_of
+from flatweave.terms.syntax import Atom, BufferType, Const, Op, Var, types_of
 
 ATOMIC = ("add", "minimum", "maximum", "and", "or", "xor")
 
@@ -39,6 +39,8 @@ def misfits(op: Op) -> Iterator[str]:
             yield from types_misfit("what fills lane 0", fill, types_of(args))
         case ir.CountLanes(flag=flag) | ir.Ballot(flag=flag):
             yield from condition_misfits(flag)
+        case ir.InSet(lanes=lanes):
+            yield from types_misfit("the set of lanes", (lanes,), (u64,))
         case ir.SelectZero(mask=mask):
             yield from types_misfit("the mask", (mask,), (u64,))
         case _:
@@ -57,14 +59,24 @@ def _memory_misfits(op: Op) -> Iterator[str]:
             ir.Store(buffer=buffer, index=index, value=value)
             | ir.Release(buffer=buffer, index=index, value=value)
             | ir.Atomic(buffer=buffer, index=index, value=value)
-            | ir.AtomicUpdate(buffer=buffer, index=index, value=value)
         ):
             yield from index_misfits("the index", (index,))
             yield from _dtypes_misfit((buffer,), (value,))
             if isinstance(op, ir.Atomic) and op.fn not in ATOMIC:
                 yield f"there is no atomic {op.fn}"
-            if isinstance(op, ir.AtomicUpdate):
-                yield from operator_misfits(op.fn, types_of((value,)))
+        case ir.AtomicUpdate(fn=fn, buffer=buffer, index=index, values_=values):
+            yield from index_misfits("the index", (index,))
+            yield from _dtypes_misfit((buffer,) * len(values), values)
+            yield from operator_misfits(fn, types_of(values))
+            if len(values) != 1 and (len(values) != 2 or values[0].type is not u64):
+                yield f"{len(values)} words are no element"
+        case ir.LockedUpdate(fn=fn, locks=locks, stripes=stripes, index=index):
+            yield from index_misfits("the index", (index,))
+            yield from _dtypes_misfit(op.buffers, op.values_)
+            yield from _dtypes_misfit((locks,), (Const(0, u32),))
+            yield from operator_misfits(fn, types_of(op.values_))
+            if stripes < 1 or stripes & (stripes - 1):
+                yield f"{stripes} locks are no power of two"
         case ir.StoreCompact(buffers=buffers, base=base, limit=limit, keep=keep, values_=values):
             yield from index_misfits("the place", (base, limit))
             yield from condition_misfits(keep)

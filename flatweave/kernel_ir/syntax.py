@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from flatweave.base.dtypes import DType, i64, u64
+from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, Var, op, record, types_of
 
 
@@ -160,6 +160,16 @@ class Ballot(Op):
 
 
 @op
+class InSet(Op):
+    """Whether this lane is in `lanes`, a set as `ballot` gives it (uniform)."""
+
+    lanes: Atom
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (bool_,)
+
+
+@op
 class SelectZero(Op):
     """Lane l gets the place of bit number l among those that are 0 in `mask` (uniform u64).
 
@@ -282,16 +292,37 @@ class Atomic(Op):
 
 @op
 class AtomicUpdate(Op):
-    """buffer[index] = fn(buffer[index], value), indivisibly, by any `fn` that commutes."""
+    """Element `index` of `buffer` becomes fn(element, values), indivisibly, by any `fn` that
+    commutes. An element is one word, or on a CPU two neighbouring u64, aligned as one."""
 
     fn: Lambda
     buffer: Var
     index: Atom
-    value: Atom
+    values_: tuple[Atom, ...]
     effect: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
-        return (_buffer(self.buffer).dtype,)
+        return ()
+
+
+@op
+class LockedUpdate(Op):
+    """buffers[index] = fn(buffers[index].., values..), indivisibly, by any `fn` that commutes.
+
+    Whoever does it holds the lock of its place: locks[index mod stripes], 1 while it is held. There
+    are `stripes` of them, a power of two.
+    """
+
+    fn: Lambda
+    locks: Var
+    stripes: int
+    buffers: tuple[Var, ...]
+    index: Atom
+    values_: tuple[Atom, ...]
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
 
 
 @op

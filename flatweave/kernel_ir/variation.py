@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from flatweave.kernel_ir.syntax import (
     Atomic,
-    AtomicUpdate,
     Ballot,
     CountLanes,
+    InSet,
     Lane,
     Lanes,
     LastLane,
@@ -114,10 +114,10 @@ class Variation:
         match op:
             case ReduceLanes() | LastLane() | CountLanes() | Ballot():
                 return marks - LANE
-            case Lane() | ScanLanes() | SelectZero() | ShiftLanes():
+            case Lane() | InSet() | ScanLanes() | SelectZero() | ShiftLanes():
                 return marks | LANE if self._width > 1 else marks
             case WarpIndex():
                 return WARP
-            case Atomic() | AtomicUpdate():
+            case Atomic():
                 return LANE | WARP
         return marks

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.rules import misfits
-from flatweave.kernel_ir.syntax import Acquire, Backoff, Lane, Lanes, Release, Unit
+from flatweave.kernel_ir.syntax import Acquire, Backoff, InSet, Lane, Lanes, Release, Unit
 from flatweave.kernel_ir.variation import NONE, Marks, Variation
 from flatweave.terms.control import For, If, While
 from flatweave.terms.rules import are_alike
@@ -30,10 +30,10 @@ HOST = SCALAR | {
     "load", "store", "alloc", "retain", "free", "is_unique", "trim", "launch", "fail", "threads",
 }  # fmt: skip
 IN_LANES = SCALAR | COLLECTIVE | UNIFORM | {
-    "block_index", "warp_index", "lane", "load", "load_near", "load_tile", "select_zero", "store",
-    "store_compact", "atomic", "atomic_update", "sync", "report",
+    "block_index", "warp_index", "lane", "in_set", "load", "load_near", "load_tile", "select_zero",
+    "store", "store_compact", "atomic", "atomic_update", "locked_update", "sync", "report",
 }  # fmt: skip
-OF_LANES = COLLECTIVE | {"lane", "load_near", "load_tile", "select_zero"}
+OF_LANES = COLLECTIVE | {"lane", "in_set", "load_near", "load_tile", "select_zero"}
 KERNEL = (IN_LANES - OF_LANES) | {"lanes", "shared"}
 
 
@@ -116,7 +116,7 @@ class KernelVerifier(MachineVerifier):
             self.fail(f"{name} stands where not all lanes run")
         if name == "sync" and self.differs:
             self.fail("sync stands where not all warps arrive")
-        if isinstance(op, Acquire | Release | Backoff | Lane):
+        if isinstance(op, Acquire | Release | Backoff | Lane | InSet):
             self._is_uniform(let)
         if isinstance(op, Lanes) and "lane" in self.variation.of(*op.body.results):
             self.fail("the results of lanes differ from lane to lane")
@@ -124,5 +124,5 @@ class KernelVerifier(MachineVerifier):
     def _is_uniform(self, let: Let) -> None:
         if "lane" in self.variation.of(*atoms_in(let.op)):
             self.fail(f"{let.op.name} has operands that differ from lane to lane")
-        if "lane" in self.differs and not isinstance(let.op, Lane):
+        if "lane" in self.differs and not isinstance(let.op, Lane | InSet):
             self.fail(f"{let.op.name} stands where not all lanes run")

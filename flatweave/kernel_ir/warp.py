@@ -96,6 +96,10 @@ class Warp(Runner):
                 lanes = np.zeros(1, np.int64) if env.positions is None else env.positions
                 first = self._one(env, base, "the base of lane")
                 return (first - lanes if reverse else first + lanes,)
+            case ir.InSet(lanes=lanes_in):
+                bits = int(self._one(env, lanes_in, "the set of in_set"))
+                own = range(1) if env.positions is None else env.positions
+                return (np.array([bits >> int(lane) & 1 for lane in own], bool),)
         return self._collective(env, op)
 
     # -- collectives ------------------------------------------------------------------------------
@@ -182,8 +186,15 @@ class Warp(Runner):
                 self._store(env, buffer, index, value, streaming)
             case ir.StoreCompact():
                 self._compact(env, op)
-            case ir.Atomic() | ir.AtomicUpdate():
+            case ir.Atomic():
                 return (self._atomic(env, op),)
+            case ir.AtomicUpdate(fn=fn, buffer=buffer, index=index, values_=values):
+                words = len(values)
+                places = [(self._buffer(env, buffer), words, k) for k in range(words)]
+                self._update(env, fn, places, index, values)
+            case ir.LockedUpdate(fn=fn, buffers=buffers, index=index, values_=values):
+                places = [(self._buffer(env, buffer), 1, 0) for buffer in buffers]
+                self._update(env, fn, places, index, values)
             case ir.Release(buffer=buffer, index=index, value=value):
                 at = self._one(env, index, "the index of release")
                 new = self._one(env, value, "the value of release")
@@ -227,24 +238,41 @@ class Warp(Runner):
             if base + self.width <= limit:
                 buffer.spoil(np.arange(stop, base + self.width), self.agent)
 
-    def _atomic(self, env: Env, op: ir.Atomic | ir.AtomicUpdate) -> Value:
-        if env.size is None and self.agent.warps > 1:
-            raise CompilerBug("an atomic outside of lanes: how many warps do it?")
-        at, values = self.atom(env, op.index), self.atom(env, op.value)
-        shape = np.broadcast_shapes(at.shape, values.shape, () if env.size is None else (env.size,))
-        at, values = np.broadcast_to(at, shape), np.broadcast_to(values, shape)
-        before = np.empty(shape, values.dtype)
+    def _atomic(self, env: Env, op: ir.Atomic) -> Value:
+        at, values = self._each(env, (op.index, op.value))
+        before = np.empty(at.shape, values.dtype)
         buffer = self._buffer(env, op.buffer)
-        for lane in np.ndindex(shape):
+        for lane in np.ndindex(at.shape):
             place = buffer.atomic_place(int(at[lane]), self.agent)
             before[lane] = place[0]
-            if isinstance(op, ir.Atomic):
-                place[0] = scalar.evaluate(op.fn, place[0], values[lane])
-            else:
-                new = np.asarray(values[lane]).reshape(1)
-                place[0] = self._apply(env, op.fn, (np.asarray(before[lane]).reshape(1), new))[0][0]
+            place[0] = scalar.evaluate(op.fn, place[0], values[lane])
         self.progress.events += 1
         return before
+
+    def _update(
+        self, env: Env, fn: Lambda, places: Sequence[tuple[Buffer, int, int]], index: Atom,
+        values: Sequence[Atom],
+    ) -> None:  # fmt: skip
+        """fn on what each lane finds at its place: word k of every so many in a buffer."""
+        at, *new = self._each(env, (index, *values))
+        for lane in np.ndindex(at.shape):
+            found = [
+                buffer.atomic_place(int(at[lane]) * words + k, self.agent)
+                for buffer, words, k in places
+            ]
+            args = (*(x.copy() for x in found), *(np.asarray(x[lane]).reshape(1) for x in new))
+            for place, result in zip(found, self._apply(env, fn, args), strict=True):
+                place[0] = result[0]
+        self.progress.events += 1
+
+    def _each(self, env: Env, atoms: Sequence[Atom]) -> Values:
+        """Values of one shape, for an update of each lane."""
+        if env.size is None and self.agent.warps > 1:
+            raise CompilerBug("an atomic outside of lanes: how many warps do it?")
+        found = self.atoms(env, atoms)
+        shape = () if env.size is None else (env.size,)
+        shape = np.broadcast_shapes(shape, *(x.shape for x in found))
+        return tuple(np.broadcast_to(x, shape) for x in found)
 
     def _report(self, env: Env, op: ir.Report) -> None:
         found = spread(self.atoms(env, (op.index, op.value, op.extent)), env.size or 1)

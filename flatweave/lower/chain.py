@@ -116,3 +116,14 @@ def _nearest_prefix(b: Builder, states: Var, block: Atom) -> Atom:
     body = turn.close([t, state, attempt], [back, turn.emit(Acquire(states, back))[0], again])
     return b.emit(While(holds, body, (block, known, index(0))))[0]
 
+
+def go_on(
+    b: Builder, kernel: KernelBuilder, chain: Chain, block: Atom, aggregate: Sequence[Atom],
+    fn: Operator,
+) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:  # fmt: skip
+    """Publish the block's aggregate and prefix; where its elements start and end."""
+    publish(b, kernel, chain, block, aggregate, whole=False)
+    prefix = look_back(b, kernel, chain, block, fn)
+    end = fn(b, [*prefix, *aggregate])
+    publish(b, kernel, chain, block, end, whole=True)
+    return prefix, end

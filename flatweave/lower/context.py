@@ -92,6 +92,13 @@ class Lowering:
         choice = If(unique, keep.close([], [held.buffer]), copy.close([], [fresh]))
         return self.host.emit(choice, "buffer")[0]
 
+    def own_all(self, arrays: Sequence[Atom], let: Let) -> tuple[Var, ...]:
+        """A buffer for each array that the op of `let` writes; one given twice is copied."""
+        return tuple(
+            self.copy(array) if array in arrays[k + 1 :] else self.own(array, let)
+            for k, array in enumerate(arrays)
+        )
+
     def copy(self, array: Atom) -> Var:
         """A fresh buffer with the elements of an array."""
         held = self.scope.array(array)

@@ -26,6 +26,7 @@ class Machine:
     `forward_progress`: a block may wait for an earlier one, so a scan needs one pass only.
     `block_work`: the operations that pay for a block. `shares_memory`: the host reads and writes
     buffers itself at no cost; where it does not, what blocks leave behind is combined by a launch.
+    `swap_bytes`: what one compare-and-swap can replace.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Machine:
     blocks_wanted: int
     block_work: int = 32 * KIB
     shares_memory: bool = True
+    swap_bytes: int = 8
 
     def lanes(self, dtypes: list[DType]) -> int:
         """Lanes that fill one register with the widest of `dtypes`."""
@@ -100,6 +102,7 @@ CPU_AVX512 = Machine(
     tiles=True,
     streaming_from=4 * KIB * KIB,
     blocks_wanted=64,
+    swap_bytes=16,
 )
 OPENCL = Machine(
     name="opencl",

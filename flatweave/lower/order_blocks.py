@@ -1,10 +1,11 @@
 """The passes of a sort on a CPU: the elements of a block are a run, read one by one, in order.
 
     for a chunk of the run:
-        lanes:   digits[k] = digit of source[lo + k]       the key's work, on all lanes
-        for k:   tally[digits[k]] += 1                     or: element k into its line
+        lanes:   digits[k] = digit of source[c + k]        the key's work, on all lanes
+        for k:   tally[digits[k]] += 1                     or: element c + k into its line
 
-Keys are computed again in every pass, so nothing but the elements is ever moved.
+Keys are computed again in every pass, so nothing but the elements is ever moved. Digits that are
+had for a shift and a mask need no chunks.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Const, Var
 
-CHUNK = 1024
+CHUNK = 512
 UNROLLED = 4
+AT_ONCE = 2
+"""What a key may cost to be computed where its element is read: one by one, not on all lanes."""
 RUNS_OF_A_THREAD = 4
 LEAST = 1 << 14
 """Elements that make a run worth its tables."""
+LONGEST = 1 << 31
+"""Elements of a run, or a few more, so that they can be counted in 32 bits."""
 MANY = 1 << 18
 """Elements of a run from which on wide digits, each of them rare, still fill their lines."""
 FEW_BITS, MANY_BITS = 8, 11
@@ -35,7 +40,7 @@ NARROW = 8
 """Bytes of an element up to which the lines of all wide digits stay in second-level cache."""
 ONE = Const(1, u32)
 
-OnChunk = Callable[[Builder, Var, Atom, Atom], None]
+OnElement = Callable[[Builder, Atom, Atom, int], None]
 
 
 class BlockRuns:
@@ -47,6 +52,7 @@ class BlockRuns:
         self.total = total
         self.dtypes = dtypes
         most = host.mul(host.emit(Threads())[0], index(RUNS_OF_A_THREAD))
+        most = host.apply("maximum", most, host.apply("floordiv", total, index(LONGEST)))
         wanted = host.apply("minimum", host.apply("floordiv", total, index(LEAST)), most)
         self.count = self.blocks = host.apply("maximum", wanted, index(1))
         ahead = host.sub(self.count, index(1))
@@ -69,22 +75,12 @@ class BlockRuns:
         for start in (0, room):
             _clear(b, tally, start, count)
 
-        def on_chunk(c: Builder, staged: Var, at: Atom, length: Atom) -> None:
-            def one(inside: Builder, k: Atom, turn: int = 0) -> None:
-                digit = inside.cast(inside.emit(Load(staged, k))[0], i64)
-                place = inside.add(digit, index(turn % 2 * room))
-                known = inside.emit(Load(tally, place))[0]
-                inside.emit(Store(tally, place, inside.add(known, ONE)))
+        def one(inside: Builder, digit: Atom, at: Atom, turn: int) -> None:
+            place = inside.add(digit, index(turn % 2 * room))
+            known = inside.emit(Load(tally, place))[0]
+            inside.emit(Store(tally, place, inside.add(known, ONE)))
 
-            def several(inside: Builder, k: Atom) -> None:
-                for turn in range(UNROLLED):
-                    one(inside, inside.add(k, index(turn)), turn)
-
-            whole = c.apply("and", length, index(-UNROLLED))
-            scalar_loop(c, index(0), whole, several, UNROLLED)
-            scalar_loop(c, whole, length, one)
-
-        self._chunks(digits, kernel, block, on_chunk)
+        self._each(digits, kernel, block, one, UNROLLED)
         target = kernel.buffer(counts)
 
         def leave(inside: Builder, digit: Atom) -> None:
@@ -109,42 +105,71 @@ class BlockRuns:
             place = inside.add(inside.mul(digit, runs), block)
             lines.begin(inside, digit, inside.emit(Load(first, place))[0])
 
-        def on_chunk(c: Builder, staged: Var, at: Atom, length: Atom) -> None:
-            def one(inside: Builder, k: Atom) -> None:
-                digit = inside.cast(inside.emit(Load(staged, k))[0], i64)
-                place = inside.add(at, k)
-                values = [inside.emit(Load(buffer, place))[0] for buffer in source]
-                lines.put(inside, digit, values)
-
-            scalar_loop(c, index(0), length, one)
+        def one(inside: Builder, digit: Atom, at: Atom, turn: int) -> None:
+            lines.put(inside, digit, [inside.emit(Load(buffer, at))[0] for buffer in source])
 
         scalar_loop(b, index(0), count, begin)
-        self._chunks(digits, kernel, block, on_chunk)
+        self._each(digits, kernel, block, one)
         scalar_loop(b, index(0), count, lines.end)
 
-    def _chunks(
-        self, digits: DigitPass, kernel: KernelBuilder, block: Atom, on_chunk: OnChunk
+    def _each(
+        self, digits: DigitPass, kernel: KernelBuilder, block: Atom, one: OnElement, turns: int = 1
     ) -> None:
-        """The run of a block, chunk by chunk, the digits of each computed before it is read."""
-        b, machine = kernel.body, self.low.machine
+        """The elements of a block's run in order, each with its digit; `turns` of them a turn."""
+        b = kernel.body
         size, total = kernel.capture(self.size), kernel.capture(self.total)
         lo = b.mul(block, size)
         hi = b.apply("minimum", b.add(lo, size), total)
+        if digits.cost <= AT_ONCE:
+
+            def directly(inside: Builder, at: Atom) -> Atom:
+                return inside.cast(digits.digit(inside, kernel, at), i64)
+
+            return _in_turns(b, lo, hi, directly, one, turns)
         staged = b.emit(Shared(u16, CHUNK))[0]
         inside = b.inner()
-        at = inside.param("c", i64)
-        stop = inside.apply("minimum", inside.add(at, index(CHUNK)), hi)
+        start = inside.param("c", i64)
+        stop = inside.apply("minimum", inside.add(start, index(CHUNK)), hi)
+        self._stage(inside, digits, kernel, staged, start, stop)
+
+        def loaded(c: Builder, at: Atom) -> Atom:
+            return c.cast(c.emit(Load(staged, c.sub(at, start)))[0], i64)
+
+        _in_turns(inside, start, stop, loaded, one, turns)
+        b.emit(For(lo, hi, index(CHUNK), inside.close([start], []), ()))
+
+    def _stage(
+        self, b: Builder, digits: DigitPass, kernel: KernelBuilder, staged: Var, start: Atom,
+        stop: Atom,
+    ) -> None:  # fmt: skip
+        """The digits of a chunk, on all lanes."""
+        machine, total = self.low.machine, kernel.capture(self.total)
 
         def step(c: Builder, position: Position, state: State) -> State:
             digit = c.cast(digits.digit(c, kernel, position.flat), u16)
-            c.emit(Store(staged, c.sub(position.flat, at), digit))
+            c.emit(Store(staged, c.sub(position.flat, start), digit))
             return state
 
         width = 2 * machine.lanes([*self.dtypes])
         walk = Walk(machine, (total,), total, width, False, False, ())
-        walk.block(inside, at, stop, (), step)
-        on_chunk(inside, staged, at, inside.sub(stop, at))
-        b.emit(For(lo, hi, index(CHUNK), inside.close([at], []), ()))
+        walk.block(b, start, stop, (), step)
+
+
+def _in_turns(
+    b: Builder, lo: Atom, hi: Atom, digit: Callable[[Builder, Atom], Atom], one: OnElement,
+    turns: int,
+) -> None:  # fmt: skip
+    """`one` for each element from lo to hi, `turns` of them written out in the loop's body."""
+
+    def several(inside: Builder, k: Atom) -> None:
+        for turn in range(turns):
+            at = inside.add(k, index(turn))
+            one(inside, digit(inside, at), at, turn)
+
+    whole = b.add(lo, b.apply("and", b.sub(hi, lo), index(-turns)))
+    scalar_loop(b, lo, whole, several, turns)
+    if turns > 1:
+        scalar_loop(b, whole, hi, lambda c, k: one(c, digit(c, k), k, 0))
 
 
 def _clear(b: Builder, tally: Var, start: int, count: Atom) -> None:

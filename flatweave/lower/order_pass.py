@@ -13,6 +13,7 @@ from flatweave.lower.element import Elements
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.ops import Order
 from flatweave.ops.rows import scalar_type
+from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Var
 from flatweave.terms.traverse import free_vars, needed_for
@@ -44,6 +45,11 @@ class DigitPass:
         shift = b.cast(kernel.capture(self.shift), dtype)
         mask = b.cast(b.sub(kernel.capture(self.count), index(1)), dtype)
         return b.apply("and", b.apply("shr", key, shift), mask)
+
+    @property
+    def cost(self) -> int:
+        """What the key costs, in units of one addition."""
+        return cost_of_body(self._key())
 
     def _key(self) -> Lambda:
         """The one key of this pass, as a function of the elements."""

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from flatweave.lower.chain import Chain
+from flatweave.lower.context import Lowering
+from flatweave.lower.element import Elements
 from flatweave.lower.two_pass import KnownPrefixes
-from flatweave.terms.syntax import Atom, Lambda, Var
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Let, Var
 
 
-@dataclass(frozen=True, eq=False)
-class Merged:
-    """Arrays into which elements are combined atomically, each by a function of its own."""
+class Merged(Protocol):
+    """Arrays of `extent` elements into which blocks combine theirs side by side.
 
-    dest: tuple[Var, ...]
-    functions: tuple[str | Lambda, ...]
-    extent: Atom
+    `update` combines one element into a place that is there; `finish` is for when all have.
+    """
+
+    @property
+    def dest(self) -> tuple[Var, ...]: ...
+
+    @property
+    def extent(self) -> Atom: ...
+
+    def update(
+        self, b: Builder, elements: Elements, place: Atom, values: Sequence[Atom]
+    ) -> None: ...
+
+    def finish(self, low: Lowering, let: Let) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)

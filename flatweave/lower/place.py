@@ -1,42 +1,40 @@
-"""Sweeps that write to computed indices: scatter, permute, reduce_by_index.
+"""Sweeps that write to computed indices, scatter, permute, reduce_by_index: which variant divides.
 
-One kernel serves two divisions of the work, told apart by its arguments:
+    owner       a block owns a part of the destination and looks at all elements
+    private     a block combines its elements into a copy of its own; for small destinations
+    partition   elements are sorted by tile of the destination first; for large ones
+    strided     rows write in even steps: a block finds those of its tile
+    atomic, cas, locks    as the sweep feeds its sinks; `place_updates.py`; where they are forced
 
-    owner     block p owns a part of the destination, looks at all elements in order and takes those
-              that fall into its part: any operator, nothing atomic, the same bits for any division
-    private   block p looks at its share of the elements and combines them into a copy of its own;
-              the copies are then combined in order. For destinations small beside the input.
-
-An operator that is exact in any grouping gets a copy for each thread, any other a fixed number.
+Owner, partition and strided keep the order of the sweep at every place, so that all three leave the
+same bits; how many copies there are depends on sizes, or the operator is exact in any grouping.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.base.errors import ArgumentError
-from flatweave.base.pretty import listed
-from flatweave.kernel_ir.host import Alloc, Free, Launch, Threads
+from flatweave.kernel_ir.host import Launch
 from flatweave.lower.context import Lowering
-from flatweave.lower.division import find_located
-from flatweave.lower.machine import Tiling, choose_tiling
-from flatweave.lower.outputs import Outputs
-from flatweave.lower.place_kernel import combine_copies_kernel, write_place_kernel
+from flatweave.lower.place_owner import Owner
+from flatweave.lower.place_partition import Partition
+from flatweave.lower.place_private import Private
 from flatweave.lower.place_strided import is_strided, pays, tile_of, write_strided_kernel
-from flatweave.lower.rows import Strategy, choose_strategy
-from flatweave.lower.stages import find_stages
-from flatweave.lower.sweep_kernel import KernelWriter
+from flatweave.lower.place_variants import UPDATES, chosen_variant
+from flatweave.lower.scattering import Scattering, bytes_of, ceil_div
+from flatweave.lower.sweep import lower_sweep
 from flatweave.lower.values import HostArray
-from flatweave.ops import Merge, Place, Prefix, Sweep
-from flatweave.passes.operators import is_exact
+from flatweave.ops import Merge, Place, Sweep
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Const, Let, Var
+from flatweave.terms.syntax import Atom, Let
 
-FIXED_COPIES = 16
-NO = Const(False, bool_)
-YES = Const(True, bool_)
+CACHED = 2 * 1024 * 1024
+"""A destination up to so many bytes is written at random without leaving the cores' own caches."""
+FEW = 1 << 14
+"""Up to so many elements are not worth sorting."""
+
+LaunchIn = Callable[[Builder], None]
 
 
 def places(op: Sweep) -> bool:
@@ -46,144 +44,91 @@ def places(op: Sweep) -> bool:
 
 def lower_place(low: Lowering, let: Let) -> None:
     """Emit the launches of a scattering sweep and bind its results."""
-    op = let.op
-    assert isinstance(op, Sweep) and len(op.sinks) == 1
-    sink = op.sinks[0]
+    assert isinstance(let.op, Sweep)
+    (sink,) = let.op.sinks
     assert isinstance(sink, Place | Merge)
-    dest = tuple(
-        low.copy(array) if array in sink.dest[k + 1 :] else low.own(array, let)
-        for k, array in enumerate(sink.dest)
-    )
-    extent = low.host.product(low.scope.array(sink.dest[0]).shape)
-    total = low.host.product([low.scope.scalar(e) for e in op.shape])
-    kernel = _PlaceLaunch(low, let, op, sink, dest, extent, total)
-    scans = any(isinstance(inner.op, Prefix) for inner in op.body.lets)
-    variants = ["owner"]
-    if isinstance(sink, Merge) and sink.neutral and not scans:
-        variants.append("private")
-    match _forced(low, let, variants):
-        case "owner":
-            kernel.launch_owner(low.host)
-        case "private":
-            assert isinstance(sink, Merge)
-            kernel.launch_private(low.host, sink)
-        case _:
-            if kernel.strided:
-                kernel.launch_strided_or_owner(sink)
-            elif isinstance(sink, Merge) and "private" in variants:
-                kernel.launch_private_or_owner(sink)
-            else:
-                kernel.launch_owner(low.host)
-    for var, buffer, array in zip(let.vars, dest, sink.dest, strict=True):
+    variant = chosen_variant(low, let, sink)
+    if variant in UPDATES:
+        lower_sweep(low, let)
+        return
+    scattering = Scattering(low, let)
+    _Divided(scattering).launch(variant)
+    for var, buffer, array in zip(let.vars, scattering.dest, sink.dest, strict=True):
         low.scope.bind(var, HostArray(buffer, low.scope.array(array).shape))
 
 
-def _forced(low: Lowering, let: Let, variants: Sequence[str]) -> str | None:
-    """The variant that the schedule names; None where it leaves the choice."""
-    wanted = low.schedule.permute
-    if wanted is not None and wanted not in variants:
-        raise ArgumentError(
-            f"permute={wanted!r} cannot do this.",
-            where=let.where,
-            remedy=f"What can: {listed(variants)}.",
-            more="schedule",
-        )
-    return wanted
+class _Divided:
+    """The variants that divide one scattering sweep among blocks."""
 
+    def __init__(self, scattering: Scattering) -> None:
+        self.scattering = scattering
+        self.low = scattering.low
+        sink = scattering.sink
+        self.neutral: Sequence[Atom] = sink.neutral if isinstance(sink, Merge) else ()
 
-class _PlaceLaunch:
-    """One scattering sweep on its way to its launches."""
-
-    def __init__(
-        self, low: Lowering, let: Let, op: Sweep, sink: Place | Merge,
-        dest: tuple[Var, ...], extent: Atom, total: Atom,
-    ) -> None:  # fmt: skip
-        self.low = low
-        self.dest = dest
-        self.extent = extent
-        self.total = total
-        self.dtypes = [_dtype(var) for var in dest]
-        tiling: Tiling = choose_tiling(
-            low.machine, op, in_order=True, along_rows=find_located(op) is not None
-        )
-        strategy: Strategy = choose_strategy(op, tiling.width)
-        kernel = low.kernel(let)
-        writer = KernelWriter(
-            low, op, find_stages(op), strategy, Outputs(), kernel, total, total, False
-        )
-        self.strided = is_strided(op, writer)
-        self.let = let
-        self.located = writer.located
-        self.own_args = write_place_kernel(writer, sink, self.dtypes)
-        self.name = kernel.name
-        self.captured = tuple(kernel.args)
-        low.program.kernels.append(kernel.finish(self.own_args))
-
-    def _launch(
-        self, host: Builder, blocks: Atom, buffers: Sequence[Var], private: Const
-    ) -> None:
-        args = (*self.captured, *buffers, self.extent, blocks, private)
-        host.emit(Launch(self.name, blocks, args))
-
-    def launch_owner(self, host: Builder) -> None:
-        self._launch(host, host.emit(Threads())[0], self.dest, NO)
-
-    def launch_strided_or_owner(self, sink: Place | Merge) -> None:
-        """By tiles where rows are long; `place_strided.py`."""
-        assert self.located is not None
-        low, host, op = self.low, self.low.host, self.let.op
-        assert isinstance(op, Sweep)
-        kernel = low.kernel(self.let, "_strided")
-        writer = KernelWriter(
-            low, op, find_stages(op), choose_strategy(op, 1), Outputs(), kernel, self.total,
-            self.total, False,
-        )  # fmt: skip
-        own = write_strided_kernel(writer, sink, self.dtypes)
-        low.program.kernels.append(kernel.finish(own))
-        size = tile_of(self.dtypes)
-        tiles = host.apply("floordiv", host.add(self.extent, index(size - 1)), index(size))
-        ends = low.scope.array(self.located.ends).shape[0]
-        rows = host.sub(ends, index(self.located.skip))
-        strided, owner = host.inner(), host.inner()
-        strided.emit(Launch(kernel.name, tiles, (*kernel.args, *self.dest, self.extent)))
-        self.launch_owner(owner)
-        host.emit(
-            If(pays(host, rows, tiles, self.total), strided.close([], []), owner.close([], []))
-        )
-
-    def launch_private(self, host: Builder, sink: Merge) -> None:
-        copies, room = self._copies(host, sink)
-        self._launch_copies(host, sink, copies, room)
-
-    def _copies(self, host: Builder, sink: Merge) -> tuple[Atom, Atom]:
-        """How many copies there are, and how many elements they have together."""
-        copies: Atom = index(FIXED_COPIES)
-        if is_exact(sink.fn):
-            copies = self.low.host.emit(Threads())[0]
-        return copies, host.mul(copies, self.extent)
-
-    def launch_private_or_owner(self, sink: Merge) -> None:
+    def launch(self, variant: str | None) -> None:
+        """As the schedule says, or as sizes ask for."""
         host = self.low.host
-        copies, room = self._copies(host, sink)
-        small = host.apply("le", host.mul(room, index(2)), self.total)
-        private, owner = host.inner(), host.inner()
-        self._launch_copies(private, sink, copies, room)
-        self.launch_owner(owner)
-        host.emit(If(small, private.close([], []), owner.close([], [])))
+        match variant:
+            case "owner":
+                Owner(self.scattering).launch(host)
+            case "private":
+                Private(self.scattering, self.neutral).launch(host)
+            case "partition":
+                partition = Partition(self.scattering, "_partition")
+                owner = Owner(self.scattering)
+                _one_of(host, [(partition.fits(host), partition.launch)], owner.launch)
+            case _:
+                self._by_sizes()
 
-    def _launch_copies(self, host: Builder, sink: Merge, copies: Atom, room: Atom) -> None:
-        site = self.low.site()
-        scratch = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
-        self._launch(host, copies, scratch, YES)
-        kernel, size = combine_copies_kernel(self.low, f"{self.name}_all", sink, self.dtypes)
-        blocks = host.apply("floordiv", host.add(self.extent, index(size - 1)), index(size))
-        args = (*kernel.args, *self.dest, *scratch, self.extent, copies)
-        host.emit(Launch(kernel.name, blocks, args))
-        for buffer in scratch:
-            host.emit(Free(buffer))
+    def _by_sizes(self) -> None:
+        host = self.low.host
+        options: list[tuple[Atom, LaunchIn]] = []
+        strided = _strided(self.scattering)
+        if strided is not None:
+            options.append(strided)
+        if self.neutral and not self.scattering.scans:
+            private = Private(self.scattering, self.neutral, "_private")
+            options.append((private.pays(host), private.launch))
+        if not self.scattering.scans:
+            partition = Partition(self.scattering, "_partition")
+            pays = host.apply("and", self._is_large(host), partition.fits(host))
+            options.append((pays, partition.launch))
+        _one_of(host, options, Owner(self.scattering).launch)
+
+    def _is_large(self, host: Builder) -> Atom:
+        """Whether sorting elements by tile costs less than what the caches miss."""
+        s = self.scattering
+        large = host.apply("gt", s.extent, index(CACHED // bytes_of(s.dtypes)))
+        return host.apply("and", large, host.apply("gt", s.total, index(FEW)))
 
 
-def _dtype(buffer: Var) -> DType:
-    dtype = getattr(buffer.type, "dtype", i64)
-    assert isinstance(dtype, DType)
-    return dtype
+def _one_of(host: Builder, options: Sequence[tuple[Atom, LaunchIn]], last: LaunchIn) -> None:
+    """The first whose condition holds, else the last."""
+    if not options:
+        return last(host)
+    (condition, launch), *others = options
+    yes, no = host.inner(), host.inner()
+    launch(yes)
+    _one_of(no, others, last)
+    host.emit(If(condition, yes.close([], []), no.close([], [])))
+
+
+def _strided(s: Scattering) -> tuple[Atom, LaunchIn] | None:
+    """By tiles where rows are long; `place_strided.py`."""
+    writer = s.writer("_strided", width=1)
+    if not is_strided(s.op, writer):
+        return None
+    assert writer.located is not None
+    host, kernel = s.low.host, writer.kernel
+    own = write_strided_kernel(writer, s.sink, s.dtypes)
+    s.low.program.kernels.append(kernel.finish(own))
+    tiles = ceil_div(host, s.extent, index(tile_of(s.dtypes)))
+    ends = s.low.scope.array(writer.located.ends).shape[0]
+    rows = host.sub(ends, index(writer.located.skip))
+    launch = Launch(kernel.name, tiles, (*kernel.args, *s.dest, s.extent))
+
+    def emit(b: Builder) -> None:
+        b.emit(launch)
+
+    return pays(host, rows, tiles, s.total), emit

@@ -1,70 +1,78 @@
-"""Writing to computed indices where threads may collide: the variant for machines with atomics.
+"""Writing to computed indices where threads may collide, by the machine's atomic instructions.
 
     merge add dest     atomic add dest[j] x                     any order gives the same combination
     place dest         atomic maximum winners[j] i; elements[i] = x      i counts in running order,
                        then for each j:  dest[j] = elements[winners[j]]  so the last one wins
 
-The first part of each stands where the sweep feeds its sinks; `place.py` is the other variant.
+The first part of each stands where the sweep feeds its sinks. `place_updates.py` says which
+operators these are for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.base.errors import Unsupported
 from flatweave.kernel_ir.host import Alloc, Free
 from flatweave.kernel_ir.rules import ATOMIC
-from flatweave.kernel_ir.syntax import Atomic, AtomicUpdate, BlockIndex, Load, Store
+from flatweave.kernel_ir.syntax import Atomic, AtomicUpdate, Load, Store
 from flatweave.lower.context import Lowering
+from flatweave.lower.each_place import each_place
 from flatweave.lower.element import Elements
 from flatweave.lower.fill import fill
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.outputs import Merged, Placed
-from flatweave.lower.walk import Position, State, Walk
+from flatweave.lower.place_variants import chosen_variant
 from flatweave.ops import Merge, Place
 from flatweave.ops.rows import scalar_type
-from flatweave.passes.operators import component_functions, is_commutative
+from flatweave.passes.operators import component_functions
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Lambda, Let
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 NOBODY = index(-1)
+NO_BODY = Lambda((), (), ())
 
 
-def merged(low: Lowering, let: Let, sink: Merge) -> Merged:
-    """The arrays that elements are combined into, which this sweep may write."""
-    parts = component_lambdas(sink)
-    if parts is None:
-        raise Unsupported(
-            "permute and reduce_by_index with an operator that mixes the components of a tuple "
-            f"are not there yet on {low.machine.name}: an atomic update has room for one scalar.",
-            where=let.where,
-            remedy='Run this function with target="cpu", or combine each component on its own.',
-        )
-    extent = low.host.product(low.scope.array(sink.dest[0]).shape)
-    return Merged(tuple(low.own(array, let) for array in sink.dest), parts, extent)
+@dataclass(frozen=True, eq=False)
+class ByComponent:
+    """Arrays that are updated each by a function of its own."""
+
+    dest: tuple[Var, ...]
+    extent: Atom
+    functions: tuple[str | Lambda, ...]
+
+    def update(self, b: Builder, elements: Elements, place: Atom, values: Sequence[Atom]) -> None:
+        """One instruction, or a swap, for each component."""
+        for fn, dest, value in zip(self.functions, self.dest, values, strict=True):
+            buffer = elements.kernel.buffer(dest)
+            if isinstance(fn, str):
+                b.emit(Atomic(fn, buffer, place, value))
+            else:
+                b.emit(AtomicUpdate(elements.function(b, fn), buffer, place, (value,)))
+
+    def finish(self, low: Lowering, let: Let) -> None:
+        """All is where it belongs."""
 
 
-def component_lambdas(sink: Merge) -> tuple[str | Lambda, ...] | None:
-    """The operator of each component, by its name where it has one; None where they are mixed."""
-    if len(sink.dest) == 1:
-        names = component_functions(sink.fn)
-        return (names[0] if names and names[0] in ATOMIC else sink.fn,)
+def by_component(sink: Merge, dest: tuple[Var, ...], extent: Atom) -> ByComponent:
+    """Arrays whose components know nothing of each other."""
     names = component_functions(sink.fn)
-    if names is None or not is_commutative(sink.fn):
-        return None
+    assert names is not None
     dtypes = [scalar_type(param) for param in sink.fn.params]
-    return tuple(
+    functions = tuple(
         name if name in ATOMIC else lambda_of(name, dtype)
         for name, dtype in zip(names, dtypes, strict=False)
     )
+    return ByComponent(dest, extent, functions)
 
 
 def placed(low: Lowering, let: Let, sink: Place, taken: Sequence[Atom], total: Atom) -> Placed:
     """The arrays to write, nobody's yet, and room for every element."""
+    chosen_variant(low, let, sink)
     extent = low.host.product(low.scope.array(sink.dest[0]).shape)
-    dest = tuple(low.own(array, let) for array in sink.dest)
+    dest = low.own_all(sink.dest, let)
     winners = low.host.emit(Alloc(i64, extent, low.site()))[0]
     fill(low, let, winners, extent, NOBODY, NOBODY)
     elements = tuple(low.alloc_like(atom, total) for atom in sink.dest)
@@ -75,17 +83,12 @@ def merge_element(
     b: Builder, elements: Elements, merged: Merged, taken: Sequence[Atom]
 ) -> None:
     """Combine one element into its place; outside it is dropped."""
-    kernel = elements.kernel
     place, *values = taken
     place = b.cast(place, i64)
     inside = b.inner()
-    for fn, dest, value in zip(merged.functions, merged.dest, values, strict=True):
-        buffer = kernel.buffer(dest)
-        if isinstance(fn, str):
-            inside.emit(Atomic(fn, buffer, place, value))
-        else:
-            inside.emit(AtomicUpdate(elements.function(inside, fn), buffer, place, value))
-    b.emit(If(_is_inside(b, kernel, place, merged.extent), inside.close([], []), NO_BODY))
+    merged.update(inside, elements, place, values)
+    there = _is_inside(b, elements.kernel, place, merged.extent)
+    b.emit(If(there, inside.close([], []), NO_BODY))
 
 
 def place_element(
@@ -103,35 +106,19 @@ def place_element(
 
 def write_winners(low: Lowering, let: Let, placed: Placed) -> None:
     """Launch: every place that somebody claimed gets the element that came last."""
-    machine = low.machine
-    kernel = low.kernel(let, "_place")
-    b, extent = kernel.body, kernel.capture(placed.extent)
-    size = index(max(1, machine.block_bytes // i64.bytes))
-    lo = b.mul(b.emit(BlockIndex())[0], size)
-    hi = b.apply("minimum", b.add(lo, size), extent)
 
-    def step(c: Builder, position: Position, state: State) -> State:
-        winner = c.emit(Load(kernel.buffer(placed.winners), position.flat))[0]
-        claimed = c.apply("ge", winner, index(0))
-        if position.active is not None:
-            claimed = c.apply("and", claimed, position.active)
-        inside = c.inner()
+    def write(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
+        winner = b.emit(Load(kernel.buffer(placed.winners), j))[0]
+        inside = b.inner()
         for buffer, elements in zip(placed.dest, placed.elements, strict=True):
             value = inside.emit(Load(kernel.buffer(elements), winner))[0]
-            inside.emit(Store(kernel.buffer(buffer), position.flat, value))
-        c.emit(If(claimed, inside.close([], []), NO_BODY))
-        return state
+            inside.emit(Store(kernel.buffer(buffer), j, value))
+        b.emit(If(b.apply("ge", winner, index(0)), inside.close([], []), NO_BODY))
 
-    walk = Walk(machine, (extent,), extent, machine.lanes([i64]), False, False, ())
-    walk.block(b, lo, hi, (), step)
-    ahead = low.host.add(placed.extent, low.host.sub(size, index(1)))
-    low.launch(kernel, low.host.apply("floordiv", ahead, size))
+    each_place(low, let, "_place", placed.extent, [i64], write)
     for buffer in (placed.winners, *placed.elements):
         low.host.emit(Free(buffer))
 
 
 def _is_inside(b: Builder, kernel: KernelBuilder, place: Atom, extent: Atom) -> Atom:
     return b.apply("lt", b.cast(place, u64), b.cast(kernel.capture(extent), u64))
-
-
-NO_BODY = Lambda((), (), ())

@@ -34,7 +34,7 @@ def choose_strategy(op: Sweep, width: int, threads: bool = False) -> Strategy:
         return Strategy(width, False, 1)
     if _folds_run_along_memory(op):
         return Strategy(0, False, width)
-    if len(op.shape) > 1 and _needs_indices(op):
+    if len(op.shape) > 1 and not op.reverse and _needs_indices(op):
         return Strategy(width, True, 1, find_reach(op))
     return Strategy(width, False, 1, find_reach(op) if len(op.shape) == 1 else 0)
 

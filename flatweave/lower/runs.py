@@ -8,15 +8,18 @@ read in place come in square tiles, loaded along memory and turned (`load_tile`)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadTile, Shared, Store
+from flatweave.lower.machine import Machine, element_dtypes
+from flatweave.ops import Sweep
+from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom, BufferType, Var
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
 
 State = tuple[Atom, ...]
 
@@ -77,6 +80,9 @@ class InMemory:
         return b.emit(Load(self.stored[buffer], at))[0]
 
 
+LARGEST_TILE = 800
+"""The greatest cost of a body written out once for each column of a tile."""
+
 TileStep = Callable[[Builder, Atom, Tile, State], State]
 
 
@@ -129,3 +135,12 @@ class Runs:
             [column, *params], step(inside, inside.add(first, column), tile, params)
         )
         return b.emit(For(index(0), index(self.width), index(1), body, state))
+
+
+def runs_for(machine: Machine, op: Sweep, operators: Sequence[Lambda]) -> Runs | None:
+    """How a block is divided into runs, where the machine turns tiles in registers."""
+    if not machine.tiles or op.reverse:
+        return None
+    cost = cost_of_body(op.body) + sum(cost_of_body(fn) for fn in operators)
+    width = min(16, machine.lanes(element_dtypes(op)))
+    return Runs(width, heavy=cost * width > LARGEST_TILE)

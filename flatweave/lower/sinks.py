@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from flatweave.base.dtypes import bool_
-from flatweave.kernel_ir.syntax import Store, StoreCompact
+from flatweave.base.dtypes import bool_, i64
+from flatweave.kernel_ir.syntax import CountLanes, Store, StoreCompact
 from flatweave.lower.element import Elements
 from flatweave.lower.kept import Kept
 from flatweave.lower.kernel import KernelBuilder
@@ -32,6 +32,11 @@ def while_active(
         return tuple(values)
     pairs = zip(values, idle, strict=True)
     return tuple(b.apply("select", position.active, v, n) for v, n in pairs)
+
+
+def count_lanes(b: Builder, flag: Atom, width: int) -> Atom:
+    """In how many lanes of a step a flag holds."""
+    return b.emit(CountLanes(flag))[0] if width > 1 else b.cast(flag, i64)
 
 
 def slot_of_compact(stages: Stages, k: int) -> int:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from flatweave.base.dtypes import i64
+from flatweave.base.dtypes import bool_, i64
+from flatweave.lower.pairs import restarting
 from flatweave.ops import CombineSegments, Compact, Prefix, Sweep
 from flatweave.terms.build import index, lambda_of
-from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
 
 COUNT = lambda_of("add", i64)
@@ -21,7 +22,11 @@ COUNT = lambda_of("add", i64)
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """One thing that a chain carries: a prefix's value, or how many a sink kept or closed."""
+    """One thing that a chain carries: a prefix's value, or how many a sink kept or closed.
+
+    A prefix that starts anew at flags carries pairs of a flag and an element; `inner` is the link
+    of its elements alone.
+    """
 
     fn: Lambda
     neutral: tuple[Atom, ...]
@@ -29,6 +34,7 @@ class Link:
     prefix: Let | None = None
     compact: int | None = None
     closing: bool = False
+    inner: Link | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +61,12 @@ def with_slots(links: Iterable[Link]) -> Iterator[tuple[int, Link]]:
         slot += len(link.neutral)
 
 
+def link_of(links: Iterable[Link], let: Let) -> tuple[Link | None, int]:
+    """The link of a prefix, with its first slot among the carries."""
+    found = ((link, slot) for slot, link in with_slots(links) if link.prefix is let)
+    return next(found, (None, 0))
+
+
 def find_stages(op: Sweep) -> Stages:
     """Assign every prefix and every compact sink to the chain that it needs."""
     level: dict[Var, int] = {}
@@ -63,8 +75,7 @@ def find_stages(op: Sweep) -> Stages:
         known = max((level.get(v, 0) for v in free_vars(let.op)), default=0)
         if isinstance(let.op, Prefix):
             known += 1
-            link = Link(let.op.fn, let.op.neutral, let.op.args, prefix=let)
-            found.setdefault(known, []).append(link)
+            found.setdefault(known, []).append(_link_of_prefix(let, let.op))
         level.update((var, known) for var in let.vars)
     for k, (sink, taken) in enumerate(zip(op.sinks, op.portions(), strict=True)):
         if isinstance(sink, Compact):
@@ -77,6 +88,14 @@ def find_stages(op: Sweep) -> Stages:
             found.setdefault(known, []).append(link)
     depth = max(found, default=0)
     return Stages(tuple(tuple(found.get(k, ())) for k in range(1, depth + 1)))
+
+
+def _link_of_prefix(let: Let, op: Prefix) -> Link:
+    alone = Link(op.fn, op.neutral, op.args, prefix=let)
+    if not op.starts:
+        return alone
+    neutral, args = (Const(False, bool_), *op.neutral), (*op.starts, *op.args)
+    return Link(restarting(op.fn), neutral, args, prefix=let, inner=alone)
 
 
 def _level(level: dict[Var, int], atom: Atom) -> int:

@@ -25,7 +25,8 @@ from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.machine import choose_tiling
 from flatweave.lower.marks import find_beginnings
 from flatweave.lower.outputs import Outputs
-from flatweave.lower.place_atomic import merged, placed, write_winners
+from flatweave.lower.place_atomic import placed, write_winners
+from flatweave.lower.place_updates import merged
 from flatweave.lower.rows import choose_strategy
 from flatweave.lower.slots import scan_slots
 from flatweave.lower.stages import Link, find_stages, with_slots
@@ -257,6 +258,8 @@ class SweepLowering:
         assert isinstance(sink, Merge | Place)
         if k in self.outputs.places:
             write_winners(self.low, self.let, self.outputs.places[k])
+        else:
+            self.outputs.merges[k].finish(self.low, self.let)
         dest = (self.outputs.merges.get(k) or self.outputs.places[k]).dest
         for var, buffer, array in zip(vars_, dest, sink.dest, strict=True):
             self.low.scope.bind(var, HostArray(buffer, self.low.scope.array(array).shape))

@@ -5,57 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import (
     BlockIndex,
-    CountLanes,
     LastLane,
     ReduceLanes,
     ScanLanes,
     ShiftLanes,
     Store,
 )
-from flatweave.lower.chain import Chain, Operator, look_back, publish
+from flatweave.lower.chain import Chain, Operator, go_on
 from flatweave.lower.context import Lowering
 from flatweave.lower.division import LONG_ROW, division_of, find_located
 from flatweave.lower.element import Elements, rows_of
 from flatweave.lower.kept import Kept, evaluates_once
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.locate import Rows
-from flatweave.lower.machine import Machine, element_dtypes
 from flatweave.lower.marks import find_beginnings, marked_walk
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.rows import Strategy
-from flatweave.lower.runs import Runs
+from flatweave.lower.runs import Runs, runs_for
 from flatweave.lower.segment_rows import Share
 from flatweave.lower.segment_sinks import SegmentWriters
 from flatweave.lower.segments import SegmentWriter, closes
-from flatweave.lower.sinks import FALSE, SinkWriter, slot_of_compact, while_active
-from flatweave.lower.stages import Link, Stages, with_slots
+from flatweave.lower.sinks import FALSE, SinkWriter, count_lanes, slot_of_compact, while_active
+from flatweave.lower.stages import Link, Stages, link_of, with_slots
 from flatweave.lower.staging import Staging
+from flatweave.lower.starts import reduce_searched, scan_step
 from flatweave.lower.two_pass import KnownPrefixes, load_prefix, slot_of_warp, store_aggregate
 from flatweave.lower.walk import Accumulator, Position, State, Walk, Walks, warp_share
 from flatweave.lower.warps import by_first_warp, meet, on_first_warp
-from flatweave.ops import Combine, Sweep
-from flatweave.passes.cost import cost_of_body
+from flatweave.ops import Combine, Locate, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
-from flatweave.terms.traverse import needed_for
-
-LARGEST_TILE = 800
-"""The greatest cost of a body written out once for each column of a tile."""
-
-
-def count_lanes(b: Builder, flag: Atom, width: int) -> Atom:
-    """In how many lanes of a step a flag holds."""
-    return b.emit(CountLanes(flag))[0] if width > 1 else b.cast(flag, i64)
-
-
-def _link_of(links: Sequence[Link], let: Let) -> tuple[Link | None, int]:
-    """The link of a prefix, with its first slot among the carries."""
-    found = ((link, slot) for slot, link in with_slots(links) if link.prefix is let)
-    return next(found, (None, 0))
+from flatweave.terms.traverse import needed_for, walk_lets
 
 
 def call_operator(
@@ -63,15 +46,6 @@ def call_operator(
 ) -> tuple[Atom, ...]:
     """An operator of the program on kernel atoms."""
     return Elements(kernel, low.sites, index(0), low.checks).call(b, fn, args)
-
-
-def runs_for(machine: Machine, op: Sweep, links: Sequence[Link]) -> Runs | None:
-    """How a block is divided into runs, where the machine turns tiles in registers."""
-    if not machine.tiles or op.reverse:
-        return None
-    cost = cost_of_body(op.body) + sum(cost_of_body(link.fn) for link in links)
-    width = min(16, machine.lanes(element_dtypes(op)))
-    return Runs(width, heavy=cost * width > LARGEST_TILE)
 
 
 class KernelWriter:
@@ -102,9 +76,8 @@ class KernelWriter:
 
     def write_block(self, block: Atom, lo: Atom, hi: Atom) -> None:
         """All passes over one block."""
-        by_sources = self.located is not None and self.division.sources is not None
-        once = evaluates_once(self.low.machine, self.op, self.stages, self.strategy)
-        if once and not by_sources:  # the elements of sources may be more than a stage holds
+        bounded = self.located is None or self.division.sources is None
+        if bounded and evaluates_once(self.low.machine, self.op, self.stages, self.strategy):
             return self._keep(block, lo, hi)
         carried = self._prefixes(block, lo, hi)
         self._last_pass(block, lo, hi, carried, self._staging(carried))
@@ -169,25 +142,15 @@ class KernelWriter:
         """Where this warp's elements start and end in the single-pass scan."""
         warps, fn = self.low.machine.warps, self._operator(links)
         if warps == 1:
-            return self._publish(self.b, chain, block, fn, mine)
+            return go_on(self.b, self.kernel, chain, block, mine, fn)
         neutral = self._neutral([atom for link in links for atom in link.neutral])
         before, whole = meet(self.b, warps, fn, neutral, mine)
         types = [atom.type for atom in mine]
         of_block = by_first_warp(
-            self.b, types, lambda b: self._publish(b, chain, block, fn, whole)[0]
+            self.b, types, lambda b: go_on(b, self.kernel, chain, block, whole, fn)[0]
         )
         prefix = fn(self.b, [*of_block, *before])
         return prefix, fn(self.b, [*prefix, *mine])
-
-    def _publish(
-        self, b: Builder, chain: Chain, block: Atom, fn: Operator, aggregate: State
-    ) -> tuple[State, State]:
-        """Publish the block's aggregate and prefix; where its elements start and end."""
-        publish(b, self.kernel, chain, block, aggregate, whole=False)
-        prefix = look_back(b, self.kernel, chain, block, fn)
-        end = fn(b, [*prefix, *aggregate])
-        publish(b, self.kernel, chain, block, end, whole=True)
-        return prefix, end
 
     def _operator(self, links: Sequence[Link]) -> Operator:
         """All links of a level as one operator on tuples."""
@@ -232,7 +195,9 @@ class KernelWriter:
         """
         lanewise = [k for k in links if k.compact is None and is_commutative(k.fn)]
         ordered = [k for k in links if k not in lanewise]
-        runs = runs_for(self.low.machine, self.op, links) if pure and ordered else None
+        runs = None
+        if pure and ordered:
+            runs = runs_for(self.low.machine, self.op, [k.fn for k in links])
         counts = any(k.compact is not None for k in links)
         if self.strategy.rows or self.strategy.width < 2 or counts or self.located:
             runs = None
@@ -282,6 +247,35 @@ class KernelWriter:
         self, level: int, links: Sequence[Link], lo: Atom, hi: Atom, carried: State
     ) -> State:
         """The aggregate of the block for one chain; the chains before it are known."""
+        searched = [k for k in links if level == 0 and self._is_searched(k)]
+        rest = [k for k in links if k not in searched]
+        found = self._reduce_links(level, rest, lo, hi, carried) if rest else {}
+
+        def reduce(inner: Sequence[Link], first: Atom) -> dict[Link, State]:
+            return self._reduce_links(0, inner, first, hi, ())
+
+        walk = self.walk(())
+        found.update(reduce_searched(self.b, walk, searched, lo, hi, self._value_at, reduce))
+        return tuple(atom for link in links for atom in found[link])
+
+    def _is_searched(self, link: Link) -> bool:
+        """Whether the flags alone tell where a link's last segment in a block starts."""
+        if link.inner is None or self.low.machine.masked_tail:
+            return False
+        lets = Lambda((), needed_for(self.op.body.lets, link.args[:1]), ())
+        located = [let.op for let in walk_lets(lets) if isinstance(let.op, Locate)]
+        return all(op == self.located for op in located)
+
+    def _value_at(self, b: Builder, position: Position, atom: Atom) -> Atom:
+        """What the body computes at a position, from nothing but its elements."""
+        elements = self.elements(position)
+        elements.emit(b, needed_for(self.op.body.lets, [atom]))
+        return elements.atom(atom)
+
+    def _reduce_links(
+        self, level: int, links: Sequence[Link], lo: Atom, hi: Atom, carried: State
+    ) -> dict[Link, State]:
+        """What the elements lo to hi combine to for some links of one chain."""
         lanewise, ordered, walk = self._arrange(links, pure=level == 0)
         lets = needed_for(self.op.body.lets, [a for k in links for a in k.args])
 
@@ -297,12 +291,12 @@ class KernelWriter:
 
         first = [atom for k in (*lanewise, *ordered) for atom in self._neutral(k.neutral)]
         results = walk.block(self.b, lo, hi, (*first, *carried), step)
-        by_link: dict[int, State] = {}
+        by_link: dict[Link, State] = {}
         start = 0
         for link in (*lanewise, *ordered):
-            by_link[id(link)] = results[start : start + len(link.neutral)]
+            by_link[link] = results[start : start + len(link.neutral)]
             start += len(link.neutral)
-        return tuple(atom for link in links for atom in by_link[id(link)])
+        return by_link
 
     def _flag(
         self, b: Builder, elements: Elements, link: Link, position: Position
@@ -335,7 +329,7 @@ class KernelWriter:
         known = [link for links in self.stages.levels[:levels] for link in links]
         after = list(carries)
         for let in lets:
-            link, slot = _link_of(known, let)
+            link, slot = link_of(known, let)
             if link is None:
                 elements.emit(b, (let,))
                 continue
@@ -364,6 +358,14 @@ class KernelWriter:
         op = link.prefix.op
         neutral = self._neutral(link.neutral)
         values = while_active(b, elements.atoms(link.args), neutral, position)
+        if link.inner is not None:
+            operator = self._accumulator(link.inner.fn, link.inner.neutral)
+            results, last = scan_step(
+                b, operator, carry[1:], values[0], values[1:], position.width,
+                exclusive=op.exclusive,  # type: ignore[attr-defined]
+                branches=self.low.machine.warps == 1,
+            )  # fmt: skip
+            return results, (carry[0], *last)
         if position.width > 1:
             values = b.emit(ScanLanes(self._lambda(b, link.fn), neutral, values))
         results = self.call(b, link.fn, [*carry, *values])

@@ -153,6 +153,10 @@ class Walk:
         out = self._span(outer, p_lo, p_hi, params, step, at)
         return b.emit(For(first, behind, index(1), outer.close([row, *params], out), state))
 
+    def position(self, b: Builder, base: Atom, width: int) -> Position:
+        """A step from a running position on, all of its lanes inside."""
+        return self._flat_position(b, base, width, b.add(base, index(width)))
+
     def _by_lane(
         self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
     ) -> State:

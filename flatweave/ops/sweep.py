@@ -33,6 +33,7 @@ from flatweave.terms.rules import (
     function_misfits,
     index_misfits,
     operator_misfits,
+    starts_misfits,
     types_misfit,
 )
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Part, Type, Var, op, types_of
@@ -219,12 +220,17 @@ class Insert(Sink):
 
 @op
 class Prefix(Op):
-    """A scan inside a sweep's body: `args` of all elements up to this one combined."""
+    """A scan inside a sweep's body: `args` of all elements up to this one combined.
+
+    With a flag in `starts` it begins anew at each element where that holds; `exclusive`, it gives
+    the neutral element there.
+    """
 
     fn: Lambda
     neutral: tuple[Atom, ...]
     args: tuple[Atom, ...]
     exclusive: bool = False
+    starts: tuple[Atom, ...] = ()
     batched: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
@@ -233,12 +239,14 @@ class Prefix(Op):
     def misfits(self) -> Iterator[str]:
         yield from types_misfit("the neutral element", self.neutral, types_of(self.args))
         yield from operator_misfits(self.fn, types_of(self.args))
+        yield from starts_misfits(self.starts)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         """The batch is all elements of the sweep, in running order."""
         outside = env.whole()
         neutral, args = interp.atoms(env, self.neutral), interp.columns(env, self.args)
-        return operators.scan(interp, outside, self.fn, neutral, args, self.exclusive)
+        starts = interp.columns(env, self.starts)
+        return operators.scan(interp, outside, self.fn, neutral, args, self.exclusive, starts)
 
 
 @op

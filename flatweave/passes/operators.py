@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import DType
+import numpy as np
+
+from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import DType, bool_
 from flatweave.scalar.ops import TABLE
+from flatweave.terms.batch import Env, Value
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import Lambda
+from flatweave.terms.syntax import Lambda, Var
+from flatweave.terms.traverse import free_vars
 
 
 def component_functions(fn: Lambda) -> list[str] | None:
@@ -25,6 +31,40 @@ def is_commutative(fn: Lambda) -> bool:
     """Whether elements may be combined in another order than the program's."""
     names = component_functions(fn)
     return names is not None and all(TABLE[name].commutative for name in names)
+
+
+SAMPLES = 64
+NEAR = 1e-3  # a grouping of floats may round otherwise
+
+
+def may_commute(fn: Lambda) -> bool:
+    """Whether no operands are known that may not change places: neither by name nor by trying."""
+    names = component_functions(fn)
+    if names is not None:
+        return all(TABLE[name].commutative for name in names)
+    if free_vars(fn):  # values that are known only when it runs
+        return True
+    half = len(fn.results)
+    rng = np.random.default_rng(0)
+    columns = [_samples(rng, param) for param in fn.params]
+    try:
+        found = Interp().each(Env(), fn, columns, SAMPLES)
+        turned = Interp().each(Env(), fn, [*columns[half:], *columns[:half]], SAMPLES)
+    except Fault:
+        return True
+    pairs = zip(found, turned, strict=True)
+    return all(np.allclose(a, b, NEAR, NEAR, equal_nan=True) for a, b in pairs)
+
+
+def _samples(rng: np.random.Generator, param: Var) -> Value:
+    """Values of a parameter that are seldom equal."""
+    dtype = param.type
+    assert isinstance(dtype, DType)
+    if dtype.is_float:
+        return rng.standard_normal(SAMPLES).astype(dtype.numpy)
+    if dtype is bool_:
+        return rng.integers(0, 2, SAMPLES).astype(np.bool_)
+    return rng.integers(0, 120, SAMPLES).astype(dtype.numpy)
 
 
 def is_exact(fn: Lambda) -> bool:

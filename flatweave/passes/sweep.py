@@ -215,12 +215,13 @@ def _scan(b: Builder, scope: Scope, op: Scan) -> tuple[Atom, ...]:
     if op.reverse:
         half = len(op.xs)
         fn = Lambda(fn.params[half:] + fn.params[:half], fn.lets, fn.results)
-    arrays = [scope.pull(x) for x in op.xs]
+    arrays, flags = [scope.pull(x) for x in op.xs], [scope.pull(x) for x in op.starts]
     shape = arrays[0].shape
 
     def body(c: Builder, indices: tuple[Atom, ...]) -> Sequence[Atom]:
         args = tuple(x.at(c, indices) for x in arrays)
-        return c.emit(Prefix(fn, scope.atoms(op.neutral), args, op.exclusive))
+        starts = tuple(x.at(c, indices) for x in flags)
+        return c.emit(Prefix(fn, scope.atoms(op.neutral), args, op.exclusive, starts))
 
     sinks = tuple(Store() for _ in op.xs)
     return b.emit(Sweep(shape, body_over(b, shape, body), sinks, op.reverse))

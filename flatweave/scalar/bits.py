@@ -4,6 +4,7 @@
     shl shr             by the width or more, or by a negative amount: 0 (shr of a negative: -1)
     eq .. ge            to bool; NaN is unequal to everything
     bits                a float's as an unsigned integer of its width, those of NaN too
+    from_bits           the float that has these bits; an f32 for up to 32 of them
     popcount clz ctz    of the two's complement bits, in the operand's dtype; 0 has `width` zeros
 """
 
@@ -65,6 +66,12 @@ def _ctz(a: Values) -> Values:
     return np.asarray(np.bitwise_count(~bits & (bits - np.asarray(1, bits.dtype))))
 
 
+def _from_bits(a: Values) -> Values:
+    """The float with these bits, those of narrow integers widened by zeros."""
+    wide = a.astype(f"u{max(4, a.dtype.itemsize)}")
+    return wide.view(f"f{wide.dtype.itemsize}")
+
+
 def _select(p: Values, a: Values, b: Values) -> Values:
     """a where p holds, else b."""
     return np.where(p, a, b)
@@ -111,6 +118,10 @@ ROWS = (
     ScalarFn(
         "bits", 1, "f", lambda x: x.view(f"u{x.dtype.itemsize}"), result="bits",
         c=lambda dtype: c.CText(f"FW_BITS{dtype.bits}({{0}})"),
+    ),
+    ScalarFn(
+        "from_bits", 1, "u", _from_bits, result="float",
+        c=lambda dtype: c.CText(f"FW_F{max(32, dtype.bits)}({{0}})"),
     ),
     ScalarFn("popcount", 1, "iu", _popcount, c=c.helper(c.POPCOUNT, 1), cost=2),
     ScalarFn("clz", 1, "iu", _clz, c=c.helper(c.CLZ, 1), cost=2),

@@ -65,6 +65,8 @@ def result_dtype(name: str, operands: Sequence[DType]) -> DType:
         )
     if fn.result == "bits":
         return BY_NAME[f"u{dtype.bits}"]
+    if fn.result == "float":
+        return BY_NAME[f"f{max(32, dtype.bits)}"]
     return bool_ if fn.result == "bool" else dtype
 
 

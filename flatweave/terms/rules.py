@@ -54,7 +54,7 @@ def starts_misfits(starts: Sequence[Atom], rank: int = 0) -> Iterator[str]:
     """At most one atom says where segments start: a bool, or an array of them."""
     if len(starts) > 1:
         yield f"{len(starts)} flags say where segments start"
-    flag: Type = ArrayType(bool_, (Const(0, i64),)) if rank else bool_
+    flag: Type = ArrayType(bool_, (Const(0, i64),) * rank) if rank else bool_
     yield from types_misfit("the flag of segments", starts[:1], (flag,) * len(starts[:1]))
 
 

@@ -130,6 +130,42 @@ def test_reduce_of_rows():
     np.testing.assert_array_equal(prefixes, np.cumsum(xs, 0) - xs)
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_starts_anew_at_flags(exclusive, reverse):
+    """In running order: a flagged element is the first of its segment, without the neutral one."""
+    flags = np.array([False, False, True, True, False, False])
+    xs, hundred = np.arange(1, 7), (index(100),)
+    (ys,) = one_op(lambda x, f: Scan(ADD, hundred, (x,), exclusive, reverse, (f,)), xs, flags)
+    expected = {
+        (False, False): [101, 103, 3, 4, 9, 15], (True, False): [100, 101, 100, 100, 4, 9],
+        (False, True): [6, 5, 3, 4, 111, 106], (True, True): [5, 3, 100, 100, 106, 100],
+    }  # fmt: skip
+
+    assert ys.tolist() == expected[exclusive, reverse]
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_scan_of_rows_that_starts_anew(exclusive):
+    """One flag for each row, where the operator takes rows; one for each scalar, where those."""
+    xs = np.arange(8).reshape(4, 2)
+    flags = np.array([True, False, True, False])
+
+    def write(b, rows, starts):
+        row = ArrayType(i64, rows.type.shape[1:])
+        fn = b.function([row, row], lambda c, x, y: c.emit(Map(ADD, (x, y))))
+        zeros = b.emit(Generate(rows.type.shape[1:], function([i64], lambda c, i: [ZERO])))
+        return b.emit(Scan(fn, zeros, (rows,), exclusive, starts=(starts,)))
+
+    (found,) = evaluate(write, xs, flags)
+    scalars = np.array([[True, False], [True, False]])
+    (flat,) = one_op(lambda x, f: Scan(ADD, (ZERO,), (x,), starts=(f,)), xs[:2], scalars)
+
+    inclusive = xs + np.array([0, 1, 0, 1])[:, None] * np.roll(xs, 1, axis=0)
+    np.testing.assert_array_equal(found, inclusive - xs if exclusive else inclusive)
+    np.testing.assert_array_equal(flat, [[0, 1], [2, 5]])
+
+
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])

@@ -44,6 +44,12 @@ def greater(a: Any, b: Any) -> Any:
     return fw.where(a > b, a, b)
 
 
+def nearer(a: Any, b: Any) -> Any:
+    """The element with the smaller depth, whole; of equal depths the one with less behind it."""
+    first = (a[0] < b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+    return tuple(fw.where(first, x, y) for x, y in zip(a, b, strict=True))
+
+
 def longest(a: Any, b: Any) -> Any:
     """Runs of positive numbers: whole length, at the start, at the end, longest; no order lost."""
     n1, s1, e1, m1 = a
@@ -85,6 +91,8 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "scan_exclusive": lambda x, f: fw.scan(fw.maximum, -100, x, exclusive=True),
     "scan_reverse": lambda x, f: fw.scan(fw.add, 0, x, reverse=True, exclusive=True),
     "scan_of_scan": lambda x, f: fw.scan(fw.maximum, -1000, fw.scan(fw.add, 0, x)) + x,
+    "scan_segments": lambda x, f: fw.segmented_scan(affine, (1.0, 0.0), x > 40, (0.5 + f / 2, f)),
+    "scan_rows": lambda x, f: fw.cumsum(fw.reshape(fw.concat([x, x, x]), (3, x.shape[0])), axis=1),
     "filter": lambda x, f: fw.filter(lambda v: v > 0, x),
     "filter_of_scan": lambda x, f: fw.filter(lambda v: v % 3 == 0, fw.scan(fw.add, 0, x)),
     "partition": lambda x, f: fw.partition(lambda v: v > 0, x),
@@ -99,6 +107,14 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
         fw.permute(greater, fw.full(40, 0.5), x, f),
         fw.permute(fw.mul, fw.full(40, fw.u8(1)), x, fw.astype(x, fw.u8)),
         fw.permute(greater, fw.full(40, fw.i16(0)), x, fw.astype(x, fw.i16)),
+    ),
+    "permute_whole": lambda x, f: fw.permute(
+        nearer, (fw.full(40, fw.f32(1)), fw.full(40, fw.u32(0))), x,
+        (fw.astype(f, fw.f32), fw.astype(x, fw.u32)),
+    ),
+    "permute_wide": lambda x, f: fw.permute(
+        nearer, (fw.full(40, 0.5), fw.full(40, fw.i8(0)), fw.full(40, True)), x,
+        (f, fw.astype(x, fw.i8), x > 3),
     ),
     "permute_of_scan": lambda x, f: fw.permute(
         fw.minimum, fw.full(9, fw.i32(0)), x, fw.scan(fw.add, 0, x)

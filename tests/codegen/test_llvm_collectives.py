@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from flatweave.codegen.llvm_features import CpuFeatures
 from flatweave.kernel_ir.syntax import (
     Ballot,
     CountLanes,
+    InSet,
     LastLane,
     ReduceLanes,
     ScanLanes,
@@ -174,39 +176,69 @@ def test_operators_with_loops(width: int) -> None:
     assert total[0] == np.gcd.reduce(xs)
 
 
+@pytest.mark.parametrize("features", ["host", "portable"])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.6, 1.0])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_scans_that_start_anew(width: int, share: float) -> None:
-    """From the last start on: a single function, and one with a masked loop; the starts as bits."""
+def test_scans_that_start_anew(width: int, share: float, features: str) -> None:
+    """From the last start on, register by register or, by an operator with a loop, in one go."""
     random = np.random.default_rng(width)
     starts, xs = random.random(width) < share, random.integers(1, 60, width) * 12
-    ys, small = np.zeros_like(xs), xs.astype(np.int8)
-    zs, sets = np.zeros_like(small), np.zeros(1, np.uint64)
+    small = xs.astype(np.int8)
+    out = np.zeros_like(xs), np.zeros_like(xs), np.zeros_like(xs), np.zeros_like(small)
 
-    def body(w, starts, xs, small, ys, zs, sets):
+    def body(w, starts, xs, small, *out):
         def gcd(w, a, b):
             def going(w, a, b):
                 return w.apply("ne", b, index(0))
 
             return w.repeat([a, b], going, lambda w, a, b: (b, w.apply("mod", a, b)))[0]
 
-        fn = w.fn([i64, i64], gcd)
+        def compose(w, a, b, s, c, d, t):
+            return w.mul(a, c), w.add(w.mul(b, c), d), w.apply("add", s, t)
+
+        mixed, neutral = [i64, i64, i8], (index(1), index(0), constant(0, i8))
 
         def region(w):
             i = w.lane(index(0))
-            start = w.load(starts, i)
-            w.store(ys, i, w.do(ScanLanes(fn, (index(0),), (w.load(xs, i),), (start,))))
-            zero, x = constant(0, i8), w.load(small, i)
-            w.store(zs, i, w.do(ScanLanes(lambda_of("add", i8), (zero,), (x,), (start,))))
-            w.store(sets, index(0), w.do(Ballot(start)))
+            start, x, y = w.load(starts, i), w.load(xs, i), w.load(small, i)
+            found = [
+                w.do(ScanLanes(w.fn([i64, i64], gcd), (index(0),), (x,), (start,))),
+                *w.do(ScanLanes(w.fn(mixed * 2, compose), neutral, (x, i, y), (start,))),
+            ]
+            for buffer, value in zip(out, found, strict=True):
+                w.store(buffer, i, value)
 
         w.lanes(width, region)
 
-    run_kernel(body, starts, xs, small, ys, zs, sets)
-    first = [max(k for k in range(i + 1) if k == 0 or starts[k]) for i in range(width)]
-    assert ys.tolist() == [np.gcd.reduce(xs[k : i + 1]) for i, k in enumerate(first)]
-    assert zs.tolist() == [small[k : i + 1].sum(dtype=np.int8) for i, k in enumerate(first)]
-    assert int(sets[0]) == sum(1 << int(i) for i in np.flatnonzero(starts))
+    def combine(g, a, b, s, h, c, d, t):
+        return np.gcd(g, h), *affine(a, b, c, d), s + t
+
+    run_kernel(body, starts, xs, small, *out, features=FEATURES[features])
+    rows = [xs, xs, np.arange(width), small]
+    bounds = [0, *(i for i in range(1, width) if starts[i]), width]
+    parts = [[row[a:b] for row in rows] for a, b in itertools.pairwise(bounds)]
+    expected = [prefix for part in parts for prefix in fold(combine, part, inclusive=True)]
+    for got, want in zip(out, zip(*expected, strict=True), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_ballot_and_in_set(width: int) -> None:
+    """A bit for each lane, and the lanes of some bits."""
+    flags = np.random.default_rng(width).random(width) < 0.4
+    sets, others = np.zeros(1, np.uint64), np.zeros(width, bool)
+
+    def body(w, flags, sets, others):
+        def region(w):
+            found = w.do(Ballot(w.load(flags, w.lane(index(0)))))
+            w.store(sets, index(0), found)
+            w.store(others, w.lane(index(0)), w.do(InSet(w.apply("not", found))))
+
+        w.lanes(width, region)
+
+    run_kernel(body, flags, sets, others)
+    assert int(sets[0]) == sum(1 << int(i) for i in np.flatnonzero(flags))
+    assert others.tolist() == (~flags).tolist()
 
 
 @pytest.mark.parametrize("width", WIDTHS)

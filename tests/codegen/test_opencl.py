@@ -14,6 +14,7 @@ from tests.codegen import scalar_programs
 from tests.codegen.device_programs import (
     PROGRAMS,
     SIZES,
+    affine,
     agree,
     arguments,
     expected,
@@ -145,18 +146,37 @@ def test_negative_extents_are_refused():
         fw.jit(lambda n: fw.iota(n), target="opencl")(-1)
 
 
-def test_an_operator_that_mixes_components_is_unsupported():
-    """An atomic update holds one scalar, so such a permute is refused by name, not run wrongly."""
-
-    def larger(a, b):
-        first = a[0] > b[0]
-        return fw.where(first, a[0], b[0]), fw.where(first, a[1], b[1])
+def test_an_operator_that_does_not_commute_is_unsupported():
+    """Elements meet in any order here, so such a permute is refused, not run wrongly."""
 
     def best(xs, j):
-        return fw.permute(larger, (fw.full(3, 0.0), fw.full(3, 0)), j, (xs, j))
+        return fw.permute(affine, (fw.full(3, 1.0), fw.full(3, 0.0)), j, (xs, xs))
 
-    with pytest.raises(Unsupported, match="permute"):
+    with pytest.raises(Unsupported, match="does not commute"):
         lowered(traced("best", best, np.zeros(1), np.zeros(1, np.int64)), OPENCL)
+
+
+@pytest.mark.parametrize(("name", "op"), [("atomic", "fw_atomic_add_i32("), ("cas", "found"),
+                                          ("locks", "*lock")])  # fmt: skip
+def test_updates_are_forced_by_name(name, op):
+    """The same sums by an instruction, by swaps and under locks."""
+    idx, vals = np.random.default_rng(2).integers(-1, 12, (2, 3000)).astype(np.int32)
+    expected = np.zeros(11, np.int32)
+    inside = (idx >= 0) & (idx < 11)
+    np.add.at(expected, idx[inside], vals[inside])
+    f = fw.jit(lambda i, v: fw.permute(fw.add, fw.full(11, fw.i32(0)), i, v), target="opencl")
+
+    with fw.schedule(permute=name):
+        np.testing.assert_array_equal(np.asarray(f(idx, vals)), expected)
+        text = f.stages(idx, vals).text["opencl"]
+    assert op in text[text.index("__kernel") :]
+
+
+def test_divisions_of_a_cpu_are_refused():
+    """With what there is instead."""
+    f = fw.jit(lambda i: fw.histogram(3, i), target="opencl")
+    with fw.schedule(permute="owner"), pytest.raises(fw.ArgumentError, match="no such division"):
+        f(np.zeros(3, np.int64))
 
 
 def test_a_user_calls_it():

@@ -96,7 +96,8 @@ def test_the_way_to_a_vertex(example):
 def test_a_level_stores_nothing_as_long_as_its_edges(example):
     """Ends of the frontier's edges, the claims, and the next frontier in one of two ways."""
     bfs = example("bfs")
-    stages = opened(fw.jit(bfs.next_level), graph_of(star(9)), 0, np.full(9, -1), np.array([0]))
+    root = np.array([0], np.int32)
+    stages = opened(bfs.next_level, graph_of(star(9)), 0, np.full(9, -1), root)
     edges = expansions(stages)
 
     assert len(edges) == 2  # into the claims, and along the edges to the next level

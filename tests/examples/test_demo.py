@@ -18,8 +18,8 @@ def test_the_demo_ends_with_a_table_and_pictures(tmp_path):
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("right") == 9
-    assert len(list(tmp_path.glob("*.png"))) == 6
+    assert done.stdout.count("right") == 13
+    assert len(list(tmp_path.glob("*.png"))) == 8
 
 
 def test_a_wrong_result_is_seen(example):

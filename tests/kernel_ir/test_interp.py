@@ -155,6 +155,39 @@ def test_atomics_do_not_race():
     assert out[0] == 100 + 4 * 6
 
 
+def test_updates_by_any_function_do_not_race():
+    """Elements of two words, and of two arrays under locks: what all lanes bring is in them."""
+    made = unit("""
+        host(n: i64, xs: global i64) =>
+            words: global u64 = alloc u64 2 0
+            store words 0 1u64
+            store words 1 2u64
+            out: global i64 = alloc i64 1 0
+            store out 0 3
+            locks: global u32 = alloc u32 4 0
+            launch k 2 [xs, words, out, locks]
+            free locks
+            in words, out
+
+        kernel k(xs: global i64, words: global u64, out: global i64, locks: global u32) warps 2 =>
+            lanes 4 (() =>
+                j: i64 = lane 0
+                x: i64 = load xs j
+                y: u64 = cast u64 x
+                atomic_update (a: u64, b: u64, c: u64, d: u64 =>
+                    e: u64 = add a c
+                    f: u64 = maximum b d
+                    in e, f) words 0 [1u64, y]
+                locked_update (a: i64, b: i64 =>
+                    c: i64 = add a b
+                    in c) locks 4 [out] 0 [x])
+    """)
+    words, out = run(made, [4, np.arange(4)], threads=2, seed=1)
+
+    assert words.tolist() == [1 + 16, 3]
+    assert out[0] == 3 + 4 * 6
+
+
 def test_not_all_warps_reach_the_barrier():
     """The verifier finds it where it can be seen, the simulator where it happens."""
     body = """

@@ -1,9 +1,9 @@
-"""scan_lanes with starts, and ballot: the same kernel on every machine, against a Python loop."""
+"""scan_lanes with starts, ballot and in_set: one kernel on every machine, against a Python loop."""
 
 import numpy as np
 import pytest
 
-from flatweave.base.dtypes import i64, u64
+from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen import cuda, opencl
@@ -24,10 +24,12 @@ AFFINE = """
         b: global i64 = alloc i64 n 0
         blocks: i64 = floordiv n 32
         sets: global u64 = alloc u64 blocks 0
-        launch scan blocks [xs, ys, a, b, sets]
-        in a, b, sets
+        early: global bool = alloc bool n 0
+        launch scan blocks [xs, ys, a, b, sets, early]
+        in a, b, sets, early
 
-    kernel scan(xs: global i64, ys: global i64, a: global i64, b: global i64, sets: global u64) =>
+    kernel scan(xs: global i64, ys: global i64, a: global i64, b: global i64, sets: global u64,
+        early: global bool) =>
         k: i64 = block_index
         lo: i64 = mul k 32
         lanes 32 (() =>
@@ -44,7 +46,10 @@ AFFINE = """
             store a i p
             store b i q
             found: u64 = ballot start
-            store sets k found)
+            store sets k found
+            below: u64 = sub found 1u64
+            mine: bool = in_set below
+            store early i mine)
 """
 
 
@@ -67,10 +72,12 @@ def expected(xs, ys):
 
 
 def agree(found, xs, ys):
-    """Two arrays of i64 and the sets."""
+    """Two arrays of i64, the sets, and the lanes in each set less one."""
     pairs, sets = expected(xs, ys)
     np.testing.assert_array_equal(np.stack(found[:2], 1), pairs)
     assert found[2].tolist() == sets
+    early = [bool((word - 1) >> lane & 1) for word in sets for lane in range(LANES)]
+    assert found[3].tolist() == early
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -88,7 +95,7 @@ def test_machine_code(share):
     made = unit(AFFINE)
     xs, ys = inputs(share, 7)
     out = run_host(made.host, made.kernels, [len(xs), xs, ys])
-    dtypes = ((i64, len(xs)), (i64, len(xs)), (u64, len(xs) // LANES))
+    dtypes = ((i64, len(xs)), (i64, len(xs)), (u64, len(xs) // LANES), (bool_, len(xs)))
 
     agree([out.array(2 * k, *dtype) for k, dtype in enumerate(dtypes)], xs, ys)
 
@@ -99,7 +106,9 @@ def test_opencl(share):
     """The unit as OpenCL C."""
     made = unit(AFFINE)
     xs, ys = inputs(share, 7)
-    results = [Result(i64, (len(xs),))] * 2 + [Result(u64, (len(xs) // LANES,))]
+    results = [Result(i64, (len(xs),))] * 2 + [
+        Result(u64, (len(xs) // LANES,)), Result(bool_, (len(xs),))
+    ]
     plan = Plan((Param(i64, False), *[Param(i64, True)] * 2), tuple(results), ())
     program = HostProgram(device(), opencl.emit(made), host_steps(made), plan)
 
@@ -137,8 +146,7 @@ def test_what_starts_must_be(starts, message):
 
 def test_a_ballot_needs_all_lanes():
     """Under a condition that differs from lane to lane it is refused, like any collective."""
-    body = "if start (() =>\n found: u64 = ballot start\n in ()) (() => ())"
-    text = AFFINE.replace("found: u64 = ballot start", body).replace("store sets k found", "")
+    text = AFFINE.replace("ballot start", "if start (() => ballot start) (() => 0u64)")
 
     with pytest.raises(CompilerBug, match="ballot stands where not all lanes run"):
         unit(text)

@@ -49,6 +49,16 @@ def test_a_good_kernel_passes():
         ("store xs 0 1.0f32", "the values"),
         ("x: i64 = load n 0", "does not fit its operands"),
         ("x: i64 = atomic mul out 0 1", "there is no atomic mul"),
+        ("atomic_update (add i64) out 0 [1.0f32]", "the values"),
+        (
+            "atomic_update (a: i64, b: i64, c: i64, d: i64 =>\n in a, b) out 0 [1, 2]",
+            "2 words are no element",
+        ),
+        ("locked_update (add i64) out 4 [out] 0 [1]", "the values"),
+        (
+            "s: shared u32 = shared u32 3\n locked_update (add i64) s 3 [out] 0 [1]",
+            "3 locks are no power of two",
+        ),
         ("w: i64 = warp_index\n p: bool = eq w 0\n if p (() => sync) (() => ())", "not all warps"),
         (
             "w: i64 = warp_index\n for 0 w 1 (i: i64 => sync) []",

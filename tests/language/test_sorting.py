@@ -187,7 +187,7 @@ def test_structures_come_back_as_they_were(target):
 def test_wide_elements_and_rows_are_gathered(target):
     """What is too wide to be moved in every pass arrives all the same."""
     n = 300
-    key, rest = samples(np.int32, n), tuple(samples(np.float64, n, seed=k) for k in range(6))
+    key, rest = samples(np.int32, n), tuple(samples(np.float64, n, seed=k) for k in range(8))
     rows = samples(np.int16, 3 * n, seed=9).reshape(n, 3)
     order = order_of(key)
     whole = Wide(key, Point(rest[0], rows), rest)
@@ -195,6 +195,8 @@ def test_wide_elements_and_rows_are_gathered(target):
 
     agree(lambda w: fw.sort(w, key=lambda e: e.key), wanted, whole)
     agree(lambda k, v: fw.sort_by_key(k, v), (key[order], rows[order]), key, rows)
+    agree(lambda k, v: fw.sort_by_key(k, v), (key[order], wanted.rest), key, rest)
+    agree(lambda k, v: fw.sort_by_key(k, v), (key[order], wanted.rest[:7]), key, rest[:7])
 
 
 def test_rows_by_a_key(target):

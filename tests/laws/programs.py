@@ -145,19 +145,33 @@ def map_step(w: Writer) -> None:
 
 
 def scan_step(w: Writer) -> None:
-    """scan with a random operator, either way, inclusive or not"""
-    x = w.array()
+    """scan with a random operator, either way, inclusive or not, with starts or without"""
+    x = w.random.choice(w.arrays)
     fn, neutral = w.associative(dtype_of(x))
     exclusive, reverse = w.random.random() < 0.5, w.random.random() < 0.3
-    w.keep(w.b.emit(Scan(fn, (neutral,), (x,), exclusive, reverse)))
+    w.keep(w.b.emit(Scan(fn, (neutral,), (x,), exclusive, reverse, starts_for(w, x))))
+
+
+def starts_for(w: Writer, x: Var) -> tuple[Var, ...]:
+    """Flags for an array's elements, as another of its shape says; or none."""
+    if w.random.random() < 0.5:
+        return ()
+    y = w.alike(x)
+    low = index(w.random.choice((0, 1, 7)))  # every element, every other one, few of them
+
+    def starts(c: Builder, v: Atom) -> list[Atom]:
+        return [c.apply("eq", c.apply("and", c.cast(v, i64), low), index(0))]
+
+    return w.b.emit(Map(w.b.function([dtype_of(y)], starts), (y,), len(shape_of(y))))
 
 
 def pair_scan_step(w: Writer) -> None:
     """scan with an operator on pairs that is not commutative"""
     pair = pair_of(w, w.array())
     fn = w.b.function([i64] * 4, lambda c, *args: composition(c, args))
-    reverse = w.random.random() < 0.3
-    w.keep(w.b.emit(Scan(fn, (index(1), index(0)), pair, False, reverse)))
+    exclusive, reverse = w.random.random() < 0.3, w.random.random() < 0.3
+    scan = Scan(fn, (index(1), index(0)), pair, exclusive, reverse, starts_for(w, pair[0]))
+    w.keep(w.b.emit(scan))
 
 
 def pair_of(w: Writer, x: Var) -> tuple[Var, ...]:

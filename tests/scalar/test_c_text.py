@@ -23,6 +23,8 @@ using namespace std;
 template <class T> static inline T rsqrt(T x) {{ return 1 / sqrt(x); }}
 static inline uint32_t FW_BITS32(float x) {{ uint32_t b; __builtin_memcpy(&b, &x, 4); return b; }}
 static inline uint64_t FW_BITS64(double x) {{ uint64_t b; __builtin_memcpy(&b, &x, 8); return b; }}
+static inline float FW_F32(uint32_t b) {{ float x; __builtin_memcpy(&x, &b, 4); return x; }}
+static inline double FW_F64(uint64_t b) {{ double x; __builtin_memcpy(&x, &b, 8); return x; }}
 {C_PRELUDE}
 """
 

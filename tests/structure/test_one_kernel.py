@@ -48,6 +48,9 @@ FUSED = {
     "reverse scan(map), then map": (
         lambda x: fw.scan(fw.add, 0, x * x, reverse=True) + 1, (F32,), 1,
     ),
+    "segmented scan": (lambda x: fw.segmented_scan(fw.add, 0, x > 3, x * x) + 1, (F32,), 1),
+    "scan of rows": (lambda g: fw.cumsum(g * g, axis=1) + 1, (GRID,), 1),
+    "segmented iota": (lambda x: fw.segmented_iota(x > 3) * 2, (F32,), 1),
     "scan of scan": (lambda x: fw.scan(fw.add, 0, fw.scan(fw.add, 0, x)), (F32,), 1),
     "filter of scan": (
         lambda x: fw.filter(lambda v: v > 3, fw.scan(fw.add, 0, x)), (F32,), 1,

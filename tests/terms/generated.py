@@ -90,7 +90,8 @@ def array_op(draw, b, arrays, traced):
 
     def swept(c, i):
         (x,) = c.emit(Index(xs, (i,), draw(st.booleans())))
-        (p,) = c.emit(Prefix(fn, (zero,), (x,), draw(st.booleans())))
+        starts = flag(c, x) if draw(st.booleans()) else ()
+        (p,) = c.emit(Prefix(fn, (zero,), (x,), draw(st.booleans()), tuple(starts)))
         return p, *flag(c, x), x, p, i, x
 
     def segmented(c, i):
@@ -104,7 +105,9 @@ def array_op(draw, b, arrays, traced):
         flags = b.emit(Map(b.function([dtype], flag), (xs,)))
         arrays += b.emit(Filter(flags[0], (xs, xs)))[1:]
     elif kind == 2:
-        arrays += b.emit(Scan(fn, (zero,), (xs,), draw(st.booleans()), draw(st.booleans())))
+        starts = b.emit(Map(b.function([dtype], flag), (xs,))) if draw(st.booleans()) else ()
+        exclusive, reverse = draw(st.booleans()), draw(st.booleans())
+        arrays += b.emit(Scan(fn, (zero,), (xs,), exclusive, reverse, starts))
     elif kind == 3:
         (total,) = b.emit(Reduce(fn, (zero,), (xs,)))
         plus = b.function([dtype], lambda c, x: [c.apply("add", x, total)])

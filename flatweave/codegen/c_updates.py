@@ -1,0 +1,72 @@
+"""Updates of one element by any function in C: compare-and-swap of its word, or under a lock.
+
+    atomic_update f xs i [y]     seen = word; for (;;) { found = swap(word, seen, f(seen, y)); .. }
+    locked_update f locks ..     for (done = 0; !done;) if (swap(lock, 0, 1) == 0) { ..; done = 1; }
+
+Lanes of a warp go on together: one that held a lock while its neighbours wait for it in a loop
+would never come to release it. So each turn of the loop takes the lock, works and releases it, or
+does nothing.
+"""
+
+from __future__ import annotations
+
+from flatweave.base.errors import CompilerBug
+from flatweave.codegen.c_atomics import Swap
+from flatweave.codegen.c_family import CEmitter
+from flatweave.codegen.c_memory import from_memory, to_memory
+from flatweave.codegen.c_values import buffer_dtype, stored
+from flatweave.kernel_ir import syntax as k
+from flatweave.terms.syntax import Let
+
+
+def emit_atomic_update(e: CEmitter, let: Let) -> None:
+    """Again until nobody came between."""
+    op: k.AtomicUpdate = let.op  # type: ignore[assignment]
+    _in_lanes(e, let)
+    if len(op.values_) != 1:
+        raise CompilerBug("an element of two words has no swap here", where=let.where)
+    dtype = buffer_dtype(op.buffer)
+    swap = Swap(dtype)
+    e.open("{")
+    for line in swap.begin(f"{e.names.of(op.buffer)} + {e.atom(op.index)}"):
+        e.line(line)
+    e.open("for (;;) {")
+    old = e.temporary(dtype, swap.old, "old")
+    made = e.run(op.fn, [old, e.atom(op.values_[0])])[0]
+    e.line(f"const {swap.word} found = {swap.attempt(made)};")
+    e.line("if (found == seen) break;")
+    e.line("seen = found;")
+    e.close()
+    e.close()
+
+
+def emit_locked_update(e: CEmitter, let: Let) -> None:
+    """One lane at a time for each lock."""
+    op: k.LockedUpdate = let.op  # type: ignore[assignment]
+    _in_lanes(e, let)
+    at = e.atom(op.index)
+    e.open("{")
+    e.line(f"FW_GLOBAL uint32_t *lock = {e.names.of(op.locks)} + ({at} & {op.stripes - 1});")
+    e.open("for (int done = 0; !done;) {")
+    e.open("if (FW_SWAP32(lock, 0U, 1U) == 0U) {")
+    e.line("FW_FENCE();")
+    old = []
+    for buffer in op.buffers:
+        dtype = buffer_dtype(buffer)
+        text = f"((volatile FW_GLOBAL {stored(dtype).c} *){e.names.of(buffer)})[{at}]"
+        old.append(e.temporary(dtype, from_memory(dtype, text), "old"))
+    made = e.run(op.fn, [*old, *(e.atom(value) for value in op.values_)])
+    for buffer, value in zip(op.buffers, made, strict=True):
+        e.line(f"{e.names.of(buffer)}[{at}] = {to_memory(buffer_dtype(buffer), value)};")
+    e.line("FW_FENCE();")
+    e.line("FW_SWAP32(lock, 1U, 0U);")
+    e.line("done = 1;")
+    e.close()
+    e.close()
+    e.close()
+
+
+def _in_lanes(e: CEmitter, let: Let) -> None:
+    """Refuse what every warp would do as often as it has lanes."""
+    if not e.in_lanes:
+        raise CompilerBug("an atomic update in uniform code", where=let.where)
