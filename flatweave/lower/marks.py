@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
+from flatweave.lower.element import rows_of
+from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.locate import Rows
 from flatweave.lower.machine import Machine
 from flatweave.lower.sinks import FALSE
-from flatweave.lower.walk import Position, State, Step, Walk
+from flatweave.lower.walk import Position, State, Step, Walk, Walks
 from flatweave.ops import CombineRows, Locate, Sweep
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For, While
@@ -128,6 +130,11 @@ class MarkedWalk:
         b.emit(Lanes(LINE, region.close([], [])))
 
 
-def marked_walk(walk: Walk, rows: Rows, b: Builder) -> MarkedWalk:
-    """A walk along marks, which stand in memory of the block; `b` is the kernel's body."""
-    return MarkedWalk(walk, rows, b.emit(Shared(bool_, CHUNK))[0])
+def along_marks(
+    walk: Walk, found: Beginnings | None, kernel: KernelBuilder, b: Builder
+) -> Walks:
+    """The walk, along marks where it combines rows; it finds the rows only if they matter."""
+    if found is None:
+        return walk
+    plain = walk if found.needs_rows else replace(walk, located=None)
+    return MarkedWalk(plain, rows_of(kernel, found.located), b.emit(Shared(bool_, CHUNK))[0])

@@ -140,11 +140,11 @@ class SegmentWriter:
         return (*self.neutral, *self.places.enter())
 
     def step(
-        self, b: Builder, elements: Elements, position: Position, state: State, carries: State
-    ) -> State:
+        self, b: Builder, elements: Elements, position: Position, close: Atom, state: State,
+        carries: State,
+    ) -> State:  # fmt: skip
         """Store what one step closes; the state behind it."""
         open_, kept = state[: len(self.neutral)], state[len(self.neutral) :]
-        close = closes(b, elements.atom(self.start), position)
         values = while_active(b, elements.atoms(self.values), self.neutral, position)
         count = b.emit(CountLanes(close))[0] if position.width > 1 else b.cast(close, i64)
         step = Step(elements, position, close, count, self.places.number(kept, carries))

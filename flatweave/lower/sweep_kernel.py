@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from flatweave.kernel_ir.syntax import (
     BlockIndex,
@@ -20,7 +19,8 @@ from flatweave.lower.element import Elements, rows_of
 from flatweave.lower.kept import Kept, evaluates_once
 from flatweave.lower.kernel import KernelBuilder
 from flatweave.lower.locate import Rows
-from flatweave.lower.marks import find_beginnings, marked_walk
+from flatweave.lower.marks import along_marks, find_beginnings
+from flatweave.lower.noted import Notes, notes_for
 from flatweave.lower.outputs import Outputs
 from flatweave.lower.rows import Strategy
 from flatweave.lower.runs import Runs, runs_for
@@ -32,7 +32,7 @@ from flatweave.lower.stages import Link, Stages, link_of, with_slots
 from flatweave.lower.staging import Staging
 from flatweave.lower.starts import reduce_searched, scan_step
 from flatweave.lower.two_pass import KnownPrefixes, load_prefix, slot_of_warp, store_aggregate
-from flatweave.lower.walk import Accumulator, Position, State, Walk, Walks, warp_share
+from flatweave.lower.walk import Accumulator, Position, State, Walk, warp_share
 from flatweave.lower.warps import by_first_warp, meet, on_first_warp
 from flatweave.ops import Combine, Locate, Sweep
 from flatweave.passes.operators import is_commutative
@@ -64,6 +64,7 @@ class KernelWriter:
         self.streaming = streaming
         self.b = kernel.body
         self.ends: list[Atom] = []
+        self.notes: dict[Link, Notes] = {}
         self.total = kernel.capture(total)
         self.size = kernel.capture(size)
         self.shape = tuple(kernel.scalar(extent) for extent in self.op.shape)
@@ -76,10 +77,13 @@ class KernelWriter:
 
     def write_block(self, block: Atom, lo: Atom, hi: Atom) -> None:
         """All passes over one block."""
-        by_sources = self.located is not None and self.division.sources is not None
-        once = evaluates_once(self.low.machine, self.op, self.stages, self.strategy)
-        if once and not by_sources:  # the elements of sources may be more than a stage holds
+        bounded = self.located is None or self.division.sources is None
+        if bounded and evaluates_once(self.low.machine, self.op, self.stages, self.strategy):
             return self._keep(block, lo, hi)
+        for link in self.stages.links:
+            if link.closing and self.located is None:
+                noted = notes_for(self.b, self.low.machine, self.op, self.strategy, lo)
+                self.notes.update({link: noted} if noted else {})
         carried = self._prefixes(block, lo, hi)
         self._last_pass(block, lo, hi, carried, self._staging(carried))
 
@@ -300,9 +304,12 @@ class KernelWriter:
         return by_link
 
     def _flag(
-        self, b: Builder, elements: Elements, link: Link, position: Position
+        self, b: Builder, elements: Elements, link: Link, position: Position, *, last: bool
     ) -> Atom:
-        """Whether an element counts for a link that counts."""
+        """Whether an element counts for a link that counts, as it was noted or as it is."""
+        noted = self.notes[link].recall(b, position) if link in self.notes and last else None
+        if noted is not None:
+            return noted
         (flag,) = elements.atoms(link.args)
         if link.closing:
             return closes(b, flag, position)
@@ -314,7 +321,9 @@ class KernelWriter:
     ) -> State:  # fmt: skip
         """One step's elements folded into the state of a link or reduction."""
         if link.compact is not None:
-            flag = self._flag(b, elements, link, position)
+            flag = self._flag(b, elements, link, position, last=False)
+            if link in self.notes:
+                self.notes[link].note(b, position, flag)
             return (b.add(state[0], count_lanes(b, flag, position.width)),)
         neutral = self._neutral(link.neutral)
         values = while_active(b, elements.atoms(link.args), neutral, position)
@@ -347,7 +356,7 @@ class KernelWriter:
         after = list(carries)
         for slot, link in with_slots(self.stages.links):
             if link.compact is not None:
-                flag = self._flag(b, elements, link, position)
+                flag = self._flag(b, elements, link, position, last=True)
                 after[slot] = b.add(carries[slot], count_lanes(b, flag, position.width))
         return tuple(after)
 
@@ -391,7 +400,7 @@ class KernelWriter:
         ]
         pure = self.stages.depth == 0 and len(combines) == len(self.op.sinks)
         lanewise, ordered, plain = self._arrange(combines, pure=pure)
-        walk = self._along_marks(plain)
+        walk = along_marks(plain, self.beginnings, self.kernel, self.b)
         links = (*lanewise, *ordered)
         segments = self._segments(block, lo, hi)
         lets = self.beginnings.lets if self.beginnings else self.op.body.lets
@@ -410,7 +419,8 @@ class KernelWriter:
                 out.extend(self._fold_step(b, elements, link, part, position, link in ordered))
             for writer in segments:
                 part = state[len(out) : len(out) + writer.size]
-                out.extend(writer.step(b, elements, position, part, carries))
+                close = self._closing(b, elements, position, writer.start)
+                out.extend(writer.step(b, elements, position, close, part, carries))
             sinks.write(b, elements, position, carries)
             return (*out, *self._advance(b, elements, position, known))
 
@@ -432,14 +442,14 @@ class KernelWriter:
             start += writer.size
         return results[len(first) :]
 
-    def _along_marks(self, walk: Walk) -> Walks:
-        """The walk, along marks where it combines rows; it finds the rows only if they matter."""
-        found = self.beginnings
-        if found is None:
-            return walk
-        if not found.needs_rows:
-            walk = replace(walk, located=None)
-        return marked_walk(walk, rows_of(self.kernel, found.located), self.b)
+    def _closing(
+        self, b: Builder, elements: Elements, position: Position, start: Atom
+    ) -> Atom:
+        """Which elements close a segment before them, given what says that they start one."""
+        links = (k for k in self.stages.links if k.closing and k.args == (start,))
+        for link in links:
+            return self._flag(b, elements, link, position, last=True)
+        return closes(b, elements.atom(start), position)
 
     def _segments(self, block: Atom, lo: Atom, hi: Atom) -> list[SegmentWriter]:
         """The writers of the sinks that combine segments."""
@@ -449,10 +459,9 @@ class KernelWriter:
         if machine.masked_tail:
             lo, _, hi = warp_share(b, machine, lo, hi, self.strategy.width)
         leads = b.apply("eq", slot_of_warp(b, machine, block), index(0))
-        share = Share(lo, hi, self.total, leads)
+        share, outputs = Share(lo, hi, self.total, leads), self.outputs.segments
         maker = SegmentWriters(self.low, self.op, self.kernel, self.elements, share)
-        outputs, found = self.outputs.segments, self.beginnings
-        return maker.make(b, outputs, self.stages, self.ends, found)
+        return maker.make(b, outputs, self.stages, self.ends, self.beginnings)
 
     def _staging(self, carried: State) -> Staging | None:
         """Stages for kept elements where they go around the caches."""

@@ -351,7 +351,7 @@ class Walk:
             return self._reverse_position(b, base, width, limit)
         flat, active = self._lane(b, base, width, limit)
         if self.located is None:
-            return Position(flat, b.unravel(flat, self.shape), width, active)
+            return Position(flat, b.unravel(flat, self.shape), width, active, base=base)
         last = b.add(base, index(width - 1))
         if active is not None:
             last = b.apply("minimum", last, b.sub(limit, index(1)))
