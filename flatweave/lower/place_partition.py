@@ -38,6 +38,8 @@ KIB = 1024
 TILE_BYTES = 256 * KIB
 STAGE_BYTES = 256 * KIB
 """What a block lays down, which is also about what it stages: both stay in its core's cache."""
+BLOCKS, LEAST_BLOCK = 64, 4096
+"""How many blocks there are if that leaves each so many elements."""
 SCRATCH_BYTES = 32 * KIB * KIB
 MOST_TILES, LEAST_TILES = 4096, 32
 LEAST_BITS, MOST_BITS = 6, 16
@@ -72,18 +74,19 @@ class Partition:
         bits = self._bits(host)
         last = host.sub(s.extent, index(1))
         tiles = host.add(host.apply("shr", last, bits), index(1))
-        size = host.apply("minimum", index(self.round), s.total)
-        blocks = ceil_div(host, size, index(self.block))
-        room = host.mul(blocks, index(self.block))
+        size = self._size(host)
+        most = host.apply("minimum", index(self.round), s.total)
+        blocks = ceil_div(host, most, size)
+        room = host.mul(blocks, size)
         site = s.low.site()
         scratch = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
         rows = host.mul(blocks, host.add(tiles, index(1)))
         starts = host.emit(Alloc(u32, rows, site))[0]
         inside = host.inner()
         at = inside.param("r", i64)
-        left = inside.apply("minimum", inside.sub(s.total, at), size)
-        blocks = ceil_div(inside, left, index(self.block))
-        shared = (*scratch, starts, tiles, bits)
+        left = inside.apply("minimum", inside.sub(s.total, at), index(self.round))
+        blocks = ceil_div(inside, left, size)
+        shared = (*scratch, starts, tiles, bits, size)
         inside.emit(Launch(self.distribute.name, blocks, (*self.distribute.args, *shared, at)))
         args = (*self.gather.args, *shared, blocks)
         inside.emit(Launch(self.gather.name, tiles, args))
@@ -91,6 +94,13 @@ class Partition:
         host.emit(For(index(0), s.total, index(self.round), body, ()))
         for buffer in (*scratch, starts):
             host.emit(Free(buffer))
+
+    def _size(self, host: Builder) -> Atom:
+        """Elements of a block: few enough for many blocks, whole lines, no more than it has room
+        for."""
+        lines = ceil_div(host, self.scattering.total, index(BLOCKS * LINE))
+        size = host.apply("maximum", host.mul(lines, index(LINE)), index(LEAST_BLOCK))
+        return host.apply("minimum", size, index(self.block))
 
     def _bits(self, host: Builder) -> Atom:
         """A tile has 2^bits elements: at most what the cache holds, unless they get too many."""
@@ -116,13 +126,14 @@ class _Distribute:
         self.scratch = [b.param("scratch", BufferType(dtype)) for dtype in partition.dtypes]
         self.starts = b.param("starts", BufferType(u32))
         self.tiles, self.bits = b.param("tiles", i64), b.param("bits", i64)
-        start = b.param("start", i64)
+        size, start = b.param("size", i64), b.param("start", i64)
         self.shift = b.apply("and", self.bits, index(63))  # so that no shift can be too far
         block = b.emit(BlockIndex())[0]
-        self.base = b.mul(block, index(partition.block))
+        self.base = b.mul(block, size)
         self.row = b.mul(block, b.add(self.tiles, index(1)))
         lo = b.add(start, self.base)
-        hi = b.apply("minimum", b.add(lo, index(partition.block)), writer.total)
+        stop = b.apply("minimum", b.add(start, index(partition.round)), writer.total)
+        hi = b.apply("minimum", b.add(lo, size), stop)
         source = Source(scattering, writer, index(0), writer.kernel.capture(scattering.extent))
         stage = Stage.of(b, scattering, partition.block, u32)
         count, _ = stage.fill(b, source, lo, hi, ())
@@ -130,7 +141,7 @@ class _Distribute:
         self._count(b, stage, counts, count)
         self._begin(b, counts)
         self._lay_down(b, stage, counts, count)
-        own = (*self.scratch, self.starts, self.tiles, self.bits, start)
+        own = (*self.scratch, self.starts, self.tiles, self.bits, size, start)
         scattering.low.program.kernels.append(writer.kernel.finish(own))
         self.name = writer.kernel.name
         self.args = tuple(writer.kernel.args)
@@ -186,16 +197,18 @@ class _Distribute:
         self._leave(b, laid, count)
 
     def _leave(self, b: Builder, laid: Sequence[Var], count: Atom) -> None:
-        """The block's elements to scratch memory in whole lines, around the caches."""
-        region = b.inner()
-        loop = region.inner()
-        i = loop.param("i", i64)
-        at = loop.emit(Lane(i))[0]
-        for source, target in zip(laid, self.scratch, strict=True):
-            value = loop.emit(Load(source, at))[0]
-            loop.emit(Store(target, loop.add(self.base, at), value, streaming=True))
-        region.emit(For(index(0), count, index(LINE), loop.close([i], []), ()))
-        b.emit(Lanes(LINE, region.close([], [])))
+        """The block's elements to scratch memory: whole lines around the caches, then the rest."""
+        whole = b.mul(b.apply("floordiv", count, index(LINE)), index(LINE))
+        for lanes, lo, hi in ((LINE, index(0), whole), (1, whole, count)):
+            region = b.inner()
+            loop = region.inner()
+            i = loop.param("i", i64)
+            at = loop.emit(Lane(i))[0] if lanes > 1 else i
+            for source, target in zip(laid, self.scratch, strict=True):
+                value = loop.emit(Load(source, at))[0]
+                loop.emit(Store(target, loop.add(self.base, at), value, streaming=lanes > 1))
+            region.emit(For(lo, hi, index(lanes), loop.close([i], []), ()))
+            b.emit(Lanes(lanes, region.close([], [])))
 
 
 def _gather_kernel(partition: Partition, name: str) -> KernelBuilder:
@@ -206,14 +219,15 @@ def _gather_kernel(partition: Partition, name: str) -> KernelBuilder:
     b = kernel.body
     scratch = [b.param("scratch", BufferType(dtype)) for dtype in partition.dtypes]
     starts = b.param("starts", BufferType(u32))
-    tiles, bits, blocks = b.param("tiles", i64), b.param("bits", i64), b.param("blocks", i64)
+    tiles, bits = b.param("tiles", i64), b.param("bits", i64)
+    size, blocks = b.param("size", i64), b.param("blocks", i64)
     dest = [kernel.buffer(buffer) for buffer in scattering.dest]
     tile = b.emit(BlockIndex())[0]
     first = b.apply("shl", tile, bits)
     of_block = b.inner()
     block = of_block.param("b", i64)
     row = of_block.add(of_block.mul(block, of_block.add(tiles, index(1))), tile)
-    base = of_block.mul(block, index(partition.block))
+    base = of_block.mul(block, size)
     lo, hi = (
         of_block.add(base, of_block.cast(of_block.emit(Load(starts, at))[0], i64))
         for at in (row, of_block.add(row, index(1)))
@@ -225,6 +239,6 @@ def _gather_kernel(partition: Partition, name: str) -> KernelBuilder:
 
     one_by_one(of_block, lo, hi, write)
     b.emit(For(index(0), blocks, index(1), of_block.close([block], []), ()))
-    low.program.kernels.append(kernel.finish((*scratch, starts, tiles, bits, blocks)))
+    low.program.kernels.append(kernel.finish((*scratch, starts, tiles, bits, size, blocks)))
     return kernel
 

@@ -99,8 +99,10 @@ def test_private_copies_of_a_known_neutral_element(fn):
 
 
 def nearer(a, b):
-    """The smaller depth with its colour; of equal depths the smaller colour."""
-    first = (a[0] < b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+    """The element with the smaller depth; of equal ones what follows decides, to the last."""
+    first = a[-1] < b[-1]
+    for x, y in zip(a[-2::-1], b[-2::-1], strict=True):
+        first = (x < y) | ((x == y) & first)
     return tuple(fw.where(first, x, y) for x, y in zip(a, b, strict=True))
 
 

@@ -1,0 +1,66 @@
+"""Every division of a scatter in the simulator, which finds races and wild indices."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave import pipeline
+from flatweave.base.schedule import Schedule
+from flatweave.kernel_ir.verify import verify
+from flatweave.lower import place_owner, place_partition, place_private
+from flatweave.lower.machine import CPU_AVX512, CUDA
+from flatweave.lower.program import lower
+from tests.codegen.device_programs import agree, expected, flat, nearer, simulated, traced
+
+
+def sums(idx, vals):
+    """Into places of which some are outside."""
+    return fw.histogram(70, idx, vals)
+
+
+def nearest(idx, vals):
+    """Elements of two components that mix."""
+    dest = fw.full(70, fw.i64(9)), fw.full(70, fw.i32(0))
+    return fw.permute(nearer, dest, idx, (vals, fw.astype(idx, fw.i32)))
+
+
+def last(idx, vals):
+    """The last one stays."""
+    return fw.scatter(fw.iota(70), idx, vals)
+
+
+CASES = [
+    *((name, sums) for name in ("owner", "private", "partition", "atomic", "cas", "locks")),
+    *((name, nearest) for name in ("owner", "partition", "cas", "locks")),
+    *((name, last) for name in ("owner", "partition", "atomic")),
+]
+
+
+@pytest.mark.parametrize(("name", "f"), CASES)
+def test_nobody_races(monkeypatch, name, f):
+    """On a CPU with small parts, so that there are several of each kind."""
+    monkeypatch.setattr(place_partition, "STAGE_BYTES", 1024)
+    monkeypatch.setattr(place_partition, "SCRATCH_BYTES", 2048)
+    monkeypatch.setattr(place_partition, "LEAST_BITS", 3)
+    monkeypatch.setattr(place_owner, "CHUNK", 128)
+    monkeypatch.setattr(place_private, "FIXED_COPIES", 3)
+    made = traced("f", f, np.zeros(2, np.int64), np.zeros(2, np.int64))
+    swept = list(pipeline.optimise(made).values())[-1]
+    unit = lower(swept, CPU_AVX512, schedule=Schedule(permute=name))
+    verify(unit.unit)
+    for n in (0, 1, 300):
+        random = np.random.default_rng(n)
+        args = flat(random.integers(-3, 73, n), random.integers(0, 50, n))
+        agree(simulated(unit, args, threads=3, seed=n), expected(made, args))
+
+
+@pytest.mark.parametrize("name", ["atomic", "cas", "locks"])
+def test_nor_do_warps(name):
+    """Where several warps of a block update at once."""
+    made = traced("f", sums, np.zeros(2, np.int64), np.zeros(2, np.int64))
+    swept = list(pipeline.optimise(made).values())[-1]
+    unit = lower(swept, CUDA, schedule=Schedule(permute=name))
+    verify(unit.unit)
+    random = np.random.default_rng(5)
+    args = flat(random.integers(-3, 73, 3000), random.integers(0, 50, 3000))
+    agree(simulated(unit, args, threads=3, seed=2), expected(made, args))
