@@ -1,12 +1,12 @@
-"""Breadth-first search: each level is one expansion, combined at once into its vertices.
+"""Breadth-first search: each level is one expansion, straight into one permutation.
 
     python examples/bfs.py                        a random graph of 2^18 vertices, then Debian's
     python examples/bfs.py PACKAGE PACKAGE        how the first package comes to need the second
 
 The neighbours of all vertices of a level are expanded. Each edge makes a claim, the level and who
-makes it, in one integer; and of all claims that meet in a vertex, the least one stays. So a vertex
-keeps the first level that reached it, and of that level the least of its parents, in whatever order
-the edges are looked at (after van Gils 2023, listing 11).
+makes it, in one integer; and of all claims that meet in a vertex, `permute` keeps the least. So a
+vertex stays with the first level that reached it, and in that level with the least of its parents,
+in whatever order the edges are looked at (after van Gils 2023, listing 11).
 
         0            level 0    frontier [0]         claims  1: (1, 0)  2: (1, 0)  3: (1, 0)
       / | \\
@@ -55,7 +55,7 @@ def next_level(graph: Any, level: Any, claims: Any, frontier: Any) -> Any:
         return fw.expand(lambda v: graph[v].shape[0], claim, frontier)
 
     reached, made = edges()
-    claims = fw.reduce_by_index(claims, fw.minimum, UNREACHED, reached, made)
+    claims = fw.permute(fw.minimum, claims, reached, made)
 
     def among_vertices() -> Any:
         claimed = claims, fw.iota(vertices, frontier.dtype)
@@ -76,7 +76,7 @@ def bfs(graph: Any, root: Any) -> Tree:
     """
     vertices = graph.lengths.shape[0]
     root = fw.iota(vertices, graph.values.dtype)[root]  # one below 0 counts from the end
-    claims = fw.scatter(fw.full(vertices, UNREACHED), root, root)
+    claims = fw.where(fw.iota(vertices) == root, root.astype(fw.i64), UNREACHED)
 
     def turn(state: Any) -> Any:
         level, claims, frontier = state
@@ -177,7 +177,7 @@ def main(argv: list[str]) -> int:
         return 1
 
 
-def cases(scale: int = 20) -> Iterator[tuple[str, str, Callable, Callable, Callable]]:
+def cases(scale: int = 18) -> Iterator[tuple[str, str, Callable, Callable, Callable]]:
     """For the demo: program, input, the job here, the same in NumPy, whether they agree."""
     graph = rmat.rmat(scale)
     root = busiest(graph)

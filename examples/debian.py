@@ -220,12 +220,10 @@ def lower_bound(xs: Any, x: Any) -> Any:
 
 
 @fw.jit
-def link(text: Any, found: Entries, order: Any) -> Any:
-    """The graph; how many dependencies are on no package; whether two packages share a hash.
-
-    `order` are the packages by ascending hash.
-    """
+def link(text: Any, found: Entries) -> Any:
+    """The graph; how many dependencies are on no package; whether two packages share a hash."""
     names, count = found.names, found.names.start.shape[0]
+    order = fw.argsort(names.hash)
     hashes = names.hash[order]
 
     def number(name: Name) -> Any:
@@ -274,8 +272,7 @@ def packages(data: bytes, source: str = "the text") -> Packages:
             f"{source} has no entry of a package: no line of it begins with '{PACKAGE}', or no"
             " empty line follows. Is it what apt-cache dumpavail prints?"
         )
-    order = np.argsort(np.asarray(found.names.hash), kind="stable")  # the one step of NumPy's
-    graph, unknown, clash = link(text, found, order)
+    graph, unknown, clash = link(text, found)
     if clash:
         raise ValueError(f"{source}: two of its packages share a hash; take another FNV_OFFSET.")
     return Packages(text, found.names, found.sizes, graph, int(unknown))

@@ -68,7 +68,8 @@ def packed_edges(seed: Any, scale: Any, count: Any) -> Any:
 
 @fw.jit
 def rows(vertices: Any, edges: Any) -> Any:
-    """The graph of packed edges in ascending order; an edge that comes twice counts once."""
+    """The graph of packed edges; an edge that comes twice counts once."""
+    edges = fw.sort(edges)
     is_new = fw.map(lambda i: (i == 0) | (edges[i] != edges[i - 1]), fw.iota(edges.shape[0]))
     kept, _ = fw.filter(lambda edge: edge[1], (edges, is_new))
     degrees = fw.histogram(vertices, kept >> 32)
@@ -79,7 +80,7 @@ def rmat(scale: int, edges: int | None = None, seed: int = 1) -> fw.Ragged:
     """The neighbours of each of 2^scale vertices; with this many edges before equal ones merge."""
     count = edges if edges is not None else EDGES_PER_VERTEX << scale
     drawn = packed_edges(np.uint64(seed), scale, count)
-    return rows(1 << scale, np.sort(np.asarray(drawn)))
+    return rows(1 << scale, drawn)
 
 
 @fw.jit

@@ -72,7 +72,7 @@ def shortest_paths(graph: Any, root: Any, stride: Any) -> Paths:
         limit = fw.min(fw.where(waits, known, np.inf)) + stride
         near = fw.filter(lambda v: waits[v] & (known[v] <= limit), fw.iota(vertices))
         reached, given = fw.expand(*steps(graph, known), near)
-        better = fw.reduce_by_index(known, fw.minimum, np.inf, reached, given)
+        better = fw.permute(fw.minimum, known, reached, given)
         return better, (better < known) | (waits & (known > limit))
 
     at_root = fw.iota(vertices) == root
