@@ -65,8 +65,11 @@ def operation(
             scope = STATE.scope
             if scope is None:
                 return EVALUATOR[0](known, args, kwargs)  # type: ignore[no-any-return]
-            scope.trace.where = user_location()
-            return body(*args, **kwargs)
+            trace = scope.trace
+            around, trace.where = trace.where, user_location()
+            result = body(*args, **kwargs)
+            trace.where = around  # what this was called in goes on, perhaps an operation itself
+            return result
 
         OPERATIONS[call] = known
         METHODS[known.name] = call

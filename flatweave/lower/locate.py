@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.kernel_ir.syntax import Lane, Load, SelectZero
+from flatweave.kernel_ir.syntax import InSet, Lane, Load, SelectZero
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Var, constant
@@ -136,15 +136,9 @@ class Rows:
         by_search = searched.close([], [searched.sub(offset, row), begin, behind])
         offset, begin, behind = b.emit(If(few, counted.close([], by_count), by_search))
         near = Near(row, offset, passed)
-        first = self._firsts(b, base, flat, ends)
+        none = b.cast(b.apply("eq", base, index(0)), u64)  # before position 0 none ends
+        first = b.emit(InSet(b.apply("or", ends, none)))[0]
         return RowOf(b.add(row, offset), begin, near, first, after), (after, behind)
-
-    @staticmethod
-    def _firsts(b: Builder, base: Atom, flat: Atom, ends: Atom) -> Atom:
-        """In each lane whether a row begins there: one ends there, or there is none before."""
-        bit = b.apply("shl", ONE_BIT, b.cast(b.sub(flat, base), u64))
-        begins = b.apply("ne", b.apply("and", ends, bit), NO_BITS)
-        return b.apply("or", begins, b.apply("eq", flat, index(0)))
 
     def _ends_in(
         self, b: Builder, base: Atom, last: Atom, row: Atom

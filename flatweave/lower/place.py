@@ -20,7 +20,7 @@ from flatweave.lower.place_owner import Owner
 from flatweave.lower.place_partition import Partition
 from flatweave.lower.place_private import Private
 from flatweave.lower.place_strided import is_strided, pays, tile_of, write_strided_kernel
-from flatweave.lower.place_variants import UPDATES, chosen_variant
+from flatweave.lower.place_variants import UPDATES, chosen_variant, neutral_of
 from flatweave.lower.scattering import Scattering, bytes_of, ceil_div
 from flatweave.lower.sweep import lower_sweep
 from flatweave.lower.values import HostArray
@@ -63,8 +63,7 @@ class _Divided:
     def __init__(self, scattering: Scattering) -> None:
         self.scattering = scattering
         self.low = scattering.low
-        sink = scattering.sink
-        self.neutral: Sequence[Atom] = sink.neutral if isinstance(sink, Merge) else ()
+        self.neutral: Sequence[Atom] = neutral_of(scattering.sink)
 
     def launch(self, variant: str | None) -> None:
         """As the schedule says, or as sizes ask for."""

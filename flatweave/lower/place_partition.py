@@ -38,7 +38,7 @@ KIB = 1024
 TILE_BYTES = 256 * KIB
 STAGE_BYTES = 256 * KIB
 """What a block lays down, which is also about what it stages: both stay in its core's cache."""
-SCRATCH_BYTES = 48 * KIB * KIB
+SCRATCH_BYTES = 32 * KIB * KIB
 MOST_TILES, LEAST_TILES = 4096, 32
 LEAST_BITS, MOST_BITS = 6, 16
 """Of a place in its tile, which is kept as a u16."""

@@ -5,8 +5,9 @@
     then:      dest[j] = dest[j] fn copy 0 [j] fn copy 1 [j] ..      in order
 
 For operators with a neutral element and destinations small beside the input. An operator that is
-exact in any grouping gets a copy for each thread, any other a number that depends on sizes alone.
-Where every element adds the same integer, copies hold counts of 32 bits.
+exact in any grouping gets a copy for each thread, any other a number that depends on sizes alone,
+unless `jit(deterministic=False)` says that bits may differ. Where every element adds the same
+integer, copies hold counts of 32 bits.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ CHUNK = 2048
 CHEAP = 8
 """A body up to this cost is computed where its element is combined, without a stage."""
 FIXED_COPIES = 16
-MOST_BYTES = 48 * 1024 * 1024
+MOST_BYTES = 32 * 1024 * 1024
 """Of all copies together."""
 MOST_BYTES_EACH = 4 * 1024 * 1024
 """Of one copy: what lies around a core's cache in the one that cores share."""
@@ -59,7 +60,8 @@ class Private:
         self.dtypes: Sequence[DType] = (
             [u32] * len(scattering.dtypes) if self.counts else scattering.dtypes
         )
-        self.exact = is_exact(scattering.sink.fn)
+        deterministic = scattering.low.schedule.deterministic
+        self.exact = is_exact(scattering.sink.fn) or not deterministic
         self.own = _OwnCopy(self, suffix)
         self.all = _combine_kernel(self, f"{self.own.name}_all")
 

@@ -21,13 +21,13 @@ from flatweave.lower.context import Lowering
 from flatweave.lower.machine import Machine
 from flatweave.ops import Merge, Place, Prefix, Sweep
 from flatweave.ops.rows import scalar_type
-from flatweave.passes.operators import component_functions, may_commute
-from flatweave.terms.syntax import Let
+from flatweave.passes.operators import component_functions, known_neutral, may_commute
+from flatweave.terms.syntax import Atom, Let
 
 UPDATES = ("atomic", "cas", "locks")
 NOT_COMBINED = "scatter combines nothing"
 SCANS = "what it writes is scanned on the way, and blocks would have to wait for each other"
-NO_NEUTRAL = "it needs the neutral element that reduce_by_index and histogram take"
+NO_NEUTRAL = "it needs a neutral element, which reduce_by_index and histogram take"
 NOT_COMMUTATIVE = "it takes elements in any order, and a op b is not b op a"
 NOT_ATOMIC = f"its operator is none of {listed(ATOMIC)}, component by component"
 
@@ -61,9 +61,16 @@ def obstacles(machine: Machine, op: Sweep, sink: Place | Merge) -> Iterator[tupl
     if isinstance(sink, Place):
         yield from ((name, NOT_COMBINED) for name in ("private", "cas", "locks"))
         return
-    if not sink.neutral:
+    if not neutral_of(sink):
         yield "private", NO_NEUTRAL
     yield from _order(machine, sink)
+
+
+def neutral_of(sink: Place | Merge) -> tuple[Atom, ...]:
+    """What private copies begin with: as the user says, or as is known of the operator."""
+    if isinstance(sink, Place):
+        return ()
+    return sink.neutral or known_neutral(sink.fn)
 
 
 def _order(machine: Machine, sink: Merge) -> Iterator[tuple[str, str]]:

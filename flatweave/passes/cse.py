@@ -1,4 +1,4 @@
-"""Common subexpressions: the same read of an array is done once in a body.
+"""Common subexpressions: the same read, and the same check, is done once in a body.
 
     squares(n: i64, xs: f32[n]) =>
         a: f32[n] = sweep [n] (i: i64 =>
@@ -15,34 +15,37 @@
             in z) [store]
         in a
 
-Scalar work is shared by the builder already. Reads and searches are shared with enclosing bodies
-too, never out of a branch. A search for a row has read where the row begins.
+Scalar work is shared by the builder already. Reads, searches and checks are shared with enclosing
+bodies too, never out of a branch. A search for a row has read where the row begins.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Index, Locate, Reshape
-from flatweave.passes.rewrite import rewrite
+from flatweave.ops import Check, Index, Locate, Reshape
+from flatweave.passes.rewrite import emit, rewrite
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Op
 
-Known = dict[tuple[Any, ...], tuple[Atom, ...]]
+Known = dict[tuple[Any, ...], Sequence[Atom]]
 
 
 def cse(program: Program) -> Program:
-    """Share equal reads and views."""
+    """Share equal reads, views and checks."""
     known: dict[Builder, Known] = {}
 
-    def share(b: Builder, op: Op, let: Let) -> tuple[Atom, ...] | None:
-        if not isinstance(op, Index | Locate | Reshape):
+    def share(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
+        if not isinstance(op, Check | Index | Locate | Reshape):
             return None
-        found = _shared(known, b, op) or _start_of_row(known, b, op)
+        found = _shared(known, b, op)
+        if found is None:
+            found = _start_of_row(known, b, op)
         if found is not None:
             return found
-        known.setdefault(b, {})[_key(op)] = b.emit(op, let.vars[0].name)
+        known.setdefault(b, {})[_key(op)] = emit(b, op, [var.name for var in let.vars])
         return known[b][_key(op)]
 
     return rewrite(program, share)
@@ -52,7 +55,7 @@ def _key(op: Op) -> tuple[Any, ...]:
     return (op.name, *op.values())
 
 
-def _shared(known: dict[Builder, Known], b: Builder, op: Op) -> tuple[Atom, ...] | None:
+def _shared(known: dict[Builder, Known], b: Builder, op: Op) -> Sequence[Atom] | None:
     """The results of an equal op here or in an enclosing body."""
     scope: Builder | None = b
     while scope is not None:
@@ -62,7 +65,7 @@ def _shared(known: dict[Builder, Known], b: Builder, op: Op) -> tuple[Atom, ...]
     return None
 
 
-def _start_of_row(known: dict[Builder, Known], b: Builder, op: Op) -> tuple[Atom, ...] | None:
+def _start_of_row(known: dict[Builder, Known], b: Builder, op: Op) -> Sequence[Atom] | None:
     """s, start = locate offsets 1 p:   index offsets [s]   ==>   start"""
     if not isinstance(op, Index):
         return None

@@ -7,10 +7,10 @@ import numpy as np
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType, bool_
-from flatweave.scalar.ops import TABLE
+from flatweave.scalar.ops import TABLE, neutral
 from flatweave.terms.batch import Env, Value
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import Lambda, Var
+from flatweave.terms.syntax import Const, Lambda, Var, constant
 from flatweave.terms.traverse import free_vars
 
 
@@ -31,6 +31,25 @@ def is_commutative(fn: Lambda) -> bool:
     """Whether elements may be combined in another order than the program's."""
     names = component_functions(fn)
     return names is not None and all(TABLE[name].commutative for name in names)
+
+
+def known_neutral(fn: Lambda) -> tuple[Const, ...]:
+    """The neutral element of an operator that is exact in any grouping; empty where none is known.
+
+    For floats there is none that leaves every element as it is, -0.0 too.
+    """
+    names = component_functions(fn)
+    if names is None or not is_exact(fn):
+        return ()
+    dtypes = [param.type for param in fn.params[: len(names)]]
+    found = [
+        (neutral(name, dtype), dtype)
+        for name, dtype in zip(names, dtypes, strict=True)
+        if isinstance(dtype, DType)
+    ]
+    if any(value is None for value, _ in found):
+        return ()
+    return tuple(constant(value, dtype) for value, dtype in found if value is not None)
 
 
 SAMPLES = 64

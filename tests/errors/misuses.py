@@ -446,6 +446,40 @@ def keys_without_values():
     f(X, I[1:])
 
 
+def atomic_product():
+    f = fw.jit(lambda d, i, v: fw.permute(fw.mul, d, i, v), target="cpu")
+    with fw.schedule(permute="atomic"):
+        f(X, I, X)
+
+
+def swap_of_a_large_element():
+    def least(a, b):
+        first = a[0] < b[0]
+        return tuple(fw.where(first, x, y) for x, y in zip(a, b, strict=True))
+
+    f = fw.jit(lambda d, i, v: fw.permute(least, d, i, v), target="cpu")
+    with fw.schedule(permute="cas"):
+        f((X, X, X), I, (X, X, X))
+
+
+def order_that_locks_cannot_keep():
+    f = fw.jit(lambda d, i, v: fw.permute(lambda a, b: b, d, i, v), target="cpu")
+    with fw.schedule(permute="locks"):
+        f(X, I, X)
+
+
+def scatter_that_combines_nothing():
+    f = fw.jit(lambda d, i, v: fw.scatter(d, i, v), target="cpu")
+    with fw.schedule(permute="private"):
+        f(X, I, X)
+
+
+def partition_of_a_scan():
+    f = fw.jit(lambda d, i, v: fw.permute(fw.add, d, i, fw.cumsum(v)), target="cpu")
+    with fw.schedule(permute="partition"):
+        f(X, I, X)
+
+
 def unknown_target():
     fw.jit(lambda x: x, target="abacus")(X)
 

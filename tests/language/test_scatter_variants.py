@@ -10,7 +10,7 @@ from tests.language.agreement import same
 
 VARIANTS = ["owner", "private", "partition", "atomic", "cas", "locks"]
 SIZES = [0, 1, 127, 128, 129, 1023, 1025]
-EXTENTS = [1, 2, 70, 5000]
+EXTENTS = [0, 1, 2, 70, 5000]
 
 
 @pytest.fixture(params=[False, True], ids=["", "small parts"])
@@ -84,6 +84,18 @@ def test_histograms(parts, name):
         return counts, fw.histogram(300, idx, np.int16(-3)), fw.histogram(300, idx % 7 * 40, 5)
 
     same(forced(name, f, idx), meant(f, idx))
+
+
+@pytest.mark.parametrize("fn", ["add", "mul", "minimum", "maximum", "bitwise_and", "bitwise_xor"])
+def test_private_copies_of_a_known_neutral_element(fn):
+    """Of operators that are exact in any grouping it need not be said."""
+    operator, dest, idx = getattr(fw, fn), np.arange(9, dtype=np.int8) - 4, indices(3000, 9)
+
+    def f(dest, idx, vals):
+        return fw.permute(operator, dest, idx, vals)
+
+    vals = np.random.default_rng(1).integers(-100, 100, 3000).astype(np.int8)
+    same(forced("private", f, dest, idx, vals), meant(f, dest, idx, vals))
 
 
 def nearer(a, b):
@@ -177,6 +189,20 @@ def test_sums_of_floats_have_the_same_bits(parts, name):
     first = forced(name, f, idx, vals, threads=1)
     for threads in (2, 3, 7):
         same(forced(name, f, idx, vals, threads=threads), first)
+
+
+def test_copies_for_each_thread_where_bits_may_differ():
+    """A sum of floats has as many private copies as there are threads, if the user says so."""
+    idx, vals = indices(30_000, 900), np.random.default_rng(4).standard_normal(30_000)
+
+    def f(idx, vals):
+        return fw.histogram(900, idx, vals, fw.add, 0.0)
+
+    with config.scoped(target="cpu", threads=3), fw.schedule(permute="private"):
+        free, fixed = fw.jit(f, deterministic=False), fw.jit(f)
+        assert "threads" in free.stages(idx, vals).text["kernel"]
+        assert "threads" not in fixed.stages(idx, vals).text["kernel"]
+        np.testing.assert_allclose(np.asarray(free(idx, vals)), np.asarray(fixed(idx, vals)))
 
 
 @pytest.mark.parametrize("name", VARIANTS)

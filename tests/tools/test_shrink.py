@@ -33,7 +33,7 @@ def test_what_fails_is_what_is_left():
 
     assert isinstance(small.fn.lets[-1].op, Scan)
     assert len(small.fn.lets) <= 2  # one more where the scan needs arrays of another dtype
-    assert len(small.fn.params) <= 2  # an extent, and an array unless it scans what is generated
+    assert len(small.fn.params) <= 2  # the extent, and an array unless the scan is of positions
 
 
 def test_inner_functions_shrink_too():
