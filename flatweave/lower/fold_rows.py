@@ -16,22 +16,20 @@ from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, ShiftLanes, Store
 from flatweave.lower.division import Along
 from flatweave.lower.locate import RowOf, Rows
-from flatweave.lower.machine import WIDEST
 from flatweave.lower.segment_rows import Share, fill, located_rows, results_of
 from flatweave.lower.sinks import NO_BODY
 from flatweave.lower.sweep_kernel import KernelWriter
 from flatweave.lower.walk import Position, State
 from flatweave.ops import CombineRows, Index
-from flatweave.ops.rows import array_type
 from flatweave.passes.operators import is_commutative
 from flatweave.passes.strides import Course, course_of, courses_along_rows
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If
-from flatweave.terms.syntax import ArrayType, Atom
-from flatweave.terms.traverse import free_vars, walk_lets
+from flatweave.terms.syntax import Atom
+from flatweave.terms.traverse import walk_lets
 
-LEAST = 16
-"""Lanes of a step, at least: fewer would wait for each other."""
+WIDTH = 16
+"""Lanes of a step: fewer would wait for each other, more would idle at the end of a row."""
 IDLE = 4
 """How many lanes there may be for each element where rows lie side by side."""
 
@@ -92,20 +90,6 @@ class _Folder:
         self.neutral = tuple(
             writer.kernel.scalar(atom) for sink in sinks for atom in sink.neutral
         )
-        self.width = 16
-
-    def _width(self) -> int:
-        """Lanes for a register or two of what is read and combined."""
-        op, located = self.writer.op, self.writer.located
-        assert located is not None
-        read = [
-            array_type(var).dtype for var in free_vars(op.body)
-            if isinstance(var.type, ArrayType) and var != located.ends
-        ]  # fmt: skip
-        combined = [atom.type for atom in self.neutral]
-        dtypes = [*read, *combined]
-        lanes: int = self.writer.low.machine.lanes(dtypes)  # type: ignore[arg-type]
-        return min(WIDEST, max(LEAST, lanes))
 
     def write(self, b: Builder, fold: Callable[[Builder, Atom, Atom], State]) -> None:
         """Rows by `fold`, which is told the first and the last; what that has is left as a tail."""
@@ -158,15 +142,15 @@ class _Folder:
         length = self._lengths(loop, base, behind)[2]
         (longest,) = loop.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
         body = loop.close([base, turns], [loop.add(turns, longest)])
-        found = region.emit(For(first, behind, index(self.width), body, (index(0),)))
-        (turns_,) = b.emit(Lanes(self.width, region.close([], found)))
+        found = region.emit(For(first, behind, index(WIDTH), body, (index(0),)))
+        (turns_,) = b.emit(Lanes(WIDTH, region.close([], found)))
         room = b.mul(b.sub(self.hi, self.lo), index(IDLE))
-        return b.apply("le", b.mul(turns_, index(self.width)), room)
+        return b.apply("le", b.mul(turns_, index(WIDTH)), room)
 
     def _lengths(self, b: Builder, base: Atom, behind: Atom) -> tuple[Atom, Atom, Atom]:
         """The row of each lane from `base` on, where it begins in the block, and how long it is
         there; rows from `behind` on are empty."""
-        row = b.emit(Lane(base))[0] if self.width > 1 else base
+        row = b.emit(Lane(base))[0]
         some, none = b.inner(), b.inner()
         there = some.close([], [self.rows.end(some, row)])
         (end,) = b.emit(If(b.apply("lt", row, behind), there, none.close([], [index(0)])))
@@ -195,8 +179,8 @@ class _Folder:
         stored = loop.inner()
         self._store(stored, row, results)
         loop.emit(If(loop.apply("lt", row, last), stored.close([], []), NO_BODY))
-        region.emit(For(first, last, index(self.width), loop.close([base], []), ()))
-        b.emit(Lanes(self.width, region.close([], [])))
+        region.emit(For(first, last, index(WIDTH), loop.close([base], []), ()))
+        b.emit(Lanes(WIDTH, region.close([], [])))
         return self._fold(b, last)
 
     def _leave(self, b: Builder, before: Atom, last: Atom, tails: State) -> None:
@@ -214,19 +198,18 @@ class _Folder:
         start = self.rows.start(b, row)
         lo = b.apply("maximum", start, self.lo)
         hi = b.apply("minimum", self.rows.end(b, row), self.hi)
-        whole = b.apply("floordiv", b.sub(hi, lo), index(self.width))
-        mid = b.add(lo, b.mul(whole, index(self.width)))
+        whole = b.apply("floordiv", b.sub(hi, lo), index(WIDTH))
+        mid = b.add(lo, b.mul(whole, index(WIDTH)))
         region = b.inner()
         loop = region.inner()
         i = loop.param("i", i64)
         known = tuple(loop.param("s", atom.type) for atom in self.neutral)
-        flat = loop.emit(Lane(i))[0] if self.width > 1 else i
-        turn = self._onto(loop, known, self._values(loop, flat, RowOf(row, start)))
+        flat = loop.emit(Lane(i))[0]
+        turn = self._each(loop, known, self._values(loop, flat, RowOf(row, start)), lanewise=False)
         body = loop.close([i, *known], turn)
-        state: State = region.emit(For(lo, mid, index(self.width), body, self.neutral))
-        if self.width > 1:
-            state = self._rest(region, state, RowOf(row, start), mid, hi)
-        return b.emit(Lanes(self.width, region.close([], self._joined(region, state))))
+        state: State = region.emit(For(lo, mid, index(WIDTH), body, self.neutral))
+        state = self._rest(region, state, RowOf(row, start), mid, hi)
+        return b.emit(Lanes(WIDTH, region.close([], self._joined(region, state))))
 
     def _rest(self, b: Builder, state: State, row: RowOf, mid: Atom, hi: Atom) -> State:
         """What is left of a row after its whole steps."""
@@ -235,30 +218,27 @@ class _Folder:
         values = self._values(some, flat, row)
         there = b.apply("lt", flat, hi)
         found: State = b.emit(If(there, some.close([], values), none.close([], self.neutral)))
-        return self._onto(b, state, found)
+        return self._each(b, state, found, lanewise=False)
 
     def _values(self, b: Builder, flat: Atom, row: RowOf) -> list[Atom]:
         """What the elements of a step hand to the sinks."""
         op = self.writer.op
-        elements = self.writer.elements(Position(flat, (flat,), self.width, row=row))
+        elements = self.writer.elements(Position(flat, (flat,), WIDTH, row=row))
         b.hoists, hoists = False, b.hoists
         elements.emit(b, op.body.lets)
         b.hoists = hoists
         return [elements.atom(atom) for taken in op.portions() for atom in taken[2:]]
 
-    def _onto(self, b: Builder, state: State, values: Sequence[Atom]) -> State:
-        """A step's values combined with the state: lane by lane, or all of them in order."""
-        return self._each(b, state, values, lanewise=False)
-
     def _each(
         self, b: Builder, state: Sequence[Atom], values: Sequence[Atom], *, lanewise: bool
     ) -> State:
-        """For each sink its part combined with the state."""
+        """For each sink its part combined with the state: `lanewise` where each lane has a row of
+        its own, else in order across the lanes unless the operator commutes."""
         out: list[Atom] = []
         for sink in self.sinks:
             part = slice(len(out), len(out) + len(sink.neutral))
             mine: Sequence[Atom] = values[part]
-            if not (lanewise or self._in_lanes(sink)):
+            if not (lanewise or is_commutative(sink.fn)):
                 mine = self._across(b, sink, mine)
             out.extend(self.writer.call(b, sink.fn, [*state[part], *mine]))
         return tuple(out)
@@ -268,13 +248,8 @@ class _Folder:
         out: list[Atom] = []
         for sink in self.sinks:
             mine = state[len(out) : len(out) + len(sink.neutral)]
-            apart = self.width > 1 and self._in_lanes(sink)
-            out.extend(self._across(b, sink, mine) if apart else mine)
+            out.extend(self._across(b, sink, mine) if is_commutative(sink.fn) else mine)
         return tuple(out)
-
-    def _in_lanes(self, sink: CombineRows) -> bool:
-        """Whether each lane has a part of a row of its own."""
-        return self.width == 1 or is_commutative(sink.fn)
 
     def _across(self, b: Builder, sink: CombineRows, values: Sequence[Atom]) -> Sequence[Atom]:
         elements = self.writer.elements(Position(index(0), (index(0),), 1))

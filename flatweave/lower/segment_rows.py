@@ -62,8 +62,20 @@ def results_of(kernel: KernelBuilder, sink: CombineRows, buffers: Segmented) -> 
     )  # fmt: skip
 
 
+class FromBefore:
+    """Places whose state is that of the open row; at first the row of the element `before`."""
+
+    before: Atom
+
+    def enter(self) -> State:
+        return (self.before,)
+
+    def number(self, kept: State, carries: State) -> Atom:
+        return kept[0]
+
+
 @dataclass(frozen=True, eq=False)
-class SideBySide:
+class SideBySide(FromBefore):
     """Results from place `before` on, one for each row closed; `last` is the last element's row.
 
     `before` is the row of the element before the share. The place of the open row is kept.
@@ -73,12 +85,6 @@ class SideBySide:
     neutral: State
     before: Atom
     last: Atom
-
-    def enter(self) -> State:
-        return (self.before,)
-
-    def number(self, kept: State, carries: State) -> Atom:
-        return kept[0]
 
     def store(
         self, b: Builder, step: Step, results: Sequence[Var], values: Sequence[Atom]
@@ -109,17 +115,11 @@ class SideBySide:
 
 
 @dataclass(frozen=True, eq=False)
-class OneByOne:
+class OneByOne(FromBefore):
     """Each result to its row, over what was filled; the row of the open segment is kept."""
 
     row: Atom
     before: Atom
-
-    def enter(self) -> State:
-        return (self.before,)
-
-    def number(self, kept: State, carries: State) -> Atom:
-        return kept[0]
 
     def store(
         self, b: Builder, step: Step, results: Sequence[Var], values: Sequence[Atom]
