@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.base.errors import CompilerBug
+from flatweave.codegen.llvm_code import Code
 from flatweave.codegen.llvm_emitter import Emitter, Held
 from flatweave.codegen.llvm_memory import element, element_dtype, from_memory, stored, to_memory
 from flatweave.codegen.llvm_scalar import emit_scalar
@@ -111,21 +112,32 @@ def _exchanged(e: Emitter, fn: str, dtype: DType, at: str, value: str) -> str:
     """Compare-and-swap on the bits until nobody came between."""
     code, bits = e.code, f"i{dtype.bits}"
     first = code.let(f"load atomic {bits}, ptr {at} monotonic, align {dtype.bytes}")
+
+    def renewed(seen: str) -> str:
+        old = code.let(f"bitcast {bits} {seen} to {dtype.llvm}")
+        new = emit_scalar(code, fn, dtype, 1, [old, value])
+        return code.let(f"bitcast {dtype.llvm} {new} to {bits}")
+
+    seen = swap(code, bits, at, dtype.bytes, first, renewed)
+    return code.let(f"bitcast {bits} {seen} to {dtype.llvm}")
+
+
+def swap(
+    code: Code, whole: str, at: str, align: int, first: str, renewed: Callable[[str], str]
+) -> str:
+    """Compare-and-swap, from what `first` was there, until nobody came between; what was there."""
     before, (turn, done) = code.block, code.names("swap", "done")
     code.jump(turn)
     code.label(turn)
     hole = code.hole()
     seen = code.fresh("seen")
-    old = code.let(f"bitcast {bits} {seen} to {dtype.llvm}")
-    new = emit_scalar(code, fn, dtype, 1, [old, value])
-    wanted = code.let(f"bitcast {dtype.llvm} {new} to {bits}")
     pair = code.let(
-        f"cmpxchg weak ptr {at}, {bits} {seen}, {bits} {wanted} monotonic monotonic, "
-        f"align {dtype.bytes}"
+        f"cmpxchg weak ptr {at}, {whole} {seen}, {whole} {renewed(seen)} monotonic monotonic, "
+        f"align {align}"
     )
-    found = code.let(f"extractvalue {{ {bits}, i1 }} {pair}, 0")
-    won = code.let(f"extractvalue {{ {bits}, i1 }} {pair}, 1")
-    code.fill(hole, [(seen, bits, [(first, before), (found, code.block)])])
+    found = code.let(f"extractvalue {{ {whole}, i1 }} {pair}, 0")
+    won = code.let(f"extractvalue {{ {whole}, i1 }} {pair}, 1")
+    code.fill(hole, [(seen, whole, [(first, before), (found, code.block)])])
     code.branch(won, done, turn)
     code.label(done)
-    return old
+    return seen

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, bool_
+from flatweave.codegen.llvm_atomics import swap
 from flatweave.codegen.llvm_emitter import Emitter, Held, scalar_type
 from flatweave.codegen.llvm_memory import (
     element,
@@ -105,23 +106,13 @@ def _swap(e: Emitter, fn: Lambda, dtype: DType, at: str, values: Sequence[str]) 
     size = stored(dtype).bits
     whole = f"i{size * words}"
     first = _look(e, size, words, at)
-    before, (turn, done) = code.block, code.names("swap", "done")
-    code.jump(turn)
-    code.label(turn)
-    hole = code.hole()
-    seen = code.fresh("seen")
-    old = [_from_bits(e, dtype, part) for part in _split(e, seen, size, words)]
-    made = [_to_bits(e, dtype, text) for text in _call(e, fn, [*old, *values])]
-    wanted = _join(e, made, size)
-    pair = code.let(
-        f"cmpxchg weak ptr {at}, {whole} {seen}, {whole} {wanted} monotonic monotonic, "
-        f"align {size * words // 8}"
-    )
-    found = code.let(f"extractvalue {{ {whole}, i1 }} {pair}, 0")
-    won = code.let(f"extractvalue {{ {whole}, i1 }} {pair}, 1")
-    code.fill(hole, [(seen, whole, [(first, before), (found, code.block)])])
-    code.branch(won, done, turn)
-    code.label(done)
+
+    def renewed(seen: str) -> str:
+        old = [_from_bits(e, dtype, part) for part in _split(e, seen, size, words)]
+        made = [_to_bits(e, dtype, text) for text in _call(e, fn, [*old, *values])]
+        return _join(e, made, size)
+
+    swap(code, whole, at, size * words // 8, first, renewed)
 
 
 def _look(e: Emitter, size: int, words: int, at: str) -> str:
