@@ -63,6 +63,11 @@ class Stages:
         return self.executable.manifest
 
     @property
+    def cpu(self) -> str:
+        """The CPU that the machine code of the cpu target is made for, as LLVM names it."""
+        return self.executable.cpu
+
+    @property
     def seconds(self) -> dict[str, float]:
         """The time that each stage of the compilation took, in seconds."""
         return self.executable.seconds
@@ -73,7 +78,8 @@ class Stages:
         return self.executable.notes
 
     def __str__(self) -> str:
-        parts = [f"{self.name}: {pretty.counted(self.kernels, 'kernel')}"]
+        made_for = f" for {self.cpu}" if self.cpu else ""
+        parts = [f"{self.name}: {pretty.counted(self.kernels, 'kernel')}{made_for}"]
         if self.manifest:
             parts += ["", "in memory:", *(f"  {line}" for line in self.manifest)]
         if self.notes:
@@ -147,7 +153,7 @@ class Call:
         """The signature of the call; ArgumentError when a static argument cannot be a key."""
         static = tuple((i, type(value), value) for i, value in self.static.items())
         dynamic = tuple(part for value in self.values for part in key_of(value))
-        key = (target, schedule, self.keywords, tuple(self.trees), static, dynamic)
+        key = (target, config.cpu, schedule, self.keywords, tuple(self.trees), static, dynamic)
         try:
             hash(key)
         except TypeError:
@@ -212,7 +218,7 @@ class Jitted(Generic[P, R]):
         if STATE.scope is not None:
             return self.__wrapped__(*args, **kwargs)
         now = config.current
-        key: list[Any] = [self.target or now.target, now.expand, now.permute]
+        key: list[Any] = [self.target or now.target, now.cpu, now.expand, now.permute]
         flat: list[Any] = []
         if kwargs or not self._plain_only or not quick(args, key, flat):
             entry, flat = self._entry(args, kwargs)

@@ -70,6 +70,7 @@ class Executable:
     target: Target
     seconds: dict[str, float] = field(default_factory=dict)
     unfused: Program | None = None
+    cpu: str = ""
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
@@ -160,9 +161,13 @@ def build(
         record.keep(stage, text)
     runnable = chosen.load(emitted, lowered.plan, lowered.unit)
     record.lap("compile")
-    record.text.write = functools.partial(_text_for, swept, checks, {chosen.name: schedule})
+    record.text.write = functools.partial(
+        _text_for, swept, checks, {chosen.name: schedule}, config.cpu
+    )
     unfused = next((p for p, n in inputs_of(program, after) if n.endswith(" fuse")), None)
-    return Executable(runnable, record.text, swept, lowered.unit, chosen, record.seconds, unfused)
+    return Executable(
+        runnable, record.text, swept, lowered.unit, chosen, record.seconds, unfused, chosen.cpu()
+    )
 
 
 def inputs_of(program: Program, after: dict[str, Program]) -> Iterator[tuple[Program, str]]:
@@ -171,7 +176,7 @@ def inputs_of(program: Program, after: dict[str, Program]) -> Iterator[tuple[Pro
 
 
 def _text_for(
-    swept: Program, checks: bool, forced: Mapping[str, Schedule], stage: str
+    swept: Program, checks: bool, forced: Mapping[str, Schedule], cpu: str, stage: str
 ) -> str | None:
     """What a program becomes on a target, or in a form, that this run had no need of."""
     if stage not in TARGET_OF_TEXT:
@@ -179,8 +184,9 @@ def _text_for(
     target = TARGETS[TARGET_OF_TEXT[stage]]
     assert target.machine is not None
     schedule = forced.get(target.name, CHOSEN)  # other targets have other variants
-    emitted = target.emit(lower(swept, target.machine, checks=checks, schedule=schedule).unit)
-    return emitted[stage] if stage in emitted else target.more(emitted)[stage]
+    with config.scoped(cpu=cpu):
+        emitted = target.emit(lower(swept, target.machine, checks=checks, schedule=schedule).unit)
+        return emitted[stage] if stage in emitted else target.more(emitted)[stage]
 
 
 class Texts(dict[str, str]):

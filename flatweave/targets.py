@@ -22,6 +22,7 @@ from flatweave.runtime.device import Device, HostProgram
 from flatweave.runtime.execute import Status
 from flatweave.runtime.native import assembly, compile_text
 from flatweave.runtime.opencl import device as opencl_device
+from flatweave.runtime.processor import processor
 
 
 class Runnable(Protocol):
@@ -35,7 +36,8 @@ class Runnable(Protocol):
 class Target:
     """A name, the machine that the lowering has in mind, and text and code for its units.
 
-    `machine` is None for the interpreter, which runs the program as it was traced.
+    `machine` is None for the interpreter, which runs the program as it was traced. `cpu` gives
+    the name of the CPU that its code is made for here and now; "" where a driver decides.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Target:
     emit: Callable[[Unit], dict[str, str]]
     load: Callable[[dict[str, str], Plan, Unit], Runnable]
     more: Callable[[dict[str, str]], dict[str, str]]
+    cpu: Callable[[], str] = str
 
 
 class Interpreted:
@@ -116,6 +119,10 @@ def _load_cpu(text: dict[str, str], plan: Plan, unit: Unit) -> Runnable:
     return OnCpu(CpuProgram(compile_text(text["llvm"]), plan))
 
 
+def _cpu() -> str:
+    return processor().name
+
+
 def _assembly(text: dict[str, str]) -> dict[str, str]:
     return {"asm": assembly(text["llvm"])}
 
@@ -152,7 +159,7 @@ def _none(*given: object) -> Any:
 
 
 TARGETS = {
-    "cpu": Target("cpu", CPU_AVX512, _emit_cpu, _load_cpu, _assembly),
+    "cpu": Target("cpu", CPU_AVX512, _emit_cpu, _load_cpu, _assembly, _cpu),
     "opencl": Target("opencl", OPENCL, _emit_opencl, _load_opencl, _none),
     "cuda": Target("cuda", CUDA, _emit_cuda, _load_cuda, _ptx),
     "interp": Target("interp", None, _none, _none, _none),

@@ -7,6 +7,7 @@ A scope belongs to the thread (or task) that opened it: other threads keep the p
 """
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -20,6 +21,8 @@ from flatweave.base.schedule import expand_variant, permute_variant
 
 ON = frozenset({"1", "true", "yes", "on"})
 OFF = frozenset({"0", "false", "no", "off"})
+NATIVE = "native"
+CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def word(value: object) -> str:
@@ -32,6 +35,13 @@ def word(value: object) -> str:
 def optional_word(value: object) -> str | None:
     """a name such as fuse"""
     return None if value is None else word(value)
+
+
+def cpu_name(value: object) -> str:
+    """native, or a CPU that LLVM knows such as x86-64-v3"""
+    if isinstance(value, str) and CPU_NAME.fullmatch(value.strip()):
+        return value.strip()
+    raise ValueError
 
 
 def names(value: object) -> tuple[str, ...]:
@@ -101,6 +111,8 @@ class Switches:
     no_cache: bool = switch("FLATWEAVE_NO_CACHE", False, flag)
     # worker threads of the cpu target; None: one per core
     threads: int | None = switch("FLATWEAVE_THREADS", None, thread_count)
+    # the CPU that the cpu target compiles for; native: this one
+    cpu: str = switch("FLATWEAVE_CPU", NATIVE, cpu_name)
     # how expansions are divided; None: as their sizes ask for
     expand: str | None = switch("FLATWEAVE_EXPAND", None, expand_variant)
     # how scattering sweeps are divided; None: as their sizes ask for
@@ -118,6 +130,7 @@ class Overrides(TypedDict, total=False):
     time: bool
     no_cache: bool
     threads: int | None
+    cpu: str
     expand: str | None
     permute: str | None
 
@@ -198,6 +211,11 @@ class Config:
     def threads(self) -> int | None:
         """The number of worker threads; None for one per core."""
         return _current.get().threads
+
+    @property
+    def cpu(self) -> str:
+        """The name of the CPU that the cpu target compiles for; native for this one."""
+        return _current.get().cpu
 
     def dumps(self, name: str) -> bool:
         """Whether the stage or pass `name` is to be written out."""

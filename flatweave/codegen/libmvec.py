@@ -9,7 +9,7 @@ Every width calls the same function, so a value's result does not depend on its 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm_text import Body, Module, vec
@@ -32,10 +32,10 @@ def symbol(name: str, letter: str, bits: int, dtype_bits: int) -> str:
     return f"_ZGV{letter}N{lanes}{'v' * FUNCTIONS[name]}_{name}{'f' if dtype_bits == 32 else ''}"
 
 
-def host_libmvec(features: Mapping[str, bool]) -> frozenset[str]:
+def host_libmvec(features: Collection[str]) -> frozenset[str]:
     """The functions of the host's libmvec that a CPU with these features can run.
 
-    `features` is llvmlite's get_host_cpu_features(). The library stays loaded with its symbols
+    `features` are the names of a Processor's. The library stays loaded with its symbols
     global, so that a JIT finds them.
     """
     try:
@@ -45,7 +45,7 @@ def host_libmvec(features: Mapping[str, bool]) -> frozenset[str]:
     names = (
         symbol(name, letter, bits, dtype_bits)
         for feature, (letter, bits) in _CALLING.items()
-        if features.get(feature, False)
+        if feature in features
         for name in FUNCTIONS
         for dtype_bits in (32, 64)
     )

@@ -6,9 +6,8 @@ import functools
 import platform
 from dataclasses import dataclass
 
-from llvmlite import binding
-
 from flatweave.codegen.libmvec import host_libmvec
+from flatweave.runtime.processor import processor
 
 _AVX512 = ("avx512f", "avx512dq", "avx512bw", "avx512vl")
 
@@ -25,18 +24,17 @@ class CpuFeatures:
 
     @staticmethod
     def host() -> CpuFeatures:
-        """The CPU this runs on."""
-        return _host()
+        """The CPU that code is compiled for here and now: this one, or what FLATWEAVE_CPU names."""
+        return _of(processor().features)
 
 
 @functools.cache
-def _host() -> CpuFeatures:
-    found = dict(binding.get_host_cpu_features())
-    has_avx512 = all(found.get(name, False) for name in _AVX512)
+def _of(found: frozenset[str]) -> CpuFeatures:
+    has_avx512 = found.issuperset(_AVX512)
     return CpuFeatures(
-        vector_bits=512 if has_avx512 else 256 if found.get("avx2", False) else 128,
+        vector_bits=512 if has_avx512 else 256 if "avx2" in found else 128,
         is_x86=platform.machine().lower() in ("x86_64", "amd64"),
         has_avx512=has_avx512,
-        has_vbmi2=has_avx512 and found.get("avx512vbmi2", False),
+        has_vbmi2=has_avx512 and "avx512vbmi2" in found,
         libmvec=host_libmvec(found),
     )

@@ -41,6 +41,10 @@ class Executable(Protocol):
         """How many loops over data a run makes."""
 
     @property
+    def cpu(self) -> str:
+        """The CPU that its machine code is made for; empty for other targets."""
+
+    @property
     def manifest(self) -> list[str]:
         """The arrays that a run writes to memory."""
 

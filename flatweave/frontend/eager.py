@@ -135,13 +135,13 @@ def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     signature = call.key()
     entry: Entry | None = None
     if signature is not None:
-        entry = _entries.get((target, schedule, signature))
+        entry = _entries.get((target, config.cpu, schedule, signature))
     flat = flat_of(call.values)
     if entry is None:
         entry = Entry(lambda marks: call.make(target, schedule, marks), signature is not None)
         if signature is not None:
             call.forget_values()  # a variant may be traced later, so the entry keeps the call
-            keep(_entries, (target, schedule, signature), entry)
+            keep(_entries, (target, config.cpu, schedule, signature), entry)
     return entry(flat)
 
 
@@ -159,7 +159,7 @@ def compile_program(
 def shared(traced: Traced, target: str, schedule: Schedule) -> Compiled:
     """A traced program with its executable, compiled once for all programs equal to it."""
     fn = traced.program.fn
-    key = (target, schedule, traced.program.name, fingerprint(fn))
+    key = (target, config.cpu, schedule, traced.program.name, fingerprint(fn))
     lines = [let.where for let in walk_lets(fn)]
     found = _programs.get(key)
     if found is None:

@@ -23,6 +23,7 @@ from llvmlite import binding
 
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.runtime.cache import process_cache
+from flatweave.runtime.processor import Processor, processor
 
 # Levels of optimisation. The code generator writes vectors and phis itself, so LIGHT is enough:
 # it simplifies each function (LICM, GVN, DSE, ..) and neither inlines nor vectorises nor unrolls.
@@ -135,9 +136,13 @@ def cache_key(text: str, level: int = LIGHT) -> str:
     return digest.hexdigest()
 
 
-@functools.cache
 def identity() -> str:
     """All that machine code depends on besides its text."""
+    return _identity(processor())
+
+
+@functools.cache
+def _identity(made_for: Processor) -> str:
     start()
     return "\n".join(
         [
@@ -145,8 +150,8 @@ def identity() -> str:
             f"llvmlite {version('llvmlite')}",
             f"llvm {binding.llvm_version_info}",
             f"triple {binding.get_process_triple()}",
-            f"cpu {binding.get_host_cpu_name()}",
-            f"features {binding.get_host_cpu_features().flatten()}",
+            f"cpu {made_for.name}",
+            f"features {made_for.attributes}",
         ]
     )
 
@@ -246,10 +251,10 @@ def _python_address(symbol: str) -> int:
 
 
 def _machine(level: int) -> Any:
-    target = binding.Target.from_default_triple()
+    target, made_for = binding.Target.from_default_triple(), processor()
     return target.create_target_machine(
-        cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
+        cpu=made_for.name,
+        features=made_for.attributes,
         opt=level,
         reloc="pic",
         codemodel="small",

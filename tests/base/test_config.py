@@ -20,6 +20,7 @@ def test_defaults():
         time=False,
         no_cache=False,
         threads=None,
+        cpu="native",
         expand=None,
         permute=None,
     )
@@ -36,6 +37,7 @@ def test_every_variable_is_read():
         "FLATWEAVE_TIME": "yes",
         "FLATWEAVE_NO_CACHE": "on",
         "FLATWEAVE_THREADS": "3",
+        "FLATWEAVE_CPU": "x86-64-v3",
         "FLATWEAVE_EXPAND": "16-per-block",
         "FLATWEAVE_PERMUTE": "cas",
     }
@@ -49,6 +51,7 @@ def test_every_variable_is_read():
         time=True,
         no_cache=True,
         threads=3,
+        cpu="x86-64-v3",
         expand="16-per-block",
         permute="cas",
     )
@@ -66,6 +69,7 @@ def test_an_empty_variable_counts_as_unset():
         ("FLATWEAVE_THREADS", "many", "a whole number from 1 up"),
         ("FLATWEAVE_VERIFY", "maybe", "1 or 0"),
         ("FLATWEAVE_TARGET", "my gpu", "a name such as cpu"),
+        ("FLATWEAVE_CPU", "a b", "native, or a CPU that LLVM knows such as x86-64-v3"),
         ("FLATWEAVE_DUMP", "fuse;cuda", "all, or names with commas between them such as fuse,cuda"),
     ],
 )
@@ -113,7 +117,7 @@ def test_a_switch_that_does_not_exist_lists_those_that_do():
     assert str(caught.value) == (
         "there is no switch named thread.\n"
         "  The switches are target, dump, dump_dir, verify, stop_after, time, no_cache, threads, "
-        "expand and permute.\n"
+        "cpu, expand and permute.\n"
         "  More: docs/errors.md#switches"
     )
 

@@ -12,9 +12,11 @@ from llvmlite import binding
 
 from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm_text import Body, Module, vec
+from flatweave.runtime.processor import processor
 
-FEATURES = dict(binding.get_host_cpu_features())
-HAS_SCALEF = all(FEATURES.get(name, False) for name in ("avx512f", "avx512dq", "avx512vl"))
+MADE_FOR = processor()
+FEATURES = MADE_FOR.features
+HAS_SCALEF = {"avx512f", "avx512dq", "avx512vl"} <= FEATURES
 BLOCK = 64  # every array's length is a multiple of the widest vector
 
 
@@ -40,9 +42,7 @@ class Loops:
         binding.initialize_native_asmprinter()
         parsed = binding.parse_assembly(module.text())
         machine = binding.Target.from_default_triple().create_target_machine(
-            cpu=binding.get_host_cpu_name(),
-            features=binding.get_host_cpu_features().flatten(),
-            opt=optimise,
+            cpu=MADE_FOR.name, features=MADE_FOR.attributes, opt=optimise
         )
         parsed.data_layout = str(machine.target_data)
         parsed.verify()

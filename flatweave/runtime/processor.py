@@ -1,0 +1,63 @@
+"""The CPU that machine code is made for: this one, or the one that FLATWEAVE_CPU names.
+
+    FLATWEAVE_CPU=x86-64-v3      code with AVX2 and without AVX-512, on whatever machine runs it
+"""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from llvmlite import binding
+
+from flatweave.base.config import NATIVE, config
+from flatweave.base.errors import ArgumentError
+from flatweave.base.pretty import listed
+from flatweave.runtime import probe
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """A CPU: LLVM's name for it, LLVM's attribute text, and the features that it has."""
+
+    name: str
+    attributes: str
+    features: frozenset[str]
+
+
+def processor() -> Processor:
+    """The CPU in force here and now; ArgumentError for one whose code cannot run here."""
+    return _host() if config.cpu == NATIVE else _named(config.cpu)
+
+
+@functools.cache
+def _host() -> Processor:
+    found = binding.get_host_cpu_features()
+    features = frozenset(name for name, is_present in found.items() if is_present)
+    return Processor(binding.get_host_cpu_name(), found.flatten(), features)
+
+
+@functools.cache
+def _named(name: str) -> Processor:
+    """A CPU by its name, with those of its features that code generation asks for."""
+    command = [sys.executable, probe.__file__, name]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    if asked.returncode != 0:
+        raise ArgumentError(
+            f"LLVM knows no CPU named {name!r} on this machine.",
+            remedy="FLATWEAVE_CPU is native, x86-64-v2, x86-64-v3, x86-64-v4, or a name that LLVM"
+            " knows, such as znver3.",
+            more="switches",
+        )
+    features = frozenset(asked.stdout.split())
+    missing = sorted(features - _host().features)
+    if missing:
+        raise ArgumentError(
+            f"{_host().name}, this machine, cannot run code for {name}:"
+            f" it lacks {listed(missing)}.",
+            remedy="Leave FLATWEAVE_CPU unset for code that fits this machine.",
+            more="switches",
+        )
+    return Processor(name, "", features)

@@ -1,0 +1,72 @@
+"""The CPU that code is made for: this one, or a named one that this machine can stand in for."""
+
+import platform
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.config import config
+from flatweave.base.errors import ArgumentError
+from flatweave.codegen.llvm_features import CpuFeatures
+from flatweave.runtime.processor import processor
+
+on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the names are x86-64's")
+
+
+@pytest.fixture
+def half():
+    """A function compiled by none of the other tests."""
+    return fw.jit(lambda xs: fw.sum(xs * 0.5))
+
+
+@on_x86
+@pytest.mark.parametrize(("level", "bits"), [("x86-64-v2", 128), ("x86-64-v3", 256)])
+def test_a_level_has_the_features_of_its_definition(level, bits):
+    """Levels of the psABI: v2 has SSE4.2, v3 AVX2."""
+    if bits > CpuFeatures.host().vector_bits:
+        pytest.skip("this machine is of a lower level")
+    with config.scoped(cpu=level):
+        features = CpuFeatures.host()
+
+    assert (features.vector_bits, features.has_avx512, features.has_vbmi2) == (bits, False, False)
+
+
+@on_x86
+def test_each_level_gets_code_of_its_own(half):
+    """A program compiled for one CPU is compiled anew for another, and stages name it."""
+    xs = np.arange(1000.0)
+    native = half.stages(xs)
+    with config.scoped(cpu="x86-64-v2"):
+        oldest = half.stages(xs)
+        total = float(half(xs))
+
+    assert native.cpu == processor().name
+    assert oldest.cpu == "x86-64-v2" and "for x86-64-v2" in str(oldest)
+    assert "ymm" not in oldest.text["asm"] and total == float(half(xs)) == 0.5 * 999 * 500
+
+
+def test_an_unknown_name_is_refused(half):
+    """LLVM would end the process; the message names the variable and what it takes."""
+    with config.scoped(cpu="no-such-cpu"), pytest.raises(ArgumentError) as caught:
+        half(np.arange(3.0))
+
+    assert "LLVM knows no CPU named 'no-such-cpu'" in str(caught.value)
+    assert "FLATWEAVE_CPU is native, x86-64-v2" in str(caught.value)
+
+
+def test_a_cpu_with_more_than_this_one_has_is_refused(monkeypatch):
+    """Its code would stop with an illegal instruction."""
+    monkeypatch.setattr("flatweave.runtime.processor.subprocess.run", Answer)
+    with config.scoped(cpu="made-up"), pytest.raises(ArgumentError, match="it lacks teleport"):
+        processor()
+
+
+class Answer:
+    """What the probe says of a CPU that nobody has."""
+
+    returncode = 0
+    stdout = "teleport\n"
+
+    def __init__(self, *args, **kwargs):
+        pass
