@@ -14,9 +14,9 @@ from flatweave.base.errors import DTypeError, OperatorError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer, describe
+from flatweave.frontend.conversion import cast
 from flatweave.frontend.elements import shape_text
 from flatweave.frontend.promotion import common
-from flatweave.frontend.scalars import strong
 from flatweave.frontend.scope import Scope, current, entered
 from flatweave.frontend.tree import Tree, paths, unflatten
 from flatweave.frontend.values import lift_leaves, wrap
@@ -84,7 +84,7 @@ def _one_dtype(first: Body, second: Body, i: int, name: str) -> bool:
             )  # fmt: skip
         if not leaf.ndim:
             with entered(body.scope):
-                body.leaves[i] = strong(leaf, dtype)
+                body.leaves[i] = cast(leaf, dtype)
     return weak
 
 

@@ -19,13 +19,14 @@ from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer, describe
 from flatweave.frontend.branches import branch
+from flatweave.frontend.conversion import cast
 from flatweave.frontend.elements import check_arity, need_function, shape_text
 from flatweave.frontend.operation import operation
 from flatweave.frontend.promotion import common
 from flatweave.frontend.scalars import truth
 from flatweave.frontend.scope import Scope, current, entered
 from flatweave.frontend.tree import Tree, paths, spelled, unflatten
-from flatweave.frontend.values import cast, extent_of, lift_leaves, scalar_of
+from flatweave.frontend.values import extent_of, lift_leaves, scalar_of
 from flatweave.terms.control import For, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, Var
 

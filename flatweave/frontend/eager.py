@@ -14,15 +14,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.array import HostArray
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
 from flatweave.frontend.interop import is_number_list, list_values
 from flatweave.frontend.operation import EVALUATOR, OPERATIONS, Operation
@@ -62,8 +59,6 @@ class Call:
             self._take(name, value, i)
         for name, value in kwargs.items():
             self._take(name, value, -1)
-        if known.literals:
-            self._bake_literals()
         dynamic = [i for i in range(len(self.leaves)) if i not in self.static]
         self.dynamic = dynamic
         self.values = [plain(self.leaves[i], f"{self.names[i]} of {known.name}") for i in dynamic]
@@ -82,14 +77,6 @@ class Call:
                 self.static[len(self.leaves)] = leaf
             self.leaves.append(leaf)
             self.names.append(name)
-
-    def _bake_literals(self) -> None:
-        """Integers that a dtype here cannot hold are part of the program, where they are judged."""
-        dtypes = [leaf.dtype for leaf in self.leaves if isinstance(leaf, HostArray | np.ndarray)]
-        integers = [np.iinfo(dtype) for dtype in dtypes if dtype.kind in "iu"]
-        for i, leaf in enumerate(self.leaves):
-            if type(leaf) is int and not all(d.min <= leaf <= d.max for d in integers):
-                self.static[i] = leaf
 
     def key(self) -> Any:
         """The signature; None when it cannot be told from the arguments alone."""

@@ -15,9 +15,10 @@ from flatweave.base.pretty import counted
 from flatweave.base.source import Location, function_location, user_location
 from flatweave.frontend.array import Tracer, describe, kind_of
 from flatweave.frontend.broadcast import generated, read
+from flatweave.frontend.conversion import cast, taken
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import LEAF, Tree, flatten, paths, portions, spelled, unflatten
-from flatweave.frontend.values import cast, lift, lift_leaves, wrap
+from flatweave.frontend.values import lift, lift_leaves, wrap
 from flatweave.ops.rows import row_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, Var
 
@@ -117,7 +118,7 @@ def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[T
             remedy="Give one neutral value for each part of an element, in the same structure.",
         )
     return [
-        cast(leaf, element.element) if not leaf.ndim else leaf
+        taken(leaf, element.element, who)
         for leaf, element in zip(leaves, elements, strict=True)
     ]
 

@@ -21,12 +21,16 @@ from flatweave.base.errors import (
     UserError,
 )
 from flatweave.base.source import user_location
+from flatweave.frontend.promotion import ScalarOverflowError
 
+# an integer that does not fit the dtype of the array it meets: an unsigned one, a signed one
+LITERAL = ("unsigned_literal", "literal")
 CLASSES: dict[str, type[UserError]] = {
     "same": ShapeError,
     "shape": ShapeError,
     "empty": ShapeError,
     "argument": ArgumentError,
+    **dict.fromkeys(LITERAL, ScalarOverflowError),
     OVERFLOW: ExtentOverflowError,
     NEGATIVE: NegativeExtentError,
 }
@@ -50,6 +54,8 @@ def user_error(fault: Fault) -> UserError:
             remedy="Use fw.maximum(n, 0) where an empty array is meant.",
         )
     for i, value in enumerate(fault.values):
+        if fault.code == LITERAL[False]:
+            value %= 1 << 64  # faults of machine code carry an i64
         text = text.replace(f"{{{i}}}", str(value))
     parts = text.split(PARTS)
     origins, remedy = (parts[1:-1], parts[-1]) if len(parts) > 1 else ([], "")

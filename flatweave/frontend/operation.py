@@ -32,7 +32,6 @@ class Operation:
     positional: tuple[str, ...]  # names of the parameters before *args
     rest: str  # the name of *args, or ""
     static: frozenset[str]
-    literals: bool  # whether a Python integer must fit the dtype of the arrays it meets
     host: Callable[..., Any] | None  # a short cut for host arrays; NotImplemented: not this call
 
 
@@ -42,7 +41,7 @@ EVALUATOR: list[Evaluator] = []
 
 
 def operation(
-    *, static: str = "", literals: bool = False, host: Callable[..., Any] | None = None
+    *, static: str = "", host: Callable[..., Any] | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a public function by its meaning inside a trace."""
 
@@ -56,7 +55,6 @@ def operation(
             tuple(p.name for p in parameters if p.kind in kinds),
             rest[0] if rest else "",
             frozenset(static.split()),
-            literals,
             host,
         )
 

@@ -16,8 +16,6 @@ from flatweave.base.dtypes import DType, as_dtype, bool_, f64, i64, u64
 from flatweave.base.errors import DTypeError
 from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer
-from flatweave.scalar import ops as scalar
-from flatweave.terms.syntax import Const
 
 
 class ScalarOverflowError(DTypeError, OverflowError):
@@ -33,50 +31,42 @@ def common(values: Sequence[Tracer]) -> tuple[DType, bool]:
 def _common(operands: tuple[tuple[DType, bool], ...]) -> tuple[DType, bool]:
     weak = all(is_weak for _, is_weak in operands)
     if weak:
-        return (f64 if any(dtype.is_float for dtype, _ in operands) else i64), True
+        wide = next((dtype for dtype, _ in operands if dtype.is_float), None)
+        return wide or (u64 if any(dtype is u64 for dtype, _ in operands) else i64), True
     parts = [
         (0.0 if dtype.is_float else 0) if is_weak else dtype.numpy for dtype, is_weak in operands
     ]
     return as_dtype(np.result_type(*parts)), False
 
 
+def bounds(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest value of integers or bools."""
+    return int(dtype.low), int(dtype.high)
+
+
 def fits(value: int | float | bool, dtype: DType) -> bool:
-    """Whether a Python integer is a value of an integer dtype; floats and bools always do."""
-    if not isinstance(value, int) or not dtype.is_integer:
+    """Whether a Python integer is a value of a dtype of integers, or 0 or 1 among bools."""
+    if not isinstance(value, int) or dtype.is_float:
         return True
-    half = 1 << (dtype.bits - 1)
-    return -half <= value < half if dtype.is_signed else 0 <= value < 2 * half
-
-
-def operand_dtype(fn: str, values: Sequence[Tracer]) -> tuple[DType, bool]:
-    """The dtype a scalar function's operands are converted to, and whether it is weak."""
-    dtype, weak = common(values)
-    big = [v for v in values if v.weak and isinstance(v.atom, Const) and not fits(
-        v.atom.value, dtype
-    )]  # fmt: skip
-    if big:
-        dtype = _with_big(fn, big[0], dtype)
-    return scalar.operand_dtype(fn, dtype), weak
+    low, high = bounds(dtype)
+    return low <= value <= high
 
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+CONVERT = "Convert the array first, for instance with xs.astype(fw.i64)."
 
 
-def _with_big(fn: str, literal: Tracer, dtype: DType) -> DType:
-    """A literal that its partner's dtype cannot hold: comparisons widen, others refuse."""
-    assert isinstance(literal.atom, Const)
-    if fn in COMPARISONS:
-        return i64 if literal.atom.value < 0 or dtype is not u64 else u64
-    raise too_big(literal.atom.value, dtype)
+PYTHON = "the Python integer"
 
 
-def too_big(value: int | float | bool, dtype: DType) -> ScalarOverflowError:
-    """The message for a Python integer that does not fit."""
-    return ScalarOverflowError(
-        f"the Python integer {value} does not fit {dtype}, the dtype of the array it meets.",
-        where=user_location(),
-        remedy="Convert the array first, for instance with xs.astype(fw.i64).",
-    )
+def misfit(value: object, dtype: DType, what: str = PYTHON) -> str:
+    """What is said of an integer that does not fit."""
+    return f"{what} {value} does not fit {dtype}, the dtype of the array it meets."
+
+
+def too_big(value: object, dtype: DType, what: str = PYTHON) -> ScalarOverflowError:
+    """The error for an integer that does not fit."""
+    return ScalarOverflowError(misfit(value, dtype, what), where=user_location(), remedy=CONVERT)
 
 
 def literal_dtype(value: bool | int | float) -> DType:

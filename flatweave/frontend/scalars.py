@@ -14,11 +14,13 @@ from flatweave.base.errors import ArgumentError, DTypeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer, describe
 from flatweave.frontend.broadcast import zipped
+from flatweave.frontend.conversion import cast, compared, must_fit
 from flatweave.frontend.operation import operation
-from flatweave.frontend.promotion import common, operand_dtype
+from flatweave.frontend.promotion import common
 from flatweave.frontend.scope import current
 from flatweave.frontend.sugar import METHODS
-from flatweave.frontend.values import cast, lift
+from flatweave.frontend.values import lift
+from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import Const
 
 # what messages call the functions whose name in the table is not the user's
@@ -32,10 +34,16 @@ NO_BOOLS = {"sub": "Use ^ for the difference of bools.", "neg": "Use ~ for the o
 
 def apply(fn: str, *values: Tracer) -> Tracer:
     """A row of the table on traced scalars, brought to their common dtype."""
-    dtype, weak = operand_dtype(fn, values)
+    dtype, weak = common(values)
+    found = compared(fn, values, dtype)
+    if found is not None:
+        return found
     scope = current()
     try:
-        atoms = [cast(value, dtype).atom for value in values]
+        wanted = scalar.operand_dtype(fn, dtype)
+        for value in values:
+            must_fit(value, dtype)  # what they meet, also where all become floats
+        atoms = [cast(value, wanted).atom for value in values]
         result = scope.apply(fn, *atoms)
     except DTypeError as failure:
         raise _refused(fn, values, failure) from None
@@ -87,7 +95,7 @@ def power_of(x: Tracer, y: Tracer) -> Tracer:
     return apply("pow", x, y)
 
 
-@operation(literals=True)
+@operation()
 def power(x: Any, y: Any) -> Any:
     """`x ** y`; a negative whole power of an integer gives 0 unless the base is 1 or -1."""
     return zipped(power_of, [lift(x), lift(y)], "**")[0]
@@ -99,7 +107,7 @@ def positive(x: Any) -> Any:
     return lift(x)
 
 
-@operation(literals=True)
+@operation()
 def where(p: Any, a: Any, b: Any) -> Any:
     """`a` where `p` holds, else `b`, element by element, broadcast; both are computed.
 
@@ -114,7 +122,7 @@ def where(p: Any, a: Any, b: Any) -> Any:
     return zipped(select, [condition, lift(a), lift(b)], "where")[0]
 
 
-@operation(literals=True)
+@operation()
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """Values below `min` become `min`, values above `max` become `max`; None sets no bound."""
     found = lift(x)

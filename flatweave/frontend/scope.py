@@ -42,6 +42,7 @@ class Trace:
         self.extents: set[Var] = set()  # of arrays that exist: products of them do not overflow
         self.bounds: dict[Var, Atom] = {}
         self.origins: dict[Var, str] = {}
+        self.numbers: set[Var] = set()  # arguments that are Python numbers
         self.hints: dict[Var, int] = {}
         self.params: list[Var] = []
         self.hidden: list[Values] = []

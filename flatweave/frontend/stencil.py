@@ -20,12 +20,13 @@ from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer, describe
 from flatweave.frontend.broadcast import read
 from flatweave.frontend.combinators import check_regular
+from flatweave.frontend.conversion import taken
 from flatweave.frontend.elements import need_function
 from flatweave.frontend.extents import ONE, ZERO
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import Tree, unflatten
-from flatweave.frontend.values import cast, emit, lift_leaves
+from flatweave.frontend.values import emit, lift_leaves
 from flatweave.ops import Generate
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var
@@ -199,7 +200,8 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
         leaves, given = lift_leaves(value, "the constant of stencil")
         if given != tree:
             leaves = leaves * len(arrays)
-        constants = [cast(v, x.element) for v, x in zip(leaves, arrays, strict=True)]
+        pairs = zip(leaves, arrays, strict=True)
+        constants = [taken(v, x.element, "stencil") for v, x in pairs]
     sizes = arrays[0].extents
     found: list[Any] = []
 

@@ -72,6 +72,8 @@ def _parameter(made: Trace, leaf: Leaf) -> Tracer:
         var = made.array_param(hint, leaf.shape, leaf.dtype, leaf.ones)
     else:
         var = made.scalar_param(hint, leaf.dtype)
+        if leaf.weak:
+            made.numbers.add(var)
     made.origins[var] = f"from {leaf.origin}"
     return Tracer(var, made.root, leaf.weak)
 

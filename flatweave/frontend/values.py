@@ -18,11 +18,11 @@ from flatweave.base.source import user_location
 from flatweave.frontend import misuse
 from flatweave.frontend.array import Array, Tracer, describe, kind_of
 from flatweave.frontend.interop import is_number_list, list_values, values_of
-from flatweave.frontend.promotion import common, fits, literal_dtype, too_big
+from flatweave.frontend.promotion import common, fits, literal_dtype
 from flatweave.frontend.scope import current
 from flatweave.frontend.tree import Tree, flatten
 from flatweave.terms.build import index
-from flatweave.terms.syntax import Atom, Const, Op, constant
+from flatweave.terms.syntax import Atom, Op, constant
 
 
 def wrap(atom: Atom, weak: bool = False) -> Tracer:
@@ -95,17 +95,6 @@ def lift_leaves(
             remedy="Go through its rows with fw.map, or work on rows.values and rows.offsets.",
         )
     return [lift(leaf, name) for leaf in leaves], tree
-
-
-def cast(value: Tracer, dtype: DType) -> Tracer:
-    """A traced scalar in another dtype; a Python number must fit an integer dtype."""
-    atom = value.atom
-    if value.weak and isinstance(atom, Const) and dtype.is_integer:
-        if not value.element.is_float and not fits(atom.value, dtype):
-            raise too_big(atom.value, dtype)
-    elif atom.type is dtype and not value.weak:
-        return value
-    return Tracer(current().cast(atom, dtype), value.scope)
 
 
 def scalar_of(value: Any, what: str) -> Tracer:

@@ -12,15 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from flatweave.base.dtypes import DType, i64
-from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer, describe
-from flatweave.frontend.axes import converted
 from flatweave.frontend.broadcast import common_shape, generated, read, read_stretched
+from flatweave.frontend.conversion import taken
 from flatweave.frontend.elements import neutral, operator, shape_text
 from flatweave.frontend.elementwise import add
 from flatweave.frontend.operation import operation
@@ -29,7 +27,7 @@ from flatweave.frontend.rows import unravel
 from flatweave.frontend.scope import current
 from flatweave.frontend.sources import full
 from flatweave.frontend.tree import Tree, paths, unflatten
-from flatweave.frontend.values import cast, emit, lift_leaves
+from flatweave.frontend.values import emit, lift_leaves
 from flatweave.ops import Permute, Reshape, Scatter
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Lambda
@@ -170,20 +168,7 @@ def _elements(vals: Any, tree: Tree, dest: Sequence[Tracer], who: str) -> list[T
             f"{who} writes {shape_text(given, leaves)} into {shape_text(tree, dest)}.",
             where=user_location(), remedy="Give the values the structure of the destination.",
         )  # fmt: skip
-    return [_fitting(leaf, x.element, who) for leaf, x in zip(leaves, dest, strict=True)]
-
-
-def _fitting(value: Tracer, dtype: DType, who: str) -> Tracer:
-    """Values in the dtype of what they are written to, when that loses no more than width."""
-    if value.weak and (dtype.is_float or not value.element.is_float):
-        return cast(value, dtype)
-    if not np.can_cast(value.element.numpy, dtype.numpy, "same_kind"):
-        raise DTypeError(
-            f"{who} cannot write {value.element} into an array of {dtype}.",
-            where=user_location(),
-            remedy=f"Convert the values with astype(fw.{dtype.name}), or the destination.",
-        )
-    return converted(value, dtype)
+    return [taken(leaf, x.element, who) for leaf, x in zip(leaves, dest, strict=True)]
 
 
 @operation()
