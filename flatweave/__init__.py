@@ -87,7 +87,6 @@ from flatweave.frontend.elementwise import (
     atan2,
     atanh,
     bitwise_and,
-    bitwise_count,
     bitwise_invert,
     bitwise_left_shift,
     bitwise_not,
@@ -95,7 +94,6 @@ from flatweave.frontend.elementwise import (
     bitwise_right_shift,
     bitwise_xor,
     cbrt,
-    ceil,
     clz,
     copysign,
     cos,
@@ -108,7 +106,6 @@ from flatweave.frontend.elementwise import (
     exp,
     exp2,
     expm1,
-    floor,
     floor_divide,
     floordiv,
     fma,
@@ -137,7 +134,6 @@ from flatweave.frontend.elementwise import (
     popcount,
     remainder,
     right_shift,
-    rint,
     round,
     rsqrt,
     sign,
@@ -150,7 +146,6 @@ from flatweave.frontend.elementwise import (
     tanh,
     true_divide,
     truediv,
-    trunc,
 )  # fmt: skip
 from flatweave.frontend.expand import expand, expand_reduce, replicated_iota
 from flatweave.frontend.indexing import getitem
@@ -159,7 +154,10 @@ from flatweave.frontend.ragged import Ragged
 from flatweave.frontend.reading import backpermute, gather
 from flatweave.frontend.scalars import (
     astype,
+    bitwise_count,
+    ceil,
     clip,
+    floor,
     logical_and,
     logical_not,
     logical_or,
@@ -167,7 +165,9 @@ from flatweave.frontend.scalars import (
     positive,
     power,
     reciprocal,
+    rint,
     square,
+    trunc,
     where,
 )
 from flatweave.frontend.schedule import schedule

@@ -31,7 +31,16 @@ from flatweave.frontend.eager import COMPILER, compile_program
 from flatweave.frontend.elements import name_of
 from flatweave.frontend.schedule import in_force
 from flatweave.frontend.scope import STATE
-from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, quick, stand_in
+from flatweave.frontend.signature import (
+    flat_of,
+    identity,
+    is_native,
+    key_of,
+    leaves_of,
+    plain,
+    quick,
+    stand_in,
+)
 from flatweave.frontend.trace import trace
 from flatweave.frontend.tree import Tree, flatten, paths, portions, unflatten
 from flatweave.targets import target_named
@@ -151,9 +160,10 @@ class Call:
 
     def key(self, target: str, schedule: Schedule) -> Any:
         """The signature of the call; ArgumentError when a static argument cannot be a key."""
-        static = tuple((i, type(value), value) for i, value in self.static.items())
+        static = tuple((i, identity(value)) for i, value in self.static.items())
         dynamic = tuple(part for value in self.values for part in key_of(value))
-        key = (target, config.cpu, schedule, self.keywords, tuple(self.trees), static, dynamic)
+        trees = tuple((tree, tree.orders) for tree in self.trees)
+        key = (target, config.cpu, schedule, self.keywords, trees, static, dynamic)
         try:
             hash(key)
         except TypeError:
@@ -226,7 +236,9 @@ class Jitted(Generic[P, R]):
         signature = tuple(key)
         known = self._quick.get(signature)
         if known is None:
-            known = self._quick[signature] = self._entry(args, kwargs)[0]
+            known, flat = self._entry(args, kwargs)
+            if is_native(key):  # else every call's arrays must be converted
+                self._quick[signature] = known
         return known(flat)  # type: ignore[no-any-return]
 
     def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages:

@@ -4,7 +4,8 @@
     sum(xs, axis=0)      generate [m] (j => reduce add 0 (generate [n] (i => xs[i, j])))
     cumsum(xs, axis=1)   one flat scan that starts anew with every row
 
-The names, `axis` and `keepdims` are those of the array API standard; dtypes are NumPy's.
+The names, `axis` and `keepdims` are those of the array API standard; dtypes are NumPy's. All
+elements of a Ragged are the values of all its rows.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.base.dtypes import DType, bool_, i64, u64
-from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer
@@ -22,12 +23,14 @@ from flatweave.frontend.elements import single
 from flatweave.frontend.extents import ONE, ZERO
 from flatweave.frontend.faults import check_message
 from flatweave.frontend.operation import operation
+from flatweave.frontend.promotion import dtype_of
+from flatweave.frontend.ragged import Ragged
 from flatweave.frontend.rows import scan_last_axis, unravel
-from flatweave.frontend.scalars import apply, dtype_of, select, strong, truth
+from flatweave.frontend.scalars import apply, select, strong, truth
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.shapes import axis_of, reshaped, transposed
 from flatweave.frontend.sugar import METHODS
-from flatweave.frontend.values import emit, lift, wrap
+from flatweave.frontend.values import emit, flag_of, lift, wrap
 from flatweave.ops import Reduce, Reshape
 from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
@@ -39,7 +42,7 @@ def axes_of(array: Tracer, axis: Any, who: str) -> list[int]:
     """The axes that are reduced, in order; all of them for None."""
     if axis is None:
         return list(range(array.ndim))
-    parts = list(axis) if isinstance(axis, tuple | list) else [axis]
+    parts = axis if isinstance(axis, tuple | list) else [axis]
     found = sorted(axis_of(array, part, who) for part in parts)
     if len(set(found)) < len(found):
         raise ArgumentError(
@@ -111,10 +114,24 @@ def converted(array: Tracer, dtype: DType) -> Tracer:
     return zipped(lambda v: strong(v, dtype), [array], "astype")[0]
 
 
+def _reducible(xs: Any, axis: Any, who: str) -> Tracer:
+    """The array that is reduced: of a Ragged without an axis, the values of all rows."""
+    if not isinstance(xs, Ragged):
+        return single(xs, who)
+    if axis is not None:
+        raise Unsupported(
+            f"{who} of a Ragged along axis {axis}.",
+            where=user_location(),
+            remedy=f"Use fw.map(fw.{who}, rows) for each row; without axis, all values count.",
+        )
+    return single(xs.values, who)
+
+
 def _table_reduction(
     who: str, fn: str, array: Tracer, axis: Any, keepdims: bool, dtype: DType
 ) -> Tracer:
     """A reduction by a row of the table with a neutral element."""
+    keepdims = flag_of(keepdims, "keepdims")
     ne = constant(scalar.neutral(fn, dtype), dtype)
     value = converted(array, dtype)
     if not value.ndim:
@@ -132,7 +149,7 @@ def sum(xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) ->
 
     Floats are added in a fixed grouping: the same bits on every run, for every number of threads.
     """
-    array = single(xs, "sum")
+    array = _reducible(xs, axis, "sum")
     wanted = wide_dtype(array.element) if dtype is None else dtype_of(dtype)
     return _table_reduction("sum", "add", array, axis, keepdims, wanted)
 
@@ -140,7 +157,7 @@ def sum(xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) ->
 @operation(static="axis dtype keepdims")
 def prod(xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
     """The product of all elements, or along the axes `axis`; dtypes as for `sum`."""
-    array = single(xs, "prod")
+    array = _reducible(xs, axis, "prod")
     wanted = wide_dtype(array.element) if dtype is None else dtype_of(dtype)
     return _table_reduction("prod", "mul", array, axis, keepdims, wanted)
 
@@ -149,7 +166,7 @@ def prod(xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False) -
 def min(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The least element, of all or along `axis`; NaN if there is one. ShapeError if there is none.
     """
-    array = single(xs, "min")
+    array = _reducible(xs, axis, "min")
     need_elements(array, axis, "min")
     return _table_reduction("min", "minimum", array, axis, keepdims, array.element)
 
@@ -157,7 +174,7 @@ def min(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
 @operation(static="axis keepdims")
 def max(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The greatest element, of all or along `axis`; NaN if one is. ShapeError if there is none."""
-    array = single(xs, "max")
+    array = _reducible(xs, axis, "max")
     need_elements(array, axis, "max")
     return _table_reduction("max", "maximum", array, axis, keepdims, array.element)
 
@@ -165,21 +182,21 @@ def max(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
 @operation(static="axis keepdims")
 def any(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Whether an element is not zero, of all or along `axis`; False if there is none."""
-    array = zipped(truth, [single(xs, "any")], "any")[0]
+    array = zipped(truth, [_reducible(xs, axis, "any")], "any")[0]
     return _table_reduction("any", "or", array, axis, keepdims, bool_)
 
 
 @operation(static="axis keepdims")
 def all(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Whether every element is not zero, of all or along `axis`; True if there is none."""
-    array = zipped(truth, [single(xs, "all")], "all")[0]
+    array = zipped(truth, [_reducible(xs, axis, "all")], "all")[0]
     return _table_reduction("all", "and", array, axis, keepdims, bool_)
 
 
 @operation(static="axis keepdims")
 def mean(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum divided by the number of elements, of all or along `axis`; NaN if there is none."""
-    array = single(xs, "mean")
+    array = _reducible(xs, axis, "mean")
     dtype = array.element if array.element.is_float else scalar.operand_dtype("truediv", i64)
     total = _table_reduction("mean", "add", array, axis, keepdims, dtype)
     count = extents.product([array.extents[a] for a in axes_of(array, axis, "mean")])
@@ -207,25 +224,26 @@ def need_elements(array: Tracer, axis: Any, who: str) -> None:
 def argmin(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Where the least element is first found, NaN being the least; in flat order, or along `axis`.
     """
-    return _extremum("argmin", "lt", single(xs, "argmin"), axis, keepdims)
+    return _extremum("argmin", "lt", _reducible(xs, axis, "argmin"), axis, keepdims)
 
 
 @operation(static="axis keepdims")
 def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Where the greatest element is first found, NaN being the greatest; flat, or along `axis`."""
-    return _extremum("argmax", "gt", single(xs, "argmax"), axis, keepdims)
+    return _extremum("argmax", "gt", _reducible(xs, axis, "argmax"), axis, keepdims)
 
 
 def _extremum(who: str, better: str, array: Tracer, axis: Any, keepdims: bool) -> Tracer:
     """The place of an extremum: a reduction of (value, place) pairs."""
-    if not array.ndim:
-        return lift(0).astype(i64)  # type: ignore[no-any-return]
+    keepdims = flag_of(keepdims, "keepdims")
     if axis is not None and isinstance(axis, tuple | list):
         raise ArgumentError(
             f"{who} goes along one axis, got {axis}.",
             where=user_location(), remedy="Give one axis, or None for the flat place.",
         )  # fmt: skip
     need_elements(array, axis, who)
+    if not array.ndim:
+        return lift(0).astype(i64)  # type: ignore[no-any-return]
     dtype = array.element
     worst = dtype.high if better == "lt" else dtype.low
     neutral = (constant(worst, dtype), Const(2**63 - 1, i64))
@@ -259,7 +277,7 @@ def cumprod(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
 
 
 def _cumulative(who: str, fn: str, xs: Any, axis: Any, dtype: Any) -> Tracer:
-    array = single(xs, who)
+    array = _reducible(xs, axis, who)
     wanted = wide_dtype(array.element) if dtype is None else dtype_of(dtype)
     array = converted(array, wanted)
     if axis is None and array.ndim != 1:

@@ -27,7 +27,7 @@ from flatweave.frontend.operation import operation
 from flatweave.frontend.rowwise import is_irregular, map_rows
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import LEAF, Tree, paths, unflatten
-from flatweave.frontend.values import emit, lift, lift_leaves
+from flatweave.frontend.values import emit, flag_of, lift, lift_leaves
 from flatweave.ops import Filter, Map, Reduce, Scan
 from flatweave.terms.syntax import Atom, Var
 
@@ -142,12 +142,13 @@ def scan(
     Raises OperatorError when `op` does not give an element back.
     """
     arrays, tree = elements_of(xs, "scan")
+    exclusive, reverse = flag_of(exclusive, "exclusive"), flag_of(reverse, "reverse")
     start = neutral(ne, tree, arrays, "scan")
     fn = operator(op, tree, [element_type(x) for x in arrays], "scan")
     if any(x.ndim > 1 for x in arrays):
         return unflatten(tree, rows.scan_rows(fn, start, arrays, exclusive, reverse))
     atoms = tuple(x.atom for x in arrays)
-    op_ = Scan(fn, tuple(e.atom for e in start), atoms, bool(exclusive), bool(reverse))
+    op_ = Scan(fn, tuple(e.atom for e in start), atoms, exclusive, reverse)
     return unflatten(tree, emit(op_))
 
 

@@ -24,7 +24,7 @@ from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
 from flatweave.frontend.interop import is_number_list, list_values
 from flatweave.frontend.operation import EVALUATOR, OPERATIONS, Operation
 from flatweave.frontend.schedule import in_force
-from flatweave.frontend.signature import flat_of, key_of, leaves_of, plain, stand_in
+from flatweave.frontend.signature import flat_of, identity, key_of, leaves_of, plain, stand_in
 from flatweave.frontend.trace import Traced, trace
 from flatweave.frontend.tree import Tree, flatten, portions, unflatten
 from flatweave.frontend.values import is_array
@@ -72,9 +72,10 @@ class Call:
             leaves, tree = flatten(value, is_number_list)
         self.trees.append(tree)
         for leaf in leaves:
-            leaf = list_values(leaf) if type(leaf) is list and is_number_list(leaf) else leaf
             if name in self.known.static or not _is_argument(leaf):
                 self.static[len(self.leaves)] = leaf
+            elif is_number_list(leaf):
+                leaf = list_values(leaf)
             self.leaves.append(leaf)
             self.names.append(name)
 
@@ -211,11 +212,12 @@ def _static_key(value: Any) -> Any:
     if callable(value) and not isinstance(value, _LITERAL):
         known = OPERATIONS.get(value) if hasattr(value, "__wrapped__") else None
         return value if known is not None or _is_stable(value) else None
+    key = identity(value)
     try:
-        hash(value)
+        hash(key)
     except TypeError:
-        return (type(value), repr(value))
-    return (type(value), value)
+        return None
+    return key
 
 
 def _is_stable(fn: Any) -> bool:

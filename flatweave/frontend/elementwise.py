@@ -54,10 +54,7 @@ def declared(function: Any, name: str, meaning: str) -> Any:
 neg = unary("neg", "`-x`; integers wrap")
 abs = unary("abs", "The distance from 0; the least integer stays as it is")
 sign = unary("sign", "-1, 0 or 1; NaN stays NaN")
-floor = unary("floor", "The greatest whole number that is not above")
-ceil = unary("ceil", "The least whole number that is not below")
 round = unary("round", "The nearest whole number, halves to the even one")
-trunc = unary("trunc", "The whole number toward 0")
 sqrt = unary("sqrt", "The square root; NaN below 0")
 rsqrt = unary("rsqrt", "`1 / sqrt(x)`, each step rounded")
 cbrt = unary("cbrt", "The cube root")
@@ -125,8 +122,6 @@ negative = neg
 absolute = abs
 invert = bitwise_not
 bitwise_invert = bitwise_not
-bitwise_count = popcount
-rint = round
 bitwise_left_shift = left_shift
 bitwise_right_shift = right_shift
 arcsin = asin
@@ -138,7 +133,7 @@ arccosh = acosh
 arctanh = atanh
 
 __all__ = [
-    "neg", "abs", "sign", "floor", "ceil", "round", "trunc", "sqrt", "rsqrt", "cbrt", "exp",
+    "neg", "abs", "sign", "round", "sqrt", "rsqrt", "cbrt", "exp",
     "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
     "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "isnan",
     "isinf", "isfinite", "popcount", "clz", "ctz", "bitwise_not", "add", "sub", "mul",
@@ -146,6 +141,6 @@ __all__ = [
     "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal",
     "greater", "greater_equal", "atan2", "hypot", "copysign", "fma", "subtract", "multiply",
     "divide", "true_divide", "floor_divide", "remainder", "negative", "absolute", "invert",
-    "bitwise_invert", "bitwise_count", "rint", "bitwise_left_shift", "bitwise_right_shift",
+    "bitwise_invert", "bitwise_left_shift", "bitwise_right_shift",
     "arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh", "arctanh",
 ]  # fmt: skip

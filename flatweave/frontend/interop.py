@@ -2,6 +2,7 @@
 
     values_of(np.arange(3)[::-1])      a C-contiguous copy
     values_of(torch_tensor)            a view through DLPack
+    values_of(b"abc")                  a view of the bytes, u8
     values_of("text")                  None: not an array
 """
 
@@ -14,8 +15,11 @@ import numpy as np
 
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserError
+from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend.array import HostArray, Tracer, host_array
+from flatweave.frontend.array import HostArray, Tracer, host_array, kind_of
+from flatweave.frontend.nulls import filled, nulls_in
+from flatweave.frontend.promotion import ScalarOverflowError, dtype_of
 
 Values = np.ndarray[Any, np.dtype[Any]]
 NATIVE = frozenset(dtype.numpy for dtype in DTYPES)
@@ -38,9 +42,22 @@ def values_of(value: Any, name: str = "") -> Values | None:
         return checked(np.asarray(value), name)
     if isinstance(value, np.generic):
         return checked(np.asarray(value), name)
-    if isinstance(value, Tracer | bool | int | float | str | bytes):
+    if isinstance(value, Tracer | bool | int | float | str):
         return None
+    if isinstance(value, range):
+        return _counted(value, name)
     return _foreign(value, name)
+
+
+def _counted(value: range, name: str) -> Values:
+    """The integers of a range."""
+    try:
+        return np.arange(value.start, value.stop, value.step, dtype=np.int64)
+    except (OverflowError, ValueError):
+        raise ScalarOverflowError(
+            f"{name or 'a value'} is {value!r}, whose integers do not fit an i64.",
+            where=user_location(), remedy="Bring its ends nearer to 0.",
+        ) from None  # fmt: skip
 
 
 def _is_masked(value: Values) -> bool:
@@ -50,7 +67,11 @@ def _is_masked(value: Values) -> bool:
 
 
 def _foreign(value: Any, name: str) -> Values | None:
-    """An array of another library, through DLPack if it is on the CPU, else `__array__`."""
+    """Another library's array, through DLPack if it is on the CPU, else `__array__`; or a buffer.
+    """
+    if not hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return _buffer(value, name)
+    _refuse_nulls(value, name)
     found: Any = None
     if hasattr(value, "__dlpack__"):
         try:
@@ -58,35 +79,83 @@ def _foreign(value: Any, name: str) -> Values | None:
         except (BufferError, TypeError, RuntimeError, AttributeError):
             found = None
     if found is None and hasattr(value, "__array__"):
-        try:
-            found = np.asarray(value)
-        except UserError:
-            raise
-        except (TypeError, ValueError, RuntimeError) as failure:
-            raise ArgumentError(
-                f"{name or 'a value'} of type {type(value).__name__} cannot be read as an array:"
-                f" {failure}",
-                where=user_location(), remedy="Bring it to the CPU and to NumPy first.",
-            ) from None  # fmt: skip
+        found = _asked(value, name)
+        if found.dtype.kind == "O" and not found.ndim and found[()] is value:
+            return None  # a scalar of Arrow, for instance, which only says that it is an array
     return None if found is None else checked(found, name)
 
 
+def _asked(value: Any, name: str) -> Values:
+    """What an object's `__array__` gives."""
+    try:
+        return np.asarray(value)
+    except UserError:
+        raise
+    except (TypeError, ValueError, RuntimeError) as failure:
+        raise _unreadable(value, name, failure, "Bring it to the CPU and to NumPy first.") from None
+
+
+def _unreadable(value: Any, name: str, failure: Exception, remedy: str) -> ArgumentError:
+    return ArgumentError(
+        f"{name or 'a value'} of type {type(value).__name__} cannot be read as an array:"
+        f" {failure}",
+        where=user_location(), remedy=remedy,
+    )  # fmt: skip
+
+
+def _buffer(value: Any, name: str) -> Values | None:
+    """The elements of bytes, a memoryview, an array.array, or another object with a buffer."""
+    try:
+        seen = memoryview(value)
+    except (TypeError, BufferError):
+        return None
+    except ValueError as failure:
+        raise _unreadable(value, name, failure, "Take a buffer that is still open.") from None
+    try:
+        found = np.asarray(seen)
+    except (ValueError, TypeError, NotImplementedError) as failure:
+        raise _unreadable(value, name, failure, "Give its elements a number's format.") from None
+    return checked(found, name)
+
+
+def _refuse_nulls(value: Any, name: str) -> None:
+    count = nulls_in(value)
+    if count:
+        raise ArgumentError(
+            f"{name or 'a value'} holds {counted(count, 'null')}, which no number stands for.",
+            where=user_location(),
+            remedy='Fill or drop them first, or make them NaN: fw.asarray(xs, nulls="nan").',
+        )
+
+
+def _filled(value: Any, name: str) -> Values | None:
+    """As `values_of`, with NaN for what is missing."""
+    if not hasattr(value, "__array__") or not nulls_in(value):
+        return values_of(value, name)
+    try:
+        return checked(filled(value), name)
+    except (TypeError, ValueError) as failure:
+        if isinstance(failure, UserError):
+            raise
+        raise _unreadable(value, name, failure, "Take its columns of numbers.") from None
+
+
 def checked(values: Values, name: str) -> Values:
-    """The array itself if a program can be given it, a contiguous copy if that is all it lacks."""
+    """The array itself if a program can be given it, a copy where its layout or byte order is not.
+    """
     if values.dtype not in NATIVE:
-        raise _refused(values, name or "an array")
-    return values if values.flags.c_contiguous else np.ascontiguousarray(values)
+        native = values.dtype.newbyteorder("=")
+        if native not in NATIVE:
+            raise _refused(values, name or "an array")
+        return np.array(values, native, order="C")
+    flags = values.flags
+    return values if flags.c_contiguous and flags.aligned else np.array(values, order="C")
 
 
 def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
     """What is wrong with an array's dtype."""
     dtype, where = values.dtype, user_location()
     shown = f"{name} has dtype {dtype}"
-    if dtype.newbyteorder("=") in NATIVE:
-        return DTypeError(
-            f"{shown}, which is not in this machine's byte order.",
-            where=where, remedy="Swap the bytes: xs.astype(xs.dtype.newbyteorder('=')).",
-        )  # fmt: skip
     if dtype.names:
         return DTypeError(
             f"{shown}, whose elements are records.",
@@ -113,12 +182,50 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
     )
 
 
-def asarray(value: Any, dtype: Any = None) -> HostArray:
-    """A copy of a NumPy array, list, scalar or DLPack object as an array of ours."""
-    found = values_of(value)
+def asarray(value: Any, dtype: Any = None, *, nulls: str = "raise") -> HostArray:
+    """A copy of a NumPy array, list, scalar, buffer or DLPack object as an array of ours.
+
+    Columns and tables of pandas, polars and Arrow are taken, too. What is missing there is no
+    number: `nulls="nan"` makes it NaN, and a column of integers that has any an f64 column.
+    Raises ArgumentError for nulls otherwise, and for what is no array; OverflowError (also a
+    DTypeError) for a list with integers that the dtype cannot hold.
+    """
+    if nulls not in ("raise", "nan"):
+        raise ArgumentError(
+            f"{nulls!r} is not a way to take nulls.",
+            where=user_location(), remedy='Use "raise" or "nan".',
+        )  # fmt: skip
+    name = "the value of asarray"
+    wanted = None if dtype is None else dtype_of(dtype).numpy
+    found = (_filled if nulls == "nan" else values_of)(value, name)
     if found is None:
-        found = checked(np.asarray(value), "")
-    return host_array(np.array(found, dtype=dtype, copy=True, order="C"))
+        found = _of_python(value, wanted, name)
+    with np.errstate(all="ignore"):
+        return host_array(np.array(found, dtype=wanted, copy=True, order="C"))
+
+
+def _of_python(value: Any, dtype: np.dtype[Any] | None, name: str) -> Values:
+    """Python numbers, and lists and tuples of them."""
+    if not isinstance(value, bool | int | float | complex | list | tuple):
+        raise ArgumentError(
+            f"{name} is {kind_of(value)}, which is not an array or a number.",
+            where=user_location(), remedy="Pass an array, a number, or a list of numbers.",
+        )  # fmt: skip
+    try:
+        return checked(np.asarray(value, dtype), name)
+    except OverflowError as failure:
+        raise ScalarOverflowError(
+            f"{name} does not fit {dtype or 'an i64'}: {failure}.",
+            where=user_location(), remedy="Take a wider dtype.",
+        ) from None  # fmt: skip
+    except UserError:
+        raise
+    except (ValueError, TypeError):
+        raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
+
+
+UNEVEN = "a list of lists stands for an array only when all of them have one length."
+PAD = "Pad the shorter ones, or pass one list for each row."
 
 
 def list_values(value: Any) -> Values:
@@ -126,16 +233,18 @@ def list_values(value: Any) -> Values:
     try:
         return np.asarray(value)
     except ValueError:
-        raise ShapeError(
-            "a list of lists stands for an array only when all of them have one length.",
-            where=user_location(), remedy="Pad the shorter ones, or pass one list for each row.",
-        ) from None  # fmt: skip
+        raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
 
 
 def is_number_list(value: Any) -> bool:
     """Whether a value is a list of numbers, perhaps nested, which stands for an array."""
-    if type(value) is not list or not value:
+    if not isinstance(value, list) or not value:
         return False
     return all(
-        isinstance(item, bool | int | float | np.generic) or is_number_list(item) for item in value
+        isinstance(item, bool | int | float | np.generic) or _is_empty(item) or is_number_list(item)
+        for item in value
     )
+
+
+def _is_empty(item: Any) -> bool:
+    return isinstance(item, list) and not item

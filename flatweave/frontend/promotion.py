@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from flatweave.base.dtypes import DType, as_dtype, bool_, f64, i64, u64
 from flatweave.base.errors import DTypeError
 from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer
+from flatweave.scalar import ops as scalar
 
 
 class ScalarOverflowError(DTypeError, OverflowError):
@@ -52,6 +54,17 @@ def fits(value: int | float | bool, dtype: DType) -> bool:
     return low <= value <= high
 
 
+def operand_dtype(fn: str, values: Sequence[Tracer]) -> DType:
+    """The dtype that a scalar function's operands are converted to."""
+    dtype, weak = common(values)
+    if weak or dtype.is_float or scalar.TABLE[fn].promotion != "float":
+        return scalar.operand_dtype(fn, dtype)
+    # each operand by itself: an i8 and a u16 are f32, though what holds both is an i32
+    weaks = [v for v in values if v.weak]
+    alone = [common((v, *weaks))[0] for v in values if not v.weak]
+    return max((scalar.operand_dtype(fn, d) for d in alone), key=lambda d: d.bits)
+
+
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 CONVERT = "Convert the array first, for instance with xs.astype(fw.i64)."
 
@@ -84,3 +97,13 @@ def literal_dtype(value: bool | int | float) -> DType:
         where=user_location(),
         remedy="Write it as a float, or split it into two integers.",
     )
+
+
+def dtype_of(spelling: Any) -> DType:
+    """A user's dtype; DTypeError at the user's line for what is none."""
+    try:
+        return as_dtype(spelling)
+    except DTypeError as failure:
+        raise DTypeError(
+            failure.message, where=user_location(), remedy=failure.remedy
+        ) from None

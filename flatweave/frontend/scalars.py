@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.dtypes import DType, as_dtype, bool_
+from flatweave.base.dtypes import DType, bool_, i8, i64, u8
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer, describe
 from flatweave.frontend.broadcast import zipped
 from flatweave.frontend.conversion import cast, compared, must_fit
+from flatweave.frontend.extents import ZERO
+from flatweave.frontend.faults import check_message
 from flatweave.frontend.operation import operation
-from flatweave.frontend.promotion import common
+from flatweave.frontend.promotion import common, dtype_of, operand_dtype
 from flatweave.frontend.scope import current
 from flatweave.frontend.sugar import METHODS
 from flatweave.frontend.values import lift
-from flatweave.scalar import ops as scalar
+from flatweave.ops import Check
 from flatweave.terms.syntax import Const
 
 # what messages call the functions whose name in the table is not the user's
@@ -40,7 +42,7 @@ def apply(fn: str, *values: Tracer) -> Tracer:
         return found
     scope = current()
     try:
-        wanted = scalar.operand_dtype(fn, dtype)
+        wanted = operand_dtype(fn, values)
         for value in values:
             must_fit(value, dtype)  # what they meet, also where all become floats
         atoms = [cast(value, wanted).atom for value in values]
@@ -92,19 +94,92 @@ def power_of(x: Tracer, y: Tracer) -> Tracer:
             return apply("mul", x, x)
         if y.atom.value == 0.5 and x.element.is_float:
             return apply("sqrt", x)
+    if not operand_dtype("pow", (x, y)).is_float:
+        _need_whole(y)
     return apply("pow", x, y)
+
+
+NEGATIVE_POWER = "an integer to a negative power is no integer: the power is {0}."
+TO_FLOATS = "Make the base a float: x.astype(fw.f64) ** y."
+
+
+def _need_whole(power: Tracer) -> None:
+    """Refuse powers below 0: here and now, or where the program computes them."""
+    scope, atom = current(), power.atom
+    if isinstance(atom, Const) and atom.value < 0:
+        raise ArgumentError(
+            NEGATIVE_POWER.format(atom.value), where=user_location(), remedy=TO_FLOATS
+        )
+    if not power.element.is_signed or scope.is_natural(atom):
+        return
+    value = scope.cast(atom, i64)
+    holds = scope.apply("ge", value, ZERO)
+    if not isinstance(holds, Const):
+        # where the power is used, not where it is known: a branch that is not taken checks nothing
+        scope.emit(Check(holds, "argument", (value,), check_message(NEGATIVE_POWER, [], TO_FLOATS)))
 
 
 @operation()
 def power(x: Any, y: Any) -> Any:
-    """`x ** y`; a negative whole power of an integer gives 0 unless the base is 1 or -1."""
-    return zipped(power_of, [lift(x), lift(y)], "**")[0]
+    """`x ** y`, promoted as NumPy 2 does; of bools an i8.
+
+    Raises ArgumentError (a ValueError) for an integer to a negative power.
+    """
+    return zipped(power_of, [lift(x, "**"), lift(y, "**")], "**")[0]
 
 
 @operation()
 def positive(x: Any) -> Any:
-    """`+x`: the array itself."""
-    return lift(x)
+    """`+x`: the array itself. Raises DTypeError for bools, as NumPy does."""
+    value = lift(x, "+")
+    if value.element is bool_:
+        raise DTypeError(
+            f"+ is not defined for {describe(value)}.",
+            where=user_location(), remedy="Convert it first: x.astype(fw.i8).",
+        )  # fmt: skip
+    return value
+
+
+def rounding(fn: str, x: Any) -> Tracer:
+    """A whole number near x, in its dtype; bools are whole numbers."""
+    value = lift(x, fn)
+    return value if value.element is bool_ else elementwise(fn, value)
+
+
+@operation()
+def floor(x: Any) -> Any:
+    """The greatest whole number that is not above; element by element."""
+    return rounding("floor", x)
+
+
+@operation()
+def ceil(x: Any) -> Any:
+    """The least whole number that is not below; element by element."""
+    return rounding("ceil", x)
+
+
+@operation()
+def trunc(x: Any) -> Any:
+    """The whole number toward 0; element by element."""
+    return rounding("trunc", x)
+
+
+@operation()
+def rint(x: Any) -> Any:
+    """The nearest whole number as a float, halves to the even one; element by element."""
+    value = lift(x, "rint")
+    wide = operand_dtype("sqrt", (value,))
+    return elementwise("round", zipped(lambda v: strong(v, wide), [value], "rint")[0])
+
+
+@operation()
+def bitwise_count(x: Any) -> Any:
+    """The number of bits that are 1, as NumPy counts: of the absolute value, in u8."""
+    def count(value: Tracer) -> Tracer:
+        return value if value.element is bool_ else apply("popcount", apply("abs", value))
+
+    value = lift(x, "bitwise_count")
+    return zipped(lambda v: strong(count(v), u8), [value], "bitwise_count")[0]
 
 
 @operation()
@@ -152,16 +227,6 @@ def strong(value: Tracer, dtype: DType) -> Tracer:
     return Tracer(atom, scope.home((atom,)))
 
 
-def dtype_of(spelling: Any) -> DType:
-    """A user's dtype; DTypeError at the user's line for what is none."""
-    try:
-        return as_dtype(spelling)
-    except DTypeError as failure:
-        raise DTypeError(
-            failure.message, where=user_location(), remedy=failure.remedy
-        ) from None
-
-
 def _logical(fn: str, *values: Any) -> Tracer:
     """A function of truth values."""
     lifted = [lift(value, f"logical_{fn}") for value in values]
@@ -195,7 +260,9 @@ def logical_not(x: Any) -> Any:
 @operation()
 def square(x: Any) -> Any:
     """`x * x`"""
-    value = lift(x)
+    value = lift(x, "square")
+    if value.element is bool_:  # NumPy squares no bools, but small integers
+        value = zipped(lambda v: strong(v, i8), [value], "square")[0]
     return elementwise("mul", value, value)
 
 

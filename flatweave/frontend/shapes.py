@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
-from flatweave.base.errors import ArgumentError, ShapeError
+import numpy as np
+
+from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
@@ -106,11 +109,14 @@ def transpose(xs: Any, axes: Any = None) -> Any:
 def transposed(array: Tracer, axes: Any = None) -> Tracer:
     """result[at] = array[place], place[axes[k]] = at[k]"""
     rank = array.ndim
-    order = list(range(rank))[::-1] if axes is None else [int(axis) for axis in axes]
-    order = [axis + rank if axis < 0 else axis for axis in order]
+    order = list(range(rank))[::-1]
+    if axes is not None:
+        given = axes if isinstance(axes, tuple | list) else (axes,)
+        order = [axis_number(axis, "transpose") for axis in given]
+        order = [axis + rank if axis < 0 else axis for axis in order]
     if sorted(order) != list(range(rank)):
         raise ShapeError(
-            f"transpose needs each of {counted(rank, 'axis', 'axes')} once, got {tuple(axes)}.",
+            f"transpose needs each of {counted(rank, 'axis', 'axes')} once, got {axes}.",
             where=user_location(), remedy=f"Give an order of {tuple(range(rank))}.",
         )  # fmt: skip
     if order == list(range(rank)):
@@ -127,16 +133,33 @@ def reverse(xs: Any, axis: int = 0) -> Any:
     return unflatten(tree, [_reversed(leaf, axis) for leaf in leaves])
 
 
-def axis_of(array: Tracer, axis: Any, who: str) -> int:
-    """An axis from 0 up; an axis error as NumPy's for one that is not there."""
-    number = int(axis)
-    if not -array.ndim <= number < array.ndim:
+def axis_of(array: Tracer, axis: Any, who: str, new: int = 0) -> int:
+    """An axis from 0 up, of an array with `new` axes more; an error as NumPy's for any other."""
+    number = axis_number(axis, who)
+    rank = array.ndim + new
+    if not -rank <= number < rank:
+        told = f"will have {counted(rank, 'axis', 'axes')}" if new else (
+            f"has {counted(rank, 'axis', 'axes')}"
+        )  # fmt: skip
         raise AxisError(
-            f"{who} along axis {number} of an array of type {describe(array)}, which has"
-            f" {counted(array.ndim, 'axis', 'axes')}.",
+            f"{who} along axis {number} of an array of type {describe(array)}, which {told}.",
             where=user_location(), remedy="Axes count from 0, or from the end below 0.",
         )  # fmt: skip
-    return number % array.ndim
+    return number % rank
+
+
+def axis_number(axis: Any, who: str) -> int:
+    """A user's axis as an int; ArgumentError for a float, a bool or anything else."""
+    wrong = ArgumentError(
+        f"the axis of {who} must be an integer, got {axis!r}.",
+        where=user_location(), remedy="Axes count from 0, or from the end below 0.",
+    )  # fmt: skip
+    if isinstance(axis, bool | np.bool_):
+        raise wrong
+    try:
+        return operator.index(axis)
+    except TypeError as failure:
+        raise (failure if isinstance(failure, UserError) else wrong) from None
 
 
 class AxisError(ShapeError, IndexError):
@@ -240,9 +263,9 @@ def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
 
 @operation(static="axis")
 def expand_dims(xs: Any, axis: int = 0) -> Any:
-    """The array with a new axis of extent 1 at `axis`."""
-    array = lift(xs)
-    number = axis % (array.ndim + 1)
+    """The array with a new axis of extent 1 at `axis`, from the end of the result when below 0."""
+    array = lift(xs, "xs of expand_dims")
+    number = axis_of(array, axis, "expand_dims", new=1)
     shape = (*array.extents[:number], ONE, *array.extents[number:])
     return reshaped(array, shape) if array.ndim else generated(shape, lambda *at: array)[0]
 

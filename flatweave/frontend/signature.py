@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
                 flat.append(arg)
                 continue
             return False
-        elif not arg.flags.c_contiguous:
+        elif not (arg.flags.c_contiguous and arg.flags.aligned):
             return False
         shape = arg.shape
         key.append(arg.dtype)
@@ -62,6 +63,11 @@ def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
     return True
 
 
+def is_native(key: Sequence[Any]) -> bool:
+    """Whether a key that `quick` filled has only dtypes in this machine's byte order."""
+    return all(part.isnative for part in key if isinstance(part, np.dtype))
+
+
 def plain(value: Any, name: str) -> Any:
     """An argument's leaf as a C-contiguous NumPy array or a Python number.
 
@@ -72,6 +78,8 @@ def plain(value: Any, name: str) -> Any:
     if type(value) in NUMBERS:
         literal_dtype(value)
         return value
+    if isinstance(value, int | float) and not isinstance(value, np.generic):  # an IntEnum's member
+        return plain(int(value) if isinstance(value, int) else float(value), name)
     values = values_of(value, name)
     if values is None:
         raise ArgumentError(
@@ -87,6 +95,37 @@ def key_of(value: Any) -> tuple[Any, ...]:
     if isinstance(value, np.ndarray):
         return (value.dtype, value.ndim)
     return (type(value) if literal_dtype(value) is not as_dtype(np.uint64) else np.uint64,)
+
+
+def identity(value: Any) -> Any:
+    """A static value as a key: equal for values that no program can tell apart, and only for those.
+
+    Python holds 1, True and 1.0 for equal, and 0.0 and -0.0, alone and inside of tuples, frozen
+    sets and frozen dataclasses; and a NaN for unequal to itself.
+    """
+    cls = type(value)
+    if isinstance(value, float):  # also np.float64
+        return cls, float(value).hex()
+    if isinstance(value, complex):
+        return cls, value.real.hex(), value.imag.hex()
+    if isinstance(value, np.generic):
+        return cls, value.dtype, value.tobytes()
+    if isinstance(value, slice):
+        return cls, identity((value.start, value.stop, value.step))
+    if isinstance(value, tuple):
+        return cls, tuple(identity(part) for part in value)
+    if isinstance(value, frozenset):
+        return cls, frozenset(identity(part) for part in value)
+    if _is_frozen(cls):
+        fields = [f for f in dataclasses.fields(value) if (f.compare if f.hash is None else f.hash)]
+        return cls, tuple(identity(getattr(value, field.name)) for field in fields)
+    return cls, value
+
+
+def _is_frozen(cls: type) -> bool:
+    """Whether a class is a dataclass whose values are compared by their fields and never change."""
+    made = getattr(cls, "__dataclass_params__", None)
+    return made is not None and made.frozen and made.eq
 
 
 def flat_of(values: Sequence[Any]) -> list[Any]:

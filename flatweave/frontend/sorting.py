@@ -25,7 +25,7 @@ from flatweave.frontend.extents import same_length
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import Tree, paths, unflatten
-from flatweave.frontend.values import emit, lift_leaves, wrap
+from flatweave.frontend.values import emit, flag_of, lift_leaves, wrap
 from flatweave.ops import Map, Sort
 from flatweave.terms.syntax import Atom, Lambda, Var, constant
 
@@ -194,7 +194,7 @@ def sort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = Fa
     """
     arrays, tree = elements_of(xs, "sort")
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "sort")
-    fn = _keys(key, arrays, tree, bool(descending), "sort")
+    fn = _keys(key, arrays, tree, flag_of(descending, "descending"), "sort")
     if _is_narrow(fn, arrays):
         return unflatten(tree, _sorted(fn, arrays))
     return unflatten(tree, _gathered(arrays, _places(fn, arrays)))
@@ -208,7 +208,7 @@ def argsort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool =
     """
     arrays, tree = elements_of(xs, "argsort")
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "argsort")
-    return _places(_keys(key, arrays, tree, bool(descending), "argsort"), arrays)
+    return _places(_keys(key, arrays, tree, flag_of(descending, "descending"), "argsort"), arrays)
 
 
 @operation(static="descending")
@@ -227,7 +227,7 @@ def sort_by_key(keys: Any, values: Any, descending: bool = False) -> Any:
     values_names = ["values" + path for path in paths(rest)]
     same_length([*arrays, *others], "sort_by_key", [*names, *values_names])
     _check_rank_one(arrays, names)
-    fn = _keys(None, arrays, tree, bool(descending), "sort_by_key")
+    fn = _keys(None, arrays, tree, flag_of(descending, "descending"), "sort_by_key")
     count = len(arrays)
     if _is_narrow(fn, [*arrays, *others]):
         moved = _sorted(fn, arrays, *others)

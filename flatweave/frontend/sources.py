@@ -19,7 +19,8 @@ from flatweave.frontend.elements import check_arity, need_function, own
 from flatweave.frontend.extents import check, length_of, shape_of
 from flatweave.frontend.faults import check_message
 from flatweave.frontend.operation import operation
-from flatweave.frontend.scalars import dtype_of, strong
+from flatweave.frontend.promotion import dtype_of
+from flatweave.frontend.scalars import strong
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import unflatten
 from flatweave.frontend.values import emit, lift_leaves, wrap

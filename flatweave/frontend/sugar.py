@@ -17,10 +17,9 @@ METHODS: dict[str, Callable[..., Any]] = {}
 UFUNCS = {
     "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv",
     "floor_divide": "floordiv", "remainder": "mod", "negative": "neg", "absolute": "abs",
-    "invert": "bitwise_not", "rint": "round", "arcsin": "asin", "arccos": "acos",
+    "invert": "bitwise_not", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "bitwise_count": "popcount", "matmul": "dot", "float_power": "power",
-    "conjugate": "positive",
+    "arctanh": "atanh", "matmul": "dot",
 }  # fmt: skip
 
 

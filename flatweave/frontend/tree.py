@@ -6,14 +6,22 @@
 A class of ours that derives from Node is taken apart, too; anything else is a leaf. Two trees are
 equal when values of one fit the other: dicts by their keys, in any order, NamedTuples and
 dataclasses by their class.
+
+Rebuilding runs no code of the user's: a NamedTuple or dataclass is made of its fields, without
+`__new__`, `__init__` or `__post_init__`, which have seen them already. An OrderedDict and a
+defaultdict stay what they are; any other mapping, tuple or list comes back as a plain one.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
 
 
 class Node:
@@ -31,7 +39,10 @@ class Node:
 class Tree:
     """The structure around some leaves; `names` are the keys or fields of the children."""
 
-    __slots__ = ("_hash", "children", "cls", "irregular", "kind", "names", "order", "size")
+    __slots__ = (
+        "_hash", "children", "cls", "factory", "irregular", "kind", "names", "order", "orders",
+        "size",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -40,12 +51,17 @@ class Tree:
         names: tuple[Any, ...] = (),
         children: tuple[Tree, ...] = (),
         order: tuple[int, ...] = (),
+        factory: Callable[[], Any] | None = None,
     ) -> None:
         self.kind = kind
         self.cls = cls
         self.names = names
         self.children = children
         self.order = order  # of a dict: where each child stood when the user wrote it
+        self.factory = factory  # of a defaultdict: what makes its missing values
+        # the orders of all dicts inside: equal trees may differ in them, and what goes through
+        # their values one after the other sees that
+        self.orders: tuple[int, ...] = order + tuple(i for c in children for i in c.orders)
         self.size: int = 1 if kind == "leaf" else sum(child.size for child in children)
         # whether a node is inside, whose leaves do not go along one axis
         self.irregular: bool = kind == "node" or any(child.irregular for child in children)
@@ -62,6 +78,7 @@ class Tree:
             and self._hash == other._hash
             and self.kind == other.kind
             and self.cls is other.cls
+            and self.factory is other.factory
             and self.names == other.names
             and self.children == other.children
         )
@@ -78,7 +95,13 @@ IsLeaf = Callable[[Any], bool]
 def flatten(value: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Tree]:
     """The leaves from left to right, and the tree around them."""
     leaves: list[Any] = []
-    tree = _take_apart(value, leaves, is_leaf)
+    try:
+        tree = _take_apart(value, leaves, is_leaf)
+    except RecursionError:
+        raise ArgumentError(
+            f"a {type(value).__name__} is nested without end, or too deeply to be taken apart.",
+            where=user_location(), remedy="See whether it holds itself; make it flatter.",
+        ) from None  # fmt: skip
     return leaves, tree
 
 
@@ -145,11 +168,6 @@ def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
         return LEAF
     if value is None:
         return NONE
-    if cls is tuple or cls is list:
-        kind = "tuple" if cls is tuple else "list"
-        return Tree(kind, None, (), _children(value, leaves, is_leaf))
-    if cls is dict:
-        return _take_dict_apart(value, leaves, is_leaf)
     if isinstance(value, tuple) and hasattr(cls, "_fields"):
         return Tree("named", cls, cls._fields, _children(value, leaves, is_leaf))
     if isinstance(value, Node):
@@ -160,6 +178,11 @@ def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
         names = tuple(field.name for field in dataclasses.fields(value))
         parts = (getattr(value, name) for name in names)
         return Tree("dataclass", cls, names, _children(parts, leaves, is_leaf))
+    if isinstance(value, tuple | list):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return Tree(kind, None, (), _children(value, leaves, is_leaf))
+    if isinstance(value, Mapping):
+        return _take_dict_apart(value, leaves, is_leaf)
     leaves.append(value)
     return LEAF
 
@@ -170,13 +193,15 @@ def _children(
     return tuple(_take_apart(part, leaves, is_leaf) for part in parts)
 
 
-def _take_dict_apart(value: dict[Any, Any], leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
+def _take_dict_apart(value: Mapping[Any, Any], leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
     """A dict by its keys in sorted order, so that equal keys make equal trees."""
     written = list(value)
     keys = sorted(written, key=lambda key: (type(key).__name__, key if _sorts(key) else repr(key)))
     order = tuple(keys.index(key) for key in written)
     children = _children((value[key] for key in keys), leaves, is_leaf)
-    return Tree("dict", None, tuple(keys), children, order)
+    cls = next((cls for cls in (OrderedDict, defaultdict) if isinstance(value, cls)), None)
+    factory = value.default_factory if isinstance(value, defaultdict) else None
+    return Tree("dict", cls, tuple(keys), children, order, factory)
 
 
 def _sorts(key: Any) -> bool:
@@ -195,20 +220,21 @@ def _rebuild(tree: Tree, leaves: Iterator[Any]) -> Any:
         case "list":
             return parts
         case "dict":
-            return {tree.names[i]: parts[i] for i in tree.order}
+            return _rebuilt_dict(tree, parts)
     assert tree.cls is not None
     if tree.kind == "named":
-        return tree.cls(*parts)
+        return tuple.__new__(tree.cls, parts)
     if issubclass(tree.cls, Node):
         return tree.cls.made(*parts)
-    return _rebuild_dataclass(tree.cls, dict(zip(tree.names, parts, strict=True)))
-
-
-def _rebuild_dataclass(cls: type, parts: dict[str, Any]) -> Any:
-    """Through the class's own constructor; fields it does not take are set afterwards."""
-    fields = dataclasses.fields(cls)
-    made = cls(**{field.name: parts[field.name] for field in fields if field.init})
-    for field in fields:
-        if not field.init:
-            object.__setattr__(made, field.name, parts[field.name])
+    made = object.__new__(tree.cls)
+    for name, part in zip(tree.names, parts, strict=True):
+        object.__setattr__(made, name, part)
     return made
+
+
+def _rebuilt_dict(tree: Tree, parts: Sequence[Any]) -> Mapping[Any, Any]:
+    """The dict in the order it was written in."""
+    pairs = {tree.names[i]: parts[i] for i in tree.order}
+    if tree.cls is defaultdict:
+        return defaultdict(tree.factory, pairs)
+    return OrderedDict(pairs) if tree.cls is OrderedDict else pairs

@@ -122,6 +122,16 @@ def extent_of(value: Any, what: str) -> Atom:
     return current().cast(traced.atom, i64)
 
 
+def flag_of(value: Any, what: str) -> bool:
+    """A user's True or False that decides what the program is."""
+    if isinstance(value, bool | np.bool_ | Array) or (type(value) is int and value in (0, 1)):
+        return bool(value)
+    raise ArgumentError(
+        f"{what} must be True or False, got {value!r}.",
+        where=user_location(), remedy="Leave it out for the default.",
+    )  # fmt: skip
+
+
 def same_dtype(values: Sequence[Tracer]) -> DType:
     """The common dtype of several arrays."""
     return common(values)[0]

@@ -106,7 +106,7 @@ ROWS = (
     ),
     ScalarFn("truediv", 2, "f", np.true_divide, c=c.operator("/"), promotion="truediv", cost=6),
     ScalarFn(
-        "floordiv", 2, "iuf", _floordiv, cost=16,
+        "floordiv", 2, "iuf", _floordiv, cost=16, promotion="number",
         c=c.by_kind(
             i=c.helper(c.FLOORDIV_SIGNED),
             u=c.helper(c.FLOORDIV_UNSIGNED),
@@ -114,7 +114,7 @@ ROWS = (
         ),
     ),
     ScalarFn(
-        "mod", 2, "iuf", np.remainder, cost=16,
+        "mod", 2, "iuf", np.remainder, cost=16, promotion="number",
         c=c.by_kind(
             i=c.helper(c.MOD_SIGNED), u=c.helper(c.MOD_UNSIGNED), f=c.helper(c.MOD_FLOAT)
         ),
@@ -132,7 +132,7 @@ ROWS = (
         c=c.by_kind(u=c.helper(c.SIGN_UNSIGNED, 1), fi=c.helper(c.SIGN, 1)),
     ),
     ScalarFn(
-        "pow", 2, "iuf", _power, ulps=4, cost=60,
+        "pow", 2, "iuf", _power, ulps=4, cost=60, promotion="number",
         c=c.by_kind(
             i=c.helper(c.POW_SIGNED), u=c.helper(c.POW_UNSIGNED), f=c.call("pow", 2)
         ),

@@ -100,8 +100,11 @@ ROWS = (
     ScalarFn(
         "not", 1, "biu", np.invert, c=c.by_kind(b=c.plain("(!{0})"), iu=c.narrowed("(~({0}))"))
     ),
-    ScalarFn("shl", 2, "iu", _shl, c=c.helper(c.SHL)),
-    ScalarFn("shr", 2, "iu", _shr, c=c.by_kind(i=c.helper(c.SHR), u=c.helper(c.SHR_UNSIGNED))),
+    ScalarFn("shl", 2, "iu", _shl, c=c.helper(c.SHL), promotion="number"),
+    ScalarFn(
+        "shr", 2, "iu", _shr, c=c.by_kind(i=c.helper(c.SHR), u=c.helper(c.SHR_UNSIGNED)),
+        promotion="number",
+    ),
     _comparison("eq", np.equal, "==", commutative=True),
     _comparison("ne", np.not_equal, "!=", commutative=True),
     _comparison("lt", np.less, "<"),

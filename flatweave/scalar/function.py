@@ -22,9 +22,10 @@ Result = Literal["same", "bool", "bits", "float"]
 
 # common:  the NumPy common type of the operands (NEP 50)
 # float:   as common, then bool, i8, u8, i16, u16 become f32 and wider integers f64
+# number:  as common, then bools become i8
 # truediv: as common, then bools and integers become f64
 # none:    the last two operands are brought to their common type, the first stays (select)
-Promotion = Literal["common", "float", "truediv", "none"]
+Promotion = Literal["common", "float", "number", "truediv", "none"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import BY_NAME, DType, as_dtype, bool_, f32, f64
+from flatweave.base.dtypes import BY_NAME, DType, as_dtype, bool_, f32, f64, i8
 from flatweave.base.errors import DTypeError
 from flatweave.scalar import arithmetic, bits, elementary
 from flatweave.scalar.function import ScalarFn, Values
@@ -31,6 +31,8 @@ _KINDS = {"b": "bools", "i": "signed integers", "u": "unsigned integers", "f": "
 def operand_dtype(name: str, common: DType) -> DType:
     """The dtype that operands of this common dtype are converted to before `name` is applied."""
     promotion = TABLE[name].promotion
+    if promotion == "number":
+        return i8 if common is bool_ else common
     if common.is_float or promotion in ("common", "none"):
         return common
     if promotion == "truediv":

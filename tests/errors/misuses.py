@@ -261,10 +261,6 @@ def complex_argument():
     fw.jit(lambda x: x)(X + 1j)
 
 
-def big_endian_argument():
-    fw.jit(lambda x: x)(X.astype(">f8"))
-
-
 def object_argument():
     fw.jit(lambda x: x)(np.array([1, None], dtype=object))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from tests.language.agreement import DTYPES, agree, values
+from tests.language.agreement import DTYPES, agree, same, values
 
 REDUCTIONS = ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax"]
 AXES = [None, 0, 1, -1, 2, (0, 2), (1, 2), (0, 1, 2)]
@@ -116,3 +116,58 @@ def test_several_reductions_of_one_array(target):
     x = values(np.float64, 1000).round()
 
     agree(lambda x: (fw.sum(x), fw.min(x), fw.max(x)), (x.sum(), x.min(), x.max()), x)
+
+
+@pytest.mark.parametrize("axis", [1.0, True, "0", [0.5], np.array([0, 1]), None], ids=repr)
+def test_an_axis_is_an_integer(target, axis):
+    """NumPy takes no float, bool or text for one either."""
+    x = np.ones((2, 3))
+    calls = [fw.expand_dims, fw.reverse, lambda x, axis: fw.rotate(x, 1, axis=axis)]
+    if axis is not None:
+        calls += [fw.sum, fw.cumsum, lambda x, axis: fw.concat([x, x], axis=axis)]
+
+    for call in calls:
+        with pytest.raises(TypeError, match="must be an integer"):
+            call(x, axis=axis)
+
+
+@pytest.mark.parametrize("axis", [0, 2, -1, -3, np.int8(1)], ids=repr)
+def test_new_axes(target, axis):
+    """From the end of the result when below 0; beyond it there is none."""
+    x = np.ones((2, 3))
+
+    agree(lambda x: fw.expand_dims(x, axis), np.expand_dims(x, axis), x)
+    for beyond in (3, -4, 5):
+        with pytest.raises(fw.ShapeError, match="will have 3 axes"):
+            fw.expand_dims(x, beyond)
+    with pytest.raises(IndexError):
+        fw.expand_dims(1.0, 2)
+
+
+@pytest.mark.parametrize("value", ["no", 2, None, 0.0], ids=repr)
+def test_yes_or_no(target, value):
+    """Nothing but True and False is taken for them."""
+    x = np.arange(3)
+
+    for call in (lambda: fw.sum(x, keepdims=value), lambda: fw.argmin(x, keepdims=value),
+                 lambda: fw.scan(fw.add, 0, x, exclusive=value),
+                 lambda: fw.scan(fw.add, 0, x, reverse=value),
+                 lambda: fw.sort(x, descending=value),
+                 lambda: fw.sort_by_key(x, x, descending=value)):  # fmt: skip
+        with pytest.raises(fw.ArgumentError, match="must be True or False"):
+            call()
+    assert fw.sum(x, keepdims=np.True_).shape == (1,)
+    assert fw.sum(x, keepdims=1).shape == (1,)
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, "mean", "cumsum", "cumprod"])
+def test_all_values_of_a_ragged(target, name):
+    """Without an axis the rows do not matter."""
+    x = np.array([3, 1, 2, 2])
+    rows = fw.ragged(x, lengths=[2, 0, 2])
+    f, g = getattr(fw, name), getattr(np, name)
+
+    same(f(rows), g(x))
+    same(fw.jit(f)(rows), g(x))
+    with pytest.raises(fw.Unsupported, match="along axis 1"):
+        f(rows, axis=1)

@@ -273,3 +273,66 @@ def test_division_by_zero(target):
 
     agree(lambda x, y: (x // y, x % y), (np.array([0, 2, 0]), np.array([0, 0, 0])), x, zero)
     agree(lambda x: x / 0.0, np.array([np.inf, np.inf, np.inf]), x)
+
+
+BOOLS = np.array([True, True, False, False]), np.array([True, False, True, False])
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "mod", "power", "left_shift", "right_shift"])
+def test_bools_are_small_numbers(target, name):
+    """Where NumPy has no such operation on bools, it has one on i8."""
+    f, g = getattr(fw, name), getattr(np, name)
+    with np.errstate(divide="ignore"):
+        agree(f, g(*BOOLS), *BOOLS)
+
+
+def test_whole_numbers_of_bools_and_integers(target):
+    """Rounding keeps their dtype, but for rint, which gives floats."""
+    b, i = BOOLS[0], np.array([1, -2, 3])
+    names = ["floor", "ceil", "trunc"]
+
+    agree(lambda b, i: [getattr(fw, n)(v) for n in names for v in (b, i)],
+          [getattr(np, n)(v) for n in names for v in (b, i)], b, i)  # fmt: skip
+    agree(fw.rint, np.rint(i), i)
+    agree(fw.rint, np.rint(i.astype(np.int16)), i.astype(np.int16))
+    agree(fw.square, np.square(b), b)
+
+
+def test_bits_are_counted_as_numpy_does(target):
+    """bitwise_count is of the absolute value and a u8, popcount of the bits themselves."""
+    for x in (np.array([0, 1, -1, 127, -128], np.int8), np.array([0, 5, 2**64 - 1], np.uint64)):
+        agree(fw.bitwise_count, np.bitwise_count(x), x)
+        agree(np.bitwise_count, np.bitwise_count(x), x)
+    agree(fw.bitwise_count, np.bitwise_count(BOOLS[0]), BOOLS[0])
+
+
+@pytest.mark.parametrize("name", ["copysign", "hypot", "arctan2"])
+def test_the_float_that_holds_each_operand(target, name):
+    """An i8 and a u16 are both f32, though the integer that holds both is an i32."""
+    f, g = getattr(fw, name), getattr(np, name)
+    pairs = [(np.int8, np.uint16), (np.uint16, np.int16), (np.int16, np.int32),
+             (np.float32, np.uint16), (np.float32, np.int32), (np.bool_, np.int64)]  # fmt: skip
+
+    for first, second in pairs:
+        x, y = np.array([0, 1, 1], first), np.array([1, 0, 1], second)
+        agree(f, g(x, y), x, y, ulps=4)
+    x = np.array([True, False])
+    agree(lambda x: f(x, 2), g(x, 2), x, ulps=4)
+
+
+def test_integers_to_negative_powers(target):
+    """There is no such integer: refused as NumPy does, wherever the power comes from."""
+    x, y = np.array([1, 2, 3]), np.array([2, 0, -1])
+
+    for call in (lambda x, y: x**-1, lambda x, y: x**y, lambda x, y: fw.power(x, -1),
+                 lambda x, y: fw.map(lambda a, b: a**b, x, y),
+                 lambda x, y: fw.sum(2**y), lambda x, y: (x > 1) ** -1):  # fmt: skip
+        with pytest.raises(ValueError, match="to a negative power is no integer: the power is -1"):
+            fw.jit(call)(x, y)
+        with pytest.raises(fw.ArgumentError):
+            call(fw.asarray(x), fw.asarray(y))
+    with pytest.raises(OverflowError):
+        fw.asarray(x.astype(np.uint8)) ** -1
+    agree(lambda x, y: x**y, x.astype(float) ** y, x.astype(float), y, ulps=8)
+    agree(lambda x, y: x ** abs(y), x ** abs(y), x, y)
+    same(fw.asarray(np.float_power(fw.asarray(x), y)), np.float_power(x, y))

@@ -1,0 +1,240 @@
+"""What users may hand over: buffers, other libraries' columns, any layout and byte order."""
+
+import array
+import enum
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from tests.language.agreement import same
+
+X = np.arange(6.0)
+NAN = np.array([1, np.nan])
+
+
+class Column:
+    """A column as polars and Arrow have it: a count of nulls, which NumPy is given as NaN."""
+
+    def __init__(self, *values, null_count):
+        self.values = values
+        self.null_count = null_count
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([np.nan if v is None else v for v in self.values], dtype)
+
+
+class MaskedColumn:
+    """A column as pandas has it, whose nulls NumPy is given as objects."""
+
+    def __init__(self, *values, dtype=None):
+        self.values = values
+        self.dtype = dtype
+
+    def isna(self):
+        return np.array([value is None for value in self.values])
+
+    def to_numpy(self, dtype=object, na_value=None):
+        return np.array([na_value if v is None else v for v in self.values], dtype)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.to_numpy() if None in self.values else np.array(self.values, dtype)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (b"abc", np.frombuffer(b"abc", np.uint8)),
+        (bytearray(b"abc"), np.frombuffer(b"abc", np.uint8)),
+        (memoryview(X)[::2], X[::2]),
+        (memoryview(b""), np.zeros(0, np.uint8)),
+        (array.array("h", [1, -2]), np.array([1, -2], np.int16)),
+        (range(3, 9, 2), np.array([3, 5, 7])),
+        (range(0), np.zeros(0, np.int64)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_buffers_and_ranges_are_arrays(target, given, expected):
+    """For functions, for compiled ones, and for asarray."""
+    same(fw.map(lambda x: x + x, given), expected + expected)
+    same(fw.jit(lambda x: x + x)(given), expected + expected)
+    same(fw.asarray(given), expected)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">i2", ">u4", ">f4"])
+def test_another_byte_order_is_swapped(target, dtype):
+    """On every call, the second of a signature as the first."""
+    f = fw.jit(lambda x: x + x)
+    x = np.arange(5).astype(dtype)
+    native = x.astype(x.dtype.newbyteorder("="))
+
+    for _ in range(2):
+        same(f(x), native + native)
+        same(f(native), native + native)
+    same(fw.asarray(x), native)
+
+
+def test_arrays_at_odd_addresses_are_copied(target):
+    """A field of packed records, or a file read from its second byte on."""
+    x = np.ndarray(3, np.float64, buffer=bytearray(25), offset=1)
+    x[:] = [1, 2, 3]
+
+    same(fw.jit(lambda x: x + 1)(x), np.array([2.0, 3, 4]))
+
+
+def test_members_of_enums_are_numbers(target):
+    """As in NumPy."""
+    color = enum.IntEnum("color", "RED GREEN")
+
+    same(fw.jit(lambda x, c: x + c)(X, color.GREEN), X + 2)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        Column(1, None, 3, null_count=1),
+        MaskedColumn(1, None, 3),
+        MaskedColumn(True, None, 3),
+    ],
+    ids=["counted", "masked", "masked-bools"],
+)
+def test_nulls_are_refused_or_made_nan(column):
+    """They never become a number that nobody asked for."""
+    for call in (fw.sum, fw.asarray, fw.jit(lambda x: x), lambda x: fw.scatter(X, [0, 1, 2], x)):
+        with pytest.raises(fw.ArgumentError, match="1 null"):
+            call(column)
+    same(fw.asarray(column, nulls="nan"), np.array([1.0, np.nan, 3.0]))
+
+
+def test_columns_without_nulls_are_arrays(target):
+    """A NaN of NumPy's own floats is a number, whatever pandas calls it."""
+    whole = np.array([1, 2])
+    with_nan = MaskedColumn(1.0, np.nan, dtype=np.dtype(np.float64))
+
+    for column in (Column(1, 2, null_count=0), Column(1, 2, null_count=lambda: 0)):
+        same(fw.map(lambda x: x + 1, column), whole + 1)
+    same(fw.jit(lambda x: x)(with_nan), np.array([1.0, np.nan]))
+    same(fw.asarray(whole, nulls="nan"), whole)
+
+
+def test_columns_of_pandas():
+    """The library itself, where it is installed."""
+    pandas = pytest.importorskip("pandas")
+    column = pandas.Series([1, None], dtype="Int64")
+
+    for value in (column, column.array, pandas.Index(column), pandas.DataFrame({"a": column})):
+        with pytest.raises(fw.ArgumentError, match="1 null"):
+            fw.sum(value)
+    same(fw.asarray(column, nulls="nan"), NAN)
+    same(fw.asarray(pandas.Series([True, None], dtype="boolean"), nulls="nan"), NAN)
+    same(fw.asarray(pandas.Series([1.0, None])), NAN)
+
+
+def test_columns_of_polars():
+    """The library itself, where it is installed."""
+    polars = pytest.importorskip("polars")
+    column = polars.Series([1, None])
+
+    for value in (column, polars.DataFrame({"a": column, "b": [1, 2]})):
+        with pytest.raises(fw.ArgumentError, match="1 null"):
+            fw.sum(value)
+    same(fw.asarray(column, nulls="nan"), NAN)
+    same(fw.asarray(polars.Series([True, None]), nulls="nan"), NAN)
+
+
+def test_columns_of_arrow():
+    """The library itself, where it is installed."""
+    arrow = pytest.importorskip("pyarrow")
+    column = arrow.array([1, None])
+
+    for value in (column, arrow.chunked_array([[1], [None]]), arrow.table({"a": column})):
+        with pytest.raises(fw.ArgumentError, match="1 null"):
+            fw.sum(value)
+    same(fw.asarray(column, nulls="nan"), NAN)
+    with pytest.raises(fw.ArgumentError, match="Int64Scalar, which is not an array"):
+        fw.sum(arrow.scalar(1))
+
+
+def test_asarray_takes_what_numpy_takes():
+    """Numbers, lists and tuples, in a dtype of the user's."""
+    same(fw.asarray([[1, 2], [3, 4]], fw.f32), np.array([[1, 2], [3, 4]], np.float32))
+    same(fw.asarray(((1, 2), (3, 4))), np.array([[1, 2], [3, 4]]))
+    same(fw.asarray([]), np.array([]))
+    same(fw.asarray(2.5), np.array(2.5))
+    for wrong, error in [([1, [2]], fw.ShapeError), ("text", fw.ArgumentError),
+                         (None, fw.ArgumentError), (1j, fw.DTypeError)]:  # fmt: skip
+        with pytest.raises(error):
+            fw.asarray(wrong)
+    with pytest.raises(OverflowError):
+        fw.asarray([300], fw.u8)
+    with pytest.raises(fw.DTypeError):
+        fw.asarray([1], "no dtype")
+    with pytest.raises(fw.ArgumentError):
+        fw.asarray([1], nulls="zero")
+
+
+def test_dataclasses_are_made_once(target):
+    """What `__post_init__` did to the fields is not done again, to arguments or to elements."""
+
+    @dataclass
+    class Scaled:
+        values: object
+        factor: object = 2
+
+        def __post_init__(self):
+            self.values = self.values * self.factor
+
+    f = fw.jit(lambda s: Scaled(s.values + 1, 3))
+
+    same(f(Scaled(X)).values, (X * 2 + 1) * 3)
+    same(fw.map(lambda s: s, Scaled(X, X)).values, X * X)
+
+
+def test_mappings_are_dicts(target):
+    """An OrderedDict and a defaultdict stay what they are."""
+    ordered = OrderedDict(b=X, a=X + 1)
+    counts = defaultdict(list, a=X)
+    f = fw.jit(lambda tree: tree)
+
+    assert list(f(ordered)) == ["b", "a"]
+    assert type(f(ordered)) is OrderedDict
+    assert f(counts)["missing"] == []
+    same(f(MappingProxyType({"a": X})), {"a": X})
+    same(f(tuple.__new__(type("Size", (tuple,), {}), (1, X))), (np.array(1), X))
+
+
+def test_the_order_of_a_dict_is_part_of_the_signature(target):
+    """Who goes through its values sees it."""
+    first = fw.jit(lambda d: next(iter(d.values())))
+
+    same(first({"a": 1, "b": 2}), np.array(1))
+    same(first({"b": 2, "a": 1}), np.array(2))
+
+
+@dataclass(frozen=True)
+class Options:
+    value: object
+
+
+@pytest.mark.parametrize("around", [lambda v: v, lambda v: (1, v), Options], ids=str)
+def test_static_values_are_told_apart(target, around):
+    """1, True and 1.0 are equal for Python, and 0.0 and -0.0; a NaN is no other."""
+    seen = []
+    f = fw.jit(lambda x, c: seen.append(c) or x, static_argnames="c")
+    values = [1, True, 1.0, np.float64(1.0), 0.0, -0.0, np.nan, -np.nan]
+
+    for value in values + values:
+        f(X, around(value))
+    assert [repr(s) for s in seen] == [repr(around(value)) for value in values[:-1]]
+
+
+def test_a_structure_that_holds_itself(target):
+    """Is refused, and the stack is whole."""
+    endless = []
+    endless.append(endless)
+
+    with pytest.raises(fw.ArgumentError, match="nested without end"):
+        fw.jit(lambda x: x)(endless)
