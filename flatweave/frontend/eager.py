@@ -14,6 +14,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
@@ -72,7 +74,7 @@ class Call:
             leaves, tree = flatten(value, is_number_list)
         self.trees.append(tree)
         for leaf in leaves:
-            if name in self.known.static or not _is_argument(leaf):
+            if name in self.known.static or not _is_argument(leaf) or _is_open(name, leaf):
                 self.static[len(self.leaves)] = leaf
             elif is_number_list(leaf):
                 leaf = list_values(leaf)
@@ -205,6 +207,11 @@ def _extent_key(extent: Atom) -> Any:
 
 def _is_argument(leaf: Any) -> bool:
     return is_array(leaf) or not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
+
+
+def _is_open(name: str, leaf: Any) -> bool:
+    """Whether this is the -1 of a shape, which is found when the shape is traced."""
+    return name == "shape" and isinstance(leaf, int | np.integer) and leaf == -1
 
 
 def _static_key(value: Any) -> Any:

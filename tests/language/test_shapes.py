@@ -18,6 +18,16 @@ def test_reshape(target, shape):
     agree(lambda x: x.reshape(shape), x.reshape(shape), x)
 
 
+@pytest.mark.parametrize("n", [0, 12])
+def test_reshape_outside_of_jit(target, n):
+    """The extent that is found, of NumPy arrays, lists and empty ones too."""
+    x = np.arange(n)
+
+    same(fw.reshape(x, (-1, 4)), x.reshape(-1, 4))
+    same(fw.reshape(x.tolist() or x, [4, np.int64(-1)]), x.reshape(4, -1))
+    same(fw.reshape((x, x > 3), -1), (x, x > 3))
+
+
 def test_reshape_of_one_element(target):
     """A scalar has every shape of one element."""
     agree(lambda x: x.reshape(1, 1), np.full((1, 1), 7.0), np.array(7.0))
