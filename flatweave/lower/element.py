@@ -21,7 +21,7 @@ class Elements:
     """Emits the lets of an element function; `env` maps the program's variables to kernel atoms.
 
     `fold_width` is how many lanes share one inner fold: 1 runs it in sequence in each lane, more
-    run one element at a time with its fold spread over the lanes.
+    run one element at a time with its fold spread over the lanes, where no lanes are around it.
     """
 
     def __init__(
@@ -174,6 +174,7 @@ class Elements:
         self, b: Builder, op: Fold, width: int, lo: Atom, hi: Atom, init: tuple[Atom, ...]
     ) -> tuple[Atom, ...]:
         """Elements lo to hi folded into `init`, `width` at a time, in order."""
+        around, self.fold_width = self.fold_width, 1  # lanes do not nest: each runs inner folds
         region = b.inner()
         inside = region.inner()
         i = inside.param("i", i64)
@@ -183,9 +184,9 @@ class Elements:
         if width > 1:
             values = inside.emit(ReduceLanes(self.function(inside, op.fn), values))
         body = inside.close([i, *state], self.call(inside, op.fn, [*state, *values]))
+        self.fold_width = around
         out = region.emit(For(lo, hi, index(width), body, init))
         return b.emit(Lanes(width, region.close([], out)))
-
 
 
 def rows_of(kernel: KernelBuilder, op: Locate) -> Rows:

@@ -165,13 +165,14 @@ class _OwnCopy:
             return after
 
         def act(c: Builder, i: Atom, turn: int) -> None:
-            step(c, Position(i, (i,), 1), ())
+            step(c, Position(i, (i,), 1, alone=True), ())
 
         plain = not (writer.strategy.rows or writer.op.reverse or writer.located)
         if plain and len(writer.shape) == 1:
             one_by_one(b, lo, hi, act)
         else:
-            writer.walk((), width=1).block(b, lo, hi, (), step)
+            one = min(1, writer.strategy.width)  # 0: folds may use the lanes
+            writer.walk((), width=one).block(b, lo, hi, (), step)
 
     def _staged(self, b: Builder, source: Source, lo: Atom, hi: Atom) -> None:
         """A chunk on all lanes into shared memory, then one by one."""

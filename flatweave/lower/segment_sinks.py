@@ -67,7 +67,7 @@ class SegmentWriters:
 
         def at(b: Builder, flat: Atom) -> Atom:
             shape = [self.kernel.scalar(extent) for extent in self.op.shape]
-            elements = self.elements(Position(flat, b.unravel(flat, shape), 1))
+            elements = self.elements(Position(flat, b.unravel(flat, shape), 1, alone=True))
             elements.emit(b, lets)
             return elements.atom(row)
 

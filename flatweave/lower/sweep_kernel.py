@@ -236,8 +236,9 @@ class KernelWriter:
         return rows, self.b.apply("ge", self.total, least)
 
     def elements(self, position: Position) -> Elements:
+        fold_width = self.strategy.fold_width if position.alone else 1
         elements = Elements(
-            self.kernel, self.low.sites, position.flat, self.low.checks, self.strategy.fold_width
+            self.kernel, self.low.sites, position.flat, self.low.checks, fold_width
         )
         elements.env.update(zip(self.op.body.params, position.indices, strict=True))
         elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile

@@ -30,7 +30,7 @@ class Position:
 
     `base` and `last` are the first and the last position of the step, `row` is the row of each
     position and where it begins, `begins` whether it begins there; `aligned` says that steps begin
-    on multiples of their width.
+    on multiples of their width. Where a step is `alone`, no lanes are around it: folds use them.
     """
 
     flat: Atom
@@ -43,6 +43,7 @@ class Position:
     row: RowOf | None = None
     begins: Atom | None = None
     aligned: bool = True
+    alone: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +156,8 @@ class Walk:
 
     def position(self, b: Builder, base: Atom, width: int) -> Position:
         """A step from a running position on, all of its lanes inside."""
-        return self._flat_position(b, base, width, b.add(base, index(width)))
+        position = self._flat_position(b, base, width, b.add(base, index(width)))
+        return replace(position, alone=self.width == 0)
 
     def _by_lane(
         self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
@@ -193,7 +195,7 @@ class Walk:
         inside = b.inner()
         i = inside.param("i", i64)
         params = [inside.param("s", atom.type) for atom in state]
-        position = self._flat_position(inside, i, 1, hi)
+        position = replace(self._flat_position(inside, i, 1, hi), alone=True)
         body = inside.close([i, *params], step(inside, position, tuple(params)))
         return b.emit(For(lo, hi, index(1), body, state))
 
