@@ -44,7 +44,8 @@ class Dialect:
     `head` begins a kernel: {name}, {threads} and {params} stand for themselves. `global_pointer`
     spells a pointer to {type}; `block` is the block's number where blocks start in any order, and
     `acquire` and `release` are statements on {to}, {at} and {value}. `popcount` and
-    `highest` tell of a word of 32 bits how many are set and which is the highest.
+    `highest` tell of a word of 32 bits how many are set and which is the highest. `function` begins
+    one that is never written out where it is called.
     """
 
     name: str
@@ -63,3 +64,4 @@ class Dialect:
     exchange: Exchange
     spread: Spread | None
     ballot: Ballot
+    function: str

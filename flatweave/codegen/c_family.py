@@ -64,6 +64,12 @@ class CEmitter:
         self._depth -= 1
         self.line(text)
 
+    def state_position(self) -> None:
+        """Which thread of its block and lane of its warp runs, at the head of a function."""
+        self.line(f"const int fw_thread = {self.dialect.thread};")
+        lane = f"fw_lane = fw_thread % {self.width}, fw_warp = fw_thread / {self.width}"
+        self.line(f"const int {lane};")
+
     def declare_shared(self, name: str, dtype: DType, count: int) -> str:
         """Memory of the block, stated once at the kernel's head."""
         self.shared[name] = f"{self.dialect.shared} {stored(dtype).c} {name}[{count}];"

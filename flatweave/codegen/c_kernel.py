@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen import c_memory, c_updates, c_warp
+from flatweave.codegen import c_calls, c_memory, c_updates, c_warp
 from flatweave.codegen.c_dialect import Dialect
 from flatweave.codegen.c_family import POSITION_AND_CONTROL, CEmitter, Handler
 from flatweave.codegen.c_values import buffer_dtype, stored
@@ -22,6 +22,7 @@ from flatweave.terms.traverse import walk_lets
 
 HANDLERS: Mapping[type[Op], Handler] = {
     **POSITION_AND_CONTROL,
+    k.Call: c_calls.emit_call,
     k.Load: c_memory.emit_load,
     k.LoadNear: c_memory.emit_load_near,
     k.Store: c_memory.emit_store,
@@ -80,8 +81,7 @@ def _kernel(kernel: k.Kernel, dialect: Dialect, helpers: dict[str, None]) -> str
     params += [_param(e, dialect, var) for var in kernel.params]
     e.body(kernel.body)
     body, e.lines = e.lines, []
-    e.line(f"const int fw_thread = {dialect.thread};")
-    e.line(f"const int fw_lane = fw_thread % {WARP}, fw_warp = fw_thread / {WARP};")
+    e.state_position()
     if shape.claims:
         e.line(dialect.claim)
     else:

@@ -74,4 +74,5 @@ __syncwarp();""",
     exchange=_exchange,
     spread=None,
     ballot=_ballot,
+    function="static __device__ __noinline__ void {name}({params})",
 )

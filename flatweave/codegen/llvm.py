@@ -17,6 +17,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.codegen import llvm_host as host
 from flatweave.codegen.llvm_apply import emit_apply, emit_convert
 from flatweave.codegen.llvm_atomics import emit_atomic
+from flatweave.codegen.llvm_calls import emit_call
 from flatweave.codegen.llvm_code import Code
 from flatweave.codegen.llvm_collectives import emit_ballot, emit_count, emit_in_set, emit_reduce
 from flatweave.codegen.llvm_compact import emit_compact
@@ -155,6 +156,7 @@ KERNEL_HANDLERS: dict[type[Op], Handler] = {
     k.WarpIndex: _emit_warp_index,
     k.Lanes: _emit_lanes,
     k.Lane: _emit_lane,
+    k.Call: emit_call,
     k.ReduceLanes: emit_reduce,
     k.ScanLanes: emit_scan,
     k.ShiftLanes: emit_shift,

@@ -95,4 +95,5 @@ const int64_t fw_block = fw_number[0];""",
     exchange=_exchange,
     spread=_spread,
     ballot=_ballot,
+    function="static __attribute__((noinline)) void {name}({params})",
 )

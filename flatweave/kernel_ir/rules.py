@@ -29,6 +29,8 @@ def misfits(op: Op) -> Iterator[str]:
             yield from function_misfits("the body", body, ())
             if width < 1 or width & (width - 1):
                 yield f"{width} lanes are no power of two"
+        case ir.Call(fn=fn, args=args):
+            yield from function_misfits("the function", fn, types_of(args))
         case ir.ReduceLanes(fn=fn, args=args):
             yield from operator_misfits(fn, types_of(args))
         case ir.ScanLanes(fn=fn, neutral=neutral, args=args, starts=starts):

@@ -88,6 +88,22 @@ class Lane(Op):
         return (i64,)
 
 
+@op
+class Call(Op):
+    """`fn` on `args` (uniform) by one function of machine code, wherever the same `fn` is called.
+
+    Where an operator is written out twice, operands of an addition may change places in one of the
+    two; of two NaNs the first is its result. So where timing says which of two places runs, both
+    call.
+    """
+
+    fn: Lambda
+    args: tuple[Atom, ...]
+
+    def result_types(self) -> tuple[Type, ...]:
+        return self.fn.result_types()
+
+
 # -- collectives of a warp ----------------------------------------------------------------------
 
 

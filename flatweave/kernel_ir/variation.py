@@ -14,6 +14,7 @@ from __future__ import annotations
 from flatweave.kernel_ir.syntax import (
     Atomic,
     Ballot,
+    Call,
     CountLanes,
     InSet,
     Lane,
@@ -91,6 +92,12 @@ class Variation:
                 self._visit(body)
                 for var, result in zip(let.vars, body.results, strict=True):
                     self._add((var,), self.of(result) - LANE)
+            case Call(fn=fn, args=args):
+                for param, arg in zip(fn.params, args, strict=True):
+                    self._add((param,), self.of(arg))
+                self._visit(fn)
+                for var, result in zip(let.vars, fn.results, strict=True):
+                    self._add((var,), self.of(result))
             case _:
                 self._add(let.vars, self._result(let.op))
                 for fn in lambdas_in(let.op):

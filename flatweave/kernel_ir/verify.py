@@ -34,7 +34,7 @@ IN_LANES = SCALAR | COLLECTIVE | UNIFORM | {
     "store", "store_compact", "atomic", "atomic_update", "locked_update", "sync", "report",
 }  # fmt: skip
 OF_LANES = COLLECTIVE | {"lane", "in_set", "load_near", "load_tile", "select_zero"}
-KERNEL = (IN_LANES - OF_LANES) | {"lanes", "shared"}
+KERNEL = (IN_LANES - OF_LANES) | {"lanes", "shared", "call"}
 
 
 def verify(unit: Unit) -> None:

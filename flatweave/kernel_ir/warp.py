@@ -63,6 +63,8 @@ class Warp(Runner):
                 return ()
             case ir.Lanes(width=width, body=body):
                 return (yield from self._lanes(env, width, body))
+            case ir.Call(fn=fn, args=args):
+                return (yield from self.call(env, fn, self.atoms(env, args)))
             case ir.Shared(dtype=dtype, count=count):
                 key = self.agent.block, let.vars[0]
                 made = Buffer.fresh(let.vars[0].name, dtype, count)

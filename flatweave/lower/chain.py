@@ -4,6 +4,9 @@ Slot t holds what is known of the first t blocks: state 0 nothing, 1 the aggrega
 2 the prefix of all of them. Slot 0 is the neutral element, set by the host. A block walks back to
 the nearest prefix and folds the aggregates behind it from left to right, so the result never
 depends on timing: it is always ((neutral fn agg 0) fn agg 1) fn ..
+
+Timing says whether this block or one behind it joins its aggregate to what lies before: where
+copies of the operator might disagree it is called (`called.py`).
 """
 
 from __future__ import annotations

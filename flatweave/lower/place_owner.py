@@ -12,7 +12,9 @@ from __future__ import annotations
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.host import Launch, Threads
 from flatweave.kernel_ir.syntax import BlockIndex
+from flatweave.lower.called import Operator, called_for_nan
 from flatweave.lower.scattering import Scattering, Source, Stage, one_by_one
+from flatweave.ops import Merge
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
@@ -43,6 +45,7 @@ class Owner:
 
     def _write(self, b: Builder, source: Source) -> None:
         stage = Stage.of(b, self.scattering, CHUNK)
+        combine = self._combine(b)
         chunks = b.inner()
         at = chunks.param("c", i64)
         carries = source.carries
@@ -52,11 +55,19 @@ class Owner:
 
         def write(c: Builder, k: Atom, turn: int) -> None:
             place, values = stage.element(c, k)
-            self.scattering.write(self.writer.kernel, c, self.dest, place, values)
+            self.scattering.write(self.writer.kernel, c, self.dest, place, values, combine)
 
         one_by_one(chunks, index(0), count, write)
         body = chunks.close([at, *state], after)
         b.emit(For(index(0), self.writer.total, index(CHUNK), body, carries))
+
+    def _combine(self, b: Builder) -> Operator | None:
+        """The operator, so that it does not matter which turn of a loop takes an element: that
+        depends on how many go to this block."""
+        sink = self.scattering.sink
+        if not isinstance(sink, Merge):
+            return None
+        return called_for_nan(b, sink.fn, self.scattering.operator(self.writer.kernel))
 
     def launch(self, host: Builder) -> None:
         """One block for each thread."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
+from flatweave.lower.called import Operator
 from flatweave.lower.context import Lowering
 from flatweave.lower.division import find_located
 from flatweave.lower.kernel import KernelBuilder
@@ -83,6 +84,11 @@ class Scattering:
         assert isinstance(self.sink, Merge)
         return call_operator(self.low, kernel, b, self.sink.fn, [*old, *new])
 
+    def operator(self, kernel: KernelBuilder) -> Operator:
+        """What combines old values and new ones."""
+        half = len(self.dtypes)
+        return lambda b, args: tuple(self.combine(kernel, b, args[:half], args[half:]))
+
     def whole(self, kernel: KernelBuilder, varying: Sequence[Atom]) -> list[Atom]:
         """An element's values, those that are the same for all put in."""
         known = dict(zip(self.varying, varying, strict=True))
@@ -91,13 +97,14 @@ class Scattering:
 
     def write(
         self, kernel: KernelBuilder, b: Builder, dest: Sequence[Var], at: Atom,
-        varying: Sequence[Atom],
+        varying: Sequence[Atom], combine: Operator | None = None,
     ) -> None:  # fmt: skip
-        """One element to its place in `dest`."""
+        """One element to its place in `dest`, by the operator as `combine` applies it."""
         values: Sequence[Atom] = self.whole(kernel, varying)
         if isinstance(self.sink, Merge):
             old = [b.emit(Load(buffer, at))[0] for buffer in dest]
-            values = self.combine(kernel, b, old, values)
+            join = combine or self.operator(kernel)
+            values = join(b, [*old, *values])
         for buffer, value in zip(dest, values, strict=True):
             b.emit(Store(buffer, at, value))
 

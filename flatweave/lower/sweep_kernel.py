@@ -12,6 +12,7 @@ from flatweave.kernel_ir.syntax import (
     ShiftLanes,
     Store,
 )
+from flatweave.lower.called import called
 from flatweave.lower.chain import Chain, Operator, go_on
 from flatweave.lower.context import Lowering
 from flatweave.lower.division import LONG_ROW, division_of, find_located
@@ -146,13 +147,14 @@ class KernelWriter:
     ) -> tuple[State, State]:
         """Where this warp's elements start and end in the single-pass scan."""
         warps, fn = self.low.machine.warps, self._operator(links)
+        types = [atom.type for atom in mine]
+        join = called(self.b, [link.fn for link in links], types, fn)
         if warps == 1:
-            return go_on(self.b, self.kernel, chain, block, mine, fn)
+            return go_on(self.b, self.kernel, chain, block, mine, join)
         neutral = self._neutral([atom for link in links for atom in link.neutral])
         before, whole = meet(self.b, warps, fn, neutral, mine)
-        types = [atom.type for atom in mine]
         of_block = by_first_warp(
-            self.b, types, lambda b: go_on(b, self.kernel, chain, block, whole, fn)[0]
+            self.b, types, lambda b: go_on(b, self.kernel, chain, block, whole, join)[0]
         )
         prefix = fn(self.b, [*of_block, *before])
         return prefix, fn(self.b, [*prefix, *mine])

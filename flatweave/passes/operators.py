@@ -1,4 +1,5 @@
-"""What an operator's body tells: whether its operands commute, and whether it is exact."""
+"""What an operator's body tells: whether its operands commute, whether it is exact, and whether two
+copies of its code agree on the bits of a NaN."""
 
 from __future__ import annotations
 
@@ -6,12 +7,12 @@ import numpy as np
 
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.interp import Interp
-from flatweave.base.dtypes import DType, bool_
+from flatweave.base.dtypes import DType, bool_, f32, f64
 from flatweave.scalar.ops import TABLE, neutral
 from flatweave.terms.batch import Env, Value
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Const, Lambda, Var, constant
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.traverse import free_vars, walk_lets
 
 
 def component_functions(fn: Lambda) -> list[str] | None:
@@ -97,3 +98,25 @@ def is_exact(fn: Lambda) -> bool:
         name in rounding and isinstance(type_, DType) and type_.is_float
         for name, type_ in zip(names, types, strict=True)
     )
+
+
+KEPT = frozenset(
+    {"minimum", "maximum", "select", "neg", "abs", "copysign", "floor", "ceil", "round", "trunc"}
+)
+"""Functions of floats whose NaN is one of their operands, by rule and not by chance."""
+SIGNED = frozenset({"copysign", "bits"})
+"""Functions that tell a NaN from another one."""
+
+
+def makes_nan(fn: Lambda) -> bool:
+    """Whether the bits of a NaN that an operator gives may differ between two copies of its code.
+
+    Of two NaNs an addition gives the first, and a compiler may turn its operands round.
+    """
+    applied = (let for let in walk_lets(fn) if isinstance(let.op, Apply))
+    return any(let.vars[0].type in (f32, f64) and let.op.fn not in KEPT for let in applied)  # type: ignore[attr-defined]
+
+
+def reads_nan(fn: Lambda) -> bool:
+    """Whether an operator tells one NaN from another, so that other results follow from it."""
+    return any(isinstance(let.op, Apply) and let.op.fn in SIGNED for let in walk_lets(fn))

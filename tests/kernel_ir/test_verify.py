@@ -42,6 +42,8 @@ def test_a_good_kernel_passes():
         ("lanes 4 (() => lanes 4 (() => ()))", "lanes cannot stand inside lanes"),
         ("lanes 4 (() =>\n t: shared i64 = shared i64 4\n in ())", "shared cannot stand inside"),
         ("lanes 3 (() => ())", "no power of two"),
+        ("lanes 4 (() =>\n x: i64 = call (add i64) [n, n]\n in ())", "call cannot stand inside"),
+        ("x: i64 = call (add i64) [n, 1.0f32]", "the function"),
         ("x: i64 = lanes 4 (() => lane 0)", "differ from lane to lane"),
         ("lanes 4 (() =>\n j: i64 = lane 0\n k: i64 = lane j\n in ())", "lane has operands"),
         ("x: f32 = load xs 0", "x is f32, not i64"),
