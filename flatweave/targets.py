@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault, index_fault
+from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault, index_fault, memory_fault
 from flatweave.array_ir.syntax import Program
-from flatweave.base.errors import ArgumentError, OutOfMemory, Unsupported
+from flatweave.base.dtypes import DTYPES
+from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.plan import OUT_OF_MEMORY, Plan
 from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.host_steps import host_steps
@@ -66,7 +67,7 @@ class OnCpu:
         self.program = program
 
     def run(self, args: list[Any]) -> list[Any]:
-        """The results for flat arguments; raises Fault, or OutOfMemory."""
+        """The results for flat arguments; raises Fault."""
         results = self.program.run(args)
         if isinstance(results, Status):
             raise fault_of(results, self.program.plan)
@@ -84,7 +85,7 @@ class OnDevice:
         self._program: HostProgram | None = None
 
     def run(self, args: list[Any]) -> list[Any]:
-        """The results for flat arguments; raises Fault, OutOfMemory, or Unsupported."""
+        """The results for flat arguments; raises Fault, or Unsupported."""
         if self._program is None:
             self._program = HostProgram(self.find(), self.text, self.steps, self.plan)
         results = self._program.run(args)
@@ -99,9 +100,7 @@ def fault_of(status: Status, plan: Plan) -> Exception:
     if status.code == OUT_OF_MEMORY and status.value < 0:
         return Fault(NEGATIVE, value=status.value, where=site.where)
     if status.code == OUT_OF_MEMORY:
-        return OutOfMemory(
-            f"There is no memory for an array of {status.value} elements.", where=site.where
-        )
+        return memory_fault(status.value, DTYPES[status.extent], site.where)
     if site.kind == INDEX:
         axis = site.axis or int(site.message or 0)
         fault = index_fault(status.index, status.value, status.extent, axis)
@@ -171,7 +170,7 @@ TARGET_OF_TEXT = {"llvm": "cpu", "asm": "cpu", "opencl": "opencl", "cuda": "cuda
 
 def target_named(name: str) -> Target:
     """The target of this name."""
-    if name not in TARGETS:
+    if not isinstance(name, str) or name not in TARGETS:
         raise ArgumentError(
             f"{name!r} is not a target.",
             remedy="Targets are " + ", ".join(TARGETS) + "; see FLATWEAVE_TARGET, jit(target=..).",

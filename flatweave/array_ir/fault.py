@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from flatweave.base.dtypes import DType
 from flatweave.base.source import Location
 
 INDEX = "index"  # a read outside an array
 NEGATIVE = "negative_extent"  # an array of fewer than no elements
 OVERFLOW = "overflow"  # more elements than an i64 can count
+MEMORY = "memory"  # an array that does not fit: its values are how many elements, and their dtype
 
 PARTS = " | "  # between the parts of a check's message: what is wrong, origins, what to do
 
@@ -35,7 +37,7 @@ class Fault(Exception):
     value: int = 0
     extent: int = 0
     axis: int = 0
-    values: tuple[int | float | bool, ...] = ()
+    values: tuple[int | float | bool | str, ...] = ()
     message: str = ""
     where: Location | None = None
 
@@ -44,6 +46,11 @@ class Fault(Exception):
         if self.code == INDEX:
             return f"index {self.value} is outside extent {self.extent}{place}"
         return f"{self.code}: {self.message or self.value} {self.values}{place}"
+
+
+def memory_fault(count: int, dtype: DType, where: Location | None = None) -> Fault:
+    """The fault of an array for which there is no memory."""
+    return Fault(MEMORY, values=(count, dtype.name), where=where)
 
 
 def index_fault(index: int, i: int, extent: int, axis: int) -> Fault:

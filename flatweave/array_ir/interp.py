@@ -12,14 +12,15 @@ here, the combining of elements by an operator in `operators.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from flatweave.array_ir.fault import NEGATIVE, Fault
+from flatweave.array_ir.fault import NEGATIVE, Fault, memory_fault
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DType, as_dtype, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.scalar import ops as scalar
 from flatweave.scalar.cast import evaluate_cast
@@ -96,10 +97,36 @@ class Interp:
         except Fault as fault:
             fault.where = fault.where or let.where
             raise
+        except (MemoryError, ValueError) as failure:
+            refused = self._no_memory(env, failure, let)
+            raise refused or failure from None
         for var, value in zip(let.vars, results, strict=True):
             env.values[var] = value
         for var, value in zip(let.vars, results, strict=True):
             self._agree(env, var, value)
+
+    def _no_memory(self, env: Env, failure: Exception, let: Let) -> Fault | None:
+        """The fault for what NumPy has no memory for: the let's array, else NumPy's own.
+
+        Of more bytes than there are addresses NumPy says that the shape makes no sense.
+        """
+        count, dtype = 0, i64
+        for var in let.vars:
+            type_ = var.type
+            if isinstance(type_, ArrayType) and all(
+                isinstance(extent, Const) or env.knows(extent) for extent in type_.shape
+            ):
+                count, dtype = self._count(env, type_), type_.dtype
+                break
+        if isinstance(failure, ValueError) and count < 2**59:
+            return None
+        if not count and hasattr(failure, "shape"):
+            count, dtype = math.prod(failure.shape), as_dtype(getattr(failure, "dtype", i64))
+        return memory_fault(count, dtype, let.where)
+
+    def _count(self, env: Env, type_: ArrayType) -> int:
+        """The number of elements of an array whose extents are one for all elements of a batch."""
+        return math.prod(int(np.max(extent, initial=0)) for extent in self.atoms(env, type_.shape))
 
     def _agree(self, env: Env, var: Var, value: Value) -> None:
         """Refuse a value that is not of its variable's type."""

@@ -106,7 +106,7 @@ def as_dtype(spelling: object) -> DType:
         return BY_NAME[spelling]
     try:
         found = _BY_NUMPY.get(np.dtype(spelling))  # type: ignore[call-overload]
-    except TypeError:
+    except (TypeError, ValueError):
         found = None
     if found is None:
         raise DTypeError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from flatweave.base.dtypes import DType
 from flatweave.base.source import Location
 
+# what a status reports; out of memory: how many elements, and the number of their dtype in DTYPES
 OUT_OF_MEMORY, INDEX_ERROR, CHECK_ERROR = 1, 2, 3
 
 

@@ -57,11 +57,11 @@ def aligned(row: Sequence[str], widths: Sequence[int], right: Collection[int]) -
 def size(n_bytes: int) -> str:
     """`512 B`, `1.5 KiB`, `40.0 MiB`: a size in memory."""
     amount = float(n_bytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
         if amount < 1024:
             return f"{n_bytes} B" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1024
-    return f"{amount:.1f} TiB"
+    return f"{amount:.1f} EiB"
 
 
 def duration(seconds: float) -> str:

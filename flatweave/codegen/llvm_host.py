@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import DType, bool_
+from flatweave.base.dtypes import DTYPES, DType, bool_
 from flatweave.codegen.llvm_emitter import Emitter, Held
 from flatweave.codegen.llvm_loops import emit_for, emit_while
 from flatweave.codegen.llvm_memory import from_memory, stored, to_memory
@@ -74,7 +74,8 @@ def emit_alloc(e: Emitter, let: Let) -> Sequence[Held]:
     wanted = code.let(f"select i1 {absurd}, i64 -1, i64 {padded}")
     data = code.let(f"call ptr @fw_alloc(ptr %ctx, i64 {wanted})")
     refused = code.let(f"icmp eq ptr {data}, null")
-    fail_if(e, refused, lambda: call_report(e, OUT_OF_MEMORY, op.site, "0", count, "0"))
+    dtype = str(DTYPES.index(op.dtype))
+    fail_if(e, refused, lambda: call_report(e, OUT_OF_MEMORY, op.site, "0", count, dtype))
     return (Held(UNIFORM, data, data),)
 
 

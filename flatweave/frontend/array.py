@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import DType
+from flatweave.base.errors import UserError
 from flatweave.frontend import misuse
-from flatweave.frontend.scope import Scope
+from flatweave.frontend.scope import STATE, Scope
 from flatweave.frontend.sugar import METHODS, Operators
 from flatweave.terms.syntax import ArrayType, Atom, Const, Var
 
@@ -229,19 +230,35 @@ class Tracer(Array):
     def ndim(self) -> int:
         return len(self.extents)
 
+    def _refused(self, error: UserError) -> UserError:
+        """The error for what Python asks, or that this means nothing any more."""
+        return self.escaped() if self.is_gone else error
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing that is being traced may use this value."""
+        scope = STATE.scope
+        return scope is None or not scope.holds(self.scope)
+
+    def escaped(self) -> UserError:
+        """The error for a value used where it means nothing."""
+        trace = self.scope.trace
+        ended = trace.root.closed or STATE.scope is None
+        return misuse.escaped(describe(self), trace.name, ended)
+
     def to_numpy(self) -> Values:
-        raise misuse.host_array(describe(self), self.ndim == 0)
+        raise self._refused(misuse.host_array(describe(self), self.ndim == 0))
 
     item = tolist = to_numpy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
-        raise misuse.host_array(describe(self), self.ndim == 0)
+        raise self._refused(misuse.host_array(describe(self), self.ndim == 0))
 
     def __dlpack__(self, **options: Any) -> Any:
-        raise misuse.host_array(describe(self))
+        raise self._refused(misuse.host_array(describe(self)))
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        raise misuse.host_array(describe(self))
+        raise self._refused(misuse.host_array(describe(self)))
 
     def __len__(self) -> int:
         extents = self.extents
@@ -249,44 +266,44 @@ class Tracer(Array):
             raise TypeError("len() of a scalar")
         if isinstance(extents[0], Const):
             return int(extents[0].value)
-        raise misuse.length(describe(self))
+        raise self._refused(misuse.length(describe(self)))
 
     def __bool__(self) -> bool:
         if isinstance(self.atom, Const):
             return bool(self.atom.value)
-        raise misuse.truth(describe(self))
+        raise self._refused(misuse.truth(describe(self)))
 
     def __int__(self) -> int:
         if isinstance(self.atom, Const):
             return int(self.atom.value)
-        raise misuse.conversion(describe(self), "int")
+        raise self._refused(misuse.conversion(describe(self), "int"))
 
     def __float__(self) -> float:
         if isinstance(self.atom, Const):
             return float(self.atom.value)
-        raise misuse.conversion(describe(self), "float")
+        raise self._refused(misuse.conversion(describe(self), "float"))
 
     def __complex__(self) -> complex:
-        raise misuse.conversion(describe(self), "complex")
+        raise self._refused(misuse.conversion(describe(self), "complex"))
 
     def __index__(self) -> int:
         if isinstance(self.atom, Const) and self.element.is_integer:
             return int(self.atom.value)
-        raise misuse.conversion(describe(self), "index")
+        raise self._refused(misuse.conversion(describe(self), "index"))
 
     def __iter__(self) -> Iterator[Any]:
         if self.extents and isinstance(self.extents[0], Const):
             return (self[i] for i in range(int(self.extents[0].value)))
-        raise misuse.iteration(describe(self))
+        raise self._refused(misuse.iteration(describe(self)))
 
     def __contains__(self, value: Any) -> bool:
-        raise misuse.iteration(describe(self))
+        raise self._refused(misuse.iteration(describe(self)))
 
     def __hash__(self) -> int:  # type: ignore[override]
-        raise misuse.hashing(describe(self))
+        raise self._refused(misuse.hashing(describe(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise misuse.host_array(describe(self))
+        raise self._refused(misuse.host_array(describe(self)))
 
     def __repr__(self) -> str:
         return f"Traced({describe(self)})"
@@ -305,6 +322,8 @@ def kind_of(value: Any) -> str:
     if isinstance(value, Array | np.ndarray):
         return "an array"
     name = type(value).__name__
+    if name.lower() in ("array", "number"):  # another library's, which is none of ours
+        name = f"{type(value).__module__}.{name}"
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 

@@ -21,25 +21,21 @@ from flatweave.frontend.elements import (
     need_function,
     neutral,
     operator,
+    shape_text,
 )
 from flatweave.frontend.extents import known_extent, same_length
 from flatweave.frontend.operation import operation
 from flatweave.frontend.rowwise import is_irregular, map_rows
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import LEAF, Tree, paths, unflatten
-from flatweave.frontend.values import emit, flag_of, lift, lift_leaves
+from flatweave.frontend.values import arrays_of, emit, flag_of, lift
 from flatweave.ops import Filter, Map, Reduce, Scan
 from flatweave.terms.syntax import Atom, Var
 
 
 def elements_of(xs: Any, who: str, name: str = "xs") -> tuple[list[Tracer], Tree]:
     """The arrays of a structured argument, all of one length, and their tree."""
-    leaves, tree = lift_leaves(xs, f"{name} of {who}")
-    if not leaves:
-        raise ArgumentError(
-            f"{who} needs an array, got {tree}.",
-            where=user_location(), remedy="Pass at least one array.",
-        )  # fmt: skip
+    leaves, tree = arrays_of(xs, f"{name} of {who}")
     names = [name + path for path in paths(tree)]
     for leaf, label in zip(leaves, names, strict=True):
         if not leaf.ndim:
@@ -157,7 +153,7 @@ def mask_of(p: Callable[..., Any], arrays: list[Tracer], tree: Tree, who: str) -
     need_function(p, who)
     fn, given, results = element_function(p, [tree], [element_type(x) for x in arrays], who)
     if given != LEAF or results[0].element is not bool_ or results[0].ndim:
-        shown = describe(results[0]) if given == LEAF else str(given)
+        shown = shape_text(given, results)
         raise DTypeError(
             f"the predicate of {who} gives {shown}, needs bool.",
             where=user_location(), remedy="Compare its result, for instance with != 0.",

@@ -17,7 +17,7 @@ from flatweave.base.dtypes import DType, as_dtype, i64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, Unsupported, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
-from flatweave.frontend.array import HostArray, Tracer, describe
+from flatweave.frontend.array import HostArray, Tracer, describe, kind_of
 from flatweave.frontend.axes import combine_lambda
 from flatweave.frontend.branches import branch
 from flatweave.frontend.broadcast import generated, read
@@ -244,7 +244,7 @@ def _host_values(value: Any, name: str) -> Values:
         found = values_of(list_values(value) if value else np.zeros(0, np.int64), name)
     if found is None:
         raise ArgumentError(
-            f"{name} must be an array, got {type(value).__name__}.",
+            f"{name} must be an array, got {kind_of(value)}.",
             where=user_location(), remedy="Pass a NumPy array, a list of numbers or a fw.Array.",
         )  # fmt: skip
     return found

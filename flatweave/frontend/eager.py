@@ -25,8 +25,18 @@ from flatweave.base.source import Location, user_location
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
 from flatweave.frontend.interop import is_number_list, list_values
 from flatweave.frontend.operation import EVALUATOR, OPERATIONS, Operation
+from flatweave.frontend.scalars import SHOWN
 from flatweave.frontend.schedule import in_force
-from flatweave.frontend.signature import flat_of, identity, key_of, leaves_of, plain, stand_in
+from flatweave.frontend.signature import (
+    HIGH,
+    LOW,
+    flat_of,
+    identity,
+    key_of,
+    leaves_of,
+    plain,
+    stand_in,
+)
 from flatweave.frontend.trace import Traced, trace
 from flatweave.frontend.tree import Tree, flatten, portions, unflatten
 from flatweave.frontend.values import is_array
@@ -63,7 +73,13 @@ class Call:
             self._take(name, value, -1)
         dynamic = [i for i in range(len(self.leaves)) if i not in self.static]
         self.dynamic = dynamic
-        self.values = [plain(self.leaves[i], f"{self.names[i]} of {known.name}") for i in dynamic]
+        self.values = [plain(self.leaves[i], self._called(i)) for i in dynamic]
+
+    def _called(self, i: int) -> str:
+        """What messages call a leaf."""
+        if self.known.name in SHOWN:
+            return f"an operand of {SHOWN[self.known.name]}"
+        return f"{self.names[i]} of {self.known.name}"
 
     def _take(self, name: str, value: Any, position: int) -> None:
         if name in self.known.static:
@@ -206,6 +222,9 @@ def _extent_key(extent: Atom) -> Any:
 
 
 def _is_argument(leaf: Any) -> bool:
+    """Whether a leaf is an argument of the program; numbers beyond an i64 are part of it."""
+    if type(leaf) is int and not LOW <= leaf < HIGH:
+        return False
     return is_array(leaf) or not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
 
 

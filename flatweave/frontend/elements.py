@@ -10,14 +10,15 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flatweave.base.errors import ArgumentError, OperatorError, UserError
+from flatweave.base.errors import ArgumentError, OperatorError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import Location, function_location, user_location
 from flatweave.frontend.array import Tracer, describe, kind_of
 from flatweave.frontend.broadcast import generated, read
 from flatweave.frontend.conversion import cast, taken
+from flatweave.frontend.interop import is_number_list, no_array
 from flatweave.frontend.scope import Scope, current
-from flatweave.frontend.tree import LEAF, Tree, flatten, paths, portions, spelled, unflatten
+from flatweave.frontend.tree import LEAF, NONE, Tree, flatten, paths, portions, spelled, unflatten
 from flatweave.frontend.values import lift, lift_leaves, wrap
 from flatweave.ops.rows import row_type
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, Var
@@ -117,6 +118,13 @@ def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[T
             where=user_location(),
             remedy="Give one neutral value for each part of an element, in the same structure.",
         )
+    for leaf, element in zip(leaves, elements, strict=True):
+        if leaf.ndim not in (0, element.ndim - 1):
+            raise ShapeError(
+                f"{who} needs a neutral element like its elements, whose rank is"
+                f" {max(element.ndim - 1, 0)}, got {describe(leaf)}.",
+                where=user_location(), remedy="Give a scalar, or for rows one row.",
+            )  # fmt: skip
     return [
         taken(leaf, element.element, who)
         for leaf, element in zip(leaves, elements, strict=True)
@@ -173,10 +181,24 @@ def _unlike(op: Any, who: str, wanted: str, given: str, path: str = "") -> Opera
 
 def single(value: Any, who: str) -> Tracer:
     """One array that is no tuple; ArgumentError otherwise."""
-    leaves, tree = flatten(value)
-    if tree != LEAF:
-        raise ArgumentError(
-            f"{who} needs one array, got {tree}.",
-            where=user_location(), remedy="Take the arrays of the tuple one by one.",
-        )  # fmt: skip
-    return lift(leaves[0])
+    leaves, tree = flatten(value, is_number_list)
+    if tree == LEAF or value == []:
+        return lift(value, f"xs of {who}")
+    if tree == NONE:
+        raise no_array(value, f"xs of {who}")
+    raise ArgumentError(
+        f"{who} needs one array, got {tree_text(tree, leaves)}.",
+        where=user_location(),
+        remedy="Pass its arrays one by one; np.array(xs) makes one array of a list of numbers.",
+    )
+
+
+def tree_text(tree: Tree, leaves: Sequence[Any]) -> str:
+    """A structure with what its leaves are, arrays or not: `(f64[3], str)`."""
+    return spelled(tree, [_leaf_text(leaf) for leaf in leaves])
+
+
+def _leaf_text(leaf: Any) -> str:
+    if isinstance(leaf, Tracer):
+        return describe(leaf)
+    return type(leaf).__name__

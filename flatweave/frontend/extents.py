@@ -105,7 +105,10 @@ def check(condition: Atom, kind: str, values: Sequence[Atom], message: str) -> N
     scope.emit(Check(condition, kind, tuple(values), message))
 
 
-def same(a: Atom, b: Atom, message: str, origins: Sequence[str] = (), remedy: str = "") -> Atom:
+def same(
+    a: Atom, b: Atom, message: str, origins: Sequence[str] = (),
+    remedy: str = "Bring both to one extent.",
+) -> Atom:  # fmt: skip
     """The one extent that two arrays must share, the outermost known of the two.
 
     `{0}` and `{1}` in the texts stand for the two extents.

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.fault import INDEX, NEGATIVE, OVERFLOW, PARTS, Fault
+from flatweave.array_ir.fault import INDEX, MEMORY, NEGATIVE, OVERFLOW, PARTS, Fault
+from flatweave.base import pretty
+from flatweave.base.dtypes import as_dtype
 from flatweave.base.errors import (
     ArgumentError,
     ExtentOverflowError,
@@ -20,17 +22,20 @@ from flatweave.base.errors import (
     ShapeError,
     UserError,
 )
-from flatweave.base.source import user_location
+from flatweave.base.source import Location, user_location
 from flatweave.frontend.promotion import ScalarOverflowError
 
 # an integer that does not fit the dtype of the array it meets: an unsigned one, a signed one
 LITERAL = ("unsigned_literal", "literal")
+SIZE, PLACE = "unsigned_size", "unsigned_place"  # an extent or an index that is beyond an i64
 CLASSES: dict[str, type[UserError]] = {
     "same": ShapeError,
     "shape": ShapeError,
     "empty": ShapeError,
     "argument": ArgumentError,
     **dict.fromkeys(LITERAL, ScalarOverflowError),
+    SIZE: ExtentOverflowError,
+    PLACE: IndexOutOfBounds,
     OVERFLOW: ExtentOverflowError,
     NEGATIVE: NegativeExtentError,
 }
@@ -46,6 +51,8 @@ def user_error(fault: Fault) -> UserError:
     where = fault.where if fault.where and fault.where.is_known else user_location()
     if fault.code == INDEX:
         return _index_error(fault, where)
+    if fault.code == MEMORY:
+        return _memory_error(fault, where)
     cls = CLASSES.get(fault.code, UserError)
     text = fault.message
     if not text and fault.code == NEGATIVE:
@@ -54,8 +61,8 @@ def user_error(fault: Fault) -> UserError:
             remedy="Use fw.maximum(n, 0) where an empty array is meant.",
         )
     for i, value in enumerate(fault.values):
-        if fault.code == LITERAL[False]:
-            value %= 1 << 64  # faults of machine code carry an i64
+        if fault.code in (LITERAL[False], SIZE, PLACE):
+            value = int(value) % (1 << 64)  # faults of machine code carry an i64
         text = text.replace(f"{{{i}}}", str(value))
     parts = text.split(PARTS)
     origins, remedy = (parts[1:-1], parts[-1]) if len(parts) > 1 else ([], "")
@@ -64,16 +71,29 @@ def user_error(fault: Fault) -> UserError:
 
 def out_of_memory(failure: MemoryError) -> OutOfMemory:
     """An allocation that failed, at the user's line."""
-    if isinstance(failure, OutOfMemory):
-        failure.where = failure.where or user_location()
-        return failure
     return OutOfMemory(
         f"there is not enough memory: {failure}.",
-        where=user_location(), remedy="Work on a part of the data at a time.",
+        where=user_location(), remedy=STORED,
     )  # fmt: skip
 
 
-def _index_error(fault: Fault, where: object) -> UserError:
+STORED = (
+    "Work on a part of the data at a time, or in a narrower dtype. What is fused needs no memory:"
+    " f.stages(*args).manifest lists the arrays of a compiled f that do."
+)
+
+
+def _memory_error(fault: Fault, where: Location) -> UserError:
+    """An array that does not fit."""
+    count, name = int(fault.values[0]), str(fault.values[1])
+    size = pretty.size(count * as_dtype(name).bytes)
+    message = f"there is no memory for an array {name}[{count}], which takes {size}."
+    if not count:
+        message = "there is not enough memory for this."
+    return OutOfMemory(message, where=where, remedy=STORED)
+
+
+def _index_error(fault: Fault, where: Location) -> UserError:
     """A read outside an array."""
     axis = f" along axis {fault.axis}" if fault.axis else ""
     element = f" (first found at element {fault.index})" if fault.index > 0 else ""
@@ -88,6 +108,6 @@ def _index_error(fault: Fault, where: object) -> UserError:
         )
     return IndexOutOfBounds(
         f"index {fault.value} is outside an array of {extent}{axis}{element}.",
-        where=where,  # type: ignore[arg-type]
+        where=where,
         remedy=remedy,
     )

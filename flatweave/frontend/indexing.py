@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import bool_
+from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
@@ -26,12 +26,12 @@ from flatweave.frontend.combinators import kept
 from flatweave.frontend.extents import ONE, ZERO, add, floordiv, greatest, least, mul, sub
 from flatweave.frontend.faults import check_message
 from flatweave.frontend.operation import operation
-from flatweave.frontend.reading import element, index_atom, listed_index, wrapped
+from flatweave.frontend.reading import element, listed_index, must_be_a_place, read_atom, wrapped
 from flatweave.frontend.scope import current
-from flatweave.frontend.values import emit, extent_of, lift
+from flatweave.frontend.values import MOST, emit, extent_of, lift, scalar_of
 from flatweave.ops import Index, Reshape
 from flatweave.terms.build import index
-from flatweave.terms.syntax import Atom, Const
+from flatweave.terms.syntax import Atom, Const, constant
 
 BASIC = (int, slice, type(None), type(Ellipsis))
 
@@ -62,6 +62,17 @@ STEPS = "Use 1 for every element, -1 for the reverse."
 Selector = Slice | At | None  # None: a new axis of extent 1
 
 
+def _bound(value: Any, what: str) -> Atom:
+    """The start or stop of a slice, which Python clips: one beyond an i64 is at its end."""
+    if type(value) is int:
+        return index(max(-(2**63), min(value, MOST)))
+    traced = scalar_of(value, what)
+    if traced.element is u64:
+        atom = current().apply("minimum", traced.atom, constant(MOST, u64))
+        return current().cast(atom, i64)
+    return extent_of(traced, what)
+
+
 def _host(xs: Any, key: Any) -> Any:
     """Integers and slices of a host array, by NumPy."""
     parts = key if type(key) is tuple else (key,)
@@ -72,7 +83,7 @@ def _host(xs: Any, key: Any) -> Any:
         return NotImplemented
     try:
         found = np.asarray(values[key])
-    except IndexError:
+    except (IndexError, OverflowError):
         return NotImplemented  # ours says more
     return host_array(np.ascontiguousarray(found).reshape(found.shape))
 
@@ -81,7 +92,10 @@ def _host(xs: Any, key: Any) -> Any:
 def getitem(xs: Any, key: Any) -> Any:
     """`xs[key]`"""
     array = lift(xs)
-    parts = [listed_index(p) for p in (key if isinstance(key, tuple) else (key,))]
+    parts = list(key) if isinstance(key, tuple) else [key]
+    for part in parts:
+        must_be_a_place(part)
+    parts = [listed_index(part) for part in parts]
     if len(parts) == 1 and _is_mask(parts[0]):
         return _masked(array, lift(parts[0]))
     selectors = _selectors(array, _expanded(array, parts))
@@ -99,6 +113,13 @@ def _masked(array: Tracer, mask: Tracer) -> Tracer:
     if mask.ndim == 1 and array.ndim:
         extents.same_length([array, mask], "a mask", ["the array", "the mask"])
         return kept(mask, [array])[0]
+    if not mask.ndim:
+        raise ShapeError(
+            f"a single bool is no mask for an array of type {describe(array)}: a mask has a bool"
+            " for each row, or for each element.",
+            where=user_location(),
+            remedy="Choose with fw.where(p, xs, ys), or between computations with fw.cond.",
+        )
     if mask.ndim != array.ndim:
         raise ShapeError(
             f"a mask of type {describe(mask)} does not fit an array of type {describe(array)}.",
@@ -167,9 +188,9 @@ def sliced(part: slice, extent: Atom) -> Slice:
     start: Atom = ZERO
     stop = extent
     if part.start is not None:
-        start = _from_end(extent_of(part.start, "the start of a slice"), extent)
+        start = _from_end(_bound(part.start, "the start of a slice"), extent)
     if part.stop is not None:
-        stop = extent_of(part.stop, "the stop of a slice")
+        stop = _bound(part.stop, "the stop of a slice")
         is_below = isinstance(stop, Const) and stop.value < 0
         stop = _from_end(stop, extent)
         stop = stop if is_below else least(stop, extent)
@@ -189,7 +210,7 @@ def _either_way(part: slice, extent: Atom, step: Atom) -> Slice:
     def bound(given: Any, what: str, otherwise: Atom) -> Atom:
         if given is None:
             return otherwise
-        place = extent_of(given, what)
+        place = _bound(given, what)
         below = scope.apply("lt", place, ZERO)
         moved = scope.apply("select", below, add(place, extent), place)
         return least(greatest(moved, low), high)
@@ -235,9 +256,9 @@ def _backward(part: slice, extent: Atom, step: Const) -> Slice:
     start: Atom = last
     stop: Atom = minus_one
     if part.start is not None:
-        start = _clipped_low(extent_of(part.start, "the start of a slice"), extent, last)
+        start = _clipped_low(_bound(part.start, "the start of a slice"), extent, last)
     if part.stop is not None:
-        stop = _clipped_low(extent_of(part.stop, "the stop of a slice"), extent, last)
+        stop = _clipped_low(_bound(part.stop, "the stop of a slice"), extent, last)
     distance = greatest(sub(start, stop), ZERO)
     size = index(-int(step.value))
     length = floordiv(add(distance, sub(size, ONE)), size)
@@ -256,7 +277,7 @@ def _selected(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
     """The array read through one selector for each axis."""
     scalars = all(isinstance(s, At) and not s.index.ndim for s in selectors)
     if scalars:
-        return element(array, [index_atom(s.index) for s in selectors if isinstance(s, At)])
+        return element(array, [read_atom(s.index) for s in selectors if isinstance(s, At)])
     advanced = [i for i, s in enumerate(selectors) if isinstance(s, At)]
     indexed = [s.index for s in selectors if isinstance(s, At)]
     if all(s is None or (isinstance(s, Slice) and s.is_whole) for s in selectors):
@@ -314,7 +335,7 @@ def _reader(
                 index_.append(add(step, selector.start))
                 continue
             own = at[group : group + rank] if rank else ()
-            place, must = wrapped(index_atom(read_stretched(selector.index, own)), extent)
+            place, must = wrapped(read_atom(read_stretched(selector.index, own)), extent)
             must_check = must_check or must
             index_.append(place)
         return emit(Index(array.atom, tuple(index_), must_check))[0]

@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import numbers
 import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,10 @@ from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend.array import HostArray, Tracer, host_array, kind_of
+from flatweave.frontend.array import Array, HostArray, Tracer, host_array, kind_of
 from flatweave.frontend.nulls import filled, nulls_in
 from flatweave.frontend.promotion import ScalarOverflowError, dtype_of
+from flatweave.frontend.tree import Node
 
 Values = np.ndarray[Any, np.dtype[Any]]
 NATIVE = frozenset(dtype.numpy for dtype in DTYPES)
@@ -97,8 +100,7 @@ def _asked(value: Any, name: str) -> Values:
 
 def _unreadable(value: Any, name: str, failure: Exception, remedy: str) -> ArgumentError:
     return ArgumentError(
-        f"{name or 'a value'} of type {type(value).__name__} cannot be read as an array:"
-        f" {failure}",
+        f"{name or 'a value'}, {kind_of(value)}, cannot be read as an array: {failure}.",
         where=user_location(), remedy=remedy,
     )  # fmt: skip
 
@@ -182,7 +184,7 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
     )
 
 
-def asarray(value: Any, dtype: Any = None, *, nulls: str = "raise") -> HostArray:
+def asarray(value: Any, dtype: Any = None, *, nulls: str = "raise") -> Array:
     """A copy of a NumPy array, list, scalar, buffer or DLPack object as an array of ours.
 
     Columns and tables of pandas, polars and Arrow are taken, too. What is missing there is no
@@ -196,6 +198,10 @@ def asarray(value: Any, dtype: Any = None, *, nulls: str = "raise") -> HostArray
             where=user_location(), remedy='Use "raise" or "nan".',
         )  # fmt: skip
     name = "the value of asarray"
+    if isinstance(value, Tracer):
+        if value.is_gone:
+            raise value.escaped()
+        return value if dtype is None else value.astype(dtype)
     wanted = None if dtype is None else dtype_of(dtype).numpy
     found = (_filled if nulls == "nan" else values_of)(value, name)
     if found is None:
@@ -207,10 +213,7 @@ def asarray(value: Any, dtype: Any = None, *, nulls: str = "raise") -> HostArray
 def _of_python(value: Any, dtype: np.dtype[Any] | None, name: str) -> Values:
     """Python numbers, and lists and tuples of them."""
     if not isinstance(value, bool | int | float | complex | list | tuple):
-        raise ArgumentError(
-            f"{name} is {kind_of(value)}, which is not an array or a number.",
-            where=user_location(), remedy="Pass an array, a number, or a list of numbers.",
-        )  # fmt: skip
+        raise no_array(value, name, "Pass an array, a number, or a list of numbers.")
     try:
         return checked(np.asarray(value, dtype), name)
     except OverflowError as failure:
@@ -224,6 +227,15 @@ def _of_python(value: Any, dtype: np.dtype[Any] | None, name: str) -> Values:
         raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
 
 
+OTHERWISE = (
+    "Pass arrays and numbers; what is known before the call can be given by static_argnames or read"
+    " from around the function."
+)
+CSR = ("data", "indices", "indptr")  # what sparse matrices in compressed rows have
+COMPRESSED_ROWS = (
+    "Pass the rows of a sparse matrix as a Ragged:"
+    " fw.ragged((a.data, a.indices), offsets=a.indptr) for a in CSR form, nothing copied."
+)
 UNEVEN = "a list of lists stands for an array only when all of them have one length."
 PAD = "Pad the shorter ones, or pass one list for each row."
 
@@ -231,9 +243,38 @@ PAD = "Pad the shorter ones, or pass one list for each row."
 def list_values(value: Any) -> Values:
     """A list of numbers as an array; ShapeError when its rows differ in length."""
     try:
-        return np.asarray(value)
+        found = np.asarray(value)
     except ValueError:
         raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
+    if found.dtype.kind == "O":
+        raise ScalarOverflowError(
+            "a list holds an integer that fits neither i64 nor u64.",
+            where=user_location(), remedy="Write the numbers as floats.",
+        )  # fmt: skip
+    return found
+
+
+def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
+    """What to say of a value that cannot be an array, and what to do about it."""
+    is_ = f"{name} is" if name else "got"
+    what, remedy = f"{kind_of(value)}, which is not an array or a number", otherwise or OTHERWISE
+    if value is None:
+        what = "None, where an array or a number is needed"
+        remedy = "Look at where it comes from: a function without a return gives None."
+    elif isinstance(value, complex):
+        what = "complex, which no dtype of Flatweave is"
+        remedy = "Pass the real and the imaginary part as two numbers or arrays."
+    elif isinstance(value, numbers.Number):
+        what = f"{kind_of(value)}, which no dtype of Flatweave holds"
+        remedy = "Convert it first: float(x)."
+    elif isinstance(value, tuple | list | Mapping | Node):
+        what = f"{kind_of(value)}, where one array is needed"
+        remedy = "Pass its arrays one by one; np.array(xs) makes one array of a list of numbers."
+    elif all(hasattr(value, part) for part in CSR):
+        remedy = COMPRESSED_ROWS
+    elif isinstance(value, Iterable) and not isinstance(value, str):
+        remedy = "Make an array of its elements first: np.array(list(xs))."
+    return ArgumentError(f"{is_} {what}.", where=user_location(), remedy=remedy)
 
 
 def is_number_list(value: Any) -> bool:

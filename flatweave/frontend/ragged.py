@@ -25,7 +25,7 @@ from flatweave.frontend.extents import ONE, ZERO, add, sub
 from flatweave.frontend.operation import operation
 from flatweave.frontend.reading import wrapped
 from flatweave.frontend.sugar import METHODS
-from flatweave.frontend.tree import Node, flatten, map_leaves, spelled, unflatten
+from flatweave.frontend.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
 from flatweave.frontend.values import emit, extent_of, lift, wrap
 from flatweave.ops import Index, Scatter
 from flatweave.terms.syntax import Atom, Const, constant
@@ -100,7 +100,7 @@ class Ragged(Node):
         leaves, tree = flatten(self._values)
         text = spelled(tree, [str(leaf.dtype) for leaf in leaves])
         total = int(self._offsets.to_numpy()[-1])
-        if len(leaves) == 1 and leaves[0].ndim == 1 and total + len(self) <= SHOWN:
+        if tree == LEAF and leaves[0].ndim == 1 and total + len(self) <= SHOWN:
             return f"Ragged({[row.tolist() for row in self]}, dtype={text})"
         return f"Ragged({counted(len(self), 'row')}, {counted(total, 'value')}, dtype={text})"
 

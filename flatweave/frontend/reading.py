@@ -14,17 +14,27 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.base.errors import DTypeError, IndexOutOfBounds, ShapeError
+from flatweave.base.errors import ArgumentError, DTypeError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer, describe
 from flatweave.frontend.broadcast import common_shape, generated, read_stretched
-from flatweave.frontend.elements import need_function
+from flatweave.frontend.elements import check_arity, need_function
+from flatweave.frontend.faults import PLACE, check_message
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import unflatten
-from flatweave.frontend.values import emit, lift, lift_leaves, wrap
+from flatweave.frontend.values import (
+    CLIP,
+    MOST,
+    NO_PLACE,
+    arrays_of,
+    counted_in_i64,
+    emit,
+    lift,
+    wrap,
+)
 from flatweave.ops import Generate, Index
 from flatweave.terms.syntax import Atom, Const, Var, constant
 
@@ -45,6 +55,26 @@ def index_atom(index: Tracer) -> Atom:
     if index.element.kind == "u":
         extents.known_natural(result)
     return result
+
+
+def read_atom(index: Tracer) -> Atom:
+    """A scalar index to read at: one beyond an i64 is outside of every array."""
+    if index.element is not u64:
+        return index_atom(index)
+    text = check_message(NO_PLACE, [], CLIP)
+    if isinstance(index.atom, Const):
+        must_be_a_place(int(index.atom.value))
+    result = counted_in_i64(index.atom, PLACE, text)
+    extents.known_natural(result)
+    return result
+
+
+def must_be_a_place(index: Any) -> None:
+    """Refuse a Python integer that is no place in any array."""
+    if isinstance(index, int | np.integer) and not -MOST <= int(index) <= MOST:
+        raise IndexOutOfBounds(
+            NO_PLACE.format(int(index)), where=user_location(), remedy=CLIP
+        )
 
 
 def wrapped(index: Atom, extent: Atom) -> tuple[Atom, bool]:
@@ -81,6 +111,11 @@ def element(array: Tracer, index: Sequence[Atom]) -> Tracer:
 def index_arrays(idx: Any, who: str) -> list[Tracer]:
     """The index arrays of a user: one, or a tuple with one for each leading axis."""
     parts = [listed_index(p) for p in (idx if isinstance(idx, tuple) else (idx,))]
+    if not parts:
+        raise ArgumentError(
+            f"{who} needs an index array for at least one axis, got ().",
+            where=user_location(), remedy="Give one index array, or a tuple of them.",
+        )  # fmt: skip
     arrays = [lift(part, f"the index of {who}") for part in parts]
     for array in arrays:
         if not array.element.is_integer:
@@ -94,6 +129,8 @@ def index_arrays(idx: Any, who: str) -> list[Tracer]:
 
 def listed_index(part: Any) -> Any:
     """An empty list as the index array that it stands for; other parts as they are."""
+    if type(part) is int and abs(part) > 2**64:
+        return (2**64 - 1) if part > 0 else -(2**63)  # as far outside of every array
     return np.zeros(0, np.int64) if isinstance(part, list) and not part else part
 
 
@@ -115,7 +152,7 @@ def gather_one(array: Tracer, idx: Sequence[Tracer], who: str = "gather") -> Tra
     rest = array.extents[len(idx) :]
 
     def at(*place: Atom) -> Tracer:
-        leading = [index_atom(read_stretched(i, place[:rank])) for i in idx]
+        leading = [read_atom(read_stretched(i, place[:rank])) for i in idx]
         return element(array, [*leading, *place[rank:]])
 
     return generated((*shape, *rest), at, "k")[0]
@@ -128,7 +165,9 @@ def gather(xs: Any, idx: Any) -> Any:
     `idx` is an integer array of any dtype, or a tuple of them, one for each leading axis. An index
     below 0 counts from the end. Raises IndexOutOfBounds for an index outside the array.
     """
-    leaves, tree = lift_leaves(xs, "xs of gather")
+    leaves, tree = arrays_of(xs, "xs of gather")
+    for part in idx if isinstance(idx, tuple) else (idx,):
+        must_be_a_place(part)
     arrays = index_arrays(idx, "gather")
     return unflatten(tree, [gather_one(leaf, arrays) for leaf in leaves])
 
@@ -141,8 +180,8 @@ def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Any:
     Raises IndexOutOfBounds for an index outside `xs`.
     """
     sizes = extents.shape_of(shape, "backpermute")
-    need_function(f, "backpermute")
-    leaves, tree = lift_leaves(xs, "xs of backpermute")
+    check_arity(need_function(f, "backpermute"), len(sizes), "backpermute")
+    leaves, tree = arrays_of(xs, "xs of backpermute")
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         for param, extent in zip(params, sizes, strict=True):
@@ -150,7 +189,7 @@ def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Any:
             inside.trace.bounds[param] = extent
         found = f(*(wrap(param) for param in params))
         given = found if isinstance(found, tuple | list) else (found,)
-        index = [index_atom(_scalar(part)) for part in given]
+        index = [read_atom(_scalar(part)) for part in given]
         for leaf in leaves:
             if leaf.ndim != len(index):
                 raise ShapeError(

@@ -29,7 +29,10 @@ from flatweave.terms.syntax import Const
 SHOWN = {
     "sub": "-", "add": "+", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "neg": "-",
     "and": "&", "or": "|", "xor": "^", "not": "~", "shl": "<<", "shr": ">>", "pow": "**",
-    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "equal": "==",
+    "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=",
+    "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "bitwise_not": "~",
+    "left_shift": "<<", "right_shift": ">>", "power": "**", "positive": "+",
 }  # fmt: skip
 NO_BOOLS = {"sub": "Use ^ for the difference of bools.", "neg": "Use ~ for the opposite of a bool."}
 
@@ -60,7 +63,8 @@ def _refused(fn: str, values: tuple[Tracer, ...], failure: DTypeError) -> UserEr
     return DTypeError(
         f"{SHOWN.get(fn, fn)} is not defined for {kinds}.",
         where=user_location(),
-        remedy=NO_BOOLS.get(fn, "") if values[0].element is bool_ else
+        remedy=NO_BOOLS.get(fn, "Convert it first: x.astype(fw.i8).")
+        if values[0].element is bool_ else
         "Convert the operands first, for instance with xs.astype(fw.i64).",
     )  # fmt: skip
 
@@ -81,9 +85,14 @@ def truth(value: Tracer) -> Tracer:
     return apply("ne", value, zero)
 
 
+def operand(fn: str) -> str:
+    """What messages call an operand."""
+    return f"an operand of {SHOWN.get(fn, fn)}"
+
+
 def elementwise(fn: str, *values: Any) -> Tracer:
     """A row of the table on arrays of any shapes."""
-    lifted = [lift(value, SHOWN.get(fn, fn)) for value in values]
+    lifted = [lift(value, operand(fn)) for value in values]
     return zipped(lambda *xs: apply(fn, *xs), lifted, SHOWN.get(fn, fn))[0]
 
 
@@ -125,13 +134,13 @@ def power(x: Any, y: Any) -> Any:
 
     Raises ArgumentError (a ValueError) for an integer to a negative power.
     """
-    return zipped(power_of, [lift(x, "**"), lift(y, "**")], "**")[0]
+    return zipped(power_of, [lift(x, operand("pow")), lift(y, operand("pow"))], "**")[0]
 
 
 @operation()
 def positive(x: Any) -> Any:
     """`+x`: the array itself. Raises DTypeError for bools, as NumPy does."""
-    value = lift(x, "+")
+    value = lift(x, operand("positive"))
     if value.element is bool_:
         raise DTypeError(
             f"+ is not defined for {describe(value)}.",
@@ -142,7 +151,7 @@ def positive(x: Any) -> Any:
 
 def rounding(fn: str, x: Any) -> Tracer:
     """A whole number near x, in its dtype; bools are whole numbers."""
-    value = lift(x, fn)
+    value = lift(x, operand(fn))
     return value if value.element is bool_ else elementwise(fn, value)
 
 
@@ -167,7 +176,7 @@ def trunc(x: Any) -> Any:
 @operation()
 def rint(x: Any) -> Any:
     """The nearest whole number as a float, halves to the even one; element by element."""
-    value = lift(x, "rint")
+    value = lift(x, operand("rint"))
     wide = operand_dtype("sqrt", (value,))
     return elementwise("round", zipped(lambda v: strong(v, wide), [value], "rint")[0])
 
@@ -178,7 +187,7 @@ def bitwise_count(x: Any) -> Any:
     def count(value: Tracer) -> Tracer:
         return value if value.element is bool_ else apply("popcount", apply("abs", value))
 
-    value = lift(x, "bitwise_count")
+    value = lift(x, operand("bitwise_count"))
     return zipped(lambda v: strong(count(v), u8), [value], "bitwise_count")[0]
 
 
@@ -194,13 +203,14 @@ def where(p: Any, a: Any, b: Any) -> Any:
             f"where needs bools to choose by, got {describe(condition)}.",
             where=user_location(), remedy="Compare first, for instance with p != 0.",
         )  # fmt: skip
-    return zipped(select, [condition, lift(a), lift(b)], "where")[0]
+    choices = [lift(value, "a choice of where") for value in (a, b)]
+    return zipped(select, [condition, *choices], "where")[0]
 
 
 @operation()
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """Values below `min` become `min`, values above `max` become `max`; None sets no bound."""
-    found = lift(x)
+    found = lift(x, "x of clip")
     if min is not None:
         found = elementwise("maximum", found, min)
     if max is not None:
@@ -216,7 +226,7 @@ def astype(x: Any, dtype: Any) -> Any:
     integers keep their low bits; anything but 0 becomes True.
     """
     wanted = dtype_of(dtype)
-    value = lift(x)
+    value = lift(x, "x of astype")
     return zipped(lambda v: strong(v, wanted), [value], "astype")[0]
 
 
@@ -229,7 +239,7 @@ def strong(value: Tracer, dtype: DType) -> Tracer:
 
 def _logical(fn: str, *values: Any) -> Tracer:
     """A function of truth values."""
-    lifted = [lift(value, f"logical_{fn}") for value in values]
+    lifted = [lift(value, operand(f"logical_{fn}")) for value in values]
     return zipped(lambda *xs: apply(fn, *map(truth, xs)), lifted, f"logical_{fn}")[0]
 
 
@@ -260,7 +270,7 @@ def logical_not(x: Any) -> Any:
 @operation()
 def square(x: Any) -> Any:
     """`x * x`"""
-    value = lift(x, "square")
+    value = lift(x, operand("square"))
     if value.element is bool_:  # NumPy squares no bools, but small integers
         value = zipped(lambda v: strong(v, i8), [value], "square")[0]
     return elementwise("mul", value, value)
@@ -275,7 +285,11 @@ def reciprocal(x: Any) -> Any:
 def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any) -> Any:
     """A NumPy function without a counterpart: on host arrays NumPy's own, else refused."""
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    if any(isinstance(value, Tracer) for value in inputs):
+    tracers = [value for value in inputs if isinstance(value, Tracer)]
+    for value in tracers:
+        if value.is_gone:
+            raise value.escaped()
+    if tracers:
         raise ArgumentError(
             f"numpy.{name} has no counterpart that can be traced.",
             where=user_location(),

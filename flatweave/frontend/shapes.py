@@ -17,13 +17,14 @@ from flatweave.base.source import user_location
 from flatweave.frontend import extents
 from flatweave.frontend.array import HostArray, Tracer, describe, host_array
 from flatweave.frontend.broadcast import generated, read, zipped
+from flatweave.frontend.elements import shape_text
 from flatweave.frontend.extents import ONE, ZERO
 from flatweave.frontend.faults import check_message
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scalars import strong
 from flatweave.frontend.scope import current
 from flatweave.frontend.tree import Tree, unflatten
-from flatweave.frontend.values import emit, extent_of, lift, lift_leaves, same_dtype
+from flatweave.frontend.values import arrays_of, emit, extent_of, lift, same_dtype
 from flatweave.ops import Concat, Reshape
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const
@@ -47,7 +48,7 @@ def reshape(xs: Any, shape: Any) -> Any:
 
     Raises ShapeError when the number of elements differs.
     """
-    leaves, tree = lift_leaves(xs, "xs of reshape")
+    leaves, tree = arrays_of(xs, "xs of reshape")
     parts = list(shape) if isinstance(shape, tuple | list) else [shape]
     wanted = [extent_of(part, "an extent of reshape") for part in parts]
     return unflatten(tree, [reshaped(leaf, wanted) for leaf in leaves])
@@ -70,7 +71,8 @@ def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
     total = extents.product(array.extents)
     if free:
         others = extents.product([e for i, e in enumerate(shape) if i not in free])
-        found = extents.floordiv(total, others) if others != ZERO else ZERO
+        _check_one_answer(others)
+        found = extents.floordiv(total, others)
         extents.known_extent(found)
         shape[free[0]] = found
     if not (array.ndim == 0 and all(e == ONE for e in shape)):
@@ -82,6 +84,20 @@ def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
     for extent in shape:
         extents.known_extent(extent)
     return emit(Reshape(array.atom, tuple(shape)))[0]
+
+
+AMBIGUOUS = (
+    "reshape cannot find the extent that is -1: another one is 0, and then every extent fits."
+)
+
+
+def _check_one_answer(others: Atom) -> None:
+    """The product of the other extents says what the one is that is not given."""
+    remedy = "Give all extents: (n, 0) rather than (-1, 0)."
+    if others == ZERO:
+        raise ShapeError(AMBIGUOUS, where=user_location(), remedy=remedy)
+    holds = current().apply("ne", others, ZERO)
+    extents.check(holds, "shape", (), check_message(AMBIGUOUS, [], remedy))
 
 
 def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
@@ -102,7 +118,7 @@ def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
 @operation(static="axes")
 def transpose(xs: Any, axes: Any = None) -> Any:
     """The array with its axes in the order `axes`, reversed when none is given."""
-    leaves, tree = lift_leaves(xs, "xs of transpose")
+    leaves, tree = arrays_of(xs, "xs of transpose")
     return unflatten(tree, [transposed(leaf, axes) for leaf in leaves])
 
 
@@ -129,7 +145,7 @@ def transposed(array: Tracer, axes: Any = None) -> Tracer:
 @operation(static="axis")
 def reverse(xs: Any, axis: int = 0) -> Any:
     """The elements from last to first."""
-    leaves, tree = lift_leaves(xs, "xs of reverse")
+    leaves, tree = arrays_of(xs, "xs of reverse")
     return unflatten(tree, [_reversed(leaf, axis) for leaf in leaves])
 
 
@@ -180,7 +196,7 @@ def _reversed(array: Tracer, axis: int) -> Tracer:
 @operation(static="axis")
 def rotate(xs: Any, k: Any, axis: int = 0) -> Any:
     """`rotate(xs, k)[i] = xs[(i + k) mod n]`: moved to the left by `k`, which may be negative."""
-    leaves, tree = lift_leaves(xs, "xs of rotate")
+    leaves, tree = arrays_of(xs, "xs of rotate")
     by = extent_of(k, "the distance of rotate")
     return unflatten(tree, [_rotated(leaf, by, axis) for leaf in leaves])
 
@@ -213,13 +229,14 @@ def concat(arrays: Sequence[Any], axis: int = 0) -> Any:
     parts: list[list[Tracer]] = []
     trees: list[Tree] = []
     for array in arrays:
-        leaves, tree = lift_leaves(array, "an array of concat")
+        leaves, tree = arrays_of(array, "an array of concat")
         parts.append(leaves)
         trees.append(tree)
-    for tree in trees[1:]:
+    for tree, found in zip(trees, parts, strict=True):
         if tree != trees[0]:
             raise ArgumentError(
-                f"concat needs arrays of one structure, got {trees[0]!r} and {tree!r}.",
+                "concat needs arrays of one structure, got"
+                f" {shape_text(trees[0], parts[0])} and {shape_text(tree, found)}.",
                 where=user_location(), remedy="Put the same tuple of arrays into each.",
             )  # fmt: skip
     columns = [list(column) for column in zip(*parts, strict=True)]
@@ -283,7 +300,10 @@ def broadcast(xs: Any, shape: Any) -> Any:
         )  # fmt: skip
     for own, wanted in zip(array.extents, target[start:], strict=True):
         if own != ONE:
-            extents.same(own, wanted, "an axis of {0} elements cannot be broadcast to {1}.")
+            extents.same(
+                own, wanted, "an axis of {0} elements cannot be broadcast to {1}.",
+                remedy="Only an axis of extent 1 can be repeated: reshape, or use fw.replicate.",
+            )  # fmt: skip
 
     def at(*place: Atom) -> Tracer:
         pairs = zip(array.extents, place[start:], strict=True)

@@ -12,27 +12,15 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import as_dtype, bool_, f64, i64
-from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
-from flatweave.frontend.array import HostArray, Tracer, kind_of
+from flatweave.frontend.array import HostArray, Tracer
 from flatweave.frontend.compiled import Marks
-from flatweave.frontend.interop import values_of
+from flatweave.frontend.interop import no_array, values_of
 from flatweave.frontend.promotion import literal_dtype
 from flatweave.frontend.trace import Leaf
-from flatweave.frontend.values import escape
 
 NDARRAY = np.ndarray
 NUMBERS = {bool: bool_, int: i64, float: f64}
 LOW, HIGH = -(2**63), 2**63
-OTHERWISE = (
-    "Pass arrays and numbers; what is known before the call can be given by static_argnames or read"
-    " from around the function."
-)
-CSR = ("data", "indices", "indptr")  # what sparse matrices in compressed rows have
-COMPRESSED_ROWS = (
-    "Pass the rows of a sparse matrix as a Ragged:"
-    " fw.ragged((a.data, a.indices), offsets=a.indptr) for a in CSR form, nothing copied."
-)
 
 
 def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
@@ -74,7 +62,7 @@ def plain(value: Any, name: str) -> Any:
     Raises ArgumentError for what is neither, EscapedArrayError for a traced array.
     """
     if isinstance(value, Tracer):
-        raise escape(value)
+        raise value.escaped()
     if type(value) in NUMBERS:
         literal_dtype(value)
         return value
@@ -82,11 +70,7 @@ def plain(value: Any, name: str) -> Any:
         return plain(int(value) if isinstance(value, int) else float(value), name)
     values = values_of(value, name)
     if values is None:
-        raise ArgumentError(
-            f"{name} is {kind_of(value)}, which is not an array or a number.",
-            where=user_location(),
-            remedy=COMPRESSED_ROWS if all(hasattr(value, part) for part in CSR) else OTHERWISE,
-        )
+        raise no_array(value, name)
     return values
 
 

@@ -23,7 +23,7 @@ from flatweave.frontend.promotion import dtype_of
 from flatweave.frontend.scalars import strong
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import unflatten
-from flatweave.frontend.values import emit, lift_leaves, wrap
+from flatweave.frontend.values import arrays_of, emit, lift_leaves, wrap
 from flatweave.ops import Empty, Generate
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Var
@@ -64,7 +64,7 @@ def iota(n: Any, dtype: Any = i64) -> Any:
     Raises NegativeExtentError when n is below 0, ExtentOverflowError when an integer dtype does not
     reach n-1.
     """
-    wanted = dtype_of(dtype)
+    wanted = i64 if dtype is None else dtype_of(dtype)
     length = length_of(n, "the length of iota")
     if wanted.is_integer and wanted.bits < i64.bits:
         _need_room(length, wanted)
@@ -88,7 +88,7 @@ def _need_room(length: Atom, dtype: DType) -> None:
 def full(shape: Any, v: Any) -> Any:
     """The array of `shape` whose elements are all `v`: a scalar, a tuple of scalars, or a row."""
     extents = shape_of(shape, "full")
-    leaves, tree = lift_leaves(v, "the value of full")
+    leaves, tree = arrays_of(v, "the value of full")
     return unflatten(tree, [_filled(extents, leaf) for leaf in leaves])
 
 
@@ -105,7 +105,7 @@ def _filled(extents: tuple[Atom, ...], value: Tracer) -> Tracer:
 def replicate(n: Any, v: Any) -> Any:
     """`n` times the element `v`: a scalar, a tuple of scalars, or a row."""
     length = length_of(n, "the length of replicate")
-    leaves, tree = lift_leaves(v, "the value of replicate")
+    leaves, tree = arrays_of(v, "the value of replicate")
     return unflatten(tree, [_filled((length,), leaf) for leaf in leaves])
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import counted, listed
@@ -26,7 +28,7 @@ from flatweave.frontend.extents import ONE, ZERO
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import Tree, unflatten
-from flatweave.frontend.values import emit, lift_leaves
+from flatweave.frontend.values import arrays_of, emit, lift_leaves
 from flatweave.ops import Generate
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var
@@ -145,9 +147,9 @@ def _mirrored(place: Atom, last: Atom, reach: int) -> Atom:
 def _declared(shape: Any, rank: int) -> list[int]:
     """How far a neighbourhood reaches along each axis."""
     parts = list(shape) if isinstance(shape, tuple | list) else [shape]
-    if any(isinstance(part, Tracer) or not hasattr(part, "__index__") for part in parts):
+    if not all(isinstance(part, int | np.integer) for part in parts):
         raise ArgumentError(
-            "the shape of a stencil must be constant.",
+            f"the shape of a stencil must be constant, got {shape!r}.",
             where=user_location(), remedy="Give Python integers: (3, 3).",
         )  # fmt: skip
     if len(parts) != rank:
@@ -184,7 +186,7 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
     reflects without repeating it, "wrap" goes round, ("constant", v) gives v.
     """
     need_function(f, "stencil")
-    arrays, tree = lift_leaves(xs, "xs of stencil")
+    arrays, tree = arrays_of(xs, "xs of stencil")
     for array in arrays:
         if not array.ndim or array.ndim != arrays[0].ndim:
             raise ShapeError(

@@ -12,17 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, as_dtype, bool_, i64
-from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, Unsupported
+from flatweave.base.dtypes import DType, as_dtype, bool_, i64, u64
+from flatweave.base.errors import (
+    ArgumentError,
+    DTypeError,
+    ExtentOverflowError,
+    ShapeError,
+    Unsupported,
+)
 from flatweave.base.source import user_location
-from flatweave.frontend import misuse
-from flatweave.frontend.array import Array, Tracer, describe, kind_of
-from flatweave.frontend.interop import is_number_list, list_values, values_of
+from flatweave.frontend.array import Array, Tracer, describe
+from flatweave.frontend.faults import SIZE, check_message
+from flatweave.frontend.interop import is_number_list, list_values, no_array, values_of
 from flatweave.frontend.promotion import common, fits, literal_dtype
 from flatweave.frontend.scope import current
-from flatweave.frontend.tree import Tree, flatten
+from flatweave.frontend.tree import LEAF, Tree, flatten
+from flatweave.ops import Check
 from flatweave.terms.build import index
-from flatweave.terms.syntax import Atom, Op, constant
+from flatweave.terms.syntax import Atom, Const, Op, constant
 
 
 def wrap(atom: Atom, weak: bool = False) -> Tracer:
@@ -42,8 +49,8 @@ def lift(value: Any, name: str = "") -> Tracer:
     """
     scope = current()
     if isinstance(value, Tracer):
-        if value.scope is not scope and not scope.holds(value.scope):
-            raise escape(value)
+        if value.is_gone:
+            raise value.escaped()
         return value
     if isinstance(value, bool | int | float) and not isinstance(value, np.generic):
         dtype = literal_dtype(value)
@@ -51,33 +58,13 @@ def lift(value: Any, name: str = "") -> Tracer:
     values = values_of(value, name)
     if values is None and is_number_list(value):
         values = values_of(list_values(value), name)
+    if values is None and isinstance(value, list) and not value:
+        values = np.zeros(0)
     if values is None:
-        raise _no_array(value, name)
+        raise no_array(value, name)
     if isinstance(value, np.generic):
         return Tracer(constant(value.item(), as_dtype(value.dtype)), scope)
     return Tracer(scope.trace.capture(values), scope)
-
-
-def escape(value: Tracer) -> Exception:
-    """The error for a traced value used where its body is not being traced."""
-    trace = value.scope.trace
-    return misuse.escaped(describe(value), trace.name, trace.root.closed)
-
-
-def _no_array(value: Any, name: str) -> ArgumentError:
-    kind = kind_of(value)
-    what = f"{name} is" if name else "got"
-    if isinstance(value, tuple | dict) or value is None:
-        return ArgumentError(
-            f"{what} {kind} where one array is needed.",
-            where=user_location(), remedy="Pass its arrays one by one.",
-        )  # fmt: skip
-    return ArgumentError(
-        f"{what} {kind}, which is not an array or a number.",
-        where=user_location(),
-        remedy="Pass arrays and numbers; what is known before the call can be given by"
-        " static_argnames or read from around the function.",
-    )
 
 
 def lift_leaves(
@@ -97,6 +84,24 @@ def lift_leaves(
     return [lift(leaf, name) for leaf in leaves], tree
 
 
+def arrays_of(xs: Any, name: str) -> tuple[list[Tracer], Tree]:
+    """The leaves of an argument that must hold arrays, at least one; an empty list is an array.
+
+    Raises ArgumentError for None, (), {} and trees of such.
+    """
+    leaves, tree = lift_leaves(xs, name)
+    if leaves:
+        return leaves, tree
+    if isinstance(xs, list) and not xs:
+        return [lift(xs)], LEAF
+    if xs is None:
+        raise no_array(xs, name)
+    raise ArgumentError(
+        f"{name} is {tree}, which holds no array.",
+        where=user_location(), remedy="Pass at least one array.",
+    )  # fmt: skip
+
+
 def scalar_of(value: Any, what: str) -> Tracer:
     """The value as a traced scalar; ShapeError when it has axes."""
     traced = lift(value, what)
@@ -108,10 +113,20 @@ def scalar_of(value: Any, what: str) -> Tracer:
     return traced
 
 
+MOST = 2**63 - 1
+TOO_GREAT = "{what} is {{0}}, more than an i64 can count."
+CHECK_IT = "Look at where the number comes from: it is far too large."
+NO_PLACE = "index {0} is outside every array: none has more than 9223372036854775807 elements."
+CLIP = "Bring indices inside with fw.clip, or drop those outside with fw.filter."
+
+
 def extent_of(value: Any, what: str) -> Atom:
-    """An integer scalar as an i64 atom: an extent or an index."""
-    if type(value) is int:
-        return index(value) if fits(value, i64) else lift(value).atom
+    """An integer scalar as an i64 atom: an extent. ExtentOverflowError beyond an i64."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if not fits(int(value), i64):
+            text = TOO_GREAT.format(what=what).format(int(value))
+            raise ExtentOverflowError(text, where=user_location(), remedy=CHECK_IT)
+        return index(int(value))
     traced = scalar_of(value, what)
     if not traced.element.is_integer:
         raise DTypeError(
@@ -119,12 +134,26 @@ def extent_of(value: Any, what: str) -> Atom:
             where=user_location(),
             remedy="Convert it with astype(fw.i64), or divide with // rather than /.",
         )
-    return current().cast(traced.atom, i64)
+    text = check_message(TOO_GREAT.format(what=what), [], CHECK_IT)
+    return counted_in_i64(traced.atom, SIZE, text)
+
+
+def counted_in_i64(atom: Atom, kind: str, message: str) -> Atom:
+    """An integer as an i64; a u64 beyond it stops the program, with the number as it is."""
+    scope = current()
+    if atom.type is u64:
+        fits_ = scope.apply("le", atom, constant(MOST, u64))
+        if not (isinstance(fits_, Const) and fits_.value):
+            scope.emit(Check(fits_, kind, (atom,), message))
+    return scope.cast(atom, i64)
 
 
 def flag_of(value: Any, what: str) -> bool:
     """A user's True or False that decides what the program is."""
-    if isinstance(value, bool | np.bool_ | Array) or (type(value) is int and value in (0, 1)):
+    is_array_of_one = isinstance(value, Array) and not value.ndim and value.dtype == np.bool_
+    if isinstance(value, bool | np.bool_) or is_array_of_one:
+        return bool(value)
+    if type(value) is int and value in (0, 1):
         return bool(value)
     raise ArgumentError(
         f"{what} must be True or False, got {value!r}.",

@@ -27,7 +27,7 @@ from flatweave.frontend.rows import unravel
 from flatweave.frontend.scope import current
 from flatweave.frontend.sources import full
 from flatweave.frontend.tree import Tree, paths, unflatten
-from flatweave.frontend.values import emit, lift_leaves
+from flatweave.frontend.values import arrays_of, emit, lift_leaves
 from flatweave.ops import Permute, Reshape, Scatter
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Lambda
@@ -70,9 +70,14 @@ class Writes:
                     where=user_location(), remedy="Give vals the shape of idx.",
                 )  # fmt: skip
             for axis, (a, b) in enumerate(zip(wanted, own, strict=True)):
+                is_row = axis >= len(wanted) - len(self.rest)
                 extents.same(
-                    a, b, f"{self.who} needs as many values as indices, got {{1}} for {{0}}.",
-                    [extents.told(value, path, "{1}", axis)], "Cut both to one length.",
+                    a, b,
+                    f"{self.who} writes rows of {{0}} elements, got rows of {{1}}." if is_row else
+                    f"{self.who} needs as many values as indices, got {{1}} for {{0}}.",
+                    [extents.told(value, path, "{1}", axis)],
+                    "Give values whose rows have the shape of the destination's." if is_row else
+                    "Cut both to one length.",
                 )  # fmt: skip
 
     def flat_dest(self) -> list[Tracer]:
@@ -148,7 +153,7 @@ def _i64(value: Tracer) -> Tracer:
 
 def _destinations(dest: Any, who: str) -> tuple[list[Tracer], Tree]:
     """The arrays written to, all of one shape, and their tree."""
-    leaves, tree = lift_leaves(dest, f"the destination of {who}")
+    leaves, tree = arrays_of(dest, f"the destination of {who}")
     for leaf in leaves:
         if not leaf.ndim or leaf.ndim != leaves[0].ndim:
             raise ShapeError(
@@ -228,7 +233,7 @@ def histogram(
 
     A bin that nothing is sent to is `ne`; an index outside drops its element. By default it counts.
     """
-    values, tree = lift_leaves(vals, "the values of histogram")
+    values, tree = arrays_of(vals, "the values of histogram")
     start = neutral(ne, tree, values, "histogram")
     strong = [Tracer(e.atom, e.scope) for e in start]
     length = extents.scalar_i64(extents.length_of(n, "the number of bins"))

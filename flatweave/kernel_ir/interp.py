@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DTYPES, DType
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
@@ -112,7 +112,7 @@ class _Host(Runner):
     def _alloc(self, env: Env, let: Let, op: h.Alloc) -> Buffer:
         count = self.number(env, op.count)
         if count < 0 or count * op.dtype.bytes > MOST_BYTES:
-            raise _Failed(Failure(OUT_OF_MEMORY, op.site, 0, count))
+            raise _Failed(Failure(OUT_OF_MEMORY, op.site, 0, count, DTYPES.index(op.dtype)))
         self.allocated.append(Buffer.fresh(let.vars[0].name, op.dtype, count))
         return self.allocated[-1]
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, bool_, u8
+from flatweave.base.dtypes import DTYPES, DType, bool_, u8
 from flatweave.base.plan import OUT_OF_MEMORY, Plan
 from flatweave.runtime.execute import Status
 
@@ -77,7 +77,7 @@ class Running:
 
     def allocate(self, dtype: DType, count: int, site: int) -> Buffer:
         """A fresh buffer, or the end of the program."""
-        refused = Stop(Status(OUT_OF_MEMORY, site, 0, count, 0))
+        refused = Stop(Status(OUT_OF_MEMORY, site, 0, count, DTYPES.index(dtype)))
         if count < 0:
             raise refused
         try:

@@ -116,14 +116,14 @@ def test_if_chooses_between_an_input_and_a_fresh_buffer() -> None:
 
 @pytest.mark.parametrize("count", [1 << 60, -1, (1 << 63) - 1, -(1 << 63), 1 << 61])
 def test_memory_that_there_is_not(count: int) -> None:
-    """An allocation that cannot be ends the program with a report of the count."""
+    """An allocation that cannot be ends the program with a report of the count and the dtype."""
 
     def host(w, n):
         return w.do(Alloc(f64, n, 9))
 
     outcome = run_host(Writer().fn([i64], host), [], [count])
     assert outcome.status == 1
-    assert outcome.report == (1, 9, 0, count, 0)
+    assert outcome.report == (1, 9, 0, count, DTYPES.index(f64))
 
 
 def test_fail_ends_the_program() -> None:

@@ -1,5 +1,7 @@
 """Mistakes with what is handed over: other libraries' data, axes, yes or no, powers."""
 
+import fractions
+
 import numpy as np
 
 import flatweave as fw
@@ -84,3 +86,103 @@ def negative_power_at_run_time():
 
 def plus_of_bools():
     fw.jit(lambda x: +(x > 1))(X)
+
+
+def none_for_an_array():
+    fw.sum(None)
+
+
+def tuple_for_an_array():
+    fw.jit(lambda x: fw.sum((x, (x, "total"))))(X)
+
+
+def list_that_holds_none():
+    fw.sum([1, None])
+
+
+def structure_without_arrays():
+    fw.reshape((None, {}), (2, 3))
+
+
+def complex_operand():
+    1j * fw.asarray(M)
+
+
+def complex_operand_in_a_trace():
+    fw.jit(lambda x: 1j * x)(X)
+
+
+def fraction_for_a_number():
+    fw.asarray(X) + fractions.Fraction(1, 2)
+
+
+def set_for_an_array():
+    fw.sum({1, 2, 3})
+
+
+def list_with_too_great_a_number():
+    fw.sum([1, 2**64])
+
+
+def single_bool_for_a_mask():
+    fw.asarray(M)[np.array(True)]
+
+
+def values_of_another_row_width():
+    fw.scatter(M, np.array([0]), np.zeros((1, 5)))
+
+
+def numpy_array_of_an_escaped_array():
+    kept = []
+    fw.jit(lambda x: kept.append(x * 2))(X)
+    np.asarray(kept[0])
+
+
+def truth_of_an_escaped_array():
+    kept = []
+    fw.map(lambda v: kept.append(v > 0) or v, X)
+    bool(kept[0])
+
+
+def reshape_with_two_answers():
+    fw.reshape(np.zeros(0), (-1, 0))
+
+
+def reshape_with_two_answers_at_run_time():
+    fw.jit(lambda x, n: fw.reshape(x, (-1, n)))(np.zeros(0), 0)
+
+
+def size_beyond_an_i64():
+    fw.iota(2**63)
+
+
+def size_beyond_an_i64_at_run_time():
+    fw.jit(lambda n: fw.iota(n))(np.uint64(2**64 - 1))
+
+
+def index_beyond_an_i64():
+    fw.asarray(X)[2**65]
+
+
+def indices_beyond_an_i64_at_run_time():
+    fw.gather(X, np.array([0, 2**64 - 1], np.uint64))
+
+
+def more_than_memory():
+    fw.iota(10**15)
+
+
+def more_than_there_are_addresses():
+    fw.jit(lambda n: fw.full((n, n), 1.0))(2**30)
+
+
+def neutral_array_for_scalars():
+    fw.reduce(fw.add, np.zeros(3), X)
+
+
+def no_index_array():
+    fw.gather(X, ())
+
+
+def dtype_that_is_none_of_numpy():
+    fw.asarray([1]).astype({"f": 4})

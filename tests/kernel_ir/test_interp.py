@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from flatweave.base.dtypes import DTYPES, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir.interp import run
 from flatweave.kernel_ir.text import parse_unit
@@ -347,7 +348,7 @@ def test_reports_and_failures():
     assert run(fails, [4]) == [4]
     assert run(fails, [3]) == Failure(3, 1, 0, 3, 4)
     memory = parse_unit("host(n: i64) =>\n b: global i64 = alloc i64 n 6\n in b")
-    assert run(memory, [-2]) == Failure(1, 6, 0, -2)
+    assert run(memory, [-2]) == Failure(1, 6, 0, -2, DTYPES.index(i64))
 
 
 @pytest.mark.parametrize(

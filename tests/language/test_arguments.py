@@ -238,3 +238,85 @@ def test_a_structure_that_holds_itself(target):
 
     with pytest.raises(fw.ArgumentError, match="nested without end"):
         fw.jit(lambda x: x)(endless)
+
+
+def test_an_empty_list_is_an_empty_array(target):
+    """Of floats, as NumPy's."""
+    same(fw.sum([]), np.sum([]))
+    same(fw.map(lambda x: x + 1, []), np.zeros(0))
+    same(fw.sort([]), np.zeros(0))
+    same(fw.asarray([[]]), np.zeros((1, 0)))
+    with pytest.raises(fw.ShapeError, match="one length"):
+        fw.sum([[1], []])
+
+
+@pytest.mark.parametrize("call", [
+    fw.sum, fw.sort, fw.reverse, fw.transpose, lambda x: fw.reshape(x, 1), lambda x: fw.full(2, x),
+    lambda x: fw.map(abs, x), lambda x: fw.concat([x, x]), lambda x: fw.gather(x, 0),
+    lambda x: fw.scatter(x, 0, 1), lambda x: fw.stencil(lambda n: n[0], x, 3),
+])  # fmt: skip
+@pytest.mark.parametrize("nothing", [None, (), {}, (None, {})], ids=repr)
+def test_what_holds_no_array_is_refused(call, nothing):
+    """A function without a return gives None, which nothing goes through in silence."""
+    with pytest.raises(fw.ArgumentError):
+        call(nothing)
+
+
+def test_extents_that_are_found(target):
+    """-1 in a shape, on NumPy's arrays as on ours, in a call of its own as in a compiled one."""
+    x = np.arange(6)
+
+    for shape in [(-1, 2), (3, -1), -1, (np.int64(-1), 3)]:
+        expected = x.reshape(shape)
+        same(fw.reshape(x, shape), expected)
+        same(fw.reshape(fw.asarray(x), shape), expected)
+        same(fw.jit(lambda x, s=shape: fw.reshape(x, s))(x), expected)
+
+
+def test_slices_end_where_the_array_does(target):
+    """However far away their bounds are."""
+    x = np.arange(5)
+
+    for cut in [slice(None, 2**63), slice(-(2**70), 2**70), slice(2**64, None), slice(2**63, 0, -1),
+                slice(None, np.uint64(2**63))]:  # fmt: skip
+        wanted = x[:: -1][:4] if cut.step else x[: 0 if cut.start == 2**64 else 5]
+        same(fw.asarray(x)[cut], wanted)
+        same(fw.jit(lambda x, cut=cut: x[cut])(x), wanted)
+
+
+def test_writes_beyond_an_i64_are_dropped(target):
+    """As all that lie outside."""
+    x = np.arange(3)
+
+    same(fw.scatter(x, np.array([0, 2**64 - 1], np.uint64), np.array([7, 8])), np.array([7, 1, 2]))
+    same(fw.scatter(x, 2**65, 7), x)
+
+
+def test_memory_errors_name_the_line_of_their_own_program(target):
+    """Programs that are equal share their code, not their lines."""
+    fw.iota(3)
+    with pytest.raises(fw.OutOfMemory) as first:
+        fw.iota(10**15)
+    with pytest.raises(MemoryError) as second:
+        fw.iota(10**15)
+
+    assert first.value.where.line + 2 == second.value.where.line
+    assert "i64[1000000000000000]" in first.value.message
+    assert "7.1 PiB" in first.value.message
+
+
+def test_escaped_arrays_say_so(target):
+    """Whatever Python or NumPy asks of them."""
+    kept = []
+    fw.jit(lambda x: kept.append(x))(X)
+    (gone,) = kept
+
+    for ask in (np.asarray, bool, int, float, len, list, hash, fw.asarray, np.sum, fw.sum,
+                np.from_dlpack, lambda x: np.heaviside(x, 1), lambda x: x + 1, lambda x: x[0]):
+        with pytest.raises(fw.EscapedArrayError, match="after the trace of <lambda> has ended"):
+            ask(gone)
+
+
+def test_asarray_of_a_traced_array(target):
+    """Is that array."""
+    same(fw.jit(lambda x: fw.asarray(x) + fw.asarray(x, fw.f32))(X), X + X.astype(np.float32))

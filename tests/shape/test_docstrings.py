@@ -14,7 +14,7 @@ def test_public_names_are_documented():
     if not (PACKAGE / "__init__.py").is_file():
         pytest.skip("the package has no public names yet")
     flatweave = importlib.import_module("flatweave")
-    names = getattr(flatweave, "__all__", [name for name in vars(flatweave) if name[0] != "_"])
+    names = [name for name in vars(flatweave) if name[0] != "_"]
     wrong = [
         name
         for name in names
