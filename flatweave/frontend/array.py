@@ -327,6 +327,12 @@ def kind_of(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
+def shown(value: Any) -> str:
+    """A value as messages show it: as Python writes it where that is short, else what it is."""
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else kind_of(value)
+
+
 def extent_text(extent: Atom, scope: Scope) -> str:
     """An extent: its value in the call that is being traced, where known, else its name."""
     if isinstance(extent, Const):

@@ -17,7 +17,9 @@ from flatweave.frontend.array import Tracer, describe, kind_of
 from flatweave.frontend.broadcast import generated, read
 from flatweave.frontend.conversion import cast, taken
 from flatweave.frontend.interop import is_number_list, no_array
+from flatweave.frontend.operation import OPERATIONS
 from flatweave.frontend.scope import Scope, current
+from flatweave.frontend.sugar import METHODS
 from flatweave.frontend.tree import LEAF, NONE, Tree, flatten, paths, portions, spelled, unflatten
 from flatweave.frontend.values import lift, lift_leaves, wrap
 from flatweave.ops.rows import row_type
@@ -28,11 +30,18 @@ def need_function(fn: Any, who: str) -> Callable[..., Any]:
     """The function itself; ArgumentError for what cannot be called."""
     if not callable(fn):
         raise ArgumentError(
-            f"{who} needs a function first, got {kind_of(fn)}.",
+            f"{who} needs a function, got {kind_of(fn)}.",
             where=user_location(),
-            remedy=f"Functions come before arrays: fw.{who}(f, xs).",
+            remedy=f"Call it as {call_form(who)}.",
         )
     return fn  # type: ignore[no-any-return]
+
+
+def call_form(who: str) -> str:
+    """How a public function is called: `fw.reduce(op, ne, xs)`."""
+    known = OPERATIONS[METHODS[who]]
+    rest = [f"*{known.rest}"] if known.rest else []
+    return f"fw.{who}({', '.join([*known.positional, *rest])})"
 
 
 def check_arity(

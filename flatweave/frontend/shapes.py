@@ -15,7 +15,7 @@ from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
-from flatweave.frontend.array import HostArray, Tracer, describe, host_array
+from flatweave.frontend.array import HostArray, Tracer, describe, host_array, shown
 from flatweave.frontend.broadcast import generated, read, zipped
 from flatweave.frontend.elements import shape_text
 from flatweave.frontend.extents import ONE, ZERO
@@ -132,7 +132,7 @@ def transposed(array: Tracer, axes: Any = None) -> Tracer:
         order = [axis + rank if axis < 0 else axis for axis in order]
     if sorted(order) != list(range(rank)):
         raise ShapeError(
-            f"transpose needs each of {counted(rank, 'axis', 'axes')} once, got {axes}.",
+            f"transpose needs each of {counted(rank, 'axis', 'axes')} once, got {shown(axes)}.",
             where=user_location(), remedy=f"Give an order of {tuple(range(rank))}.",
         )  # fmt: skip
     if order == list(range(rank)):
@@ -167,7 +167,7 @@ def axis_of(array: Tracer, axis: Any, who: str, new: int = 0) -> int:
 def axis_number(axis: Any, who: str) -> int:
     """A user's axis as an int; ArgumentError for a float, a bool or anything else."""
     wrong = ArgumentError(
-        f"the axis of {who} must be an integer, got {axis!r}.",
+        f"the axis of {who} must be an integer, got {shown(axis)}.",
         where=user_location(), remedy="Axes count from 0, or from the end below 0.",
     )  # fmt: skip
     if isinstance(axis, bool | np.bool_):

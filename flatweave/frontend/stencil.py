@@ -19,7 +19,7 @@ from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import counted, listed
 from flatweave.base.source import user_location
 from flatweave.frontend import extents
-from flatweave.frontend.array import Tracer, describe
+from flatweave.frontend.array import Tracer, describe, kind_of, shown
 from flatweave.frontend.broadcast import read
 from flatweave.frontend.combinators import check_regular
 from flatweave.frontend.conversion import taken
@@ -149,7 +149,7 @@ def _declared(shape: Any, rank: int) -> list[int]:
     parts = list(shape) if isinstance(shape, tuple | list) else [shape]
     if not all(isinstance(part, int | np.integer) for part in parts):
         raise ArgumentError(
-            f"the shape of a stencil must be constant, got {shape!r}.",
+            f"the shape of a stencil must be constant, got {shown(shape)}.",
             where=user_location(), remedy="Give Python integers: (3, 3).",
         )  # fmt: skip
     if len(parts) != rank:
@@ -169,10 +169,12 @@ def _boundary(boundary: Any) -> tuple[str, Any]:
     """The mode and, for constant, the value beyond the edges."""
     if isinstance(boundary, str) and boundary in MODES[:3]:
         return boundary, None
-    if isinstance(boundary, tuple) and len(boundary) == 2 and boundary[0] == "constant":
-        return "constant", boundary[1]
+    pair = boundary if isinstance(boundary, tuple) and len(boundary) == 2 else ("", None)
+    if isinstance(pair[0], str) and pair[0] == "constant":
+        return "constant", pair[1]
+    what = repr(boundary) if isinstance(boundary, str) else kind_of(boundary)
     raise ArgumentError(
-        f"{boundary!r} is not a boundary of stencil.",
+        f"{what} is not a boundary of stencil.",
         where=user_location(),
         remedy=f"Use {listed([repr(m) for m in MODES[:3]], 'or')}, or ('constant', value).",
     )

@@ -21,7 +21,7 @@ from flatweave.base.errors import (
     Unsupported,
 )
 from flatweave.base.source import user_location
-from flatweave.frontend.array import Array, Tracer, describe
+from flatweave.frontend.array import Array, Tracer, describe, shown
 from flatweave.frontend.faults import SIZE, check_message
 from flatweave.frontend.interop import is_number_list, list_values, no_array, values_of
 from flatweave.frontend.promotion import common, fits, literal_dtype
@@ -156,7 +156,7 @@ def flag_of(value: Any, what: str) -> bool:
     if type(value) is int and value in (0, 1):
         return bool(value)
     raise ArgumentError(
-        f"{what} must be True or False, got {value!r}.",
+        f"{what} must be True or False, got {shown(value)}.",
         where=user_location(), remedy="Leave it out for the default.",
     )  # fmt: skip
 

@@ -186,3 +186,15 @@ def no_index_array():
 
 def dtype_that_is_none_of_numpy():
     fw.asarray([1]).astype({"f": 4})
+
+
+def branch_that_is_no_function():
+    fw.cond(X[0] > 0, X, X)
+
+
+def array_for_an_axis():
+    fw.sum(M, axis=np.arange(100.0).reshape(10, 10))
+
+
+def array_for_a_boundary():
+    fw.stencil(lambda n: n[0], X, (3,), (X, X))
