@@ -29,7 +29,7 @@ def reduce(interp: Interp, env: Env, fn: Lambda, neutral: Values, columns: Value
         return neutral
     while (size := len(columns[0])) > 1:
         even = take(columns, slice(0, size - size % 2, 2))
-        pairs = _apply(interp, env, fn, (*even, *take(columns, slice(1, None, 2))))
+        pairs = apply(interp, env, fn, (*even, *take(columns, slice(1, None, 2))))
         columns = prepend(pairs, take(columns, slice(size - size % 2, None)))
     return interp.call(env, fn, (*neutral, *_rows(columns, 0))) if size else neutral
 
@@ -59,8 +59,8 @@ def scan(
 ) -> Values:  # fmt: skip
     """y[i] = neutral fn x[0] fn .. fn x[i], or up to x[i-1] when `exclusive`.
 
-    Where a flag starts a segment at k, from there on y[i] = x[k] fn .. fn x[i]; when `exclusive`,
-    y[k] is the neutral element.
+    Where a flag starts a segment at k, from there on y[i] = neutral fn x[k] fn .. fn x[i]; when
+    `exclusive`, y[k] is the neutral element.
     """
     if not interp.is_batched(fn):
         return _scan_rows(interp, env, fn, neutral, columns, exclusive, starts)
@@ -71,11 +71,11 @@ def scan(
     distance = 1
     while distance < len(i):  # element i holds the last `distance` elements up to i
         alone = take(columns, slice(distance, None))
-        joined = _apply(interp, env, fn, (*take(columns, slice(-distance)), *alone))
+        joined = apply(interp, env, fn, (*take(columns, slice(-distance)), *alone))
         joined = _where((i - distance >= first)[distance:], joined, alone)
         columns = prepend(take(columns, slice(distance)), joined)
         distance *= 2
-    columns = _where(first < 0, _apply(interp, env, fn, (*neutral, *columns)), columns)
+    columns = apply(interp, env, fn, (*neutral, *columns))
     if exclusive and len(i):
         columns = prepend(neutral, take(columns, slice(-1)))
         columns = _where(first < i, columns, spread(neutral, len(i)))
@@ -93,8 +93,8 @@ def flipped(fn: Lambda) -> Lambda:
     return Lambda((*fn.params[half:], *fn.params[:half]), fn.lets, fn.results)
 
 
-def _apply(interp: Interp, env: Env, fn: Lambda, args: Values) -> Values:
-    """An operator on columns."""
+def apply(interp: Interp, env: Env, fn: Lambda, args: Values) -> Values:
+    """An operator on columns; the last operand is one."""
     size = len(args[-1])
     return spread(interp.call(env.batch(size), fn, args), size)
 
@@ -109,7 +109,7 @@ def _scan_rows(
     for k in range(len(columns[0])):
         fresh, row = any(flag[k] for flag in starts), _rows(columns, k)
         before = neutral if fresh else total
-        total = row if fresh else interp.call(env, fn, (*total, *row))
+        total = interp.call(env, fn, (*before, *row))
         assign(results, np.asarray(k), before if exclusive else total)
     return results
 
@@ -137,5 +137,5 @@ def merge(
     targets = np.unique(indices[order])
     if len(targets):
         totals = combine(interp, env, fn, indices[order], take(columns, order))
-        assign(results, targets, _apply(interp, env, fn, (*take(dest, targets), *totals)))
+        assign(results, targets, apply(interp, env, fn, (*take(dest, targets), *totals)))
     return results

@@ -259,7 +259,7 @@ def _extremum(who: str, better: str, array: Tracer, axis: Any, keepdims: bool) -
     def reduction(xs: list[Tracer]) -> list[Tracer]:
         places = generated(xs[0].extents, wrap)[0]
         fn = combine_lambda(combine, [dtype, i64])
-        return emit(Reduce(fn, neutral, (xs[0].atom, places.atom)))[1:]
+        return emit(Reduce(fn, neutral, (xs[0].atom, places.atom), known=True))[1:]
 
     return along([array], axes_of(array, axis, who), keepdims, reduction)[0]
 
@@ -288,7 +288,7 @@ def _cumulative(who: str, fn: str, xs: Any, axis: Any, dtype: Any) -> Tracer:
     order = [a for a in range(array.ndim) if a != number] + [number]
     back = [order.index(a) for a in range(array.ndim)]
     lambda_ = combine_lambda(lambda a, b: [apply(fn, a, b)], [wanted])
-    start = [constant(scalar.neutral(fn, wanted), wanted)]
+    start = [constant(scalar.identity(fn, wanted), wanted)]
     result = scan_last_axis(lambda_, start, [transposed(array, order)], False, False)[0]
     return transposed(result, back)
 

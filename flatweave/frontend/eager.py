@@ -9,6 +9,7 @@ so that a lambda written anew for each call is not compiled anew.
 
 from __future__ import annotations
 
+import math
 import operator
 import threading
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ import numpy as np
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DTYPES, DType
 from flatweave.base.errors import UserError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
@@ -90,7 +91,7 @@ class Call:
             leaves, tree = flatten(value, is_number_list)
         self.trees.append(tree)
         for leaf in leaves:
-            if name in self.known.static or not _is_argument(leaf) or _is_open(name, leaf):
+            if name in self.known.static or not _is_argument(leaf) or _is_telling(name, leaf):
                 self.static[len(self.leaves)] = leaf
             elif is_number_list(leaf):
                 leaf = list_values(leaf)
@@ -228,9 +229,24 @@ def _is_argument(leaf: Any) -> bool:
     return is_array(leaf) or not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
 
 
+def _is_telling(name: str, leaf: Any) -> bool:
+    """Whether the program depends on the value of a number."""
+    return _is_open(name, leaf) or (name == "ne" and _is_often_neutral(leaf))
+
+
 def _is_open(name: str, leaf: Any) -> bool:
     """Whether this is the -1 of a shape, which is found when the shape is traced."""
     return name == "shape" and isinstance(leaf, int | np.integer) and leaf == -1
+
+
+def _is_often_neutral(leaf: Any) -> bool:
+    """Whether a number may be seen to be neutral, which needs its value; few numbers are."""
+    if type(leaf) is float:
+        return leaf in (0.0, 1.0, math.inf, -math.inf)
+    return type(leaf) is bool or (type(leaf) is int and leaf in _OFTEN_NEUTRAL)
+
+
+_OFTEN_NEUTRAL = frozenset({0, 1, -1, *(d.low for d in DTYPES), *(d.high for d in DTYPES)})
 
 
 def _static_key(value: Any) -> Any:

@@ -1,9 +1,9 @@
 """The single-pass scan's chain of blocks: publish, look back, go on (Merrill, Garland 2016).
 
 Slot t holds what is known of the first t blocks: state 0 nothing, 1 the aggregate of block t - 1,
-2 the prefix of all of them. Slot 0 is the neutral element, set by the host. A block walks back to
-the nearest prefix and folds the aggregates behind it from left to right, so the result never
-depends on timing: it is always ((neutral fn agg 0) fn agg 1) fn ..
+2 the prefix of all of them. Slot 0 is what the scan begins with, set by the host. A block walks
+back to the nearest prefix and folds the aggregates behind it from left to right, so the result
+never depends on timing: it is always ((first fn agg 0) fn agg 1) fn ..
 
 Timing says whether this block or one behind it joins its aggregate to what lies before: where
 copies of the operator might disagree it is called (`called.py`).
@@ -42,7 +42,7 @@ class Chain:
 
 
 def make_chain(
-    host: Builder, neutral: Sequence[Atom], blocks: Atom, site: int, clear: Clear | None = None
+    host: Builder, first: Sequence[Atom], blocks: Atom, site: int, clear: Clear | None = None
 ) -> Chain:
     """Allocate a chain for `blocks` blocks; slot 0 is known, the others are not.
 
@@ -55,11 +55,11 @@ def make_chain(
         return host.emit(Alloc(dtype, slots, site))[0]
 
     states = array(i64)
-    aggregates = tuple(array(atom.type) for atom in neutral)
-    prefixes = tuple(array(atom.type) for atom in neutral)
+    aggregates = tuple(array(atom.type) for atom in first)
+    prefixes = tuple(array(atom.type) for atom in first)
     if clear is None:
         host.emit(Store(states, index(0), PREFIX))
-    for buffer, atom in zip(prefixes, neutral, strict=True):
+    for buffer, atom in zip(prefixes, first, strict=True):
         host.emit(Store(buffer, index(0), atom))
     if clear is None:
         _clear_on_host(host, states, slots)

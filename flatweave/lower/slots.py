@@ -1,6 +1,6 @@
 """What blocks leave in slots, scanned by one warp in one launch: for hosts that share no memory.
 
-    prefixes[0] = neutral;  prefixes[t + 1] = prefixes[t] fn aggregates[t]     for t below count
+    prefixes[0] = first;  prefixes[t + 1] = prefixes[t] fn aggregates[t]     for t below count
 
 It gives the second step of the two-pass scan all its prefixes, and a reduction its result, the last
 of them. The order is that of the slots, whatever the machine.
@@ -27,14 +27,19 @@ Part = tuple[Lambda, tuple[Atom, ...]]
 
 
 def scan_slots(
-    low: Lowering, let: Let, parts: Sequence[Part], aggregates: Sequence[Var], count: Atom
-) -> tuple[Var, ...]:
-    """Launch the scan of `count` slots; the buffers of the prefixes, one slot longer."""
+    low: Lowering, let: Let, parts: Sequence[Part], aggregates: Sequence[Var], count: Atom,
+    first: Sequence[Atom] = (),
+) -> tuple[Var, ...]:  # fmt: skip
+    """Launch the scan of `count` slots; the buffers of the prefixes, one slot longer.
+
+    It begins with the neutral elements where no `first` is given.
+    """
     room = low.host.add(count, index(1))
     prefixes = tuple(_buffer_like(low, buffer, room) for buffer in aggregates)
     kernel = low.kernel(let, "_slots")
     kernel.warps = 1
-    _SlotScan(low, kernel, parts, aggregates, prefixes).write(kernel.capture(count))
+    first = first or [atom for _, neutral in parts for atom in neutral]
+    _SlotScan(low, kernel, parts, aggregates, prefixes).write(kernel.capture(count), first)
     low.launch(kernel, index(1))
     return prefixes
 
@@ -57,10 +62,10 @@ class _SlotScan:
         self.aggregates = [kernel.buffer(buffer) for buffer in aggregates]
         self.prefixes = [kernel.buffer(buffer) for buffer in prefixes]
 
-    def write(self, count: Atom) -> None:
+    def write(self, count: Atom, begin: Sequence[Atom]) -> None:
         b = self.kernel.body
         machine = dataclasses.replace(self.low.machine, warps=1)
-        first = tuple(self.kernel.scalar(atom) for _, neutral in self.parts for atom in neutral)
+        first = tuple(self.kernel.scalar(atom) for atom in begin)
         for buffer, atom in zip(self.prefixes, first, strict=True):
             b.emit(Store(buffer, index(0), atom))
         walk = Walk(machine, (count,), count, machine.lanes([i64]), False, False, ())

@@ -25,7 +25,8 @@ class Link:
     """One thing that a chain carries: a prefix's value, or how many a sink kept or closed.
 
     A prefix that starts anew at flags carries pairs of a flag and an element; `inner` is the link
-    of its elements alone.
+    of its elements alone. `initial` is what the first block goes on from, where that is not the
+    neutral element.
     """
 
     fn: Lambda
@@ -35,6 +36,12 @@ class Link:
     compact: int | None = None
     closing: bool = False
     inner: Link | None = None
+    initial: tuple[Atom, ...] = ()
+
+    @property
+    def first(self) -> tuple[Atom, ...]:
+        """What comes before all elements."""
+        return self.initial or self.neutral
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +98,7 @@ def find_stages(op: Sweep) -> Stages:
 
 
 def _link_of_prefix(let: Let, op: Prefix) -> Link:
-    alone = Link(op.fn, op.neutral, op.args, prefix=let)
+    alone = Link(op.fn, op.neutral, op.args, prefix=let, initial=op.initial)
     if not op.starts:
         return alone
     neutral, args = (Const(False, bool_), *op.neutral), (*op.starts, *op.args)

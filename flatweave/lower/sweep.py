@@ -159,9 +159,9 @@ class SweepLowering:
             if not low.machine.forward_progress:
                 self._find_prefixes(level, links, total, size, blocks)
                 continue
-            neutral = [low.scope.scalar(atom) for link in links for atom in link.neutral]
+            first = [low.scope.scalar(atom) for link in links for atom in link.first]
             clear = None if low.machine.shares_memory else self._clear
-            chain = make_chain(self.host, neutral, blocks, low.site(), clear)
+            chain = make_chain(self.host, first, blocks, low.site(), clear)
             self.outputs.chains.append(chain)
 
     def _clear(self, states: Var, slots: Atom) -> None:
@@ -180,7 +180,8 @@ class SweepLowering:
         writer = self._writer(low.kernel(self.let, "_first"), total, size, streaming=False)
         writer.write_aggregates(level, aggregates)
         low.launch(writer.kernel, blocks)
-        prefixes = scan_slots(low, self.let, parts, aggregates, slots)
+        first = [atom for link in links for atom in link.first]
+        prefixes = scan_slots(low, self.let, parts, aggregates, slots, first)
         for buffer in aggregates:
             host.emit(Free(buffer))
         self.outputs.chains.append(KnownPrefixes(prefixes, slots))

@@ -1,4 +1,4 @@
-"""reduce fn neutral xs:   y = neutral fn xs[0] fn .. fn xs[n-1]"""
+"""reduce fn ne xs:   y = ne fn xs[0] fn .. fn xs[n-1]"""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from flatweave.terms.syntax import Atom, Lambda, Op, Type, op, types_of
 
 @op
 class Reduce(Op):
-    """All elements combined in order by an associative operator; several arrays are a tuple."""
+    """All elements combined in order by an associative operator; several arrays are a tuple.
+
+    `neutral` stands once, to the left of everything, and need not be neutral unless `known` says
+    that it is to all elements.
+    """
 
     fn: Lambda
     neutral: tuple[Atom, ...]
     xs: tuple[Atom, ...]
+    known: bool = False
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.neutral)

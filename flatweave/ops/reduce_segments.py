@@ -1,4 +1,4 @@
-"""reduce_segments fn neutral starts xs:   ys[k] = the x of the k-th segment combined"""
+"""reduce_segments fn ne starts xs:   ys[k] = ne and the x of the k-th segment, combined"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import bool_, i64
 from flatweave.ops.rows import array_type
@@ -44,5 +45,8 @@ class ReduceSegments(Op):
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         starts, *columns = interp.atoms(env, (self.starts, *self.xs))
-        results = combine_segments(interp, env, self.fn, starts, tuple(columns))
+        combined = combine_segments(interp, env, self.fn, starts, tuple(columns))
+        results = operators.apply(
+            interp, env, self.fn, (*interp.atoms(env, self.neutral), *combined)
+        )
         return np.asarray(len(results[0])), *results

@@ -1,6 +1,6 @@
-"""scan fn neutral xs:   ys[i] = neutral fn xs[0] fn .. fn xs[i]
+"""scan fn ne xs:   ys[i] = ne fn xs[0] fn .. fn xs[i]
 
-    scan .. starts=[flags]      ys[i] = xs[k] fn .. fn xs[i], where flags[k] is the last up to i
+    scan .. starts=[flags]      ys[i] = ne fn xs[k] fn .. fn xs[i], flags[k] being the last up to i
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, op, types_
 class Scan(Op):
     """Every prefix of a reduction; `exclusive` leaves xs[i] out, `reverse` gives every suffix.
 
-    `starts` may hold one array of flags, one for each element: a flagged element begins a segment
-    anew, and gives the neutral element when `exclusive`. In a `reverse` scan, which runs from the
-    end, the flagged element of a segment is its last one.
+    `neutral` stands once, to the left of everything, to the right when `reverse`; it need not be
+    neutral. `starts` may hold one array of flags, one for each element: a flagged element begins a
+    segment anew, from `neutral`. In a `reverse` scan, which runs from the end, the flagged element
+    of a segment is its last one.
     """
 
     fn: Lambda

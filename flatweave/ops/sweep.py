@@ -223,7 +223,8 @@ class Prefix(Op):
     """A scan inside a sweep's body: `args` of all elements up to this one combined.
 
     With a flag in `starts` it begins anew at each element where that holds; `exclusive`, it gives
-    the neutral element there.
+    the neutral element there. Where there is an `initial` element, and no flag, it stands once, to
+    the left of everything; the neutral one may stand anywhere.
     """
 
     fn: Lambda
@@ -231,6 +232,7 @@ class Prefix(Op):
     args: tuple[Atom, ...]
     exclusive: bool = False
     starts: tuple[Atom, ...] = ()
+    initial: tuple[Atom, ...] = ()
     batched: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
@@ -240,11 +242,16 @@ class Prefix(Op):
         yield from types_misfit("the neutral element", self.neutral, types_of(self.args))
         yield from operator_misfits(self.fn, types_of(self.args))
         yield from starts_misfits(self.starts)
+        if self.initial:
+            yield from types_misfit("the initial element", self.initial, types_of(self.args))
+        if self.initial and self.starts:
+            yield "an initial element stands once, but segments start more than once"
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         """The batch is all elements of the sweep, in running order."""
         outside = env.whole()
-        neutral, args = interp.atoms(env, self.neutral), interp.columns(env, self.args)
+        first, args = self.initial or self.neutral, interp.columns(env, self.args)
+        neutral = interp.atoms(env, first)
         starts = interp.columns(env, self.starts)
         return operators.scan(interp, outside, self.fn, neutral, args, self.exclusive, starts)
 

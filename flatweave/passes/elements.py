@@ -19,6 +19,7 @@ from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import Unsupported
 from flatweave.ops import Check, Fold, Generate, Index, Locate, Map, Reduce, Reshape, Sort
 from flatweave.ops.rows import array_type
+from flatweave.passes.monoid import monoid
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
@@ -254,14 +255,15 @@ def _shape(scope: Scope, type_: Type) -> tuple[Atom, ...]:
 
 
 def _translate_reduce(b: Builder, scope: Scope, op: Reduce) -> Sequence[Value]:
-    """reduce fn neutral xs   ==>   fold n (k => xs k) fn neutral"""
+    """reduce fn ne xs   ==>   fold n (k => xs k) fn neutral, and ne once"""
     arrays = [scope.pull(x) for x in op.xs]
     extent = arrays[0].shape[0]
     inside = b.inner()
     k = inside.param("k", i64, extent)
-    body = inside.close([k], [x.at(inside, (k,)) for x in arrays])
     fn = translate_lambda(b, scope, op.fn)
-    return b.emit(Fold(extent, body, fn, scope.atoms(op.neutral)))
+    over = monoid(b, fn, scope.atoms(op.neutral), known=op.known)
+    body = inside.close([k], over.enter([x.at(inside, (k,)) for x in arrays]))
+    return over.leave(b, b.emit(Fold(extent, body, over.fn, over.neutral)))
 
 
 def _translate_control(b: Builder, scope: Scope, op: If | While | For) -> Sequence[Value]:

@@ -23,12 +23,14 @@
             a: i64 = index offsets [s] checked=false
             q: i64 = add a k
             x: f32 = index xs [q] checked=false
+            y: f32 = add 0.0f32 x
             first: bool = eq p start
-            in s, first, x) [combine_rows (add f32) [0.0f32] rows]
+            in s, first, y) [combine_rows (add f32) [0.0f32] rows]
         in ys
 
 A sweep over rows gives each row to one lane, and a row that is far longer than the others keeps its
-lane, and its core, long after the rest is done. A sweep over elements divides all rows evenly.
+lane, and its core, long after the rest is done. A sweep over elements divides all rows evenly. Its
+rows begin with their first element: 0.0 is added so that a sum of -0.0 alone is 0.0 all the same.
 
 - Where rows end: offsets that a Ragged brings are known to fit. Other lengths are added up by a
   scan, together with the checks of the body, which stop the program before anything is read.
@@ -51,6 +53,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.ops import Check, CombineRows, Fold, Index, Locate, Prefix, Sink, Store, Sweep
 from flatweave.passes.cost import cost_of_result
+from flatweave.passes.monoid import with_zeros
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, If
@@ -251,6 +254,7 @@ class _Rows:
         s, start = inside.emit(Locate(ends.array, ends.skip, p), "s")
         held = [inside.emit(Index(xs, (s,), checked=False))[0] for xs in stored.values()]
         values = inside.inline(fn, [s, inside.sub(p, start), *held])
+        values = with_zeros(inside, fold.fn, fold.neutral, values)
         return inside.close([p], [s, inside.apply("eq", p, start), *values])
 
 

@@ -70,6 +70,7 @@ from flatweave.passes.elements import (
     translate_lambda,
     translate_scalars,
 )
+from flatweave.passes.monoid import monoid, with_zeros
 from flatweave.scalar import ops as scalar
 from flatweave.terms.build import Builder, Names, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -206,7 +207,12 @@ def _operator(b: Builder, scope: Scope, fn: Lambda, of: str) -> Lambda:
 
 def _reduce(b: Builder, scope: Scope, op: Reduce) -> tuple[Atom, ...]:
     fn = _operator(b, scope, op.fn, "reduce")
-    return _over(b, scope, op.xs, (Combine(fn, scope.atoms(op.neutral)),))
+    over = monoid(b, fn, scope.atoms(op.neutral), known=op.known)
+
+    def enter(c: Builder, elements: tuple[Atom, ...]) -> Sequence[Atom]:
+        return over.enter(elements)
+
+    return over.leave(b, _over(b, scope, op.xs, (Combine(over.fn, over.neutral),), enter))
 
 
 def _scan(b: Builder, scope: Scope, op: Scan) -> tuple[Atom, ...]:
@@ -217,11 +223,14 @@ def _scan(b: Builder, scope: Scope, op: Scan) -> tuple[Atom, ...]:
         fn = Lambda(fn.params[half:] + fn.params[:half], fn.lets, fn.results)
     arrays, flags = [scope.pull(x) for x in op.xs], [scope.pull(x) for x in op.starts]
     shape = arrays[0].shape
+    over = monoid(b, fn, scope.atoms(op.neutral), segmented=bool(flags))
 
     def body(c: Builder, indices: tuple[Atom, ...]) -> Sequence[Atom]:
-        args = tuple(x.at(c, indices) for x in arrays)
+        args = over.enter([x.at(c, indices) for x in arrays])
         starts = tuple(x.at(c, indices) for x in flags)
-        return c.emit(Prefix(fn, scope.atoms(op.neutral), args, op.exclusive, starts))
+        initial = () if starts else over.initial
+        found = c.emit(Prefix(over.fn, over.neutral, args, op.exclusive, starts, initial))
+        return over.leave(c, found, some=not op.exclusive) if starts else over.values(found)
 
     sinks = tuple(Store() for _ in op.xs)
     return b.emit(Sweep(shape, body_over(b, shape, body), sinks, op.reverse))
@@ -231,9 +240,26 @@ def _filter(b: Builder, scope: Scope, op: Filter) -> tuple[Atom, ...]:
     return _over(b, scope, (op.mask, *op.xs), (Compact(len(op.xs)),))
 
 
-def _reduce_segments(b: Builder, scope: Scope, op: ReduceSegments) -> tuple[Atom, ...]:
-    fn = _operator(b, scope, op.fn, "segmented_reduce")
-    return _over(b, scope, (op.starts, *op.xs), (CombineSegments(fn, scope.atoms(op.neutral)),))
+def _reduce_segments(b: Builder, scope: Scope, op: ReduceSegments) -> Sequence[Atom]:
+    """The results are gone through once more where `ne` must be put to their left."""
+    fn, ne = _operator(b, scope, op.fn, "segmented_reduce"), scope.atoms(op.neutral)
+    over = monoid(b, fn, ne)
+
+    def enter(c: Builder, taken: tuple[Atom, ...]) -> Sequence[Atom]:
+        start, *elements = taken
+        return start, *over.enter(with_zeros(c, fn, ne, elements))
+
+    sink = CombineSegments(over.fn, over.neutral)
+    count, *found = _over(b, scope, (op.starts, *op.xs), (sink,), enter)
+    if not over.initial:
+        return count, *found
+
+    def leave(c: Builder, indices: tuple[Atom, ...]) -> Sequence[Atom]:
+        combined = [c.emit(Index(x, indices, checked=False))[0] for x in found]
+        return over.leave(c, combined, some=True)
+
+    body = body_over(b, (count,), leave)
+    return count, *b.emit(Sweep((count,), body, tuple(Store() for _ in ne)))
 
 
 def _combine_at(b: Builder, scope: Scope, op: Scatter | Permute) -> tuple[Atom, ...]:

@@ -90,6 +90,11 @@ def evaluate(name: str, *operands: Any) -> Values:
         return np.asarray(TABLE[name].numpy(*arrays)).astype(dtype.numpy, copy=False)
 
 
+def identity(name: str, dtype: DType) -> int | float | bool | None:
+    """The neutral value that leaves every bit of x as it is: of floats -0.0 where 0.0 is added."""
+    return -0.0 if name == "add" and dtype.is_float else neutral(name, dtype)
+
+
 def neutral(name: str, dtype: DType) -> int | float | bool | None:
     """The value e with name(e, x) == x for every x of the dtype; None where none is known."""
     match name:

@@ -133,7 +133,7 @@ def test_reduce_of_rows():
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_scan_starts_anew_at_flags(exclusive, reverse):
-    """In running order: a flagged element is the first of its segment, without the neutral one."""
+    """In running order: a flagged element is the first of its segment, with `ne` at its left."""
     flags = np.array([False, False, True, True, False, False])
     xs, hundred = np.arange(1, 7), (index(100),)
     (ys,) = one_op(lambda x, f: Scan(ADD, hundred, (x,), exclusive, reverse, (f,)), xs, flags)

@@ -1,0 +1,185 @@
+"""What lanes and blocks start from: an operator with an element that is neutral to it.
+
+    reduce (add i64) [10] [xs]     combine (add i64) [0], then 10 + what it gives
+    reduce fn [ne] [xs]            combine on (present, x) pairs, (false, _) being neutral:
+                                   (p, a) (q, b) = (p or q, q ? (p ? a fn b : b) : a)
+
+In a program `ne` stands once, to the left of everything, whether it is neutral or not. A sweep may
+take its neutral element as often as it likes. See Note [One neutral element, many starts].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType, bool_
+from flatweave.passes.operators import component_functions
+from flatweave.scalar.ops import identity
+from flatweave.terms.build import Builder
+from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
+from flatweave.terms.traverse import walk_lets
+
+TRUE, FALSE = Const(True, bool_), Const(False, bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class Monoid:
+    """`fn` and `neutral`, for a sweep; what goes in (`enter`) and what comes out of it (`leave`).
+
+    `initial` is what must stand once to the left of everything; empty where `neutral` does it.
+    """
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    initial: tuple[Atom, ...]
+    given: Lambda
+    ne: tuple[Atom, ...]
+
+    @property
+    def optional(self) -> bool:
+        """Whether elements are pairs that say if there is one."""
+        return self.fn is not self.given
+
+    def enter(self, elements: Sequence[Atom]) -> tuple[Atom, ...]:
+        """An element of the program as the sweep carries it."""
+        return (TRUE, *elements) if self.optional else tuple(elements)
+
+    def values(self, carried: Sequence[Atom]) -> tuple[Atom, ...]:
+        """What was combined from `initial` on, as the program has it."""
+        return tuple(carried[1:]) if self.optional else tuple(carried)
+
+    def leave(
+        self, b: Builder, carried: Sequence[Atom], *, some: bool = False
+    ) -> tuple[Atom, ...]:
+        """What was combined from `neutral` on, with `ne` at its left; `some`: it is not empty."""
+        if not self.initial:
+            return tuple(carried)
+        args = [*self.ne, *self.values(carried)]
+        if not self.optional or some:
+            return b.inline(self.given, args)
+        return _either(b, carried[0], self.given, args, self.ne)
+
+
+def monoid(
+    b: Builder, fn: Lambda, ne: tuple[Atom, ...], *, known: bool = False, segmented: bool = False
+) -> Monoid:
+    """The operator and `ne` of a reduction or scan, for a sweep.
+
+    `known`: `ne` is neutral to all elements that there are. In a `segmented` sweep the first
+    element of a segment may be taken as it is, without the neutral one.
+    """
+    if known:
+        return Monoid(fn, ne, (), fn, ne)
+    neutral = _by_table(fn, ne, segmented=segmented)
+    if neutral:
+        return Monoid(fn, neutral, () if neutral == ne else ne, fn, ne)
+    if is_neutral(fn, ne):
+        return Monoid(fn, ne, (), fn, ne)
+    types = [param.type for param in fn.params[: len(ne)]]
+    nothing = tuple(constant(0, type_) for type_ in types if isinstance(type_, DType))
+    return Monoid(_optional(b, fn), (FALSE, *nothing), (TRUE, *ne), fn, ne)
+
+
+def _by_table(fn: Lambda, ne: tuple[Atom, ...], *, segmented: bool) -> tuple[Atom, ...]:
+    """The neutral element of an operator that combines component by component; () for others.
+
+    0.0 serves a sum of floats in the place of -0.0 where it stands in it once at least.
+    """
+    found: list[Atom] = []
+    for name, param, given in zip(component_functions(fn) or (), fn.params, ne, strict=False):
+        assert isinstance(param.type, DType)
+        value = identity(name, param.type)
+        if value is None:
+            return ()
+        zero = _is_zero_of_sum(name, given) and not segmented
+        found.append(given if zero else constant(value, param.type))
+    return tuple(found)
+
+
+def _is_zero_of_sum(name: str, ne: Atom) -> bool:
+    return isinstance(ne, Const) and ne.dtype.is_float and name == "add" and ne == constant(
+        0.0, ne.dtype
+    )  # fmt: skip
+
+
+def with_zeros(
+    b: Builder, fn: Lambda, ne: Sequence[Atom], elements: Sequence[Atom]
+) -> tuple[Atom, ...]:
+    """Elements of a segmented sum of floats from 0.0: none is -0.0, so no sum is."""
+    names = component_functions(fn) or [""] * len(elements)
+    return tuple(
+        b.apply("add", zero, x) if _is_zero_of_sum(name, zero) else x
+        for name, zero, x in zip(names, ne, elements, strict=True)
+    )
+
+
+def is_neutral(fn: Lambda, ne: Sequence[Atom]) -> bool:
+    """Whether `ne fn x` and `x fn ne` are seen to be x, by putting `ne` in and simplifying."""
+    if not all(isinstance(atom, Const) for atom in ne) or not _is_total(fn):
+        return False
+    half = len(ne)
+    for mine in (slice(0, half), slice(half, None)):
+        b = Builder()
+        x = [b.param("x", param.type) for param in fn.params[:half]]
+        args: list[Atom] = [*x, *x]
+        args[mine] = ne
+        if b.inline(fn, args) != tuple(x):
+            return False
+    return True
+
+
+def _is_total(fn: Lambda) -> bool:
+    """Whether an operator is nothing but arithmetic, so that it may be given anything at all."""
+    return all(isinstance(let.op, Apply | Cast) for let in walk_lets(fn))
+
+
+def _optional(b: Builder, fn: Lambda) -> Lambda:
+    """The operator on (present, element)."""
+    half = len(fn.results)
+    types = [bool_, *(param.type for param in fn.params[:half])]
+
+    def body(inside: Builder, *params: Var) -> Sequence[Atom]:
+        (p, *a), (q, *c) = params[: half + 1], params[half + 1 :]
+        if _is_total(fn):  # q first: mostly it is known to hold
+            joined = _either(inside, p, fn, [*a, *c], c)
+            results = [inside.apply("select", q, x, y) for x, y in zip(joined, a, strict=True)]
+            return inside.apply("or", p, q), *results
+        alone = [inside.apply("select", q, y, x) for x, y in zip(a, c, strict=True)]
+        both = inside.apply("and", p, q)
+        return inside.apply("or", p, q), *_either(inside, both, fn, [*a, *c], alone)
+
+    return b.function([*types, *types], body)
+
+
+def _either(
+    b: Builder, condition: Atom, fn: Lambda, args: Sequence[Atom], otherwise: Sequence[Atom]
+) -> tuple[Atom, ...]:
+    """`fn args` where the condition holds; elsewhere it is not called, unless that is harmless."""
+    if _is_total(fn):
+        pairs = zip(b.inline(fn, args), otherwise, strict=True)
+        return tuple(b.apply("select", condition, x, y) for x, y in pairs)
+    if condition == TRUE:
+        return b.inline(fn, args)
+    then, other = b.inner(), b.inner()
+    called = then.close([], then.inline(fn, args))
+    return b.emit(If(condition, called, other.close([], list(otherwise))))
+
+
+# Note [One neutral element, many starts]
+#
+# `functools.reduce(op, xs, ne)` has `ne` once. A reduction in parallel begins many times: in every
+# lane, in every block, in lanes that have no element at the end. What it begins with must change
+# nothing, however often it is taken. So it is `ne` only where that is known by law:
+#
+# - Operators of the table, component by component, have a neutral element of their own. A sum of
+#   floats has -0.0; 0.0 would make 0.0 of a sum that is -0.0, but where 0.0 stands in it anyway,
+#   at the left, taking it more than once makes no difference: no partial sum with it is -0.0, and
+#   one without it that is -0.0 meets one with it.
+# - Other operators have `ne` where putting it in, left and right, simplifies to the other operand.
+#   Floats seldom do: in (a, b) (c, d) = (a c, c b + d), c may be infinite, and 0 c is NaN then.
+# - The others get one: a flag before the element says whether there is one.
+#
+# `ne` is then put in once, where everything begins: as what a scan's first block goes on from, or
+# behind the reduction, before its result.
