@@ -27,6 +27,7 @@ from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.manifest import stored
 from flatweave.lower.program import lower
+from flatweave.passes.audit import audit
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
 from flatweave.passes.flatten import flatten
@@ -71,9 +72,12 @@ class Executable:
     seconds: dict[str, float] = field(default_factory=dict)
     unfused: Program | None = None
     cpu: str = ""
+    traced: Program | None = None
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
+        if config.debug and self.traced is not None:
+            audit(self.traced, args)
         return self.runnable.run(args)
 
     @property
@@ -142,7 +146,7 @@ def build(
     record = _Record(program.name)
     record.keep("array", print_program(program))
     if chosen.machine is None:
-        return Executable(Interpreted(program), record.text, None, None, chosen)
+        return Executable(Interpreted(program), record.text, None, None, chosen, traced=program)
     if schedule.expand == "per-source":  # a fold is then its source's own
         passes = [step for step in passes if step is not flatten]
     after = optimise(program, passes)
@@ -150,7 +154,10 @@ def build(
     record.lap("passes")
     record.keep("fused", print_program(swept))
     if config.stop_after in PASSES:
-        return Executable(Interpreted(swept), record.text, swept, None, chosen, record.seconds)
+        interpreted = Interpreted(swept)
+        return Executable(
+            interpreted, record.text, swept, None, chosen, record.seconds, traced=program
+        )
     record.text["flat"] = record.text["fused"]
     lowered = lower(swept, chosen.machine, checks=checks, schedule=schedule)
     record.lap("lower")
@@ -166,8 +173,9 @@ def build(
     )
     unfused = next((p for p, n in inputs_of(program, after) if n.endswith(" fuse")), None)
     return Executable(
-        runnable, record.text, swept, lowered.unit, chosen, record.seconds, unfused, chosen.cpu()
-    )
+        runnable, record.text, swept, lowered.unit, chosen, record.seconds, unfused, chosen.cpu(),
+        program,
+    )  # fmt: skip
 
 
 def inputs_of(program: Program, after: dict[str, Program]) -> Iterator[tuple[Program, str]]:

@@ -9,6 +9,8 @@ from flatweave.base.source import Location
 
 INDEX = "index"  # a read outside an array
 NEGATIVE = "negative_extent"  # an array of fewer than no elements
+NOT_ASSOCIATIVE = "not_associative"  # an operator that groups elements in more than one way
+NOT_NEUTRAL = "not_neutral"  # a neutral element that changes what it meets
 OVERFLOW = "overflow"  # more elements than an i64 can count
 MEMORY = "memory"  # an array that does not fit: its values are how many elements, and their dtype
 

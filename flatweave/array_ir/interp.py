@@ -32,12 +32,12 @@ from flatweave.terms.traverse import lambdas_in, walk_lets
 _CONTROL = (Apply, Cast, If, While, For)
 
 
-def run(program: Program, args: Sequence[Any]) -> list[Any]:
+def run(program: Program, args: Sequence[Any], interp: Interp | None = None) -> list[Any]:
     """The program's results for arguments that match its parameters: extents, scalars, arrays."""
     params = program.fn.params
     if len(args) != len(params):
         raise CompilerBug(f"{program.name} takes {len(params)} arguments, got {len(args)}.")
-    interp, env = Interp(), Env()
+    interp, env = interp or Interp(), Env()
     values = tuple(_argument(param, arg) for param, arg in zip(params, args, strict=True))
     return [value if value.ndim else value[()] for value in interp.call(env, program.fn, values)]
 

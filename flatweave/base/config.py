@@ -105,6 +105,8 @@ class Switches:
     verify: bool = switch("FLATWEAVE_VERIFY", False, flag)
     # the pass after which compilation stops
     stop_after: str | None = switch("FLATWEAVE_STOP_AFTER", None, optional_word)
+    # try operators and neutral elements on the data before a program runs
+    debug: bool = switch("FLATWEAVE_DEBUG", False, flag)
     # print the time of every stage
     time: bool = switch("FLATWEAVE_TIME", False, flag)
     # compile anew, neither reading nor writing stored artifacts
@@ -127,6 +129,7 @@ class Overrides(TypedDict, total=False):
     dump_dir: str | Path | None
     verify: bool
     stop_after: str | None
+    debug: bool
     time: bool
     no_cache: bool
     threads: int | None
@@ -196,6 +199,11 @@ class Config:
     def stop_after(self) -> str | None:
         """The pass after which compilation stops."""
         return _current.get().stop_after
+
+    @property
+    def debug(self) -> bool:
+        """Whether operators and neutral elements are tried on the data."""
+        return _current.get().debug
 
     @property
     def time(self) -> bool:

@@ -103,10 +103,11 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
 
 @operation()
 def reduce(op: Callable[[Any, Any], Any], ne: Any, xs: Any) -> Any:
-    """All elements combined by the associative `op`, in order; `ne`, its neutral element, if none.
+    """`functools.reduce(op, xs, ne)` for every associative `op`: `ne op xs[0] op .. op xs[n-1]`.
 
-    Elements may be tuples: `op((x1, y1), (x2, y2))`. Rows of an array of rank n are combined
-    element by element. Raises OperatorError when `op` does not give an element back.
+    `ne` stands once, at the left, and need not be neutral; it takes the elements' dtypes. Elements
+    may be tuples: `op((x1, y1), (x2, y2))`. Rows of an array of rank n are combined element by
+    element. Raises OperatorError when `op` does not give an element back, or is not associative.
     """
     return reduced(op, ne, xs, "reduce")
 
@@ -133,9 +134,10 @@ def scan(
 ) -> Any:
     """Every prefix combined by the associative `op`: `y[i] = y[i-1] op x[i]`, from `ne`.
 
-    `exclusive` leaves `x[i]` out of `y[i]`; `reverse` combines every suffix instead,
-    `y[i] = x[i] op y[i+1]`. One pass over the data (Merrill and Garland 2016).
-    Raises OperatorError when `op` does not give an element back.
+    As `itertools.accumulate(xs, op, initial=ne)` without its first value; `exclusive` leaves out
+    the last instead. `ne` stands once and need not be neutral. `reverse` combines every suffix,
+    `y[i] = x[i] op y[i+1]`, `ne` at the right. One pass over the data (Merrill and Garland 2016).
+    Raises OperatorError when `op` does not give an element back, or is not associative.
     """
     arrays, tree = elements_of(xs, "scan")
     exclusive, reverse = flag_of(exclusive, "exclusive"), flag_of(reverse, "reverse")

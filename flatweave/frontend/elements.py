@@ -22,7 +22,9 @@ from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.sugar import METHODS
 from flatweave.frontend.tree import LEAF, NONE, Tree, flatten, paths, portions, spelled, unflatten
 from flatweave.frontend.values import lift, lift_leaves, wrap
+from flatweave.ops import Map
 from flatweave.ops.rows import row_type
+from flatweave.terms.control import Apply
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, Var
 
 
@@ -159,7 +161,44 @@ def operator(
             for leaf, element, path in zip(leaves, elements[:half], paths(tree), strict=True)
         ]
 
-    return current().function([*types, *types], body, "a")
+    fn = current().function([*types, *types], body, "a")
+    _must_associate(fn, op, who)
+    return fn
+
+
+NOT_ASSOCIATIVE = {
+    "sub": "a - b", "truediv": "a / b", "floordiv": "a // b", "mod": "a % b", "pow": "a ** b",
+    "shl": "a << b", "shr": "a >> b", "atan2": "atan2(a, b)", "lt": "a < b", "le": "a <= b",
+    "gt": "a > b", "ge": "a >= b",
+}  # fmt: skip
+
+
+def _must_associate(fn: Lambda, op: Any, who: str) -> None:
+    """Refuse an operator that is known to give another result for another grouping."""
+    for k in range(len(fn.results)):
+        name = _combined_by(fn, k)
+        if name in NOT_ASSOCIATIVE:
+            origin = defined_at(op)
+            raise OperatorError(
+                f"the operator of {who} is {NOT_ASSOCIATIVE[name]}, which is not associative.",
+                where=user_location(),
+                origins=[f"{name_of(op)} was written at {origin}"] if origin else [],
+                remedy="Elements are grouped as sizes ask for. Add what is negated, multiply by"
+                " what is inverted, or go one by one with fw.fori_loop.",
+            )
+
+
+def _combined_by(fn: Lambda, k: int) -> str:
+    """The scalar function that part `k` of two elements is combined by, if by one alone."""
+    operands = {fn.params[k], fn.params[len(fn.params) // 2 + k]}
+    for let in fn.lets:
+        if fn.results[k] not in let.vars:
+            continue
+        if isinstance(let.op, Apply) and set(let.op.args) == operands:
+            return let.op.fn
+        if isinstance(let.op, Map) and set(let.op.xs) == operands and len(let.op.fn.params) == 2:
+            return _combined_by(let.op.fn, 0)
+    return ""
 
 
 def _like(op: Any, leaf: Tracer, element: Tracer, path: str, who: str) -> Tracer:

@@ -10,7 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.fault import INDEX, MEMORY, NEGATIVE, OVERFLOW, PARTS, Fault
+from flatweave.array_ir.fault import (
+    INDEX,
+    MEMORY,
+    NEGATIVE,
+    NOT_ASSOCIATIVE,
+    NOT_NEUTRAL,
+    OVERFLOW,
+    PARTS,
+    Fault,
+)
 from flatweave.base import pretty
 from flatweave.base.dtypes import as_dtype
 from flatweave.base.errors import (
@@ -18,6 +27,7 @@ from flatweave.base.errors import (
     ExtentOverflowError,
     IndexOutOfBounds,
     NegativeExtentError,
+    OperatorError,
     OutOfMemory,
     ShapeError,
     UserError,
@@ -38,6 +48,8 @@ CLASSES: dict[str, type[UserError]] = {
     PLACE: IndexOutOfBounds,
     OVERFLOW: ExtentOverflowError,
     NEGATIVE: NegativeExtentError,
+    NOT_ASSOCIATIVE: OperatorError,
+    NOT_NEUTRAL: OperatorError,
 }
 
 

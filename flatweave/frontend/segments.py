@@ -108,7 +108,7 @@ def _scan_rows(
 
 @operation()
 def segmented_scan(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) -> Any:
-    """`scan(op, ne, ..)` of each segment of `xs` by itself; a flag starts a segment.
+    """`scan(op, ne, ..)` of each segment of `xs` by itself, from `ne`; a flag starts a segment.
 
     `flags` is an array of bools as long as `xs`; the first element starts a segment whether it is
     flagged or not. Elements may be tuples or rows, as for `scan` (Elsman 2019, section 2.1).

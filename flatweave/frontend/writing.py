@@ -218,7 +218,10 @@ def permute(op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any) -
 
 @operation()
 def reduce_by_index(dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any, vals: Any) -> Any:
-    """As `permute`, with the neutral element `ne` of `op`, so that private copies are allowed."""
+    """As `permute`, with the neutral element `ne` of `op`, so that private copies are allowed.
+
+    Here `ne` must be neutral, and may stand in a result any number of times.
+    """
     writes = Writes(dest, idx, vals, "reduce_by_index")
     start = neutral(ne, writes.tree, writes.dest, "reduce_by_index")
     fn = operator(op, writes.tree, [x.element for x in writes.dest], "reduce_by_index")
@@ -231,7 +234,8 @@ def histogram(
 ) -> Any:
     """`n` bins, each with the elements of `vals` that `idx` sends to it combined by `op`.
 
-    A bin that nothing is sent to is `ne`; an index outside drops its element. By default it counts.
+    A bin that nothing is sent to is `ne`, which must be neutral; an index outside drops its
+    element. By default it counts.
     """
     values, tree = arrays_of(vals, "the values of histogram")
     start = neutral(ne, tree, values, "histogram")

@@ -116,8 +116,8 @@ def test_a_switch_that_does_not_exist_lists_those_that_do():
 
     assert str(caught.value) == (
         "there is no switch named thread.\n"
-        "  The switches are target, dump, dump_dir, verify, stop_after, time, no_cache, threads, "
-        "cpu, expand and permute.\n"
+        "  The switches are target, dump, dump_dir, verify, stop_after, debug, time, no_cache, "
+        "threads, cpu, expand and permute.\n"
         "  More: docs/errors.md#switches"
     )
 

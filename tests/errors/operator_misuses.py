@@ -3,6 +3,7 @@
 import numpy as np
 
 import flatweave as fw
+from flatweave.base.config import config
 
 I = np.arange(5)  # noqa: E741
 
@@ -17,6 +18,38 @@ def number_beyond_every_integer():
 
 def neutral_element_too_big():
     fw.reduce(fw.add, 300, np.zeros(3, np.int8))
+
+
+def operator_that_subtracts():
+    fw.reduce(lambda a, b: a - b, 0, I)
+
+
+def operator_that_divides_rows():
+    fw.scan(lambda a, b: a / b, 1.0, np.ones((3, 2)))
+
+
+def operator_of_tuples_that_subtracts():
+    fw.reduce(lambda a, b: (a[0] + b[0], b[1] - a[1]), (0, 0), (I, I))
+
+
+def operator_that_averages():
+    with config.scoped(debug=True):
+        fw.reduce(lambda a, b: (a + b) / 2, 0.0, np.array([1.0, 2.0, 4.0, np.inf]))
+
+
+def operator_of_tuples_that_is_tried():
+    with config.scoped(debug=True):
+        fw.jit(lambda xs: fw.scan(lambda a, b: (a[0] + b[0], a[1] * b[0]), (0, 1), (xs, xs)))(I)
+
+
+def neutral_element_that_is_tried():
+    with config.scoped(debug=True):
+        fw.reduce_by_index(np.zeros(3, np.int64), fw.add, 10, I, I)
+
+
+def neutral_element_of_a_histogram_that_is_tried():
+    with config.scoped(debug=True):
+        fw.histogram(3, I, np.array([-1, 2, 3, 4, 5]), fw.maximum, 0)
 
 
 def neutral_element_of_another_kind():
