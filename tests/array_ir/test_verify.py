@@ -129,6 +129,15 @@ def test_what_does_not_fit_is_found(body, message):
             "needs a sweep from the front",
         ),
         (
+            "y = sweep [n] (i: i64 => prefix (add i64) [0] [i] initial=[1.0f32]) [store]\n in y",
+            "the initial element",
+        ),
+        (
+            "y = sweep [n] (i: i64 => prefix (add i64) [0] [i] starts=[true] initial=[1]) [store]\n"
+            " in y",
+            "an initial element stands once",
+        ),
+        (
             "y = sweep [n] (i: i64 =>\n a = generate [i] (j: i64 => j)\n in i) [store]\n in y",
             "generate cannot stand in an element function",
         ),

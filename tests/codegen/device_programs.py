@@ -90,6 +90,10 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "scan_order": lambda x, f: fw.scan(affine, (1.0, 0.0), (0.5 + f / 2, f)),
     "scan_exclusive": lambda x, f: fw.scan(fw.maximum, -100, x, exclusive=True),
     "scan_reverse": lambda x, f: fw.scan(fw.add, 0, x, reverse=True, exclusive=True),
+    "initial": lambda x, f: (
+        fw.reduce(fw.add, 10, x), fw.reduce(greater, 0.7, f), fw.scan(greater, 0.7, f),
+        fw.scan(fw.add, 10, x, exclusive=True), fw.segmented_scan(greater, 5, x > 40, x),
+    ),
     "scan_of_scan": lambda x, f: fw.scan(fw.maximum, -1000, fw.scan(fw.add, 0, x)) + x,
     "scan_segments": lambda x, f: fw.segmented_scan(affine, (1.0, 0.0), x > 40, (0.5 + f / 2, f)),
     "scan_rows": lambda x, f: fw.cumsum(fw.reshape(fw.concat([x, x, x]), (3, x.shape[0])), axis=1),
