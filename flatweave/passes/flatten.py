@@ -53,7 +53,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.ops import Check, CombineRows, Fold, Index, Locate, Prefix, Sink, Store, Sweep
 from flatweave.passes.cost import cost_of_result
-from flatweave.passes.monoid import with_zeros
+from flatweave.passes.monoid import with_initial
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, If
@@ -254,7 +254,7 @@ class _Rows:
         s, start = inside.emit(Locate(ends.array, ends.skip, p), "s")
         held = [inside.emit(Index(xs, (s,), checked=False))[0] for xs in stored.values()]
         values = inside.inline(fn, [s, inside.sub(p, start), *held])
-        values = with_zeros(inside, fold.fn, fold.neutral, values)
+        values = with_initial(inside, fold.fn, fold.neutral, values)
         return inside.close([p], [s, inside.apply("eq", p, start), *values])
 
 

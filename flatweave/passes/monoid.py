@@ -82,10 +82,13 @@ def monoid(
     return Monoid(_optional(b, fn), (FALSE, *nothing), (TRUE, *ne), fn, ne)
 
 
+IDEMPOTENT = frozenset({"minimum", "maximum", "and", "or"})
+
+
 def _by_table(fn: Lambda, ne: tuple[Atom, ...], *, segmented: bool) -> tuple[Atom, ...]:
     """The neutral element of an operator that combines component by component; () for others.
 
-    0.0 serves a sum of floats in the place of -0.0 where it stands in it once at least.
+    What may stand any number of times, if it stands once, serves where it does stand once.
     """
     found: list[Atom] = []
     for name, param, given in zip(component_functions(fn) or (), fn.params, ne, strict=False):
@@ -93,26 +96,30 @@ def _by_table(fn: Lambda, ne: tuple[Atom, ...], *, segmented: bool) -> tuple[Ato
         value = identity(name, param.type)
         if value is None:
             return ()
-        zero = _is_zero_of_sum(name, given) and not segmented
-        found.append(given if zero else constant(value, param.type))
+        repeats = _may_repeat(name, given) and not segmented
+        found.append(given if repeats else constant(value, param.type))
     return tuple(found)
 
 
-def _is_zero_of_sum(name: str, ne: Atom) -> bool:
-    return isinstance(ne, Const) and ne.dtype.is_float and name == "add" and ne == constant(
-        0.0, ne.dtype
-    )  # fmt: skip
+def _may_repeat(name: str, ne: Atom) -> bool:
+    """Whether `ne` changes nothing that it stands in already: 0.0 in a sum, 5 in a maximum."""
+    if name == "add" and isinstance(ne, Const) and ne.dtype.is_float:
+        return ne == constant(0.0, ne.dtype)
+    return name in IDEMPOTENT
 
 
-def with_zeros(
+def with_initial(
     b: Builder, fn: Lambda, ne: Sequence[Atom], elements: Sequence[Atom]
 ) -> tuple[Atom, ...]:
-    """Elements of a segmented sum of floats from 0.0: none is -0.0, so no sum is."""
+    """Elements of a segmented sweep, `ne` put to the left of each where it may stand in all."""
     names = component_functions(fn) or [""] * len(elements)
-    return tuple(
-        b.apply("add", zero, x) if _is_zero_of_sum(name, zero) else x
-        for name, zero, x in zip(names, ne, elements, strict=True)
-    )
+    found = []
+    for name, given, x in zip(names, ne, elements, strict=True):
+        assert isinstance(x.type, DType)
+        value = identity(name, x.type)
+        plain = value is None or given == constant(value, x.type)
+        found.append(x if plain or not _may_repeat(name, given) else b.apply(name, given, x))
+    return tuple(found)
 
 
 def is_neutral(fn: Lambda, ne: Sequence[Atom]) -> bool:
@@ -176,7 +183,7 @@ def _either(
 # - Operators of the table, component by component, have a neutral element of their own. A sum of
 #   floats has -0.0; 0.0 would make 0.0 of a sum that is -0.0, but where 0.0 stands in it anyway,
 #   at the left, taking it more than once makes no difference: no partial sum with it is -0.0, and
-#   one without it that is -0.0 meets one with it.
+#   one without it that is -0.0 meets one with it. So do extremes keep what they begin with.
 # - Other operators have `ne` where putting it in, left and right, simplifies to the other operand.
 #   Floats seldom do: in (a, b) (c, d) = (a c, c b + d), c may be infinite, and 0 c is NaN then.
 # - The others get one: a flag before the element says whether there is one.

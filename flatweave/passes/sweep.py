@@ -70,7 +70,7 @@ from flatweave.passes.elements import (
     translate_lambda,
     translate_scalars,
 )
-from flatweave.passes.monoid import monoid, with_zeros
+from flatweave.passes.monoid import monoid, with_initial
 from flatweave.scalar import ops as scalar
 from flatweave.terms.build import Builder, Names, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -247,7 +247,7 @@ def _reduce_segments(b: Builder, scope: Scope, op: ReduceSegments) -> Sequence[A
 
     def enter(c: Builder, taken: tuple[Atom, ...]) -> Sequence[Atom]:
         start, *elements = taken
-        return start, *over.enter(with_zeros(c, fn, ne, elements))
+        return start, *over.enter(with_initial(c, fn, ne, elements))
 
     sink = CombineSegments(over.fn, over.neutral)
     count, *found = _over(b, scope, (op.starts, *op.xs), (sink,), enter)

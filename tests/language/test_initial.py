@@ -158,7 +158,9 @@ def test_it_stands_once(target, name):
                     assert got.tobytes() == want.tobytes()
 
 
-@pytest.mark.parametrize("name", ["sum from 0.0", "linear functions from (2, 3)"])
+@pytest.mark.parametrize(
+    "name", ["sum from 0.0", "largest from 2", "linear functions from (2, 3)"]
+)
 def test_it_stands_once_in_every_row(target, name):
     """Of a Ragged, of an expansion, of a matrix; an empty one gives it."""
     case, random = CASES[name], np.random.default_rng(2)
