@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from math import copysign
 
 from flatweave.base.dtypes import DType
 
@@ -114,7 +115,7 @@ def _literal(dtype: DType, value: int | float | bool) -> str:
     if dtype.is_float:
         rounded = float(dtype.numpy.type(value))
         if rounded != rounded:
-            return "0x7FF8000000000000"
+            return "0xFFF8000000000000" if copysign(1, rounded) < 0 else "0x7FF8000000000000"
         return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
     if dtype.kind == "b":
         return "true" if value else "false"

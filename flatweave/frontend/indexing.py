@@ -220,17 +220,15 @@ def _either_way(part: slice, extent: Atom, step: Atom) -> Slice:
     start = bound(part.start, "the start of a slice", first)
     stop = bound(part.stop, "the stop of a slice", last)
     distance = scope.apply("select", back, sub(start, stop), sub(stop, start))
-    size = scope.apply("abs", step)
-    length = floordiv(add(greatest(distance, ZERO), sub(size, ONE)), size)
-    extents.known_extent(length)
-    return Slice(start, step, length)
+    size = scope.apply("abs", greatest(step, index(1 - 2**63)))  # the least i64 has no opposite
+    return Slice(start, step, _count(distance, size))
 
 
-def _count(distance: Atom, step: Const) -> Atom:
-    """How many steps fit a distance."""
+def _count(distance: Atom, size: Atom) -> Atom:
+    """How many steps of this size fit a distance; none fits one below 0."""
     length = greatest(distance, ZERO)
-    if step != ONE:
-        length = floordiv(add(length, index(int(step.value) - 1)), step)
+    if size != ONE:
+        length = add(floordiv(sub(length, ONE), size), ONE)  # length + size - 1 may wrap
     extents.known_extent(length)
     return length
 
@@ -259,11 +257,8 @@ def _backward(part: slice, extent: Atom, step: Const) -> Slice:
         start = _clipped_low(_bound(part.start, "the start of a slice"), extent, last)
     if part.stop is not None:
         stop = _clipped_low(_bound(part.stop, "the stop of a slice"), extent, last)
-    distance = greatest(sub(start, stop), ZERO)
-    size = index(-int(step.value))
-    length = floordiv(add(distance, sub(size, ONE)), size)
-    extents.known_extent(length)
-    return Slice(start, step, length)
+    size = index(min(-int(step.value), 2**63 - 1))
+    return Slice(start, step, _count(sub(start, stop), size))
 
 
 def _clipped_low(place: Atom, extent: Atom, last: Atom) -> Atom:

@@ -84,7 +84,7 @@ def wrapped(index: Atom, extent: Atom) -> tuple[Atom, bool]:
         return index, False
     if isinstance(index, Const) and isinstance(extent, Const):
         return _constant(int(index.value), int(extent.value)), False
-    if scope.is_natural(index):
+    if scope.is_count(index):
         return index, True
     below = scope.apply("lt", index, extents.ZERO)
     return scope.apply("select", below, scope.apply("add", index, extent), index), True

@@ -6,7 +6,8 @@ except scalar work on values of outer scopes, which goes out to where those are 
 not depend on the element is computed once, not once for each element.
 
 What is known of i64 variables: `natural` ones are not negative, `bounds` says below which extent
-an index stays; both save checks.
+an index stays; both save checks. Sums and products of natural values are natural unless they wrap:
+`counts` has those, which a read may trust, for its check finds what wrapped, but a length may not.
 """
 
 from __future__ import annotations
@@ -25,10 +26,8 @@ from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Op, Type, Var
 
 Values = np.ndarray[Any, np.dtype[Any]]
 
-# of natural operands these are natural (an overflow aside, which the checks of reads find)
-KEEPS_NATURAL = frozenset(
-    {"add", "mul", "floordiv", "mod", "minimum", "maximum", "shr", "and", "or", "xor"}
-)
+KEEPS_NATURAL = frozenset({"floordiv", "mod", "minimum", "maximum", "shr", "and", "or", "xor"})
+COUNTS = KEEPS_NATURAL | {"add", "mul"}  # natural as well, unless they wrap
 
 
 class Trace:
@@ -39,6 +38,7 @@ class Trace:
         self.where: Location | None = None
         self.homes: dict[Var, Scope] = {}
         self.natural: set[Var] = set()
+        self.counts: set[Var] = set()
         self.extents: set[Var] = set()  # of arrays that exist: products of them do not overflow
         self.bounds: dict[Var, Atom] = {}
         self.origins: dict[Var, str] = {}
@@ -147,9 +147,17 @@ class Scope:
         result = home.builder.apply(fn, *args)
         if isinstance(result, Var) and result not in self.trace.homes:
             self.trace.homes[result] = home
-            if result.type is i64 and fn in KEEPS_NATURAL and all(map(self.is_natural, args)):
-                self.trace.natural.add(result)
+            if result.type is i64:
+                self._learn(result, fn, args)
         return result
+
+    def _learn(self, result: Var, fn: str, args: Sequence[Atom]) -> None:
+        """What the operands say of an i64."""
+        follows = fn == "add" and args[0] in self.trace.bounds and args[1] == index(1)
+        if follows or (fn in KEEPS_NATURAL and all(map(self.is_natural, args))):
+            self.trace.natural.add(result)
+        elif fn in COUNTS and all(map(self.is_count, args)):
+            self.trace.counts.add(result)
 
     def cast(self, atom: Atom, dtype: DType) -> Atom:
         """An atom in another dtype, in the scope that binds it."""
@@ -158,7 +166,8 @@ class Scope:
         result = home.builder.cast(atom, dtype)
         if isinstance(result, Var) and result not in self.trace.homes:
             self.trace.homes[result] = home
-            if isinstance(atom.type, DType) and atom.type.kind in "bu" and atom.type.bits < 64:
+            narrow = isinstance(atom.type, DType) and atom.type.kind in "bu" and atom.type.bits < 64
+            if narrow and dtype is i64:
                 self.trace.natural.add(result)
         return result
 
@@ -167,6 +176,10 @@ class Scope:
         if isinstance(atom, Const):
             return atom.value >= 0
         return atom in self.trace.natural
+
+    def is_count(self, atom: Atom) -> bool:
+        """Whether an integer is known not to be negative unless it has wrapped."""
+        return self.is_natural(atom) or atom in self.trace.counts
 
     def function(
         self, types: Sequence[Type], body: Callable[[Scope, tuple[Var, ...]], Sequence[Atom]],

@@ -61,7 +61,9 @@ class KernelBuilder:
     def array(self, var: Atom) -> tuple[Var, tuple[Atom, ...]]:
         """An array of the program: its buffer and extents inside the kernel."""
         held: HostArray = self.scope.array(var)
-        return self.buffer(held.buffer), tuple(self.capture(e) for e in held.shape)
+        shape = tuple(self.capture(extent) for extent in held.shape)
+        self.body.assume_shape(shape)
+        return self.buffer(held.buffer), shape
 
     def finish(self, own: Sequence[Var] = ()) -> Kernel:
         """The kernel; `own` are parameters beyond the captured ones, set at each launch."""

@@ -93,6 +93,7 @@ class Walk:
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        b.assume_space(self.shape)
         if self.located is not None:
             return self._along_rows(b, lo, hi, state, step, self.located)
         return self._block(b, lo, hi, state, step)

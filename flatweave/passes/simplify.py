@@ -14,7 +14,8 @@
         zs: f32[n] = map (add f32) [xs, a]
         in zs
 
-Fusion compares extents, so it sees more after this pass.
+Fusion compares extents, so it sees more after this pass. The checks come first: what stood before
+them goes over the extents that they compare, too.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
 def simplify(program: Program) -> Program:
     """Fold, share, and unify the extents that the program checks at its start."""
-    equal = _equal_extents(program.fn)
-    return Program(program.name, _Unifier(equal).program(program.fn))
+    return Program(program.name, _Unifier(*_equal_extents(program.fn)).program(program.fn))
 
 
-def _equal_extents(fn: Lambda) -> dict[Var, Atom]:
-    """For each extent among the parameters, the one that it was checked to be equal to."""
+def _equal_extents(fn: Lambda) -> tuple[dict[Var, Atom], list[Let]]:
+    """For each extent among the parameters, the one it is checked to be equal to; the checks."""
+    checks: list[Let] = []
     made = {let.vars[0]: let.op for let in fn.lets if isinstance(let.op, Apply)}
     params = {param: k for k, param in enumerate(fn.params)}
     equal: dict[Var, Atom] = {}
@@ -56,7 +57,8 @@ def _equal_extents(fn: Lambda) -> dict[Var, Atom]:
             isinstance(first, Const) or first in params
         ):
             equal[second] = first
-    return equal
+            checks.append(let)
+    return equal, checks
 
 
 def _older_first(
@@ -76,9 +78,10 @@ def _representative(equal: dict[Var, Atom], atom: Atom) -> Atom:
 class _Unifier(Rewriter):
     """A walk that replaces an extent by its representative, except in the check itself."""
 
-    def __init__(self, equal: dict[Var, Atom]) -> None:
+    def __init__(self, equal: dict[Var, Atom], checks: list[Let]) -> None:
         super().__init__(lambda b, op, let: None)
         self.equal = equal
+        self.checks = checks
         self.own: dict[Var, Var] = {}
 
     def program(self, fn: Lambda) -> Lambda:
@@ -91,7 +94,8 @@ class _Unifier(Rewriter):
             same = self.renaming.atom(known) if known is not param else fresh
             self.renaming.mapping[param] = same
             params.append(fresh)
-        for let in fn.lets:
+        early = frozenset(self.checks)
+        for let in (*self.checks, *(let for let in fn.lets if let not in early)):
             if isinstance(let.op, Check) and let.op.kind == "same":
                 self._check(b, fn, let.op, let)
             else:

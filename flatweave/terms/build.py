@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from math import prod
 from typing import Any
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.fold import fold_apply, fold_cast, fold_index
+from flatweave.terms.fold import fold_apply, fold_cast
+from flatweave.terms.positions import fold_position
 from flatweave.terms.ranges import fold_range, is_inside
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var, constant
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
 from flatweave.terms.traverse import Substitution
 
 
@@ -42,14 +44,31 @@ class Builder:
         self._own: dict[Var, Op | None] = {}
         self._below: dict[Var, Atom] = {}
         self._inside: dict[Var, tuple[Atom, int]] = {}
+        self._spaces: list[Sequence[Atom]] = [[]]
+        self._shapes: dict[Sequence[Atom], None] = {}
 
     def param(self, hint: str, type_: Type, below: Atom | None = None) -> Var:
-        """A fresh parameter of this body; an index says what extent it stays below."""
+        """A fresh parameter of this body; an index says what extent it stays below.
+
+        The indices of one body go over one space, the size of which was checked to fit.
+        """
         var = self.var(hint, type_)
         self._own[var] = None
+        if isinstance(type_, ArrayType):
+            self.assume_shape(type_.shape)
         if below is not None:
             self._below[var] = below
+            self._spaces[0] = [*self._spaces[0], below]
         return var
+
+    def assume_space(self, shape: Sequence[Atom]) -> None:
+        """This body runs for elements of this space only, so that no extent of it is 0."""
+        self._spaces.append(shape)
+
+    def assume_shape(self, shape: Sequence[Atom]) -> None:
+        """An array has this shape: its size was checked to fit."""
+        if len(shape) > 1:
+            self._shapes[tuple(shape)] = None
 
     def definition(self, atom: Atom) -> Op | None:
         """The op that binds `atom` here or in an enclosing body, where known."""
@@ -74,15 +93,41 @@ class Builder:
 
     def is_below(self, atom: Atom, extent: Atom) -> bool:
         """Whether 0 <= atom < extent is known from how `atom` was made."""
-        if is_inside(self, atom, extent):
-            return True
-        scope = self._scope_of(atom)
-        if scope is None or not isinstance(atom, Var):
-            return False
-        made = scope._own[atom]
-        if isinstance(made, Apply) and made.fn == "mod":
-            return made.args[1] == extent
-        return scope._below.get(atom) == extent
+        return is_inside(self, atom, extent) or self.bound(atom) == extent
+
+    def bound(self, atom: Atom) -> Atom | None:
+        """An extent that an i64 is known to be an index into; None where none is known."""
+        known = self.inside(atom)
+        if known is not None:
+            return known[0]
+        made = self.definition(atom)
+        if isinstance(made, Apply) and made.fn == "mod" and atom.type is i64:
+            return made.args[1] if self.is_positive(made.args[1]) else None
+        return None
+
+    def is_positive(self, extent: Atom) -> bool:
+        """Whether an i64 is known to be at least 1: an index into such an extent is there."""
+        if isinstance(extent, Const):
+            return extent.value > 0
+        scope: Builder | None = self
+        while scope is not None:
+            if extent in scope._below.values() or any(extent in s for s in scope._spaces):
+                return True
+            if any(extent == inside for inside, _ in scope._inside.values()):
+                return True
+            scope = scope.outer
+        return False
+
+    def fits(self, extents: Sequence[Atom]) -> bool:
+        """Whether these are extents of one space or array, so that their product does not wrap."""
+        if all(isinstance(extent, Const) for extent in extents):
+            return prod(int(e.value) for e in extents if isinstance(e, Const)) <= i64.high
+        scope: Builder | None = self
+        while scope is not None:
+            if any(_holds_all(shape, extents) for shape in (*scope._spaces, *scope._shapes)):
+                return True
+            scope = scope.outer
+        return False
 
     def _scope_of(self, atom: Atom) -> Builder | None:
         scope: Builder | None = self
@@ -129,6 +174,8 @@ class Builder:
         self.lets.append(let)
         for var in let.vars:
             self._own[var] = let.op
+            if isinstance(var.type, ArrayType):
+                self.assume_shape(var.type.shape)
         for var, extent in zip(let.vars, let.op.below(), strict=False):
             if extent is not None:
                 self._below[var] = extent
@@ -138,7 +185,7 @@ class Builder:
         known = self._shared_value(("apply", fn, *args))
         if known is not None:
             return known
-        folded = fold_apply(fn, args) or fold_index(self, fn, args) or fold_range(self, fn, args)
+        folded = _folded(self, fn, args)
         return self._share(("apply", fn, *args), folded, Apply(fn, args), args)
 
     def cast(self, arg: Atom, dtype: DType) -> Atom:
@@ -236,6 +283,25 @@ class Builder:
 def index(value: int) -> Const:
     """An i64 constant."""
     return constant(value, i64)
+
+
+def _folded(b: Builder, fn: str, args: Sequence[Atom]) -> Atom | None:
+    """What a scalar function equals by its laws, or by what is known of positions."""
+    return fold_apply(fn, args) or fold_position(b, fn, args) or fold_range(b, fn, args)
+
+
+def _holds_all(shape: Sequence[Atom], extents: Sequence[Atom]) -> bool:
+    """Whether a shape has each of `extents` as one of its own, a constant one or a greater."""
+    left = list(shape)
+    for extent in extents:
+        found = extent if extent in left else next(
+            (e for e in left if isinstance(e, Const) and isinstance(extent, Const)
+             and e.value >= extent.value), None
+        )  # fmt: skip
+        if found is None:
+            return False
+        left.remove(found)
+    return True
 
 
 def _hint(var: Var, hint: str) -> str:

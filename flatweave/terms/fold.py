@@ -1,21 +1,21 @@
-"""Local simplification of one scalar function: constants, neutral elements, index algebra.
+"""Local simplification of one scalar function: constants and neutral elements.
 
     add x 0 ==> x      mul x 1 ==> x      sub x x ==> 0 (integers)      select true a b ==> a
-    add (mul (floordiv i m) m) (mod i m) ==> i
-    add a (sub x a) ==> x
-    floordiv (add (mul q m) r) m ==> q      mod (add (mul q m) r) m ==> r      for 0 <= r < m
+
+What holds of every value of a dtype, wrapping, NaN and -0.0 included. What holds of indices only
+is in `positions.py` and `ranges.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.dtypes import DType, bool_
 from flatweave.scalar import ops as scalar
-from flatweave.terms.syntax import Atom, Const, Op, constant
+from flatweave.scalar.cast import evaluate_cast
+from flatweave.terms.syntax import Atom, Const, constant
 
 RIGHT_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "floordiv": 1, "or": 0, "xor": 0, "shl": 0, "shr": 0}
 LEFT_NEUTRAL = {"add": 0, "mul": 1, "or": 0, "xor": 0}
@@ -35,8 +35,7 @@ def fold_apply(fn: str, args: Sequence[Atom]) -> Atom | None:
 def fold_cast(arg: Atom, dtype: DType) -> Atom | None:
     if not isinstance(arg, Const):
         return None
-    with np.errstate(all="ignore"):
-        value = np.asarray(arg.value, arg.dtype.numpy).astype(dtype.numpy)
+    value = evaluate_cast(np.asarray(arg.value, arg.dtype.numpy), dtype)
     return constant(value.item(), dtype)
 
 
@@ -94,50 +93,4 @@ def _fold_bool(fn: str, a: Atom, b: Atom) -> Atom | None:
             return y
         if fn == "or" and _is(x, 1):
             return Const(True, bool_)
-    return None
-
-
-class Definitions(Protocol):
-    """What index algebra asks of a builder."""
-
-    def definition(self, atom: Atom) -> Op | None: ...
-
-    def is_below(self, atom: Atom, extent: Atom) -> bool: ...
-
-
-def fold_index(scope: Definitions, fn: str, args: Sequence[Atom]) -> Atom | None:
-    """Row-major positions taken apart and put together again, either way round."""
-    if fn == "add":
-        return _rejoin(scope, args[0], args[1]) or _restored(scope, args[0], args[1])
-    if fn not in ("floordiv", "mod"):
-        return None
-    position, extent = args
-    if scope.is_below(position, extent):
-        return constant(0, i64) if fn == "floordiv" else position
-    joined = _operands(scope, position, "add")
-    scaled = joined and _operands(scope, joined[0], "mul")
-    if not joined or not scaled or scaled[1] != extent or not scope.is_below(joined[1], extent):
-        return None
-    return scaled[0] if fn == "floordiv" else joined[1]
-
-
-def _rejoin(scope: Definitions, a: Atom, b: Atom) -> Atom | None:
-    scaled, rest = _operands(scope, a, "mul"), _operands(scope, b, "mod")
-    quotient = scaled and _operands(scope, scaled[0], "floordiv")
-    if scaled and quotient and rest and quotient == rest and scaled[1] == rest[1]:
-        return rest[0]
-    return None
-
-
-def _restored(scope: Definitions, a: Atom, b: Atom) -> Atom | None:
-    """What a distance from `a` is measured to: a place in a row, back in the flat array."""
-    distance = _operands(scope, b, "sub")
-    return distance[0] if distance and distance[1] == a else None
-
-
-def _operands(scope: Definitions, atom: Atom, fn: str) -> tuple[Atom, ...] | None:
-    """The operands of the application of `fn` that `atom` is, if it is one."""
-    made = scope.definition(atom)
-    if made is not None and getattr(made, "fn", None) == fn and atom.type is i64:
-        return tuple(getattr(made, "args"))  # noqa: B009
     return None

@@ -242,7 +242,7 @@ def constant_text(const: Const) -> str:
     if dtype.is_integer:
         return str(int(value)) if dtype is i64 else f"{int(value)}{dtype}"
     if not math.isfinite(value):
-        return f"{value!r}{dtype}"
+        return f"{'-' if math.copysign(1, value) < 0 else ''}{abs(value)!r}{dtype}"
     short = float(value)
     if dtype is f32 and float(np.float32(short)) == short:
         return f"{np.float32(short)!s}{dtype}"

@@ -7,6 +7,9 @@
 
 So the body of a stencil, written for every element, loses its boundary tests where a region of the
 sweep keeps away from the boundary, and its reads become consecutive.
+
+Integers wrap: of an x that may be any i64, x + 1 may be less than x. A sum counts as one only where
+what is known of x says that it cannot wrap.
 """
 
 from __future__ import annotations
@@ -26,7 +29,11 @@ class Facts(Protocol):
 
     def inside(self, var: Atom) -> tuple[Atom, int] | None: ...
 
+    def is_positive(self, extent: Atom) -> bool: ...
 
+
+ZERO = Const(0, i64)
+LEAST, GREATEST = -(2**63), 2**63 - 1
 COMPARISONS = ("lt", "le", "gt", "ge")
 
 
@@ -63,40 +70,45 @@ def _is_tested(facts: Facts, a: Atom, b: Atom) -> bool:
 
 
 def _offset(facts: Facts, atom: Atom) -> tuple[Atom, int]:
-    """The variable and constant whose sum an atom is."""
-    total = 0
-    while isinstance(atom, Var):
-        made = facts.definition(atom)
+    """The variable and constant whose sum an atom is, one that does not wrap."""
+    total, base = 0, atom
+    while isinstance(base, Var):
+        made = facts.definition(base)
         if not isinstance(made, Apply) or made.fn not in ("add", "sub"):
             break
         distance = made.args[1]
         if not isinstance(distance, Const):
             break
         total += int(distance.value) if made.fn == "add" else -int(distance.value)
-        atom = made.args[0]
-    return atom, total
+        base = made.args[0]
+    low, high = _range(facts, base)
+    return (base, total) if low + total >= LEAST and high + total <= GREATEST else (atom, 0)
 
 
-def _least_gap(facts: Facts, a: Atom, b: Atom) -> int | None:
-    """The least that a - b can be, where known."""
+def _range(facts: Facts, atom: Atom) -> tuple[int, int]:
+    """The least and the greatest value that an i64 is known to have."""
+    if isinstance(atom, Const):
+        return int(atom.value), int(atom.value)
+    known = facts.inside(atom)
+    if known is not None:
+        extent, reach = known
+        return reach, _range(facts, extent)[1] - 1 - reach
+    return (1 if facts.is_positive(atom) else LEAST), GREATEST
+
+
+def _least_gap(facts: Facts, a: Atom, b: Atom) -> int:
+    """A number that a - b is known to be no less than."""
     (va, ca), (vb, cb) = _offset(facts, a), _offset(facts, b)
-    if isinstance(va, Const) and isinstance(vb, Const):
-        return int(va.value) + ca - int(vb.value) - cb
     if va == vb:
         return ca - cb
-    low, high = facts.inside(va), facts.inside(vb)
-    if low is not None and isinstance(vb, Const):
-        return low[1] + ca - int(vb.value) - cb
-    if high is not None and va == high[0]:
-        return ca - (cb - 1 - high[1])
-    if high is not None and isinstance(va, Const) and isinstance(high[0], Const):
-        return int(va.value) + ca - (int(high[0].value) + cb - 1 - high[1])
-    return None
+    known = facts.inside(vb)
+    if known is not None and va == known[0]:
+        return ca - (cb - 1 - known[1])
+    return _range(facts, va)[0] + ca - _range(facts, vb)[1] - cb
 
 
 def _at_least(facts: Facts, a: Atom, b: Atom, gap: int = 0) -> bool:
-    known = _least_gap(facts, a, b)
-    return known is not None and known >= gap
+    return _least_gap(facts, a, b) >= gap
 
 
 def _bounded(facts: Facts, fn: str, a: Atom, b: Atom) -> Atom | None:
@@ -122,9 +134,9 @@ def _is_positive(facts: Facts, atom: Atom) -> bool:
     made = facts.definition(atom)
     if isinstance(made, Apply) and made.fn == "sub":
         a, b = made.args
-        if _at_least(facts, a, b):
+        if _at_least(facts, a, b) and _at_least(facts, b, ZERO):  # else their distance may wrap
             return True
-    return _at_least(facts, atom, Const(0, i64))
+    return _at_least(facts, atom, ZERO)
 
 
 def _back(facts: Facts, a: Atom, b: Atom) -> Atom | None:

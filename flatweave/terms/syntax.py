@@ -11,6 +11,7 @@ are derived from the fields (`traverse.py`, `print.py`, `parse.py`), so a new op
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, dataclass_transform
@@ -78,9 +79,10 @@ class Const:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> tuple[str, str]:
-        """Distinguishes -0.0 from 0.0 and makes NaN equal itself."""
-        return self.dtype.name, repr(self.value)
+    def _key(self) -> tuple[str, str, bool]:
+        """Distinguishes -0.0 from 0.0 and makes NaN equal itself, not its opposite."""
+        negative = self.dtype.is_float and math.copysign(1, self.value) < 0
+        return self.dtype.name, repr(self.value), negative
 
     def __repr__(self) -> str:
         return f"{self.value}{self.dtype.name}"
@@ -181,7 +183,8 @@ def constant(value: object, dtype: DType) -> Const:
     if dtype.kind == "b":
         return Const(bool(value), dtype)
     if dtype.is_float:
-        return Const(float(dtype.numpy.type(value)), dtype)
+        rounded = float(dtype.numpy.type(value))
+        return Const(math.copysign(math.nan, rounded) if math.isnan(rounded) else rounded, dtype)
     whole = int(value) & ((1 << dtype.bits) - 1)  # type: ignore[call-overload]
     if dtype.kind == "i" and whole >> (dtype.bits - 1):
         whole -= 1 << dtype.bits

@@ -1,0 +1,117 @@
+"""Row-major positions taken apart and put together again, where nothing can wrap.
+
+    floordiv p m ==> 0                   mod p m ==> p                    0 <= p < m
+    floordiv (add (mul q m) r) m ==> q   mod (add (mul q m) r) m ==> r    0 <= r < m, nothing wraps
+    add (mul (floordiv p m) m) (mod p m) ==> p                            m > 0
+    add a (sub x a) ==> x
+    floordiv (mod x m) m ==> 0           mod (mod x m) m ==> mod x m      integers of every dtype
+
+A user's integers wrap, and then the second line is wrong: 4 * 2**62 + 1 is 1. It is applied where
+q and r are indices into one space, whose size was checked to fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.terms.syntax import Atom, Const, Op, constant
+
+
+class Space(Protocol):
+    """What index algebra asks of a builder."""
+
+    def definition(self, atom: Atom) -> Op | None: ...
+
+    def is_below(self, atom: Atom, extent: Atom) -> bool: ...
+
+    def is_positive(self, extent: Atom) -> bool: ...
+
+    def bound(self, atom: Atom) -> Atom | None: ...
+
+    def fits(self, extents: Sequence[Atom]) -> bool: ...
+
+
+def fold_position(space: Space, fn: str, args: Sequence[Atom]) -> Atom | None:
+    """The atom that an operation on positions equals; None when none is known."""
+    if fn == "add":
+        return _rejoined(space, args[0], args[1]) or _restored(space, args[0], args[1])
+    if fn not in ("floordiv", "mod"):
+        return None
+    position, extent = args
+    dtype = position.type
+    if not isinstance(dtype, DType) or not dtype.is_integer:
+        return None
+    inside = dtype is i64 and space.is_below(position, extent)
+    if inside or _is_remainder(space, position, extent):
+        return constant(0, dtype) if fn == "floordiv" else position
+    parts = _row_and_column(space, position, extent)
+    if parts is None or _factors(space, position) is None:
+        return None
+    return parts[0] if fn == "floordiv" else parts[1]
+
+
+def _is_remainder(space: Space, atom: Atom, divisor: Atom) -> bool:
+    """Whether an atom is what a division by `divisor` leaves, of whichever sign or dtype."""
+    rest = _operands(space, atom, "mod")
+    return rest is not None and rest[1] == divisor
+
+
+def _row_and_column(space: Space, position: Atom, extent: Atom) -> tuple[Atom, Atom] | None:
+    """q and r of a position q * extent + r with 0 <= r < extent."""
+    joined = _operands(space, position, "add")
+    scaled = joined and _operands(space, joined[0], "mul")
+    if not joined or not scaled or scaled[1] != extent or position.type is not i64:
+        return None
+    return (scaled[0], joined[1]) if space.is_below(joined[1], extent) else None
+
+
+def _factors(space: Space, position: Atom) -> list[Atom] | None:
+    """Extents whose product a position is below, one that fits; None where none are known."""
+    found = _bounds(space, position)
+    return found if found is not None and space.fits(found) else None
+
+
+def _bounds(space: Space, position: Atom) -> list[Atom] | None:
+    """Extents whose product a position is below, if that fits; None where none are known."""
+    if isinstance(position, Const):
+        return [constant(position.value + 1, i64)] if position.value >= 0 else None
+    extent = space.bound(position)
+    if extent is not None:
+        return [extent]
+    joined = _operands(space, position, "add")
+    scaled = joined and _operands(space, joined[0], "mul")
+    if joined and scaled and space.is_below(joined[1], scaled[1]):
+        rows = _bounds(space, scaled[0])
+        return None if rows is None else [*rows, scaled[1]]
+    quotient = _operands(space, position, "floordiv")
+    if quotient and space.is_positive(quotient[1]):
+        whole = _bounds(space, quotient[0])
+        if whole is not None and quotient[1] in whole:
+            whole.remove(quotient[1])
+        return whole
+    return None
+
+
+def _rejoined(space: Space, a: Atom, b: Atom) -> Atom | None:
+    """The position whose row and column are put together again."""
+    scaled, rest = _operands(space, a, "mul"), _operands(space, b, "mod")
+    quotient = scaled and _operands(space, scaled[0], "floordiv")
+    if not scaled or not quotient or not rest or quotient != rest or scaled[1] != rest[1]:
+        return None
+    return rest[0] if a.type is i64 and space.is_positive(rest[1]) else None
+
+
+def _restored(space: Space, a: Atom, b: Atom) -> Atom | None:
+    """What a distance from `a` is measured to: a place in a row, back in the flat array."""
+    distance = _operands(space, b, "sub")
+    return distance[0] if distance and distance[1] == a and a.type is i64 else None
+
+
+def _operands(space: Space, atom: Atom, fn: str) -> tuple[Atom, ...] | None:
+    """The operands of the application of `fn` that `atom` is, if it is one."""
+    made = space.definition(atom)
+    if made is not None and getattr(made, "fn", None) == fn:
+        return tuple(getattr(made, "args"))  # noqa: B009
+    return None
