@@ -29,6 +29,7 @@ from flatweave.frontend.ragged import Ragged
 from flatweave.frontend.scalars import apply
 from flatweave.frontend.scope import current
 from flatweave.frontend.shapes import concat
+from flatweave.frontend.sizes import check
 from flatweave.frontend.tree import flatten, unflatten
 from flatweave.frontend.values import emit, lift, lift_leaves, wrap
 from flatweave.ops import Filter, Reduce, Scan
@@ -153,7 +154,7 @@ def _i64(value: Tracer) -> Tracer:
 def _need(condition: Atom, fault: Fault, *values: Atom) -> None:
     """A check of the program."""
     kind, message, remedy = fault
-    extents.check(condition, kind, values, check_message(message, [], remedy))
+    check(condition, kind, values, check_message(message, [], remedy))
 
 
 def _first(count: Atom, holds: Any) -> Atom:

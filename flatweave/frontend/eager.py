@@ -202,7 +202,7 @@ def _field_key(field: Any) -> Any:
     if isinstance(field, Var):
         return field.name
     if isinstance(field, Const):
-        return (repr(field.value), field.dtype.name)
+        return field.key()
     if isinstance(field, Lambda):
         return fingerprint(field)
     if isinstance(field, tuple):

@@ -36,6 +36,7 @@ from flatweave.frontend.locate import locate
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scalars import apply
 from flatweave.frontend.scope import Scope, current
+from flatweave.frontend.sizes import check
 from flatweave.frontend.sources import generate
 from flatweave.frontend.tree import LEAF, Tree, unflatten
 from flatweave.frontend.values import emit, lift_leaves, wrap
@@ -67,7 +68,7 @@ def _ends(
         # of sums that overflow, the first one wraps to below 0: sizes are natural
         found = read(sums, (i,))
         fits = current().apply("ge", found.atom, ZERO)
-        extents.check(fits, OVERFLOW, (i,), sizes_overflow(who))
+        check(fits, OVERFLOW, (i,), sizes_overflow(who))
         return found
 
     count = arrays[0].extents[0]

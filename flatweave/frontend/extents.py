@@ -14,6 +14,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer, origin
 from flatweave.frontend.faults import check_message
 from flatweave.frontend.scope import current
+from flatweave.frontend.sizes import check, fit
 from flatweave.frontend.values import extent_of
 from flatweave.ops import Check
 from flatweave.terms.build import index
@@ -77,7 +78,7 @@ def select(condition: Atom, a: Atom, b: Atom) -> Atom:
 
 
 def product(extents: Sequence[Atom]) -> Atom:
-    """The number of elements of a shape."""
+    """The number of elements of a shape, which was checked to fit."""
     total: Atom = ONE
     for extent in extents:
         total = mul(total, extent)
@@ -95,14 +96,6 @@ def known_extent(atom: Atom) -> None:
     if isinstance(atom, Var):
         current().trace.natural.add(atom)
         current().trace.extents.add(atom)
-
-
-def check(condition: Atom, kind: str, values: Sequence[Atom], message: str) -> None:
-    """Stop the program with an error unless the condition holds."""
-    if isinstance(condition, Const) and condition.value:
-        return
-    scope = current().home((condition, *values))
-    scope.emit(Check(condition, kind, tuple(values), message))
 
 
 def same(
@@ -193,30 +186,8 @@ def shape_of(shape: Any, who: str) -> tuple[Atom, ...]:
     """A user's shape, an extent or a tuple of them, as extents."""
     parts = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     extents = tuple(length_of(part, f"an extent of {who}") for part in parts)
-    check_size(extents, who)
+    fit(extents)
     return extents
-
-
-def check_size(extents: Sequence[Atom], who: str) -> None:
-    """Stop the program when a shape has more elements than an i64 can count."""
-    trace = current().trace
-    runtime = [e for e in extents if isinstance(e, Var) and e not in trace.extents]
-    if len(extents) < 2 or not runtime:
-        return
-    scope = current()
-    total: Atom = extents[0]
-    for extent in extents[1:]:
-        larger = scope.apply("mul", total, extent)
-        fits = scope.apply("eq", scope.apply("floordiv", larger, extent), total)
-        fits = scope.apply("or", fits, scope.apply("eq", extent, ZERO))
-        check(
-            fits, "overflow", (total, extent),
-            check_message(
-                f"{who} of {{0}} times {{1}} elements has more than an i64 can count.",
-                remedy="Check the extents: one of them is far too large.",
-            ),
-        )  # fmt: skip
-        total = larger
 
 
 def scalar_i64(atom: Atom, weak: bool = False) -> Tracer:

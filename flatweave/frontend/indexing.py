@@ -28,6 +28,7 @@ from flatweave.frontend.faults import check_message
 from flatweave.frontend.operation import operation
 from flatweave.frontend.reading import element, listed_index, must_be_a_place, read_atom, wrapped
 from flatweave.frontend.scope import current
+from flatweave.frontend.sizes import check
 from flatweave.frontend.values import MOST, emit, extent_of, lift, scalar_of
 from flatweave.ops import Index, Reshape
 from flatweave.terms.build import index
@@ -200,7 +201,7 @@ def sliced(part: slice, extent: Atom) -> Slice:
 def _either_way(part: slice, extent: Atom, step: Atom) -> Slice:
     """A slice whose step is known only at run time, of either sign."""
     scope = current()
-    extents.check(
+    check(
         scope.apply("ne", step, ZERO), "argument", (step,), check_message(NO_STEP, [], STEPS)
     )
     back = scope.apply("lt", step, ZERO)

@@ -39,7 +39,7 @@ class Trace:
         self.homes: dict[Var, Scope] = {}
         self.natural: set[Var] = set()
         self.counts: set[Var] = set()
-        self.extents: set[Var] = set()  # of arrays that exist: products of them do not overflow
+        self.extents: set[Var] = set()  # of arrays that exist
         self.bounds: dict[Var, Atom] = {}
         self.origins: dict[Var, str] = {}
         self.numbers: set[Var] = set()  # arguments that are Python numbers
@@ -48,6 +48,10 @@ class Trace:
         self.hidden: list[Values] = []
         self._captured: dict[int, Var] = {}
         self.root = Scope(self, Builder(), None)
+
+    def facts(self) -> tuple[set[Var], ...]:
+        """What is known of variables, some of it because a check stands before them."""
+        return self.natural, self.counts, self.extents
 
     def scalar_param(self, hint: str, dtype: DType) -> Var:
         """A new scalar parameter of the program."""
@@ -102,6 +106,7 @@ class Scope:
         self.depth: int = outer.depth + 1 if outer else 0
         self.closed = False
         self.checked: set[Atom] = set()  # conditions that a check here has found to hold
+        self.shapes: dict[tuple[Atom, ...], None] = {}  # of arrays that fit (`sizes.py`)
 
     def inner(self) -> Scope:
         """A scope for a body inside this one."""
@@ -119,8 +124,27 @@ class Scope:
     def bind(self, hint: str, type_: Type) -> Var:
         """A fresh variable that belongs to this scope."""
         var = self.builder.var(hint, type_)
-        self.trace.homes[var] = self
+        self._adopt(var)
         return var
+
+    def _adopt(self, var: Var) -> None:
+        """A variable belongs to this scope; the shape of an array is known to fit."""
+        self.trace.homes[var] = self
+        if isinstance(var.type, ArrayType) and var.type.rank > 1:
+            self.add_shape(var.type.shape)
+
+    def add_shape(self, shape: Sequence[Atom]) -> None:
+        """An array of this shape fits: there is one, or a check stands before what makes it."""
+        self.shapes[tuple(shape)] = None
+
+    def is_fit(self, shape: tuple[Atom, ...]) -> bool:
+        """Whether these are extents of an array that fits, in any order."""
+        scope: Scope | None = self
+        while scope is not None:
+            if shape in scope.shapes or any(_is_part(shape, known) for known in scope.shapes):
+                return True
+            scope = scope.outer
+        return False
 
     def home(self, atoms: Sequence[Atom]) -> Scope:
         """The innermost of the scopes that bind these atoms."""
@@ -137,7 +161,7 @@ class Scope:
         self.builder.where = self.trace.where
         vars_ = self.builder.emit(op, hint)
         for var in vars_:
-            self.trace.homes[var] = self
+            self._adopt(var)
         return vars_
 
     def apply(self, fn: str, *args: Atom) -> Atom:
@@ -194,21 +218,40 @@ class Scope:
         return inside.builder.close(params, results)
 
     def snapshot(self) -> Callable[[], None]:
-        """Remember what has been emitted; the result takes back all that comes after."""
+        """Remember what has been emitted, and what is known from its checks.
+
+        The result takes back all that comes after.
+        """
         saved = []
+        facts = [set(known) for known in self.trace.facts()]
         scope: Scope | None = self
         while scope is not None:
             builder = scope.builder
-            saved.append((scope, len(builder.lets), dict(builder._known), set(scope.checked)))
+            known, checked, shapes = dict(builder._known), set(scope.checked), dict(scope.shapes)
+            saved.append((scope, len(builder.lets), known, checked, shapes))
             scope = scope.outer
 
         def restore() -> None:
-            for scope, count, known, checked in saved:
+            for scope, count, known, checked, shapes in saved:
                 del scope.builder.lets[count:]
                 scope.builder._known = dict(known)
-                scope.checked = set(checked)
+                scope.checked, scope.shapes = set(checked), dict(shapes)
+            for current, before in zip(self.trace.facts(), facts, strict=True):
+                current &= before
 
         return restore
+
+
+def _is_part(shape: Sequence[Atom], whole: Sequence[Atom]) -> bool:
+    """Whether each extent of a shape is one of another's."""
+    if len(shape) > len(whole):
+        return False
+    left = list(whole)
+    for extent in shape:
+        if extent not in left:
+            return False
+        left.remove(extent)
+    return True
 
 
 class State(threading.local):

@@ -14,7 +14,7 @@ import numpy as np
 from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend import extents
+from flatweave.frontend import extents, sizes
 from flatweave.frontend.array import HostArray, Tracer, describe, host_array, shown
 from flatweave.frontend.broadcast import generated, read, zipped
 from flatweave.frontend.elements import shape_text
@@ -69,6 +69,7 @@ def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
     if tuple(shape) == array.extents:
         return array
     total = extents.product(array.extents)
+    sizes.fit(shape)
     if free:
         others = extents.product([e for i, e in enumerate(shape) if i not in free])
         _check_one_answer(others)
@@ -77,6 +78,7 @@ def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
         shape[free[0]] = found
     if not (array.ndim == 0 and all(e == ONE for e in shape)):
         _check_total(array, total, extents.product(shape))
+    current().home(shape).add_shape(shape)  # as many elements as the array, which fits
     if not shape:
         return read(array, [ZERO] * array.ndim)
     if not array.ndim:
@@ -97,7 +99,7 @@ def _check_one_answer(others: Atom) -> None:
     if others == ZERO:
         raise ShapeError(AMBIGUOUS, where=user_location(), remedy=remedy)
     holds = current().apply("ne", others, ZERO)
-    extents.check(holds, "shape", (), check_message(AMBIGUOUS, [], remedy))
+    sizes.check(holds, "shape", (), check_message(AMBIGUOUS, [], remedy))
 
 
 def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
@@ -112,7 +114,7 @@ def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
             message.format(*(getattr(e, "value", "?") for e in (total, wanted))),
             where=user_location(), remedy=remedy,
         )  # fmt: skip
-    extents.check(equal, "shape", (total, wanted), check_message(message, [], remedy))
+    sizes.check(equal, "shape", (total, wanted), check_message(message, [], remedy))
 
 
 @operation(static="axes")
@@ -271,7 +273,7 @@ def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
             )  # fmt: skip
     total: Atom = index(0)
     for array in converted:
-        total = extents.add(total, array.extents[0])
+        total = sizes.total(total, array.extents[0], "concat")
     extents.known_extent(total)
     if len(converted) == 1:
         return converted[0]

@@ -16,12 +16,13 @@ from flatweave.frontend.array import Tracer
 from flatweave.frontend.broadcast import generated, read
 from flatweave.frontend.combinators import check_regular
 from flatweave.frontend.elements import check_arity, need_function, own
-from flatweave.frontend.extents import check, length_of, shape_of
+from flatweave.frontend.extents import length_of, shape_of
 from flatweave.frontend.faults import check_message
 from flatweave.frontend.operation import operation
 from flatweave.frontend.promotion import dtype_of
 from flatweave.frontend.scalars import strong
 from flatweave.frontend.scope import Scope, current
+from flatweave.frontend.sizes import check
 from flatweave.frontend.tree import unflatten
 from flatweave.frontend.values import arrays_of, emit, lift_leaves, wrap
 from flatweave.ops import Empty, Generate

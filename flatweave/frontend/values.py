@@ -26,6 +26,7 @@ from flatweave.frontend.faults import SIZE, check_message
 from flatweave.frontend.interop import is_number_list, list_values, no_array, values_of
 from flatweave.frontend.promotion import common, fits, literal_dtype
 from flatweave.frontend.scope import current
+from flatweave.frontend.sizes import fit_results
 from flatweave.frontend.tree import LEAF, Tree, flatten
 from flatweave.ops import Check
 from flatweave.terms.build import index
@@ -38,7 +39,8 @@ def wrap(atom: Atom, weak: bool = False) -> Tracer:
 
 
 def emit(op: Op, hint: str = "t") -> list[Tracer]:
-    """Append an operation to the innermost body; its results."""
+    """Append an operation to the innermost body; its results, checked not to be too many."""
+    fit_results(op)
     return [wrap(var) for var in current().emit(op, hint)]
 
 

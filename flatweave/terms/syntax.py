@@ -74,12 +74,12 @@ class Const:
         return self.dtype
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self._key() == other._key()
+        return isinstance(other, Const) and self.key() == other.key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self.key())
 
-    def _key(self) -> tuple[str, str, bool]:
+    def key(self) -> tuple[str, str, bool]:
         """Distinguishes -0.0 from 0.0 and makes NaN equal itself, not its opposite."""
         negative = self.dtype.is_float and math.copysign(1, self.value) < 0
         return self.dtype.name, repr(self.value), negative

@@ -23,6 +23,7 @@ class Meaning:
 
     where = staticmethod(np.where)
     abs = staticmethod(np.abs)
+    negative = staticmethod(np.negative)
     sign = staticmethod(np.sign)
 
     @staticmethod
@@ -109,7 +110,7 @@ LAWS: list[Callable[[Any, Any, Any, Any], Any]] = [
     lambda o, v, w, c: o.where(v < w, c, c),
     lambda o, v, w, c: o.where(v == v, v, c),
     lambda o, v, w, c: o.where(~(v < c), v, w),
-    lambda o, v, w, c: (0 - v) * -1 + c * 0,
+    lambda o, v, w, c: o.negative(o.negative(v)) + c * 0,
     lambda o, v, w, c: v * 0 + c,
     lambda o, v, w, c: 0 - v,
     lambda o, v, w, c: v * 1 + 0,
