@@ -17,12 +17,12 @@ import numpy as np
 from flatweave.base.dtypes import DType, bool_
 from flatweave.base.errors import DTypeError
 from flatweave.base.source import user_location
-from flatweave.frontend import extents
 from flatweave.frontend.array import Tracer
 from flatweave.frontend.broadcast import zipped
 from flatweave.frontend.faults import LITERAL, check_message
 from flatweave.frontend.promotion import COMPARISONS, CONVERT, PYTHON, bounds, fits, misfit, too_big
 from flatweave.frontend.scope import current
+from flatweave.frontend.sizes import check
 from flatweave.terms.syntax import Atom, Const, constant
 
 
@@ -91,7 +91,7 @@ def _must_be_inside(value: Tracer, dtype: DType, what: str) -> None:
         if holds not in home.checked:
             home.checked.add(holds)
             text = check_message(misfit("{0}", dtype, what), remedy=CONVERT)
-            extents.check(holds, LITERAL[value.element.is_signed], (atom,), text)
+            check(holds, LITERAL[value.element.is_signed], (atom,), text)
 
 
 def _shown(atom: Atom) -> str:
