@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from tests.oracle.elementwise import length_of
 from tests.oracle.expressions import Cast, Expression, Function, Literal, Name, literal_text
-from tests.oracle.folding import as_value, columns_of, element, prefixes, reduced, scanned
+from tests.oracle.folding import apply, as_value, columns_of, element, prefixes, reduced, scanned
 from tests.oracle.operators import (
     Operator,
     element_text,
@@ -148,6 +149,44 @@ def choose_segmented_iota(w: Writer) -> Known:
     return w.emit("segmented_iota", flags_for(w, x), length=x.length)
 
 
+# -- over the rows of a matrix, and of two arrays -------------------------------------------------
+
+
+def rows_source(x: str, *, how: str, op: Operator, ne: Any) -> str:
+    return f"fw.{how}({op.source}, {element_text(ne)}, {x})"
+
+
+def rows_meaning(env: Any, x: Any, *, how: str, op: Operator, ne: Any) -> Any:
+    start = np.full(x.shape[1], element(op, ne)[0])
+    prefixes = list(itertools.accumulate(x, lambda a, b: apply(op, (a,), (b,))[0], initial=start))
+    return prefixes[-1] if how == "reduce" else np.array(prefixes[1:], x.dtype).reshape(x.shape)
+
+
+def choose_rows(w: Writer) -> Known:
+    """Rows combined element by element."""
+    x = w.matrix()
+    op = w.random.choice(scalar_operators(x.dtype))
+    if w.exact and x.kind == "f":
+        op = next(op for op in scalar_operators(x.dtype) if op.name == "maximum")
+    how = w.random.choice(["reduce", "scan"])
+    length = x.length if how == "scan" else ""
+    return w.emit("rows combined", x, length=length, how=how, op=op, ne=start_of(w, op))
+
+
+def dot_source(x: str, y: str) -> str:
+    return f"fw.dot({x}, {y})"
+
+
+def dot_meaning(env: Any, x: Any, y: Any) -> Any:
+    length_of(x, y)
+    return np.add.reduce(x * y, dtype=np.result_type(x, y), initial=0)
+
+
+def choose_dot(w: Writer) -> Known:
+    x = w.vector("iuf" if not w.exact else "iu")
+    return w.emit("dot", x, w.as_long(x, "iuf" if not w.exact else "iu"))
+
+
 # -- by name ---------------------------------------------------------------------------------------
 
 WIDE = {"b": "int64", "i": "int64", "u": "uint64"}
@@ -214,8 +253,11 @@ OPERATIONS |= {
     "segmented_reduce": Operation(segmented_reduce_source, segmented_reduce_meaning),
     "segmented_scan": Operation(segmented_scan_source, segmented_scan_meaning),
     "segmented_iota": Operation(segmented_iota_source, segmented_iota_meaning),
+    "rows combined": Operation(rows_source, rows_meaning),
+    "dot": Operation(dot_source, dot_meaning),
     "named": Operation(named_source, named_meaning),
     "extremum": Operation(extremum_source, extremum_meaning),
 }
 CHOICES = {choose_reduce: 6, choose_scan: 6, choose_segmented: 5, choose_segmented_iota: 1,
-           choose_named: 4, choose_along: 3, choose_extremum: 2}  # fmt: skip
+           choose_rows: 2,
+           choose_dot: 1, choose_named: 4, choose_along: 3, choose_extremum: 2}  # fmt: skip

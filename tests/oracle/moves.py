@@ -239,6 +239,33 @@ def choose_stencil(w: Writer) -> Known:
                   boundary=boundary)  # fmt: skip
 
 
+def square_source(x: str, *, function: Function, boundary: str) -> str:
+    return f"fw.stencil({function_text(function)}, {x}, (3, 3), {boundary!r})"
+
+
+def square_meaning(env: Any, x: Any, *, function: Function, boundary: str) -> Any:
+    if not x.size:
+        near = {f"n[{i}, {j}]": x for i in (-1, 0, 1) for j in (-1, 0, 1)}
+    else:
+        padded = np.pad(x, 1, BOUNDARIES[boundary])
+        rows, columns = x.shape
+        near = {
+            f"n[{i}, {j}]": padded[1 + i : 1 + i + rows, 1 + j : 1 + j + columns]
+            for i in (-1, 0, 1) for j in (-1, 0, 1)
+        }  # fmt: skip
+    found = call(Function((), function.results), {**env, **near})
+    return np.broadcast_to(np.asarray(found), x.shape).copy()
+
+
+def choose_square(w: Writer) -> Known:
+    """A stencil over rank 2."""
+    x = w.matrix()
+    places = w.random.sample([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)], 3)
+    made = w.expression({f"n[{i}, {j}]": x.sample for i, j in places}, 2, control=False)
+    return w.emit("square stencil", x, length=x.length, function=Function(("n",), (made,)),
+                  boundary=w.random.choice(list(BOUNDARIES)))  # fmt: skip
+
+
 # -- sorts -----------------------------------------------------------------------------------------
 
 
@@ -304,9 +331,11 @@ OPERATIONS |= {
     "rows": Operation(rows_source, rows_meaning),
     "shape": Operation(shape_source, shape_meaning),
     "stencil": Operation(stencil_source, stencil_meaning),
+    "square stencil": Operation(square_source, square_meaning),
     "sort": Operation(sort_source, sort_meaning),
     "sort_by_key": Operation(by_key_source, by_key_meaning),
 }
 CHOICES = {choose_filter: 5, choose_gather: 3, choose_read: 3, choose_concat: 3, choose_move: 5,
-           choose_shape: 3, choose_stencil: 3, choose_sort: 4,
+           choose_shape: 3, choose_stencil: 3, choose_square: 1,
+           choose_sort: 4,
            choose_by_key: 2}  # fmt: skip

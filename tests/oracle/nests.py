@@ -20,7 +20,7 @@ from tests.oracle.folding import (
     turned,
 )
 from tests.oracle.folds import elements, operator_for, start_of
-from tests.oracle.operators import Operator, element_text
+from tests.oracle.operators import Operator, element_text, scalar_operators
 from tests.oracle.program import OPERATIONS, Operation
 from tests.oracle.writer import Known, Writer
 
@@ -168,6 +168,31 @@ def choose_ragged_scan(w: Writer) -> Known:
                   function=function, reverse=w.chance(0.3))  # fmt: skip
 
 
+def ragged_whole_source(x: str, *, op: Operator, ne: Any, function: Function) -> str:
+    inner = f"fw.map(lambda x: {results_text(function.results)}, r)"
+    fold = f"fw.reduce({op.source}, {element_text(ne)}, r)"
+    return f"fw.map(lambda r: (lambda f: {inner})({fold}), {x}).values"
+
+
+def ragged_whole_meaning(env: Any, x: Any, *, op: Operator, ne: Any, function: Function) -> Any:
+    folds = reduced_rows(op, element(op, ne), (x.values,), x.lengths)[0]
+    found = call(function, env, x.values, np.repeat(folds, x.lengths))
+    return filled(found, len(x.values))
+
+
+def choose_ragged_whole(w: Writer) -> Known:
+    """The elements of a row with what all of the row combine to."""
+    x = w.one_of(lambda x: isinstance(x.sample, Rows))
+    values = Known("x", x.sample.values, "")
+    dtype = values.dtype
+    names = ("minimum", "maximum") if values.kind == "f" and w.exact else None
+    some = [op for op in scalar_operators(dtype) if names is None or op.name in names]
+    op = w.random.choice(some)
+    function = w.function((("x", values), ("f", Known("f", x.sample.values[:1], ""))))
+    return w.emit("ragged whole", x, length=f"values of {x.length}", op=op, ne=start_of(w, op),
+                  function=function)  # fmt: skip
+
+
 def ragged_part_source(x: str, *, part: str) -> str:
     return f"{x}.{part}"
 
@@ -214,8 +239,10 @@ OPERATIONS |= {
     "fold of others": Operation(beside_fold_source, beside_fold_meaning),
     "ragged fold": Operation(ragged_fold_source, ragged_fold_meaning),
     "ragged scan": Operation(ragged_scan_source, ragged_scan_meaning),
+    "ragged whole": Operation(ragged_whole_source, ragged_whole_meaning),
     "ragged part": Operation(ragged_part_source, ragged_part_meaning),
     "ragged map": Operation(ragged_map_source, ragged_map_meaning),
 }
 CHOICES = {choose_row_fold: 3, choose_deep: 1, choose_beside_fold: 2, choose_ragged_fold: 4,
-           choose_ragged_scan: 2, choose_ragged_part: 3, choose_ragged_map: 2}  # fmt: skip
+           choose_ragged_scan: 2, choose_ragged_whole: 2, choose_ragged_part: 3,
+           choose_ragged_map: 2}  # fmt: skip

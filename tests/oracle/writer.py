@@ -78,6 +78,7 @@ class Writer:
     env: dict[str, Any] = field(default_factory=dict)
     prefix: str = "v"
     exact: bool = True  # floats are combined so that no grouping shows
+    last_number: int = 1
 
     # -- entering ---------------------------------------------------------------------------------
 
@@ -221,9 +222,13 @@ class Writer:
             return self.chance(0.5)
         if dtype.kind == "f":
             return self.random.choice([0.0, -0.0, 0.5, 1.0, -1.5, 3.0, 7.25, float("inf")])
+        if self.chance(0.3) and self.last_number <= int(np.iinfo(dtype).max):
+            return self.last_number  # the same number again, as in (x % 7) // 7
         low = -1 if dtype.kind == "i" else 0
         big = [int(np.iinfo(dtype).max), 8 * dtype.itemsize - 1, 8 * dtype.itemsize]
-        return self.random.choice([low, 0, 1, 2, 3, 5, 7, 13, 100, *big])
+        found = self.random.choice([low, 0, 1, 2, 3, 5, 7, 13, 100, *big])
+        self.last_number = max(found, 0)
+        return found
 
     def tidied(self, function: Function, inputs: tuple[Known, ...]) -> Function:
         """The function without casts to the dtype that a value has."""
