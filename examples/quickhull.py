@@ -42,7 +42,11 @@ class Reach(NamedTuple):
     y: Any
 
 
-NOWHERE = Reach(-np.inf, -np.inf, 0.0, 0.0)
+def nowhere(seen: Reach) -> Reach:
+    """What every point is farther than, in the dtype of the points."""
+    dtype = np.dtype(seen.outside.dtype)
+    least = -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+    return Reach(least, least, 0, 0)
 
 
 def outside(p: Point, q: Point, point: Point) -> Any:
@@ -66,7 +70,7 @@ def farthest(points: Point, direction: tuple[int, int], turn: tuple[int, int]) -
     """The last point in a direction; of equals the last one in another."""
     (dx, dy), (tx, ty) = direction, turn
     seen = fw.map(lambda p: Reach(dx * p.x + dy * p.y, tx * p.x + ty * p.y, p.x, p.y), points)
-    found = fw.reduce(farther, NOWHERE, seen)
+    found = fw.reduce(farther, nowhere(seen), seen)
     return Point(found.x, found.y)
 
 
@@ -106,7 +110,7 @@ def quickhull(points: Point) -> Any:
         )  # fmt: skip
         segment, starts = segments(flags)
         seen = fw.map(lambda p, edge: reach(p, *ends(corners, edge)), points, edges)
-        far = fw.segmented_reduce(farther, NOWHERE, flags, seen)
+        far = fw.segmented_reduce(farther, nowhere(seen), flags, seen)
 
         # the segment of every edge, -1 when nothing is outside of it; each other edge is split
         size = corners.x.shape[0]
