@@ -300,6 +300,19 @@ def jit(
             jit, target=target, static_argnames=static_argnames, checks=checks,
             deterministic=deterministic,
         )  # fmt: skip
+    for value, name in ((checks, "checks"), (deterministic, "deterministic")):
+        if not isinstance(value, bool):
+            raise ArgumentError(
+                f"{name} of jit must be True or False, got {value!r}.",
+                where=user_location(), remedy="Leave it out for the default.",
+            )  # fmt: skip
+    given = static_argnames
+    static_argnames = (given,) if isinstance(given, str) else _items(given)
+    if not all(isinstance(name, str) for name in static_argnames):
+        raise ArgumentError(
+            f"static_argnames of jit must be names of parameters, got {given!r}.",
+            where=user_location(), remedy='Give them as text: static_argnames=("n",).',
+        )  # fmt: skip
     if isinstance(f, Jitted):
         return Jitted(f.__wrapped__, target, static_argnames, checks, deterministic)
     if not callable(f):
@@ -308,6 +321,11 @@ def jit(
             where=user_location(), remedy="Write @fw.jit above a def, or fw.jit(f).",
         )  # fmt: skip
     return Jitted(f, target, static_argnames, checks, deterministic)
+
+
+def _items(names: Any) -> tuple[Any, ...]:
+    """What an iterable holds; something else by itself."""
+    return tuple(names) if isinstance(names, Iterable) else (names,)
 
 
 def target(name: str) -> AbstractContextManager[None]:

@@ -152,7 +152,9 @@ class HostArray(Array):
         return value in self._values
 
     def __format__(self, spec: str) -> str:
-        return format(self._values[()], spec) if self.ndim == 0 else format(str(self), spec)
+        if self.ndim and spec:
+            raise TypeError(f"{spec!r} is the format of one number, not of {describe(self)}")
+        return format(self._values[()] if not self.ndim else str(self), spec)
 
     def __repr__(self) -> str:
         if not self.ndim:
@@ -304,6 +306,11 @@ class Tracer(Array):
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise self._refused(misuse.host_array(describe(self)))
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._refused(misuse.conversion(describe(self), "float"))
+        return repr(self)
 
     def __repr__(self) -> str:
         return f"Traced({describe(self)})"

@@ -84,7 +84,7 @@ def _host(xs: Any, key: Any) -> Any:
         return NotImplemented
     try:
         found = np.asarray(values[key])
-    except (IndexError, OverflowError):
+    except (IndexError, OverflowError, TypeError, ValueError):
         return NotImplemented  # ours says more
     return host_array(np.ascontiguousarray(found).reshape(found.shape))
 
@@ -140,7 +140,12 @@ def _flattened(array: Tracer) -> Tracer:
 def _expanded(array: Tracer, parts: list[Any]) -> list[Any]:
     """The key with its Ellipsis replaced by whole slices, and as many added at the end."""
     used = sum(part is not None and part is not Ellipsis for part in parts)
-    if used > array.ndim or sum(part is Ellipsis for part in parts) > 1:
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise ArgumentError(
+            "an index has more than one Ellipsis, which is each `...` in it.",
+            where=user_location(), remedy="Keep one, and write : for the other axes.",
+        )  # fmt: skip
+    if used > array.ndim:
         raise ShapeError(
             f"{counted(used, 'index', 'indices')} for an array of type {describe(array)}, which"
             f" has {counted(array.ndim, 'axis', 'axes')}.",

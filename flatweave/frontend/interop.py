@@ -267,7 +267,10 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
     elif isinstance(value, numbers.Number):
         what = f"{kind_of(value)}, which no dtype of Flatweave holds"
         remedy = "Convert it first: float(x)."
-    elif isinstance(value, tuple | list | Mapping | Node):
+    elif isinstance(value, Node):
+        what = f"{kind_of(value)}, where one array is needed"
+        remedy = "Go through its rows with fw.map, or work on rows.values and rows.offsets."
+    elif isinstance(value, tuple | list | Mapping):
         what = f"{kind_of(value)}, where one array is needed"
         remedy = "Pass its arrays one by one; np.array(xs) makes one array of a list of numbers."
     elif all(hasattr(value, part) for part in CSR):

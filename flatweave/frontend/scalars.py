@@ -181,6 +181,19 @@ def rint(x: Any) -> Any:
     return elementwise("round", zipped(lambda v: strong(v, wide), [value], "rint")[0])
 
 
+def rounded(x: Any, digits: int) -> Any:
+    """`round(x, digits)`: to so many decimals; integers stay integers."""
+    power = 10.0 ** abs(digits)
+    if x.dtype.kind in "biu" and digits < 0:
+        return (x / power).round().astype(x.dtype) * int(power)
+    if x.dtype.kind in "biu" or not digits:
+        return METHODS["round"](x)
+    return (x * power).round() / power if digits > 0 else (x / power).round() * power
+
+
+METHODS["rounded"] = rounded
+
+
 @operation()
 def bitwise_count(x: Any) -> Any:
     """The number of bits that are 1, as NumPy counts: of the absolute value, in u8."""
@@ -212,9 +225,9 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """Values below `min` become `min`, values above `max` become `max`; None sets no bound."""
     found = lift(x, "x of clip")
     if min is not None:
-        found = elementwise("maximum", found, min)
+        found = elementwise("maximum", found, lift(min, "the least value of clip"))
     if max is not None:
-        found = elementwise("minimum", found, max)
+        found = elementwise("minimum", found, lift(max, "the greatest value of clip"))
     return found
 
 

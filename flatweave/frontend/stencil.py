@@ -23,11 +23,11 @@ from flatweave.frontend.array import Tracer, describe, kind_of, shown
 from flatweave.frontend.broadcast import read
 from flatweave.frontend.combinators import check_regular
 from flatweave.frontend.conversion import taken
-from flatweave.frontend.elements import need_function
+from flatweave.frontend.elements import need_function, shape_text
 from flatweave.frontend.extents import ONE, ZERO
 from flatweave.frontend.operation import operation
 from flatweave.frontend.scope import Scope, current
-from flatweave.frontend.tree import Tree, unflatten
+from flatweave.frontend.tree import LEAF, Tree, spelled, unflatten
 from flatweave.frontend.values import arrays_of, emit, lift_leaves
 from flatweave.ops import Generate
 from flatweave.terms.build import index
@@ -202,6 +202,12 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
     constants: list[Tracer] = []
     if mode == "constant":
         leaves, given = lift_leaves(value, "the constant of stencil")
+        if given not in (tree, LEAF) or any(leaf.ndim for leaf in leaves):
+            raise ArgumentError(
+                f"the constant of stencil is {shape_text(given, leaves)} for elements that are"
+                f" {spelled(tree, [x.element.name for x in arrays])}.",
+                where=user_location(), remedy="Give one scalar, or one for each array.",
+            )  # fmt: skip
         if given != tree:
             leaves = leaves * len(arrays)
         pairs = zip(leaves, arrays, strict=True)

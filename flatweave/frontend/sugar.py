@@ -150,7 +150,7 @@ class Operators:
         return METHODS["abs"](self)
 
     def __round__(self, digits: int = 0) -> Any:
-        return METHODS["round"](self * 10.0**digits) / 10.0**digits if digits else self.round()
+        return METHODS["rounded"](self, digits)
 
     def __getitem__(self, key: Any) -> Any:
         return METHODS["getitem"](self, key)

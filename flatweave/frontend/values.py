@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,13 @@ from flatweave.base.errors import (
     Unsupported,
 )
 from flatweave.base.source import user_location
-from flatweave.frontend.array import Array, Tracer, describe, shown
+from flatweave.frontend.array import Array, Tracer, describe, kind_of, shown
 from flatweave.frontend.faults import SIZE, check_message
 from flatweave.frontend.interop import is_number_list, list_values, no_array, values_of
 from flatweave.frontend.promotion import common, fits, literal_dtype
 from flatweave.frontend.scope import current
 from flatweave.frontend.sizes import fit_results
-from flatweave.frontend.tree import LEAF, Tree, flatten
+from flatweave.frontend.tree import LEAF, Node, Tree, flatten
 from flatweave.ops import Check
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Op, constant
@@ -106,6 +106,11 @@ def arrays_of(xs: Any, name: str) -> tuple[list[Tracer], Tree]:
 
 def scalar_of(value: Any, what: str) -> Tracer:
     """The value as a traced scalar; ShapeError when it has axes."""
+    if value is None or isinstance(value, tuple | str | Mapping | Node):
+        raise ArgumentError(
+            f"{what} must be one number, got {'None' if value is None else kind_of(value)}.",
+            where=user_location(), remedy="Pass a number, or an array of rank 0.",
+        )  # fmt: skip
     traced = lift(value, what)
     if traced.ndim:
         raise ShapeError(

@@ -222,9 +222,16 @@ def reduce_by_index(dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any,
 
     Here `ne` must be neutral, and may stand in a result any number of times.
     """
-    writes = Writes(dest, idx, vals, "reduce_by_index")
-    start = neutral(ne, writes.tree, writes.dest, "reduce_by_index")
-    fn = operator(op, writes.tree, [x.element for x in writes.dest], "reduce_by_index")
+    return _by_index(dest, op, ne, idx, vals, "reduce_by_index")
+
+
+def _by_index(
+    dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any, vals: Any, who: str
+) -> Any:
+    """What `reduce_by_index` and what is made of it do; messages name the function called."""
+    writes = Writes(dest, idx, vals, who)
+    start = neutral(ne, writes.tree, writes.dest, who)
+    fn = operator(op, writes.tree, [x.element for x in writes.dest], who)
     return _combined(writes, fn, start)
 
 
@@ -242,4 +249,4 @@ def histogram(
     strong = [Tracer(e.atom, e.scope) for e in start]
     length = extents.scalar_i64(extents.length_of(n, "the number of bins"))
     dest = full((length,), unflatten(tree, strong))
-    return reduce_by_index(dest, op, ne, idx, vals)
+    return _by_index(dest, op, ne, idx, vals, "histogram")

@@ -198,3 +198,47 @@ def array_for_an_axis():
 
 def array_for_a_boundary():
     fw.stencil(lambda n: n[0], X, (3,), (X, X))
+
+
+def two_ellipses():
+    fw.asarray(M)[..., ..., 0]
+
+
+def float_in_a_slice():
+    fw.asarray(M)[0.5:]
+
+
+def histogram_of_floats():
+    fw.histogram(3, X)
+
+
+def text_for_a_bound_of_clip():
+    fw.clip(X, "low")
+
+
+def tuple_for_a_length():
+    fw.iota((3,))
+
+
+def ragged_operand():
+    fw.add(fw.ragged(X, lengths=[2, 3]), 1)
+
+
+def format_of_a_tracer():
+    fw.map(lambda v: f"{v:.2f}", X)
+
+
+def array_beyond_the_edges():
+    fw.stencil(lambda n: n[1], X, 3, ("constant", X))
+
+
+def constants_of_another_structure():
+    fw.stencil(lambda n: n[1][0], (X, X), 3, ("constant", (1.0, 2.0, 3.0)))
+
+
+def number_for_a_static_name():
+    fw.jit(lambda x, n: x, static_argnames=3)
+
+
+def text_for_checks():
+    fw.jit(lambda x: x, checks="no")

@@ -336,3 +336,11 @@ def test_integers_to_negative_powers(target):
     agree(lambda x, y: x**y, x.astype(float) ** y, x.astype(float), y, ulps=8)
     agree(lambda x, y: x ** abs(y), x ** abs(y), x, y)
     same(fw.asarray(np.float_power(fw.asarray(x), y)), np.float_power(x, y))
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, -1, -2])
+def test_python_rounds_to_digits(target, digits):
+    """Integers stay integers, as NumPy's do."""
+    for x in (np.array([4, 5, 15, 149, -151]), np.array([0.25, 1.05, 149.5, -151.26])):
+        same(round(fw.asarray(x), digits), np.round(x, digits), ulps=2)
+        same(fw.jit(lambda x: round(x, digits))(x), np.round(x, digits), ulps=2)
