@@ -27,6 +27,7 @@ from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer, kind_of
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
+from flatweave.frontend.depth import too_deep
 from flatweave.frontend.eager import COMPILER, compile_program
 from flatweave.frontend.elements import name_of
 from flatweave.frontend.schedule import in_force
@@ -230,21 +231,27 @@ class Jitted(Generic[P, R]):
         now = config.current
         key: list[Any] = [self.target or now.target, now.cpu, now.expand, now.permute]
         flat: list[Any] = []
-        if kwargs or not self._plain_only or not quick(args, key, flat):
-            entry, flat = self._entry(args, kwargs)
-            return entry(flat)  # type: ignore[no-any-return]
-        signature = tuple(key)
-        known = self._quick.get(signature)
-        if known is None:
-            known, flat = self._entry(args, kwargs)
-            if is_native(key):  # else every call's arrays must be converted
-                self._quick[signature] = known
-        return known(flat)  # type: ignore[no-any-return]
+        try:
+            if kwargs or not self._plain_only or not quick(args, key, flat):
+                entry, flat = self._entry(args, kwargs)
+                return entry(flat)  # type: ignore[no-any-return]
+            signature = tuple(key)
+            known = self._quick.get(signature)
+            if known is None:
+                known, flat = self._entry(args, kwargs)
+                if is_native(key):  # else every call's arrays must be converted
+                    self._quick[signature] = known
+            return known(flat)  # type: ignore[no-any-return]
+        except RecursionError as error:
+            raise too_deep(error, self.__name__) from None
 
     def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages:
         """Compile for these arguments without running, and show every stage."""
-        entry, flat = self._entry(args, kwargs)
-        return Stages(self.__name__, entry.compiled_for(flat).executable)
+        try:
+            entry, flat = self._entry(args, kwargs)
+            return Stages(self.__name__, entry.compiled_for(flat).executable)
+        except RecursionError as error:
+            raise too_deep(error, self.__name__) from None
 
     def _entry(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any]]:
         """The compiled signature of a call, made if it is new, and the call's flat arguments."""

@@ -24,6 +24,7 @@ from flatweave.base.errors import UserError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
+from flatweave.frontend.depth import too_deep
 from flatweave.frontend.interop import is_number_list, list_values
 from flatweave.frontend.operation import EVALUATOR, OPERATIONS, Operation
 from flatweave.frontend.scalars import SHOWN
@@ -133,6 +134,13 @@ class Call:
 
 def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a public function on concrete arrays."""
+    try:
+        return _evaluate(known, args, kwargs)
+    except RecursionError as error:
+        raise too_deep(error, known.name) from None
+
+
+def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if known.host is not None:
         found = known.host(*args, **kwargs)
         if found is not NotImplemented:

@@ -52,7 +52,10 @@ def parse_function(text: str) -> tuple[str, Lambda]:
     """The name and the lambda of `name(params) => body`."""
     parser = Parser(text)
     name = parser.word()
-    fn = parser.rest_of_function(parser.header())
+    try:
+        fn = parser.rest_of_function(parser.header())
+    except RecursionError:
+        raise CompilerBug(f"{name} nests deeper than Python's stack allows.") from None
     parser.expect("")
     return name, fn
 
@@ -65,6 +68,7 @@ class Parser:
         self.tokens = _tokens(text)
         self.at = 0
         self.scope: dict[str, Var] = {}
+        self.hidden: list[tuple[str, Var | None]] = []  # what each binding took the place of
 
     # -- tokens -----------------------------------------------------------------------------------
 
@@ -132,15 +136,24 @@ class Parser:
 
     def function(self) -> Lambda:
         """A lambda in parentheses, its variables in scope only there."""
-        outer = dict(self.scope)
+        around = len(self.hidden)
         self.expect("(")
         if self.here in TABLE and self.ahead() in BY_NAME and self.ahead(2) == ")":
             fn = _operator(self.take(), BY_NAME[self.take()])
         else:
             fn = self.rest_of_function(self._params())
         self.expect(")")
-        self.scope = outer
+        self._leave(around)
         return fn
+
+    def _leave(self, around: int) -> None:
+        """Take back the bindings made since there were `around` of them."""
+        while len(self.hidden) > around:
+            name, before = self.hidden.pop()
+            if before is None:
+                del self.scope[name]
+            else:
+                self.scope[name] = before
 
     def _params(self) -> list[Var]:
         if self.accept("("):
@@ -160,6 +173,7 @@ class Parser:
     def _bind(self, var: Var) -> Var:
         if is_reserved(var.name):
             self.fail(f"{var.name} cannot be a variable")
+        self.hidden.append((var.name, self.scope.get(var.name)))
         self.scope[var.name] = var
         return var
 
