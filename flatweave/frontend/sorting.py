@@ -33,6 +33,8 @@ MOST_BYTES = {True: 64, False: 32}
 """Bytes of an element up to which it is moved in each pass, for short keys and for others: a read
 from anywhere costs as much as seven moves, and a key of 64 bits takes up to eight passes."""
 SHORT_KEY = 4
+FEW_KEYS = 4
+"""Keys up to which all are moved along in the passes of each; more are sorted by one at a time."""
 
 
 def order_bits(value: Tracer, descending: bool) -> Atom:
@@ -134,7 +136,7 @@ def _check_key(key: Any, arrays: Sequence[Tracer], names: Sequence[str], who: st
 
 def _is_narrow(fn: Lambda, arrays: Sequence[Tracer]) -> bool:
     """Whether elements are moved along in every pass, rather than gathered at the end."""
-    if any(x.ndim > 1 for x in arrays):
+    if any(x.ndim > 1 for x in arrays) or len(fn.results) > FEW_KEYS:
         return False
     key = sum(type_.bytes for type_ in fn.result_types() if isinstance(type_, DType))
     return sum(x.element.bytes for x in arrays) <= MOST_BYTES[key <= SHORT_KEY]
@@ -155,10 +157,24 @@ def _sorted(fn: Lambda, arrays: Sequence[Tracer], *others: Tracer) -> list[Trace
 
 
 def _places(fn: Lambda, arrays: Sequence[Tracer]) -> Tracer:
-    """Where each element of the sorted array was before."""
+    """Where each element of the sorted array was before.
+
+    Of many keys the last one is sorted by first, each with nothing but the places beside it: the
+    sort is stable, so what later keys leave equal stays in the order of the earlier ones.
+    """
     keys = emit(Map(fn, tuple(x.atom for x in arrays), 1))
-    by_itself = current().function([element_type(x) for x in keys], lambda inside, xs: xs, "x")
-    return _sorted(by_itself, keys, _numbers(arrays[0]))[-1]
+    places = _numbers(arrays[0])
+    if len(keys) <= FEW_KEYS:
+        return _sorted(_identity(keys), keys, places)[-1]
+    for number, key in enumerate(reversed(keys)):
+        (moved,) = _gathered([key], places) if number else (key,)
+        places = _sorted(_identity([moved]), [moved], places)[-1]
+    return places
+
+
+def _identity(keys: Sequence[Tracer]) -> Lambda:
+    """Elements that are their own keys."""
+    return current().function([element_type(x) for x in keys], lambda inside, xs: xs, "x")
 
 
 def _numbers(array: Tracer) -> Tracer:
@@ -231,6 +247,10 @@ def sort_by_key(keys: Any, values: Any, descending: bool = False) -> Any:
     count = len(arrays)
     if _is_narrow(fn, [*arrays, *others]):
         moved = _sorted(fn, arrays, *others)
+        return unflatten(tree, moved[:count]), unflatten(rest, moved[count:])
+    if count > FEW_KEYS:
+        places = _places(fn, arrays)
+        moved = _gathered([*arrays, *others], places)
         return unflatten(tree, moved[:count]), unflatten(rest, moved[count:])
     *first, places = _sorted(fn, arrays, _numbers(arrays[0]))
     return unflatten(tree, first), unflatten(rest, _gathered(others, places))

@@ -285,3 +285,22 @@ def test_a_key_that_raises_is_the_users(target):
     with pytest.raises(KeyError, match="no such key"):
         fw.sort(np.arange(3), key=key)
     same(fw.sort(np.array([2, 1])), np.array([1, 2]))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_many_keys(target, descending):
+    """Each decides where those before it are equal, however many there are."""
+    for n in (0, 1, 1025):
+        rng = np.random.default_rng(n)
+        dtypes = ("i1", "f4", "i8", "f8", "i2", "f4")
+        keys = tuple(rng.integers(-1, 2, n).astype(dtype) for dtype in dtypes)
+        order = order_of(*keys, descending=descending)
+        values = np.arange(n)
+        found, moved = fw.sort_by_key(keys, values, descending=descending)
+
+        expected = [key[order] for key in keys]
+
+        assert all(map(np.array_equal, fw.sort(keys, descending=descending), expected))
+        assert all(map(np.array_equal, found, expected))
+        assert np.array_equal(moved, order)
+        assert np.array_equal(fw.argsort(keys, descending=descending), order)
