@@ -70,9 +70,8 @@ def _define_kernel(module: Module, features: CpuFeatures, kernel: k.Kernel) -> N
     e.run(kernel.body)
     fence_streams(e)
     code.line("ret void")
-    name = f"@k_{kernel.name}"
-    head = f"define internal void {name}(ptr noalias %ctx, ptr readonly %args, i64 %block) #0 {{"
-    module.define(name, head, code)
+    head = "define internal void {name}(ptr noalias %ctx, ptr readonly %args, i64 %block) #0 {"
+    module.define_once(f"@k_{kernel.name}", head, code)  # repeated operations share their kernels
 
 
 def _argument(e: Emitter, number: int, var: Var) -> Held:

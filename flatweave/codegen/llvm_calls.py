@@ -27,6 +27,7 @@ def emit_call(e: Emitter, let: Let) -> Sequence[Held]:
     kind = _struct(results)
     if not e.code.module.defines(symbol):
         _define(e, op.fn, captured, symbol, results)
+    symbol = e.code.module.name_of(symbol)  # an equal one may stand for it
     given = zip((*op.fn.params, *captured), (*op.args, *captured), strict=True)
     args = ["ptr %ctx", *(f"{_kind(p.type)} {e.uniform(atom)}" for p, atom in given)]
     found = e.code.let(f"call {kind} {symbol}({', '.join(args)})")
@@ -49,7 +50,8 @@ def _define(
         whole = code.let(f"insertvalue {kind} {whole}, {dtype.llvm} {result.text}, {k}")
     code.line(f"ret {kind} {whole}")
     listed = ", ".join(("ptr %ctx", *(f"{_kind(v.type)} {n}" for v, n in params.items())))
-    e.code.module.define(symbol, f"define internal {kind} {symbol}({listed}) noinline #0 {{", code)
+    head = f"define internal {kind} {{name}}({listed}) noinline #0 {{"
+    e.code.module.define_once(symbol, head, code)
 
 
 def _struct(dtypes: Sequence[DType]) -> str:

@@ -31,6 +31,8 @@ class Module:
         self.has_scalef = has_scalef
         self._declarations: dict[str, None] = {}
         self._functions: dict[str, str] = {}
+        self._shared: dict[tuple[str, str], str] = {}
+        self._names: dict[str, str] = {}
 
     def declare(self, signature: str) -> None:
         """State an external function: `float @llvm.sqrt.f32(float)`, attributes may follow."""
@@ -38,11 +40,25 @@ class Module:
 
     def defines(self, name: str) -> bool:
         """Whether a function of this name is here already."""
-        return name in self._functions
+        return name in self._functions or name in self._names
 
     def define(self, name: str, head: str, body: Body) -> None:
         """Add a function: its `define .. {` line and its body."""
         self._functions[name] = f"{head}\n{body.text()}}}\n"
+
+    def define_once(self, name: str, head: str, body: Body) -> None:
+        """Add a function, unless one with the same head and body is here: then it is that one.
+
+        `head` has {name} where the name belongs; calls ask `name_of`.
+        """
+        text = body.text()
+        self._names[name] = self._shared.setdefault((head, text), name)
+        if self._names[name] == name:
+            self._functions[name] = f"{head.replace('{name}', name)}\n{text}}}\n"
+
+    def name_of(self, name: str) -> str:
+        """The name under which a function stands here."""
+        return self._names.get(name, name)
 
     def text(self) -> str:
         """The whole module."""
