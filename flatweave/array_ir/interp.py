@@ -27,7 +27,7 @@ from flatweave.scalar.cast import evaluate_cast
 from flatweave.terms.batch import Env, Value, Values, assign, empty_columns, spread
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
-from flatweave.terms.traverse import lambdas_in, walk_lets
+from flatweave.terms.traverse import lambdas_in
 
 _CONTROL = (Apply, Cast, If, While, For)
 
@@ -213,13 +213,12 @@ class Interp:
     def is_batched(self, fn: Lambda) -> bool:
         """Whether a lambda is scalar work only, so that it can run on a whole batch."""
         if fn not in self._batched:
-            lets = list(walk_lets(fn))
-            inner = [lambda_ for let in lets for lambda_ in lambdas_in(let.op)]
-            bound = [var for let in lets for var in let.vars]
-            bound += [param for lambda_ in (fn, *inner) for param in lambda_.params]
-            self._batched[fn] = all(
-                isinstance(let.op, _CONTROL) or getattr(let.op, "batched", False) for let in lets
-            ) and all(isinstance(var.type, DType) for var in bound)
+            bound = [*fn.params, *(var for let in fn.lets for var in let.vars)]
+            self._batched[fn] = all(isinstance(var.type, DType) for var in bound) and all(
+                (isinstance(let.op, _CONTROL) or getattr(let.op, "batched", False))
+                and all(map(self.is_batched, lambdas_in(let.op)))
+                for let in fn.lets
+            )
         return self._batched[fn]
 
     def each(

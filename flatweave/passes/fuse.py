@@ -31,8 +31,8 @@ from flatweave.passes.elements import tested
 from flatweave.passes.rewrite import Rewriter
 from flatweave.passes.sharing import choose_pulls, is_pull
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import needed_for
+from flatweave.terms.syntax import Atom, Let, Op, Var
+from flatweave.terms.traverse import free_vars
 
 
 def fuse(program: Program) -> Program:
@@ -42,13 +42,13 @@ def fuse(program: Program) -> Program:
 
 
 class _Puller(Rewriter):
-    """Replaces reads of chosen arrays by the body that computes the element."""
+    """Replaces reads of chosen arrays by what computes the element."""
 
     def __init__(self, chosen: dict[Var, int]) -> None:
         super().__init__(self._pull)
         self.chosen = chosen
-        self.producers: dict[Var, tuple[Sweep, Lambda, int]] = {}
-        self.emitted: dict[tuple[Builder, Lambda, tuple[Atom, ...]], tuple[Atom, ...]] = {}
+        self.producers: dict[Var, tuple[_Producer, int]] = {}
+        self.elements: dict[tuple[Builder, _Producer, tuple[Atom, ...]], _Element] = {}
 
     def run(self, program: Program) -> Program:
         return Program(program.name, self.program(program.fn))
@@ -57,29 +57,67 @@ class _Puller(Rewriter):
         super().let(b, let)
         if not isinstance(let.op, Sweep):
             return
-        for var in let.vars:
-            fresh = self.renaming.atom(var)
-            if var in self.chosen and isinstance(fresh, Var):
-                made = b.definition(fresh)
-                assert isinstance(made, Sweep)
-                self.producers[fresh] = made, *_computing(made, self.chosen[var])
+        chosen = [(self.renaming.atom(v), self.chosen[v]) for v in let.vars if v in self.chosen]
+        found = [(fresh, position) for fresh, position in chosen if isinstance(fresh, Var)]
+        if found:
+            made = b.definition(found[0][0])
+            assert isinstance(made, Sweep)
+            producer = _Producer(made)
+            self.producers.update((fresh, (producer, position)) for fresh, position in found)
 
     def _pull(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
         if not isinstance(op, Index) or op.xs not in self.producers:
             return None
         assert isinstance(op.xs, Var)
-        producer, body, position = self.producers[op.xs]
+        producer, position = self.producers[op.xs]
         indices = tested(b, op.indices, producer.shape) if op.checked else op.indices
-        key = b, body, indices
-        if key not in self.emitted:
-            self.emitted[key] = b.inline(body, indices)
-        return (self.emitted[key][position],)
+        key = b, producer, indices
+        if key not in self.elements:
+            self.elements[key] = _Element(b, producer, indices)
+        return (self.elements[key].result(position),)
 
 
-def _computing(producer: Sweep, position: int) -> tuple[Lambda, int]:
-    """A function of the indices, and which of its results is the element."""
-    body = producer.body
-    if is_pull(producer):
-        return body, position
-    wanted = body.results[position : position + 1]
-    return Lambda(body.params, tuple(needed_for(body.lets, wanted)), wanted), 0
+class _Producer:
+    """A sweep of which elements are computed where they are read."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.shape = sweep.shape
+        self.body = sweep.body
+        self.makers = {var: k for k, let in enumerate(sweep.body.lets) for var in let.vars}
+        alone = is_pull(sweep)
+        # a read of one that also scans, for instance, brings no checks along: that sweep stays
+        self.effects = [
+            k for k, let in enumerate(sweep.body.lets) if alone and let.op.effect
+        ]  # fmt: skip
+
+
+class _Element:
+    """An element of a producer, inside a consumer: its results, each with what it needs."""
+
+    def __init__(self, b: Builder, producer: _Producer, indices: tuple[Atom, ...]) -> None:
+        self.b = b
+        self.producer = producer
+        self.renaming = b.inlining(producer.body, indices)
+        self.done: set[int] = set()
+        self._inline(producer.effects)
+
+    def result(self, position: int) -> Atom:
+        """One of the results; what it shares with others stands in the body already."""
+        atom = self.producer.body.results[position]
+        maker = self.producer.makers.get(atom) if isinstance(atom, Var) else None
+        self._inline([] if maker is None else [maker])
+        return self.renaming.atom(atom)
+
+    def _inline(self, waiting: Sequence[int]) -> None:
+        """Emit some lets, and those before them that they depend on."""
+        producer, behind = self.producer, list(waiting)
+        needed: list[int] = []
+        while behind:
+            number = behind.pop()
+            if number not in self.done:
+                self.done.add(number)
+                needed.append(number)
+                used = free_vars(producer.body.lets[number].op)
+                behind += [producer.makers[var] for var in used if var in producer.makers]
+        for number in sorted(needed):
+            self.b.inline_let(producer.body.lets[number], self.renaming)

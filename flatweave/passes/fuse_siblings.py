@@ -28,10 +28,10 @@ element is left to `cse`, the store that nobody reads any more to `dce`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Combine, Compact, Index, Insert, Merge, Place, Prefix, Store, Sweep
+from flatweave.ops import Combine, Compact, Index, Insert, Merge, Place, Prefix, Sink, Store, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, Names
@@ -48,14 +48,14 @@ def fuse_siblings(program: Program) -> Program:
 
 
 def _body(fn: Lambda) -> Lambda:
-    lets: list[Let] = []
     readers = _readers(fn)
+    row = _Row(readers, fn.results)
     for let in fn.lets:
         if not _is_live(let, readers):
             continue  # what fusion left behind would only be in the way
         op = map_field(let.op, lambda a: a, _body) if _is_control(let.op) else let.op
-        _place(lets, Let(let.vars, op, let.where), readers)
-    return Lambda(fn.params, tuple(lets), fn.results)
+        row.place(Let(let.vars, op, let.where))
+    return Lambda(fn.params, row.lets(), fn.results)
 
 
 def _is_control(op: Op) -> bool:
@@ -75,32 +75,219 @@ def _is_live(let: Let, readers: Counter[Var]) -> bool:
     return let.op.effect or any(readers[var] for var in let.vars)
 
 
-def _place(lets: list[Let], let: Let, readers: Counter[Var]) -> None:
-    """Append a let, or merge it into an earlier sweep."""
-    if isinstance(let.op, Sweep):
-        for k in reversed(range(len(lets))):
-            earlier = lets[k]
-            fits = isinstance(earlier.op, Sweep) and _compatible(earlier, let, readers)
-            if fits and _merge_at(lets, k, let):
-                readers.subtract(set(earlier.vars) & set(free_vars(let.op)))  # values by now
-                return
-    lets.append(let)
+class _Single:
+    """A let that stands in a row, and whether a let that stands elsewhere reads it."""
+
+    def __init__(self, let: Let, place: int) -> None:
+        self.let = let
+        self.place = place
+        self.is_read = False
+
+    def whole(self) -> Let:
+        """The let as it stands in the end."""
+        return self.let
 
 
-def _compatible(first: Let, second: Let, readers: Counter[Var]) -> bool:
-    a, b = first.op, second.op
-    assert isinstance(a, Sweep) and isinstance(b, Sweep)
-    if a.shape != b.shape or not a.shape:
-        return False
-    if _scatters(a) or (_scatters(b) and not _feeds(first, second, readers)):
-        return False
-    if _inserts(a) or (_inserts(b) and not set(first.vars) & set(free_vars(b.body))):
-        return False
-    if a.reverse != b.reverse and _ordered(a) and _ordered(b):
-        return False
-    if not _reads_in_place(first, second):
-        return False
-    return _streams(first, second, readers) <= STREAMS
+class _Row:
+    """The lets of a body in their new order, each sweep where those that fit it may join it.
+
+    A sweep joins another at its place where all that it uses stands before that. Else the other
+    one may move to the end, as long as nobody has read it. So a body of n lets is gone through
+    once: a sweep that reads another in a way that keeps them apart is compared with that one only.
+    """
+
+    def __init__(self, readers: Counter[Var], results: Sequence[Atom]) -> None:
+        self.readers = readers
+        self.results = {atom for atom in results if isinstance(atom, Var)}
+        self.standing: dict[int, _Single] = {}  # by place
+        self.makers: dict[Var, _Single] = {}
+        self.open: dict[tuple[Atom, ...], dict[int, _Group]] = {}  # by shape and place
+        self.unread: dict[tuple[Atom, ...], dict[int, _Group]] = {}
+        self.end = 0
+
+    def lets(self) -> tuple[Let, ...]:
+        """All lets, in order."""
+        return tuple(single.whole() for _, single in sorted(self.standing.items()))
+
+    def place(self, let: Let) -> None:
+        """Append a let, or merge it into an earlier sweep."""
+        used = free_vars(let.op)
+        makers = [self.makers[var] for var in used if var in self.makers]
+        sweep = _Joining(let, used) if isinstance(let.op, Sweep) and let.op.shape else None
+        if sweep is None:
+            placed = _Single(let, self._next())
+            self.standing[placed.place] = placed
+        else:
+            placed = self._joined(sweep, max((maker.place for maker in makers), default=-1))
+        for var in let.vars:
+            self.makers[var] = placed
+        for maker in makers:
+            if maker is not placed:
+                self._note_reader(maker)
+
+    def _joined(self, sweep: _Joining, last: int) -> _Single:
+        """The group that a sweep joins, or its own; all that it uses stands at `last` or before."""
+        for group in self._candidates(sweep.op.shape, last):
+            if group.takes(sweep, self.readers):
+                group.join(sweep, self.readers)
+                if group.place < last:
+                    self._move_to_end(group)
+                self._close_if_full(group)
+                return group
+        group = _Group(sweep, self._next(), self.readers, self.results)
+        self.standing[group.place] = group
+        self.open.setdefault(group.shape, {})[group.place] = group
+        self.unread.setdefault(group.shape, {})[group.place] = group
+        self._close_if_full(group)
+        return group
+
+    def _candidates(self, shape: tuple[Atom, ...], last: int) -> Iterator[_Group]:
+        """The sweeps that may be joined without passing by what stands between, the last first."""
+        for place, group in reversed(self.open.get(shape, {}).items()):
+            if place < last:
+                break
+            yield group
+        for place, group in reversed(self.unread.get(shape, {}).items()):
+            if place < last:
+                yield group
+
+    def _next(self) -> int:
+        self.end += 1
+        return self.end
+
+    def _note_reader(self, single: _Single) -> None:
+        """A let elsewhere reads it: from now on it keeps its place."""
+        if not single.is_read and isinstance(single, _Group):
+            self.unread.get(single.shape, {}).pop(single.place, None)
+        single.is_read = True
+
+    def _move_to_end(self, group: _Group) -> None:
+        del self.standing[group.place]
+        before, group.place = group.place, self._next()
+        self.standing[group.place] = group
+        for table in (self.open, self.unread):
+            table[group.shape].pop(before, None)
+            table[group.shape][group.place] = group
+
+    def _close_if_full(self, group: _Group) -> None:
+        if group.is_closed():
+            self.open[group.shape].pop(group.place, None)
+            self.unread[group.shape].pop(group.place, None)
+
+
+class _Joining:
+    """A sweep that looks for others, and what it asks of them."""
+
+    def __init__(self, let: Let, used: dict[Var, None]) -> None:
+        assert isinstance(let.op, Sweep)
+        self.let = let
+        self.op = let.op
+        self.used = used
+        self.arrays = [var for var in used if isinstance(var.type, ArrayType)]
+        self.is_ordered = _ordered(let.op)
+        self.elsewhere = _read_elsewhere(let.op)
+
+
+class _Group(_Single):
+    """Sweeps over one shape that have become one, and what that one reads and stores."""
+
+    def __init__(
+        self, sweep: _Joining, place: int, readers: Counter[Var], kept: Set[Var]
+    ) -> None:
+        super().__init__(sweep.let, place)
+        self.op = sweep.op
+        self.kept = kept
+        self.shape = sweep.op.shape
+        self.is_ordered = sweep.is_ordered
+        self.reverse = sweep.op.reverse
+        self.scatters = _scatters(sweep.op)
+        self.inserts = _inserts(sweep.op)
+        self.arrays = set(sweep.arrays)
+        self.vars: dict[Var, None] = {}
+        self.sinks: list[Sink] = []
+        self.stored: dict[Var, Atom] = {}
+        self.waiting = 0  # stores that somebody is still to read
+        self.lasting = 0  # stores of arrays that the body gives: they stay
+        self.merger: _Merger | None = None
+        self._add(sweep, _stored(sweep.let), readers)
+
+    def _add(self, sweep: _Joining, stored: dict[Var, Atom], readers: Counter[Var]) -> None:
+        self.vars.update(dict.fromkeys(sweep.let.vars))
+        self.sinks += sweep.op.sinks
+        self.stored.update(stored)
+        self.waiting += sum(readers[var] > 0 for var in stored)
+        self.lasting += sum(var in self.kept for var in stored)
+
+    def whole(self) -> Let:
+        """The merged sweep."""
+        if self.merger is None:
+            return self.let
+        op = Sweep(self.shape, self.merger.whole(), tuple(self.sinks), self.reverse)
+        return Let(tuple(self.vars), op, self.let.where)
+
+    def is_closed(self) -> bool:
+        """Whether no sweep can join any more: what it reads and writes for good is too much."""
+        others = len(self.sinks) - len(self.stored)
+        lasting = len(self.arrays) + self.lasting + others
+        return self.scatters or self.inserts or lasting >= STREAMS
+
+    def takes(self, sweep: _Joining, readers: Counter[Var]) -> bool:
+        """Whether a sweep may join."""
+        if _scatters(sweep.op) and not self._only_feeds(sweep, readers):
+            return False
+        used = [var for var in sweep.used if var in self.vars]
+        if _inserts(sweep.op) and not used:
+            return False
+        if self.reverse != sweep.op.reverse and self.is_ordered and sweep.is_ordered:
+            return False
+        if any(var not in self.stored or var in sweep.elsewhere for var in used):
+            return False
+        return self._streams(sweep, used, readers) <= STREAMS
+
+    def _only_feeds(self, sweep: _Joining, readers: Counter[Var]) -> bool:
+        """Whether all that it does is to store what the other, alone, reads in place."""
+        if self.reverse or len(self.stored) < len(self.sinks):
+            return False
+        return all(readers[var] == (var in sweep.used) for var in self.vars)
+
+    def _streams(self, sweep: _Joining, used: Sequence[Var], readers: Counter[Var]) -> int:
+        """How many arrays the merged sweep would read or write; stores that only the joining sweep
+        reads go away, and so do those that nobody reads.
+        """
+        new = sum(var not in self.arrays and var not in self.vars for var in sweep.arrays)
+        wanted = self.waiting - sum(readers[var] == 1 for var in used)
+        others = len(self.sinks) - len(self.stored)
+        return len(self.arrays) + new + wanted + others + len(sweep.op.sinks)
+
+    def join(self, sweep: _Joining, readers: Counter[Var]) -> None:
+        """Put a sweep's body behind what is here; what it reads in place are values by now."""
+        if self.merger is None:
+            self.merger = _Merger(self.op.body, self.stored)
+        for var in sweep.used:
+            if var in self.vars:
+                readers[var] -= 1
+                self.waiting -= readers[var] == 0
+        self.merger.append(sweep.op.body)
+        if not self.is_ordered:
+            self.reverse = sweep.op.reverse
+        self.is_ordered |= sweep.is_ordered
+        self.arrays.update(var for var in sweep.arrays if var not in self.vars)
+        self.inserts |= _inserts(sweep.op)
+        if _scatters(sweep.op):
+            self._give_way(sweep)
+        self._add(sweep, self.merger.renamed(_stored(sweep.let)), readers)
+
+    def _give_way(self, sweep: _Joining) -> None:
+        """What only fed a scattering sweep stores nothing any more."""
+        assert self.merger is not None
+        self.let = sweep.let
+        self.scatters = True
+        self.reverse = False
+        self.merger.results = self.merger.results[-len(sweep.op.body.results) :]
+        self.vars.clear()
+        self.sinks.clear()
+        self.stored.clear()
+        self.waiting = self.lasting = 0
 
 
 def _scatters(op: Sweep) -> bool:
@@ -110,15 +297,6 @@ def _scatters(op: Sweep) -> bool:
 def _inserts(op: Sweep) -> bool:
     """Whether a sweep writes a part of a larger array: such parts are written one by one."""
     return any(isinstance(sink, Insert) for sink in op.sinks)
-
-
-def _feeds(first: Let, second: Let, readers: Counter[Var]) -> bool:
-    """Whether all that the first sweep does is to store what the second, alone, reads in place."""
-    assert isinstance(first.op, Sweep)
-    if first.op.reverse or any(not isinstance(sink, Store) for sink in first.op.sinks):
-        return False
-    used = set(free_vars(second.op))
-    return all(readers[var] == (var in used) for var in first.vars)
 
 
 def _ordered(op: Sweep) -> bool:
@@ -131,29 +309,14 @@ def _ordered(op: Sweep) -> bool:
     )
 
 
-def _reads_in_place(first: Let, second: Let) -> bool:
-    """Whether all that `second` uses of `first` are stored elements at its own position."""
-    assert isinstance(first.op, Sweep) and isinstance(second.op, Sweep)
-    bound = set(first.vars)
-    used = bound & set(free_vars(second.op))
-    if not used:
-        return True
-    stored = _stored(first)
-    if not used <= set(stored):
-        return False
-    reads = [let.op for let in walk_lets(second.op.body) if _reads(let.op, used)]
-    other = set(free_vars(Lambda((), (), tuple(a for s in second.op.sinks for a in _atoms(s)))))
-    return not (other & used) and all(
-        isinstance(read, Index) and read.indices == second.op.body.params for read in reads
-    )
-
-
-def _atoms(sink: object) -> Sequence[Atom]:
-    return tuple(v for v in free_vars(sink))
-
-
-def _reads(op: Op, used: set[Var]) -> bool:
-    return any(value in used for value in op.values() if isinstance(value, Var))
+def _read_elsewhere(op: Sweep) -> set[Var]:
+    """The variables that are used in another way than to be read at the sweep's own position."""
+    found = set(free_vars(op.sinks))
+    for let in walk_lets(op.body):
+        if isinstance(let.op, Index) and let.op.indices == op.body.params:
+            continue
+        found.update(value for value in let.op.values() if isinstance(value, Var))
+    return found
 
 
 def _stored(let: Let) -> dict[Var, Atom]:
@@ -164,65 +327,33 @@ def _stored(let: Let) -> dict[Var, Atom]:
     return {group[0]: taken[0] for sink, group, taken in parts if isinstance(sink, Store)}
 
 
-def _streams(first: Let, second: Let, readers: Counter[Var]) -> int:
-    """How many arrays the merged sweep would read or write; the first one's stores that only the
-    second reads go away.
-    """
-    a, b = first.op, second.op
-    assert isinstance(a, Sweep) and isinstance(b, Sweep)
-    used = set(free_vars(b))
-    reads = {v for v in (*free_vars(a), *used) if isinstance(v.type, ArrayType)} - set(first.vars)
-    passed_on = [var for var in _stored(first) if readers[var] == (var in used)]
-    return len(reads) + len(a.sinks) - len(passed_on) + len(b.sinks)
-
-
-def _merge_at(lets: list[Let], k: int, second: Let) -> bool:
-    """Merge `second` with lets[k], there or at the end, wherever no let between is in the way."""
-    first, between = lets[k], lets[k + 1 :]
-    made_between = {var for let in between for var in let.vars}
-    merged = _merge(first, second)
-    if not made_between & set(free_vars(second.op)):
-        lets[k] = merged
-        return True
-    made = set(first.vars)
-    if not any(made & set(free_vars(let.op)) for let in between):
-        lets[k:] = [*between, merged]
-        return True
-    return False
-
-
-def _merge(first: Let, second: Let) -> Let:
-    a, b = first.op, second.op
-    assert isinstance(a, Sweep) and isinstance(b, Sweep)
-    merger = _Merger(_stored(first))
-    body = merger.merge(a.body, b.body, a.shape)
-    reverse = a.reverse if _ordered(a) else b.reverse
-    if _scatters(b):
-        alone = Lambda(body.params, body.lets, body.results[len(a.body.results) :])
-        return Let(second.vars, Sweep(a.shape, alone, b.sinks), second.where)
-    vars_ = first.vars + second.vars
-    return Let(vars_, Sweep(a.shape, body, a.sinks + b.sinks, reverse), second.where)
-
-
 class _Merger(Rewriter):
-    """Puts the second body behind the first, its indices and reads renamed."""
+    """Puts bodies behind a first one, their indices and reads renamed."""
 
-    def __init__(self, stored: dict[Var, Atom]) -> None:
+    def __init__(self, first: Lambda, stored: dict[Var, Atom]) -> None:
         super().__init__(self._read)
-        self.stored = stored
-        self.params: tuple[Var, ...] = ()
-
-    def merge(self, first: Lambda, second: Lambda, shape: Sequence[Atom]) -> Lambda:
-        b = Builder(_Same())
-        b.lets.extend(first.lets)
-        for let in first.lets:
-            b.adopt(let)
-        self.renaming.mapping.update(zip(second.params, first.params, strict=True))
+        self.stored = stored  # shared with the group, which adds to it
         self.params = first.params
+        self.builder = Builder(_Same())
+        self.builder.lets.extend(first.lets)
+        for let in first.lets:
+            self.builder.adopt(let)
+        self.results = list(first.results)
+
+    def append(self, second: Lambda) -> None:
+        """One more body."""
+        self.renaming.mapping.update(zip(second.params, self.params, strict=True))
         for let in second.lets:
-            self.let(b, let)
-        results = [self.renaming.atom(result) for result in second.results]
-        return Lambda(first.params, tuple(b.lets), (*first.results, *results))
+            self.let(self.builder, let)
+        self.results += [self.renaming.atom(result) for result in second.results]
+
+    def renamed(self, stored: dict[Var, Atom]) -> dict[Var, Atom]:
+        """What the body appended last stores, as it is called here."""
+        return {var: self.renaming.atom(atom) for var, atom in stored.items()}
+
+    def whole(self) -> Lambda:
+        """The body so far."""
+        return self.builder.close(self.params, self.results)
 
     def _read(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
         if isinstance(op, Index) and op.xs in self.stored and op.indices == self.params:

@@ -63,6 +63,8 @@ class Rewriter:
 
     def op(self, b: Builder, op: Op) -> Op:
         """The op over the new names; its lambdas are rewritten in builders of their own."""
+        if type(op) is Apply:
+            return Apply(op.fn, tuple(map(self.renaming.atom, op.args)))
         below = self._below(op)
 
         def function(fn: Lambda) -> Lambda:

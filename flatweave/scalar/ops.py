@@ -11,6 +11,7 @@ Operands have ONE dtype when a function is applied; only `select` takes a bool b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -42,6 +43,11 @@ def operand_dtype(name: str, common: DType) -> DType:
 
 def result_dtype(name: str, operands: Sequence[DType]) -> DType:
     """The dtype of `name` applied to operands of these dtypes; DTypeError where there is none."""
+    return _result_dtype(name, tuple(operands))
+
+
+@cache
+def _result_dtype(name: str, operands: tuple[DType, ...]) -> DType:
     fn = TABLE[name]
     _check_count(fn, len(operands))
     values = operands

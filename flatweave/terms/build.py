@@ -131,6 +131,8 @@ class Builder:
 
     def _scope_of(self, atom: Atom) -> Builder | None:
         scope: Builder | None = self
+        if type(atom) is not Var:
+            return None
         while scope is not None and atom not in scope._own:
             scope = scope.outer
         return scope
@@ -156,8 +158,13 @@ class Builder:
 
     def emit(self, op: Op, hint: str = "t") -> tuple[Var, ...]:
         """Append `op` under fresh variables and return them."""
-        renaming = Substitution(fresh=lambda var, type_: self.var(_hint(var, hint), type_))
-        vars_ = tuple(renaming.binder(binder) for binder in op.binders())
+        binders = op.binders()
+        vars_: tuple[Var, ...]
+        if len(binders) == 1 and not isinstance(binders[0].type, ArrayType):
+            vars_ = (self.var(_hint(binders[0], hint), binders[0].type),)
+        else:
+            renaming = Substitution(fresh=lambda var, type_: self.var(_hint(var, hint), type_))
+            vars_ = tuple(renaming.binder(binder) for binder in binders)
         self._append(Let(vars_, op, self.where))
         return vars_
 
@@ -227,14 +234,19 @@ class Builder:
 
     def inline(self, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
         """Emit the body of `fn` here with its parameters bound to `args`."""
-        renaming = Substitution(
-            dict(zip(fn.params, args, strict=True)), lambda var, type_: self.var(var.name, type_)
-        )
+        renaming = self.inlining(fn, args)
         for let in fn.lets:
-            self._inline_let(let, renaming)
+            self.inline_let(let, renaming)
         return tuple(renaming.atom(atom) for atom in fn.results)
 
-    def _inline_let(self, let: Let, renaming: Substitution) -> None:
+    def inlining(self, fn: Lambda, args: Sequence[Atom]) -> Substitution:
+        """The renaming under which lets of `fn` are to be emitted here."""
+        return Substitution(
+            dict(zip(fn.params, args, strict=True)), lambda var, type_: self.var(var.name, type_)
+        )
+
+    def inline_let(self, let: Let, renaming: Substitution) -> None:
+        """Emit a let of a function that is inlined here."""
         match let.op:
             case Apply(fn=fn, args=args):
                 atom = self.apply(fn, *(renaming.atom(arg) for arg in args))

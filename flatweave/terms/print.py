@@ -79,6 +79,7 @@ class Printer:
         self.canonical = canonical
         self.names: dict[Var, str] = {}
         self.taken: set[str] = set()
+        self.scope: list[str] = []  # the names that are taken, the innermost last
         self.count = 0
 
     # -- names ------------------------------------------------------------------------------------
@@ -93,6 +94,7 @@ class Printer:
             name = next(candidate for candidate in fresh if candidate not in self.taken)
         self.names[var] = name
         self.taken.add(name)
+        self.scope.append(name)
         return name
 
     def binders(self, vars_: Iterable[Var]) -> str:
@@ -129,7 +131,7 @@ class Printer:
         operator = operator_of(fn)
         if operator is not None:
             return f"({operator.fn} {fn.params[0].type})"
-        outer, self.taken = self.taken, set(self.taken)
+        around = len(self.scope)
         params = self.binders(fn.params) or "()"
         if not fn.lets:
             results = ", ".join(self.field(result, margin) for result in fn.results)
@@ -141,7 +143,8 @@ class Printer:
         else:
             lines = "\n".join(self.body(fn, margin + INDENT))
             text = f"({params} =>\n{lines})"
-        self.taken = outer
+        self.taken.difference_update(self.scope[around:])
+        del self.scope[around:]
         return text
 
     # -- fields -----------------------------------------------------------------------------------

@@ -74,10 +74,14 @@ class Const:
         return self.dtype
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and self.key() == other.key()
+        if type(other) is not Const or self.dtype is not other.dtype:
+            return False
+        if self.dtype.is_float:
+            return self.key() == other.key()
+        return type(self.value) is type(other.value) and self.value == other.value
 
     def __hash__(self) -> int:
-        return hash(self.key())
+        return hash(self.value) if self.value == self.value else 0
 
     def key(self) -> tuple[str, str, bool]:
         """Distinguishes -0.0 from 0.0 and makes NaN equal itself, not its opposite."""
@@ -168,11 +172,15 @@ class Let:
 
 @record
 class Lambda:
-    """A function of atoms: parameters, a body of lets, and the results."""
+    """A function of atoms: parameters, a body of lets, and the results.
+
+    `free` is for `traverse.free_vars` alone: what it found, so that nobody looks twice.
+    """
 
     params: tuple[Var, ...]
     lets: tuple[Let, ...]
     results: tuple[Atom, ...]
+    free: dict[Var, None] | None = dataclasses.field(default=None, init=False)
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(atom.type for atom in self.results)

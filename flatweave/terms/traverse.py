@@ -2,69 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Part, Type, Var
 
 Rename = Callable[[Atom], Atom]
+NODES = (Op, Part)
 
 
-def atoms_in(field: Any) -> Iterator[Atom]:
+def atoms_in(field: Any) -> list[Atom]:
     """Every atom of a field or op, but for those inside its lambdas."""
-    if isinstance(field, Var | Const):
-        yield field
-    elif isinstance(field, tuple):
-        for item in field:
-            yield from atoms_in(item)
-    elif isinstance(field, Op | Part):
-        for value in field.values():
-            yield from atoms_in(value)
+    atoms: list[Atom] = []
+    _collect(field, atoms, [])
+    return atoms
 
 
-def lambdas_in(field: Any) -> Iterator[Lambda]:
+def lambdas_in(field: Any) -> list[Lambda]:
     """Every lambda that is directly part of a field or op."""
-    if isinstance(field, Lambda):
-        yield field
-    elif isinstance(field, tuple):
+    lambdas: list[Lambda] = []
+    _collect(field, [], lambdas)
+    return lambdas
+
+
+def _collect(field: Any, atoms: list[Atom], lambdas: list[Lambda]) -> None:
+    kind = type(field)
+    if kind is Var or kind is Const:
+        atoms.append(field)
+    elif kind is Lambda:
+        lambdas.append(field)
+    elif kind is tuple:
         for item in field:
-            yield from lambdas_in(item)
-    elif isinstance(field, Op | Part):
-        for value in field.values():
-            yield from lambdas_in(value)
+            _collect(item, atoms, lambdas)
+    elif isinstance(field, NODES):
+        for name in field.fields:
+            _collect(getattr(field, name), atoms, lambdas)
 
 
 def free_vars(node: Any) -> dict[Var, None]:
     """Variables that a lambda, op or let reads but does not bind, in order of first use."""
+    if type(node) is Lambda:
+        return dict(_free_in(node))
     found: dict[Var, None] = {}
-    _collect_free(node, set(), found)
+    _collect_free(node, (), found)
     return found
 
 
-def _collect_free(node: Any, bound: set[Var], found: dict[Var, None]) -> None:
-    if isinstance(node, Lambda):
-        inner = bound | set(node.params)
-        for param in node.params:
-            _collect_type(param.type, inner, found)
-        for let in node.lets:
-            _collect_free(let.op, inner, found)
-            inner.update(let.vars)
-        for atom in node.results:
-            _collect_atom(atom, inner, found)
-        return
-    for atom in atoms_in(node):
-        _collect_atom(atom, bound, found)
-    for fn in lambdas_in(node):
-        _collect_free(fn, bound, found)
+def _free_in(fn: Lambda) -> dict[Var, None]:
+    """The free variables of a lambda: found once, then kept with it, as a lambda never changes."""
+    if fn.free is None:
+        found: dict[Var, None] = {}
+        bound = set(fn.params)
+        for param in fn.params:
+            _collect_type(param.type, bound, found)
+        for let in fn.lets:
+            _collect_free(let.op, bound, found)
+            bound.update(let.vars)
+        for atom in fn.results:
+            _collect_atom(atom, bound, found)
+        object.__setattr__(fn, "free", found)
+        return found
+    return fn.free
 
 
-def _collect_atom(atom: Atom, bound: set[Var], found: dict[Var, None]) -> None:
+def _collect_free(node: Any, bound: Collection[Var], found: dict[Var, None]) -> None:
+    atoms: list[Atom] = []
+    lambdas: list[Lambda] = []
+    _collect(node, atoms, lambdas)
+    for atom in atoms:
+        if type(atom) is Var and atom not in found:
+            _collect_atom(atom, bound, found)
+    for fn in lambdas:
+        for var in _free_in(fn):
+            if var not in bound:
+                found.setdefault(var)
+
+
+def _collect_atom(atom: Atom, bound: Collection[Var], found: dict[Var, None]) -> None:
     if isinstance(atom, Var) and atom not in bound:
         found.setdefault(atom)
         _collect_type(atom.type, bound, found)
 
 
-def _collect_type(type_: Type, bound: set[Var], found: dict[Var, None]) -> None:
+def _collect_type(type_: Type, bound: Collection[Var], found: dict[Var, None]) -> None:
     if isinstance(type_, ArrayType):
         for extent in type_.shape:
             _collect_atom(extent, bound, found)
@@ -72,23 +93,19 @@ def _collect_type(type_: Type, bound: set[Var], found: dict[Var, None]) -> None:
 
 def map_field(field: Any, on_atom: Rename, on_lambda: Callable[[Lambda], Lambda]) -> Any:
     """A copy of a field or op with its atoms and lambdas replaced."""
-    if isinstance(field, Var | Const):
+    kind = type(field)
+    if kind is Var or kind is Const:
         return on_atom(field)
-    if isinstance(field, Lambda):
+    if kind is Lambda:
         return on_lambda(field)
-    if isinstance(field, tuple):
-        mapped = tuple(map_field(item, on_atom, on_lambda) for item in field)
-        return field if all(a is b for a, b in zip(mapped, field, strict=True)) else mapped
-    if isinstance(field, Op | Part):
-        return rebuild(field, [map_field(v, on_atom, on_lambda) for v in field.values()])
+    if kind is tuple:
+        mapped = [map_field(item, on_atom, on_lambda) for item in field]
+        return field if all(map(operator.is_, mapped, field)) else tuple(mapped)
+    if isinstance(field, NODES):
+        values = [getattr(field, name) for name in field.fields]
+        mapped = [map_field(value, on_atom, on_lambda) for value in values]
+        return field if all(map(operator.is_, mapped, values)) else kind(*mapped)
     return field
-
-
-def rebuild(node: Op | Part, values: list[Any]) -> Any:
-    """The same kind of node over new field values; the node itself when nothing changed."""
-    if all(new is old for new, old in zip(values, node.values(), strict=True)):
-        return node
-    return type(node)(*values)
 
 
 class Substitution:

@@ -13,7 +13,7 @@ from typing import NoReturn
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug, DTypeError
 from flatweave.terms.print import Printer, print_let, print_type
-from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Type, Var, constant
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
 from flatweave.terms.traverse import Substitution, atoms_in, lambdas_in
 
 
@@ -22,7 +22,8 @@ class Verifier:
 
     def __init__(self) -> None:
         self.scope: set[Var] = set()
-        self.bound: dict[Var, str] = {}
+        self.entered: list[Var] = []  # the variables in scope, the innermost last
+        self.bound: dict[Var, Op | str] = {}
         self.let: Let | None = None
 
     def fail(self, message: str) -> NoReturn:
@@ -33,16 +34,17 @@ class Verifier:
 
     def function(self, fn: Lambda) -> None:
         """A lambda: its parameters, lets and results; what it binds is out of scope afterwards."""
-        outer = set(self.scope)
+        around_it = len(self.entered)
         for param in fn.params:
-            self.bind(param, f"a parameter of type {print_type(param.type)}")
+            self.bind(param, "")
         for let in fn.lets:
             around, self.let = self.let, let
             self.visit(let)
             self.let = around
         for result in fn.results:
             self.atom(result)
-        self.scope = outer
+        self.scope.difference_update(self.entered[around_it:])
+        del self.entered[around_it:]
 
     def visit(self, let: Let) -> None:
         """A let: what it reads, the lambdas in it, its types, then its variables."""
@@ -51,22 +53,19 @@ class Verifier:
         for fn in lambdas_in(let.op):
             self.function(fn)
         self._types(let)
-        text = Printer(canonical=True).op(let.op, "") if self._again(let) else ""
         for var in let.vars:
-            self.bind(var, text)
+            self.bind(var, let.op)
 
-    def _again(self, let: Let) -> bool:
-        """Whether a let may be the second of its variables: then its text is compared."""
-        return bool(let.vars)
-
-    def bind(self, var: Var, meaning: str) -> None:
-        """A variable comes into scope."""
+    def bind(self, var: Var, meaning: Op | str) -> None:
+        """A variable comes into scope; `meaning` is the op that binds it, "" for a parameter."""
         if var in self.scope:
             self.fail(f"{var} is bound again while it is in scope")
-        if self.bound.setdefault(var, meaning) != meaning:
+        first = self.bound.setdefault(var, meaning)
+        if first is not meaning and _text(first) != _text(meaning):
             self.fail(f"{var} is bound in two places to different things")
         self.type(var.type)
         self.scope.add(var)
+        self.entered.append(var)
 
     def atom(self, atom: Atom) -> None:
         """A variable in scope, or a constant that is a value of its dtype."""
@@ -101,6 +100,11 @@ class Verifier:
             if expected != var.type:
                 self.fail(f"{var} is {print_type(var.type)}, not {print_type(expected)}")
             renaming.mapping[binder] = var
+
+
+def _text(meaning: Op | str) -> str:
+    """What is compared where a variable is bound twice."""
+    return meaning if isinstance(meaning, str) else Printer(canonical=True).op(meaning, "")
 
 
 def scalars_only(vars_: Sequence[Var]) -> bool:

@@ -46,10 +46,12 @@ def test_every_pass_keeps_the_meaning(seed: int) -> None:
     """The interpreter gives the same results before and after each pass."""
     program, dtypes = random_program(seed, 4 + seed % 7)
     stages = pipeline.optimise(program)
+    pairs = pipeline.inputs_of(program, stages)
+    changed = {name: stages[name] for before, name in pairs if not same(before, stages[name])}
     for n in SIZES[:5]:
         args = random_args(seed, n, dtypes)
         want = interp.run(program, args)
-        for name, after in stages.items():
+        for name, after in changed.items():
             assert agree(want, interp.run(after, args)), f"after {name} at n = {n}"
 
 
