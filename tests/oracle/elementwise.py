@@ -140,6 +140,7 @@ def choose_beside(w: Writer) -> Known:
 
 OPERATIONS |= {
     "map": Operation(map_source, map_meaning),
+    "elements": Operation(map_source, map_meaning),  # for an operator: left as they are
     "rounded map": Operation(map_source, map_meaning, rounded=True),
     "zip": Operation(zip_source, zip_meaning),
     "part": Operation(part_source, part_meaning),

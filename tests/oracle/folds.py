@@ -22,7 +22,7 @@ from tests.oracle.operators import (
 from tests.oracle.program import OPERATIONS, Operation
 from tests.oracle.writer import Known, Writer
 
-ANY_START = False
+ANY_START = True
 """Whether reductions begin from elements that are not neutral, too."""
 
 
@@ -51,7 +51,7 @@ def operand(w: Writer, op: Operator, x: Known) -> Known:
     made = elements(w, op, Name("x"))
     if made == (Cast(x.dtype, Name("x")),):
         return x
-    return w.emit("map", x, length=x.length, function=Function(("x",), made))
+    return w.emit("elements", x, length=x.length, function=Function(("x",), made))
 
 
 def prepared(w: Writer, commuting: bool = False) -> tuple[Operator, Known]:

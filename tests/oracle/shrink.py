@@ -75,7 +75,9 @@ def candidates(program: Program) -> Iterator[Program]:
     for k in reversed(range(len(program.steps))):
         yield from _without(program, k)
     for k, step in enumerate(program.steps):
-        for details in simpler_details(step.details):
+        # what an operator combines must stay what it is exact on
+        is_fixed = step.operation == "elements" or "op" in step.details
+        for details in () if is_fixed else simpler_details(step.details):
             steps = [*program.steps]
             steps[k] = replace(step, details=details)
             yield pruned(replace(program, steps=tuple(steps)))

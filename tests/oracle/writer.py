@@ -93,7 +93,7 @@ class Writer:
     ) -> Known:
         """A step, and the value that it gives; of a length of its own where none is said."""
         name = f"{self.prefix}{len(self.known)}"
-        if operation == "map":
+        if operation in ("map", "elements"):
             details = {"function": self.tidied(details["function"], inputs)}
         step = Step(name, operation, tuple(x.name for x in inputs), details)
         with np.errstate(all="ignore"):
