@@ -86,7 +86,16 @@ class Prepared:
         return fw.schedule(**self.schedule)
 
     def call(self, run: Run, given: Sequence[Any]) -> Any:
-        """The results of one call."""
+        """The results of one call; a variant that cannot do it says so, and sizes decide."""
+        try:
+            return self._called(run, given)
+        except fw.ArgumentError:
+            if not self.schedule:
+                raise
+            self.schedule = {}
+            return self._called(run, given)
+
+    def _called(self, run: Run, given: Sequence[Any]) -> Any:
         target = "interp" if run.way == "interp" else "cpu"
         function: Callable[..., Any] = self.function if run.way == "eager" else self.jitted
         with self.scope(), config.scoped(threads=run.threads, target=target):
@@ -100,9 +109,6 @@ class Prepared:
             found = self.call(run, given)
             said = self._difference(found, wanted)
         except Exception as raised:
-            if isinstance(raised, fw.ArgumentError) and self.schedule:
-                self.schedule = {}  # a variant that cannot do this says so: let sizes decide
-                return self.failure(run)
             return Failure(self.program, run, f"{type(raised).__name__}: {raised}",
                            type(raised).__name__)  # fmt: skip
         return Failure(self.program, run, said, "difference") if said else None

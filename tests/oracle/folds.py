@@ -12,6 +12,7 @@ from tests.oracle.expressions import Cast, Expression, Function, Literal, Name, 
 from tests.oracle.folding import apply, as_value, columns_of, element, prefixes, reduced, scanned
 from tests.oracle.operators import (
     Operator,
+    choosing_operators,
     element_text,
     linear,
     matrix,
@@ -22,23 +23,22 @@ from tests.oracle.operators import (
 from tests.oracle.program import OPERATIONS, Operation
 from tests.oracle.writer import Known, Writer
 
-ANY_START = True
-"""Whether reductions begin from elements that are not neutral, too."""
-
 
 def operator_for(w: Writer, dtype: str, commuting: bool = False) -> Operator:
     """An operator on elements made of numbers of a dtype."""
     wide = tuple_operators(dtype)
     if not w.exact and np.dtype(dtype).kind == "f":
         wide += [linear(dtype), matrix(dtype)]
+    if w.chance(0.1) and not commuting:
+        return w.random.choice(choosing_operators(dtype))
     found = scalar_operators(dtype) if w.chance(0.5) else wide
     found = [op for op in found if op.commutes or not commuting] or scalar_operators(dtype)
     return w.random.choice(found)
 
 
 def start_of(w: Writer, op: Operator) -> tuple[Literal, ...]:
-    """What a reduction begins with."""
-    return op.other if ANY_START and w.chance(0.3) else op.neutral
+    """What a reduction begins with: its neutral element, or another."""
+    return op.other if w.chance(0.3) else op.neutral
 
 
 def elements(w: Writer, op: Operator, made: Expression) -> tuple[Expression, ...]:

@@ -146,6 +146,19 @@ def scalar_operators(dtype: str) -> list[Operator]:
     return some
 
 
+def choosing_operators(dtype: str) -> list[Operator]:
+    """The first and the last of two: associative, with no neutral element at all."""
+    low, high = ends(dtype)
+
+    def prepare(x: Expression) -> tuple[Expression, ...]:
+        return (Cast(dtype, x),)
+
+    return [
+        Operator(name, Function(("a", "b"), (chosen,)), (dtype,), (low,), (high,), prepare)
+        for name, chosen in (("first", A), ("second", B))
+    ]
+
+
 # -- on tuples -------------------------------------------------------------------------------------
 
 
