@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.rules import misfits
 from flatweave.kernel_ir.syntax import Acquire, Backoff, InSet, Lane, Lanes, Release, Unit
@@ -40,10 +42,10 @@ KERNEL = (IN_LANES - OF_LANES) | {"lanes", "shared", "call"}
 def verify(unit: Unit) -> None:
     """Raise CompilerBug unless the unit keeps all rules."""
     HostVerifier(unit).function(unit.host)
-    names = [kernel.name for kernel in unit.kernels]
+    names = Counter(kernel.name for kernel in unit.kernels)
     for kernel in unit.kernels:
         verifier = KernelVerifier(Variation(kernel.body))
-        if names.count(kernel.name) > 1:
+        if names[kernel.name] > 1:
             verifier.fail(f"two kernels are called {kernel.name}")
         if kernel.warps < 1:
             verifier.fail(f"{kernel.name} has {kernel.warps} warps")

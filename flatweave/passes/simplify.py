@@ -83,9 +83,14 @@ class _Unifier(Rewriter):
         self.equal = equal
         self.checks = checks
         self.own: dict[Var, Var] = {}
+        self.tests: dict[Var, tuple[Atom, ...]] = {}
 
     def program(self, fn: Lambda) -> Lambda:
         b = Builder(Names())
+        self.tests = {
+            let.vars[0]: let.op.args
+            for let in fn.lets if isinstance(let.op, Apply) and let.op.fn == "eq"
+        }  # fmt: skip
         params = []
         for param in fn.params:
             known = _representative(self.equal, param)
@@ -97,25 +102,22 @@ class _Unifier(Rewriter):
         early = frozenset(self.checks)
         for let in (*self.checks, *(let for let in fn.lets if let not in early)):
             if isinstance(let.op, Check) and let.op.kind == "same":
-                self._check(b, fn, let.op, let)
+                self._check(b, let.op, let)
             else:
                 self.let(b, let)
         return b.close(params, [self.renaming.atom(result) for result in fn.results])
 
-    def _check(self, b: Builder, fn: Lambda, op: Check, let: Let) -> None:
+    def _check(self, b: Builder, op: Check, let: Let) -> None:
         """The check compares the extents as they came in."""
         b.where = let.where or b.where
         own = [self.own.get(v, self.renaming.atom(v)) if isinstance(v, Var) else v
-               for v in self._operands(fn, op)]
+               for v in self._operands(op)]
         condition = b.apply("eq", *own) if len(own) == 2 else self.renaming.atom(op.condition)
         values = tuple(self.own.get(v, self.renaming.atom(v)) if isinstance(v, Var) else v
                        for v in op.values_)
         if not (isinstance(condition, Const) and condition.value):
             b.emit(Check(condition, op.kind, values, op.message))
 
-    @staticmethod
-    def _operands(fn: Lambda, op: Check) -> Sequence[Atom]:
-        for let in fn.lets:
-            if isinstance(let.op, Apply) and let.vars[0] is op.condition and let.op.fn == "eq":
-                return let.op.args
-        return ()
+    def _operands(self, op: Check) -> Sequence[Atom]:
+        """What a check compares; nothing when its condition is no comparison of this body."""
+        return self.tests.get(op.condition, ()) if isinstance(op.condition, Var) else ()

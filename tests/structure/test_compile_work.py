@@ -30,6 +30,9 @@ PROGRAMS = {
     "outputs": lambda n: lambda xs: tuple(fw.sqrt(xs) * k for k in range(n)),
     "reductions": lambda n: lambda xs: tuple(fw.sum(xs * (k + 0.5)) for k in range(n)),
     "element function": lambda n: lambda xs: fw.map(chained(n, lambda x, k: x * 0.5 + k), xs),
+    "arguments": lambda n: lambda xs: fw.map(
+        lambda *parts: sum(parts, 0.0), *(fw.filter(lambda x: x > 0, xs)[:k] for k in range(n))
+    ),
     "keys": lambda n: lambda xs: fw.sort(tuple(xs + k for k in range(n // 2 + 1))),
     "fields": lambda n: lambda xs: fw.scan(
         lambda a, b: tuple(x + y for x, y in zip(a, b, strict=True)),
