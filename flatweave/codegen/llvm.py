@@ -18,7 +18,7 @@ from flatweave.codegen import llvm_host as host
 from flatweave.codegen.llvm_apply import emit_apply, emit_convert
 from flatweave.codegen.llvm_atomics import emit_atomic
 from flatweave.codegen.llvm_calls import emit_call
-from flatweave.codegen.llvm_code import Code
+from flatweave.codegen.llvm_code import STOPPED, Code
 from flatweave.codegen.llvm_collectives import emit_ballot, emit_count, emit_in_set, emit_reduce
 from flatweave.codegen.llvm_compact import emit_compact
 from flatweave.codegen.llvm_control import emit_if
@@ -70,6 +70,10 @@ def _define_kernel(module: Module, features: CpuFeatures, kernel: k.Kernel) -> N
     e.run(kernel.body)
     fence_streams(e)
     code.line("ret void")
+    if code.can_stop:
+        code.label(STOPPED)
+        fence_streams(e)
+        code.line("ret void")
     head = "define internal void {name}(ptr noalias %ctx, ptr readonly %args, i64 %block) #0 {"
     module.define_once(f"@k_{kernel.name}", head, code)  # repeated operations share their kernels
 
@@ -136,6 +140,9 @@ def _define_host(module: Module, features: CpuFeatures, fn: Lambda) -> None:
         code.declare("void @fw_escape(ptr, ptr) nounwind")
         code.line(f"call void @fw_escape(ptr %ctx, ptr {owner})")
     code.line("ret i64 0")
+    if code.can_stop:
+        code.label(STOPPED)
+        code.jump(host.FAILED)
     code.label(host.FAILED)
     code.line("ret i64 1")
     module.define("@fw_main", "define i64 @fw_main(ptr %ctx, ptr %slots) #0 {", code)
@@ -146,11 +153,11 @@ _COMMON: dict[type[Op], Handler] = {
     Cast: emit_convert,
     If: emit_if,
     k.Load: emit_load,
+    While: emit_while,
+    For: emit_for,
 }
 KERNEL_HANDLERS: dict[type[Op], Handler] = {
     **_COMMON,
-    While: emit_while,
-    For: emit_for,
     k.BlockIndex: _emit_block_index,
     k.WarpIndex: _emit_warp_index,
     k.Lanes: _emit_lanes,
@@ -180,8 +187,6 @@ KERNEL_HANDLERS: dict[type[Op], Handler] = {
 }
 HOST_HANDLERS: dict[type[Op], Handler] = {
     **_COMMON,
-    While: host.emit_host_while,
-    For: host.emit_host_for,
     k.Store: emit_store,
     h.Alloc: host.emit_alloc,
     h.Retain: host.emit_retain,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from flatweave.codegen.llvm_text import Body, Module
 
+STOPPED = "stopped"  # the block that leaves a function whose call has been cancelled
 Phi = tuple[str, str, Sequence[tuple[str, str]]]  # name, type, (value, block it comes from)..
 
 
@@ -16,6 +17,20 @@ class Code(Body):
         super().__init__(module)
         self.has_streamed = False
         self._stack: list[str] = []
+        self._fuel = ""
+
+    def fuel(self, full: int) -> str:
+        """The place of the function's count of work, `full` when it begins (llvm_look.py)."""
+        if not self._fuel:
+            self._fuel = self.fresh("fuel")
+            self._stack.append(f"  {self._fuel} = alloca i64")
+            self._stack.append(f"  store i64 {full}, ptr {self._fuel}")
+        return self._fuel
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether anything goes to the block `STOPPED`."""
+        return bool(self._fuel)
 
     def alloca(self, type_: str, align: int = 64) -> str:
         """A place on the stack, made once at the function's entry."""

@@ -18,6 +18,7 @@ from flatweave.codegen.llvm_features import CpuFeatures
 from flatweave.codegen.llvm_scalar import emit_cast
 from flatweave.codegen.llvm_shapes import LINEAR, REVERSED, UNIFORM, VARYING, Shape
 from flatweave.codegen.llvm_text import constant, is_constant, vec
+from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var
 
 
@@ -56,19 +57,29 @@ class Emitter:
         self.width = width
         self.shapes: Mapping[Var, Shape] = shapes or {}
         self.mask: str | None = None
+        self.made: dict[Var, Apply] = {}
+        self.depth = 0  # loops around
         self._vectors: dict[tuple[str, str], str] = {}
 
     def at(self, width: int, shapes: Mapping[Var, Shape] | None = None) -> Emitter:
         """An emitter of code that runs in `width` lanes, all of them."""
         known = self.shapes if shapes is None else shapes
         known = known if width > 1 else {}
-        return Emitter(self.code, self.features, self.handlers, self.held, width, known)
+        made = Emitter(self.code, self.features, self.handlers, self.held, width, known)
+        made.made, made.depth = self.made, self.depth
+        return made
 
     def inside(self, mask: str | None = None) -> Emitter:
         """An emitter for a body that may not run; under a mask, or the same lanes as here."""
         inner = self.at(self.width)
         inner.mask = mask or self.mask
         inner._vectors = dict(self._vectors)
+        return inner
+
+    def turn(self, mask: str | None = None) -> Emitter:
+        """An emitter for a turn of a loop; under a mask, or the same lanes as here."""
+        inner = self.inside(mask)
+        inner.depth += 1
         return inner
 
     # -- running bodies ---------------------------------------------------------------------------
@@ -81,6 +92,8 @@ class Emitter:
             if handler is None:
                 raise CompilerBug(f"{let.op.name} cannot stand here", where=let.where)
             self.bind(let.vars, handler(self, let))
+            if isinstance(let.op, Apply):
+                self.made[let.vars[0]] = let.op
         return [self.hold(atom) for atom in fn.results]
 
     def bind(self, variables: Sequence[Var], held: Sequence[Held]) -> None:

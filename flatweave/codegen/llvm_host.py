@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DTYPES, DType, bool_
 from flatweave.codegen.llvm_emitter import Emitter, Held
-from flatweave.codegen.llvm_loops import emit_for, emit_while
 from flatweave.codegen.llvm_memory import from_memory, stored, to_memory
 from flatweave.codegen.llvm_report import as_bits, call_report
 from flatweave.codegen.llvm_shapes import UNIFORM
@@ -163,23 +162,3 @@ def emit_threads(e: Emitter, let: Let) -> Sequence[Held]:
     """How many threads a launch may use."""
     at = slot(e, "%ctx", THREADS_SLOT)
     return (Held(UNIFORM, e.code.let(f"load i64, ptr {at}, align 8")),)
-
-
-# -- loops ----------------------------------------------------------------------------------------
-
-
-def poll(e: Emitter) -> None:
-    """End the program where it has been cancelled."""
-    e.code.declare("i64 @fw_poll(ptr) nounwind")
-    cancel = e.code.let("call i64 @fw_poll(ptr %ctx)")
-    fail_if(e, e.code.let(f"icmp ne i64 {cancel}, 0"), lambda: None)
-
-
-def emit_host_while(e: Emitter, let: Let) -> Sequence[Held]:
-    """A loop that can be cancelled."""
-    return emit_while(e, let, on_turn=poll)
-
-
-def emit_host_for(e: Emitter, let: Let) -> Sequence[Held]:
-    """A loop that can be cancelled."""
-    return emit_for(e, let, on_turn=poll)

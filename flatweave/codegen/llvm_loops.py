@@ -12,26 +12,22 @@ At least one lane runs wherever a body under a mask is reached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DType, i64
 from flatweave.codegen.llvm_code import Code, Phi
 from flatweave.codegen.llvm_emitter import Emitter, Held, scalar_type
+from flatweave.codegen.llvm_look import look
 from flatweave.codegen.llvm_scalar import emit_scalar
 from flatweave.codegen.llvm_shapes import UNIFORM, VARYING, Shape, counter_shape, is_counted
+from flatweave.codegen.llvm_turns import cost_of, is_short
 from flatweave.terms.control import For, While
 from flatweave.terms.syntax import Const, Let, Var
 from flatweave.terms.traverse import walk_lets
 
 # Loops of about this many lets, all turns together, are written out.
 UNROLLED = 24
-
-OnTurn = Callable[[Emitter], None]  # what else happens in every turn, before the body
-
-
-def _nothing(e: Emitter) -> None:
-    """No more than the body."""
-
+STRIP = 1 << 13  # about how many lets run between two looks of a loop in strips
 
 class _State:
     """What a loop carries: phis at its head, filled in when a turn's results are known."""
@@ -78,13 +74,13 @@ class _State:
 # -- while ----------------------------------------------------------------------------------------
 
 
-def emit_while(e: Emitter, let: Let, on_turn: OnTurn = _nothing) -> Sequence[Held]:
+def emit_while(e: Emitter, let: Let) -> Sequence[Held]:
     """Turns while the condition holds: in every lane alike, or in any lane that runs."""
     op: While = let.op  # type: ignore[assignment]
     init = [e.hold(atom) for atom in op.init]
     state = _State(e, op.body.params, init, [e.shape(param) for param in op.body.params])
     if _is_uniform(e, op):
-        _plain_while(e, op, state, on_turn)
+        _plain_while(e, op, state)
     else:
         _masked_while(e, op, state)
     return state.held
@@ -96,7 +92,7 @@ def _is_uniform(e: Emitter, op: While) -> bool:
     return e.width == 1 or isinstance(test, Const) or e.shape(test) is UNIFORM
 
 
-def _plain_while(e: Emitter, op: While, state: _State, on_turn: OnTurn) -> None:
+def _plain_while(e: Emitter, op: While, state: _State) -> None:
     code = e.code
     head, turn, done = code.names("while", "turn", "done")
     code.jump(head)
@@ -105,8 +101,9 @@ def _plain_while(e: Emitter, op: While, state: _State, on_turn: OnTurn) -> None:
     test = e.inside().run(op.condition, state.held)[0]
     code.branch(test.text, turn, done)
     code.label(turn)
-    inner = e.inside()
-    on_turn(inner)
+    inner = e.turn()
+    if not op.through_memory:
+        look(inner, 1 + cost_of(e.made, op.condition, op.body))
     last = state.converted(inner, inner.run(op.body, state.held))
     code.fill(hole, state.phis(last, code.block))
     code.jump(head)
@@ -125,7 +122,8 @@ def _masked_while(e: Emitter, op: While, state: _State) -> None:
     running = tester.masked(tester.lanes(test, scalar_type(op.condition.results[0].type)))
     code.branch(e.any(running), turn, done)
     code.label(turn)
-    inner = e.inside(running)
+    inner = e.turn(running)
+    look(inner, 1 + cost_of(e.made, op.condition, op.body))
     last = state.frozen(inner, running, inner.run(op.body, state.held))
     lives = [(e.mask or "splat (i1 true)", state.before), (running, code.block)]
     code.fill(hole, [(live, e.mask_type, lives), *state.phis(last, code.block)])
@@ -136,7 +134,7 @@ def _masked_while(e: Emitter, op: While, state: _State) -> None:
 # -- for ------------------------------------------------------------------------------------------
 
 
-def emit_for(e: Emitter, let: Let, on_turn: OnTurn = _nothing) -> Sequence[Held]:
+def emit_for(e: Emitter, let: Let) -> Sequence[Held]:
     """Turns for i = lo, lo + step, .. below hi."""
     op: For = let.op  # type: ignore[assignment]
     init = [e.hold(atom) for atom in op.init]
@@ -146,7 +144,7 @@ def emit_for(e: Emitter, let: Let, on_turn: OnTurn = _nothing) -> Sequence[Held]
     lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))
     dtype = scalar_type(op.body.params[0].type)
     if e.width == 1 or is_counted(lo.shape, hi.shape, step.shape):
-        return _counted(e, op, init, on_turn)
+        return _counted(e, op, init)
     return _masked_for(e, op, dtype, init)
 
 
@@ -167,30 +165,69 @@ def _written_out(e: Emitter, op: For, turns: range, state: list[Held]) -> list[H
     return state
 
 
-def _counted(e: Emitter, op: For, init: Sequence[Held], on_turn: OnTurn) -> Sequence[Held]:
+def _counted(e: Emitter, op: For, init: Sequence[Held]) -> Sequence[Held]:
     """All lanes take the same turns: the counter's base decides."""
-    code = e.code
-    lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))
-    dtype = scalar_type(op.body.params[0].type)
-    params = op.body.params
-    shapes = [lo.shape, *(e.shape(param) for param in params[1:])]
-    state = _State(e, params, [lo, *init], shapes)
+    lo, hi = e.hold(op.lo), e.hold(op.hi)
+    shapes = [lo.shape, *(e.shape(param) for param in op.body.params[1:])]
+    state = _State(e, op.body.params, [lo, *init], shapes)
+    if is_short(e.made, op):
+        _turns(e, op, state, hi.text)
+    elif _has_strips(e, op):
+        _strips(e, op, state, hi.text)
+    else:
+        _turns(e, op, state, hi.text, 1 + cost_of(e.made, op.body))
+    return state.held[1:]
+
+
+def _turns(e: Emitter, op: For, state: _State, hi: str, cost: int = 0) -> None:
+    """The turns below `hi`; each is charged for if it has a cost."""
+    code, dtype = e.code, scalar_type(op.body.params[0].type)
     head, turn, done = code.names("for", "turn", "done")
     code.jump(head)
     code.label(head)
     hole = code.hole()
     i = state.held[0].text
     less = "slt" if dtype.is_signed else "ult"
-    code.branch(code.let(f"icmp {less} {dtype.llvm} {i}, {hi.text}"), turn, done)
+    code.branch(code.let(f"icmp {less} {dtype.llvm} {i}, {hi}"), turn, done)
     code.label(turn)
-    inner = e.inside()
-    on_turn(inner)
-    results = state.converted(inner, [lo, *inner.run(op.body, state.held)])
-    following = code.let(f"add{' nsw' if dtype.is_signed else ''} {dtype.llvm} {i}, {step.text}")
-    code.fill(hole, state.phis([Held(lo.shape, following), *results[1:]], code.block))
+    inner = e.turn()
+    if cost:
+        look(inner, cost)
+    results = state.converted(inner, [state.held[0], *inner.run(op.body, state.held)])
+    step = e.hold(op.step).text
+    following = code.let(f"add{' nsw' if dtype.is_signed else ''} {dtype.llvm} {i}, {step}")
+    code.fill(hole, state.phis([Held(state.shapes[0], following), *results[1:]], code.block))
     code.jump(head)
     code.label(done)
-    return state.held[1:]
+
+
+def _has_strips(e: Emitter, op: For) -> bool:
+    """Whether to look between strips of turns only: in loops that are entered once for a block."""
+    return e.depth == 0 and isinstance(op.step, Const) and op.body.params[0].type is i64
+
+
+def _strips(e: Emitter, op: For, state: _State, hi: str) -> None:
+    """while i < hi: look; for i .. minimum hi (i + a strip)"""
+    assert isinstance(op.step, Const)
+    code, cost = e.code, 1 + cost_of(e.made, op.body)
+    turns = max(1, STRIP // cost)
+    length = turns * int(op.step.value)
+    head, strip, done = code.names("strips", "strip", "done")
+    code.jump(head)
+    code.label(head)
+    hole = code.hole()
+    i = state.held[0].text
+    code.branch(code.let(f"icmp slt i64 {i}, {hi}"), strip, done)
+    code.label(strip)
+    look(e, turns * cost)
+    left = code.let(f"sub i64 {hi}, {i}")
+    long = code.let(f"icmp ugt i64 {left}, {length}")
+    end = code.let(f"add i64 {i}, {length}")
+    inner = _State(e, state.params, state.held, state.shapes)
+    _turns(e, op, inner, code.let(f"select i1 {long}, i64 {end}, i64 {hi}"))
+    code.fill(hole, state.phis(inner.held, code.block))
+    code.jump(head)
+    code.label(done)
 
 
 def _masked_for(e: Emitter, op: For, dtype: DType, init: Sequence[Held]) -> Sequence[Held]:
@@ -209,7 +246,9 @@ def _masked_for(e: Emitter, op: For, dtype: DType, init: Sequence[Held]) -> Sequ
     running = e.masked(below)
     code.branch(e.any(running), turn, done)
     code.label(turn)
-    inner = e.inside(running)
+    inner = e.turn(running)
+    if not is_short(e.made, op):
+        look(inner, 1 + cost_of(e.made, op.body))
     last = state.frozen(inner, running, inner.run(op.body, [i, *state.held]))
     following = Held(counting, _next(inner, dtype, i, step))
     phis = [*counter.phis([following], code.block), *state.phis(last, code.block)]

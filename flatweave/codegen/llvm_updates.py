@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import DType, bool_
 from flatweave.codegen.llvm_atomics import swap
 from flatweave.codegen.llvm_emitter import Emitter, Held, scalar_type
+from flatweave.codegen.llvm_look import look
 from flatweave.codegen.llvm_memory import (
     element,
     element_dtype,
@@ -25,6 +26,7 @@ from flatweave.codegen.llvm_memory import (
     to_memory,
 )
 from flatweave.codegen.llvm_shapes import UNIFORM
+from flatweave.codegen.llvm_turns import LONG
 from flatweave.kernel_ir.syntax import AtomicUpdate, LockedUpdate
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
@@ -174,6 +176,7 @@ def _take(e: Emitter, lock: str) -> None:
     code.branch(free, held, wait)
     code.label(wait)
     code.line(f"call void @fw_backoff(i64 {number})")
+    look(e, LONG)  # who holds it may have left with it
     following = code.let(f"add i64 {number}, 1")
     code.fill(hole, [(number, "i64", [("0", before), (following, code.block)])])
     code.jump(turn)

@@ -114,7 +114,7 @@ class Rows:
         holds = test.close([row, start], [self.ends_by(test, row, position)])
         row, start = (turn.param(hint, i64) for hint in ("row", "start"))
         body = turn.close([row, start], [turn.add(row, index(1)), self.end(turn, row)])
-        return b.emit(While(holds, body, state))
+        return b.emit(While(holds, body, state, through_memory=True))
 
     def ends_by(self, b: Builder, row: Atom, position: Atom) -> Atom:
         """Whether a row ends at or before a position; never the last one."""
@@ -155,7 +155,8 @@ class Rows:
         pairs = zip((mask, ends), bits, strict=True)
         after = [turn.apply("or", known, bit) for known, bit in pairs]
         body = turn.close([at, mask, ends], [turn.add(at, index(1)), *after])
-        found: tuple[Atom, ...] = b.emit(While(holds, body, (row, NO_BITS, NO_BITS)))
+        loop = While(holds, body, (row, NO_BITS, NO_BITS), through_memory=True)
+        found: tuple[Atom, ...] = b.emit(loop)
         return found[0], found[1], found[2]
 
 

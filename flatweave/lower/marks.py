@@ -118,7 +118,7 @@ class MarkedWalk:
         known = turn.param("row", i64)
         turn.emit(Store(self.marks, turn.sub(self.rows.end(turn, known), at), TRUE))
         body = turn.close([known], [turn.add(known, index(1))])
-        return b.emit(While(holds, body, (row,)))[0]
+        return b.emit(While(holds, body, (row,), through_memory=True))[0]
 
     def _clear(self, b: Builder) -> None:
         """Nothing is marked."""

@@ -85,9 +85,10 @@ class NativeProgram:
         failed = self._call(context.address, self.entry, slots, threads, poller)
         words = context.words
         self.peak_bytes = words[PEAK_BYTES]
-        status = _status_of(words, failed) if failed else OK
-        _FREE.append(context)
-        return status
+        try:
+            return _status_of(words, failed) if failed else OK
+        finally:
+            _FREE.append(context)
 
 
 def _status_of(words: Any, returned: int) -> Status:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import re
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,9 @@ from typing import Any
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.runtime.device import Values
 
+SHORTEST_PAUSE = 2e-6  # seconds between two looks at a running kernel; they grow with its time
+LONGEST_PAUSE = 5e-3
+PAUSE_GROWTH = 1.25
 _NEEDED = ("cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics", "cl_khr_fp64")
 
 
@@ -85,8 +89,22 @@ class OpenClDevice:
         with self._lock:  # a kernel holds the arguments of one launch
             found.set_args(*args)
             size = (grid * threads,), (threads,)
-            self._cl.enqueue_nd_range_kernel(self._queue, found, *size)
-        self._queue.finish()
+            running = self._cl.enqueue_nd_range_kernel(self._queue, found, *size)
+        self._await(running)
+
+    def _await(self, running: Any) -> None:
+        """Wait in Python, where signal handlers run, for what the driver's own wait would not let
+        through. After an interrupt the queue is left to a kernel that may never end."""
+        self._queue.flush()
+        done, pause = self._cl.command_execution_status.COMPLETE, SHORTEST_PAUSE
+        try:
+            while running.command_execution_status > done:
+                time.sleep(pause)
+                pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
+        except BaseException:
+            self._queue = self._cl.CommandQueue(self._context)
+            raise
+        running.wait()  # at its end already: raises what went wrong
 
 
 @functools.cache

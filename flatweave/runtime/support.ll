@@ -162,6 +162,12 @@ out:
   ret i64 %cancel
 }
 
+; The same for loops inside of kernels, which keep what they have in all their registers.
+define preserve_allcc i64 @fw_look(ptr %ctx) {
+  %cancel = call i64 @fw_poll(ptr %ctx)
+  ret i64 %cancel
+}
+
 ; ---------------------------------------------------------------- one call of a program
 
 ; Runs `entry` in a fresh context: 0, or what it returned, or -1 if it reported or was cancelled.

@@ -63,11 +63,16 @@ class If(Op):
 
 @op
 class While(Op):
-    """Repeats `body` on the state while `condition` holds on it."""
+    """Repeats `body` on the state while `condition` holds on it.
+
+    With `through_memory` each turn goes on to the next element of a stored array, which bounds
+    the turns: such a loop need not look whether its program has been interrupted.
+    """
 
     condition: Lambda
     body: Lambda
     init: tuple[Atom, ...]
+    through_memory: bool = False
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(param.type for param in self.body.params)

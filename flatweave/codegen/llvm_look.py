@@ -1,0 +1,35 @@
+"""Loops that can be interrupted: every so often a turn looks whether the call has been cancelled.
+
+    %left = load fuel; %less = %left - cost of the body; store %less, fuel
+    br borrow, %look, %go                       look: refill; br fw_look(ctx), %stopped, %go
+
+The fuel of a function is one number for all of its loops, in a register: it counts what they did,
+so that a look comes after about the same work however loops are nested, some 0.1 to 30 ms apart.
+`fw_look` keeps all registers, so that it costs a loop that never comes to it nothing else.
+"""
+
+from __future__ import annotations
+
+from flatweave.codegen.llvm_code import STOPPED
+from flatweave.codegen.llvm_emitter import Emitter
+
+TANK = 1 << 19  # how much work goes between two looks, in lets
+
+
+def look(e: Emitter, cost: int) -> None:
+    """Charge for work; leave the function if the call turns out to be cancelled."""
+    code, pair = e.code, "{ i64, i1 }"
+    code.declare("preserve_allcc i64 @fw_look(ptr) cold nounwind willreturn "
+                 "memory(argmem: readwrite, inaccessiblemem: readwrite)")  # fmt: skip
+    code.declare(f"{pair} @llvm.usub.with.overflow.i64(i64, i64)")
+    fuel = code.fuel(TANK)
+    left = code.let(f"load i64, ptr {fuel}")
+    spent = code.let(f"call {pair} @llvm.usub.with.overflow.i64(i64 {left}, i64 {cost})")
+    code.line(f"store i64 {code.let(f'extractvalue {pair} {spent}, 0')}, ptr {fuel}")
+    empty, go = code.names("look", "go")
+    code.branch(code.let(f"extractvalue {pair} {spent}, 1"), empty, go)
+    code.label(empty)
+    code.line(f"store i64 {TANK}, ptr {fuel}")
+    cancel = code.let("call preserve_allcc i64 @fw_look(ptr %ctx)")
+    code.branch(code.let(f"icmp ne i64 {cancel}, 0"), STOPPED, go)
+    code.label(go)
