@@ -36,6 +36,7 @@ from flatweave.passes.fuse_siblings import fuse_siblings
 from flatweave.passes.sharing import explain
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
+from flatweave.runtime.deep import check_wanted, on_deep_stack
 from flatweave.targets import TARGET_OF_TEXT, TARGETS, Interpreted, Runnable, Target, target_named
 from flatweave.terms.traverse import walk_lets
 
@@ -115,6 +116,7 @@ def optimise(program: Program, passes: Sequence[Pass] = ARRAY_PASSES) -> dict[st
     """The program after each pass, by number and name; the last is what is lowered."""
     after: dict[str, Program] = {}
     for number, step in enumerate(passes):
+        check_wanted()
         before, program = program, step(program)
         if config.verify:
             _verify(step.__name__, before, program)
@@ -142,6 +144,12 @@ def build(
     passes: Sequence[Pass] = ARRAY_PASSES,
 ) -> Executable:  # fmt: skip
     """Compile a traced program for a target; stopped after a pass, it is interpreted from there."""
+    return on_deep_stack(lambda: _build(program, target, checks, schedule, passes))
+
+
+def _build(
+    program: Program, target: str, checks: bool, schedule: Schedule, passes: Sequence[Pass]
+) -> Executable:
     chosen = target_named(target)
     record = _Record(program.name)
     record.keep("array", print_program(program))
@@ -231,6 +239,7 @@ class _Record:
 
     def lap(self, name: str) -> None:
         """The time since the last lap belongs to `name`."""
+        check_wanted()
         now = time.perf_counter()
         self.seconds[name] = now - self._last
         self._last = now

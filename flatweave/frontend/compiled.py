@@ -10,7 +10,6 @@ marked, and such calls take that variant from then on.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
+from flatweave.base.locks import Lock
 from flatweave.base.source import Location
 from flatweave.frontend.array import HostArray
 from flatweave.frontend.faults import out_of_memory, user_error
@@ -94,7 +94,7 @@ class Entry:
         self._make = make
         # whether whatever goes wrong does so at the line of the call
         self._is_one_line = is_one_line
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self.plain = make(frozenset())
         self.variants: dict[Marks, Compiled] = {}
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import operator
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DTYPES, DType
 from flatweave.base.errors import UserError
+from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
@@ -49,7 +49,7 @@ Build = Callable[[Program, str, bool, Schedule], Executable]
 # the one slot for the compiler, which is above this layer; jit.py fills it when it is imported
 COMPILER: list[Build] = []
 KEPT = 4096  # signatures and programs; the oldest goes first
-_lock = threading.Lock()
+_lock = Lock()
 _entries: dict[Any, Entry] = {}
 _programs: dict[Any, tuple[Executable, list[Location | None]]] = {}
 _LITERAL = (str, DType, type, slice)
@@ -190,7 +190,7 @@ def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
     """Remember a value, forgetting the oldest one when there are too many."""
     with _lock:
         while len(table) >= KEPT:
-            del table[next(iter(table))]
+            table.pop(next(iter(table)), None)
         table[key] = value
 
 

@@ -1,27 +1,33 @@
 """Compiled artifacts on disk: a folder of files, one per key, bounded and shared by processes.
 
     cache.put(key, artifact)         # written aside, then renamed: readers see all of it or nothing
-    cache.get(key)  ==>  artifact    # or None: absent, damaged, or written by another format
+    cache.get(key)  ==>  artifact    # or None: absent, damaged, of another key or another format
 
-Nothing here raises: without a folder to write to, everything is compiled anew.
+What is read here is executed. So nothing is read, or written, where another user could have
+written it (trust.py); then, as without a folder to write to, everything is compiled anew.
+Nothing here raises.
 """
 
 import functools
 import hashlib
 import logging
 import os
+import secrets
 import sys
-import tempfile
+import warnings
+from contextlib import suppress
 from pathlib import Path
 
 from flatweave.base.config import config
+from flatweave.base.locks import Lock
+from flatweave.runtime.trust import Distrusted, private_folder, read_private
 
 LIMIT = 256 * 2**20  # bytes
-MAGIC = b"flatweave artifact 1\n"
+MAGIC = b"flatweave artifact 2\n"
 DIGEST_BYTES = 32
 SUFFIX = ".fwc"
-CACHE_HOME = {"win32": "$LOCALAPPDATA", "darwin": ""}
-CACHE_FALLBACK = {"win32": "~/AppData/Local", "darwin": "~/Library/Caches"}
+CACHE_HOME = {"darwin": ""}
+CACHE_FALLBACK = {"darwin": "~/Library/Caches"}
 EVICT_EVERY = 64  # writes of one process between two looks at the size of the folder
 
 log = logging.getLogger(__name__)
@@ -35,32 +41,39 @@ class DiskCache:
         self.limit = limit
         self._writes = 0
         self._is_writable = True
+        self._has_warned = False
 
     def get(self, key: str) -> bytes | None:
         """What was put under `key`, or None."""
-        path = self._path(key)
+        name = key + SUFFIX
         try:
-            content = path.read_bytes()
+            with private_folder(self.folder) as folder:
+                try:
+                    payload = unseal(key, read_private(folder, name))
+                except Distrusted as reason:
+                    self._distrust(reason)
+                    payload = None
+                if payload is None:
+                    os.unlink(name, dir_fd=folder)
+                    return None
+                self._touch(folder, name)
+                return payload
+        except Distrusted as reason:
+            self._distrust(reason)
         except OSError:
-            return None
-        payload = unseal(content)
-        try:
-            if payload is None:
-                path.unlink()
-            else:
-                os.utime(path)  # used now: eviction goes by this
-        except OSError:
-            pass  # a read-only folder, or another process was first
-        return payload
+            pass  # it is not there, or another process was first
+        return None
 
     def put(self, key: str, payload: bytes) -> None:
         """Store `payload` under `key`, or do without."""
         if not self._is_writable:
             return
-        path = self._path(key)
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._write(path, seal(payload))
+            with private_folder(self.folder, make=True) as folder:
+                self._write(folder, key + SUFFIX, seal(key, payload))
+        except Distrusted as reason:
+            self._distrust(reason)
+            return
         except OSError as failure:
             self._is_writable = False
             log.debug("compiled code is not stored in %s: %s", self.folder, failure)
@@ -69,46 +82,75 @@ class DiskCache:
             self.evict()
         self._writes += 1
 
+    def drop(self, key: str) -> None:
+        """Forget what was put under `key`: it turned out to be of no use."""
+        try:
+            with private_folder(self.folder) as folder:
+                os.unlink(key + SUFFIX, dir_fd=folder)
+        except OSError:
+            pass
+
     def evict(self) -> None:
         """Remove the artifacts unused for longest until three quarters of the limit are left."""
-        entries = sorted(self._entries())
+        try:
+            with private_folder(self.folder) as folder:
+                self._evict(folder)
+        except OSError:
+            pass  # the folder or a file went away meanwhile
+
+    def _evict(self, folder: int) -> None:
+        entries = sorted(_entries(folder))
         total = sum(size for _, size, _ in entries)
         if total <= self.limit:
             return
-        for _, size, path in entries:
+        for _, size, name in entries:
             if total <= self.limit * 3 // 4:
                 return
             try:
-                os.unlink(path)
+                os.unlink(name, dir_fd=folder)
             except OSError:
                 continue
             total -= size
 
-    def _entries(self) -> list[tuple[float, int, str]]:
-        """When each file was last used, its bytes and its path; leftovers of crashes included."""
-        found = []
-        try:
-            with os.scandir(self.folder) as files:
-                for file in files:
-                    if file.is_file(follow_symlinks=False):
-                        facts = file.stat(follow_symlinks=False)
-                        found.append((facts.st_mtime, facts.st_size, file.path))
-        except OSError:
-            pass  # the folder or a file went away meanwhile
-        return found
+    def _touch(self, folder: int, name: str) -> None:
+        """Used now: eviction goes by this."""
+        with suppress(OSError):  # a read-only folder
+            os.utime(name, dir_fd=folder, follow_symlinks=False)
 
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}{SUFFIX}"
-
-    def _write(self, path: Path, content: bytes) -> None:
-        handle, aside = tempfile.mkstemp(dir=self.folder)
+    def _write(self, folder: int, name: str, content: bytes) -> None:
+        aside = f".{name}.{secrets.token_hex(8)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        handle = os.open(aside, flags, 0o600, dir_fd=folder)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(handle, "wb") as file:
                 file.write(content)
-            os.replace(aside, path)
-        except OSError:
-            os.unlink(aside)
+            os.replace(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(aside, dir_fd=folder)
             raise
+
+    def _distrust(self, reason: Distrusted) -> None:
+        """Say once that, and why, what is stored is not used."""
+        with _SAYING:
+            if self._has_warned:
+                return
+            self._has_warned = True
+        warnings.warn(
+            f"compiled code kept in {self.folder} is not used: {reason}, so that it could be"
+            " somebody else's. It is compiled anew. See docs/errors.md#compiled-code-on-disk.",
+            RuntimeWarning, stacklevel=2,
+        )  # fmt: skip
+
+
+def _entries(folder: int) -> list[tuple[float, int, str]]:
+    """When each file was last used, its bytes and its name; leftovers of crashes included."""
+    found = []
+    with os.scandir(folder) as files:
+        for file in files:
+            if file.is_file(follow_symlinks=False):
+                facts = file.stat(follow_symlinks=False)
+                found.append((facts.st_mtime, facts.st_size, file.name))
+    return found
 
 
 class NoCache(DiskCache):
@@ -124,19 +166,26 @@ class NoCache(DiskCache):
     def put(self, key: str, payload: bytes) -> None:
         """Forget it."""
 
-
-def seal(payload: bytes) -> bytes:
-    """payload  ==>  magic, checksum, payload"""
-    return MAGIC + hashlib.sha256(payload).digest() + payload
+    def drop(self, key: str) -> None:
+        """There is nothing to forget."""
 
 
-def unseal(content: bytes) -> bytes | None:
-    """The payload, or None if a byte is missing or wrong."""
+def seal(key: str, payload: bytes) -> bytes:
+    """payload  ==>  magic, checksum of key and payload, payload"""
+    return MAGIC + _checksum(key, payload) + payload
+
+
+def unseal(key: str, content: bytes) -> bytes | None:
+    """The payload, or None if a byte is missing or wrong, or it belongs to another key."""
     start = len(MAGIC) + DIGEST_BYTES
     payload = content[start:]
-    if content[:start] != MAGIC + hashlib.sha256(payload).digest():
-        return None
-    return payload
+    return payload if content == seal(key, payload) else None
+
+
+def _checksum(key: str, payload: bytes) -> bytes:
+    digest = hashlib.sha256(f"{len(key)} {key} ".encode())
+    digest.update(payload)
+    return digest.digest()
 
 
 def default_folder() -> Path:
@@ -158,3 +207,4 @@ def process_cache() -> DiskCache:
 
 
 NO_CACHE = NoCache()
+_SAYING = Lock()

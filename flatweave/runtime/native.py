@@ -12,17 +12,22 @@ import functools
 import hashlib
 import itertools
 import mmap
+import os
 import platform
+import re
 import string
-import threading
 import weakref
+from collections.abc import Callable, Sequence
 from importlib import metadata, resources
 from typing import Any
 
 from llvmlite import binding
 
+from flatweave.base.config import NATIVE, config
 from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
+from flatweave.runtime.deep import check_wanted, on_deep_stack
 from flatweave.runtime.processor import Processor, processor
 
 # Levels of optimisation. The code generator writes vectors and phis itself, so LIGHT is enough:
@@ -31,6 +36,8 @@ RAW = 0
 LIGHT = 1
 FULL = 2
 
+# the functions of a text that code outside of it may call
+DEFINED = re.compile(r"^ *define (?!internal |private )[^@\n]*@(\w+)\(", re.MULTILINE)
 SUPPORT_FILES = ("support.ll", "buffers.ll", "mappings.ll", "launch.ll")
 SUPPORT_LIBRARY = "flatweave_support"
 
@@ -69,10 +76,10 @@ PYTHON_SYMBOLS = (
 class NativeCode:
     """Machine code in memory, for as long as this object lives."""
 
-    __slots__ = ("__weakref__", "_addresses", "_library", "_trackers")
+    __slots__ = ("__weakref__", "_addresses", "_trackers", "library")
 
     def __init__(self, library: str, tracker: Any) -> None:
-        self._library = library
+        self.library = library
         self._trackers = [tracker]  # the death of any of them unloads the code
         self._addresses: dict[str, int] = {}
 
@@ -80,7 +87,7 @@ class NativeCode:
         """The address of a function or global of the text."""
         if symbol not in self._addresses:
             try:
-                found = linker().lookup(self._library, symbol)
+                found = linker().lookup(self.library, symbol)
             except RuntimeError as failure:
                 raise CompilerBug(f"LLVM cannot find {symbol}: {failure}") from None
             self._trackers.append(found)
@@ -94,38 +101,63 @@ def compile_text(text: str, *, key: str | None = None, level: int = LIGHT) -> Na
     `key` names the text in the caches when the caller has a shorter name for it.
     """
     name = cache_key(text if key is None else key, level)
-    code = _LOADED.get(name)
-    if code is None:
-        found = process_cache().get(name)
-        if found is None:
-            found = compile_object(text, level=level)
-            process_cache().put(name, found)
-        code = load_object(found)
-        _LOADED[name] = code
+    found = _LOADED.get(name)
+    return on_deep_stack(lambda: _compiled(name, text, level)) if found is None else found
+
+
+def _compiled(name: str, text: str, level: int) -> NativeCode:
+    beside, symbols = support().library, DEFINED.findall(text)
+
+    def linked(found: bytes) -> NativeCode:
+        return _link(found, f"code{next(_NUMBERS)}", beside, {}, symbols)
+
+    code = _LOADED[name] = _stored(name, lambda: compile_object(text, level=level), linked)
     return code
+
+
+def _stored(
+    name: str, make: Callable[[], bytes], linked: Callable[[bytes], NativeCode]
+) -> NativeCode:
+    """An object from the cache, linked; made anew if there is none, or if it does not fit."""
+    found = process_cache().get(name)
+    if found is not None:
+        try:
+            return linked(found)
+        except CompilerBug:
+            process_cache().drop(name)
+    made = make()
+    process_cache().put(name, made)
+    return linked(made)
 
 
 def compile_object(text: str, *, level: int = LIGHT) -> bytes:
     """The object file of `text` for this CPU; nothing is read from or written to a cache."""
-    module, machine = _optimised(text, level)
-    return bytes(machine.emit_object(module))
+
+    def emitted() -> bytes:
+        module, machine = _optimised(text, level)
+        return bytes(machine.emit_object(module))
+
+    return on_deep_stack(emitted)
 
 
 def assembly(text: str, *, level: int = LIGHT) -> str:
     """The assembly language of this CPU that `text` becomes."""
-    module, machine = _optimised(text, level)
-    return str(machine.emit_assembly(module))
+
+    def emitted() -> str:
+        module, machine = _optimised(text, level)
+        return str(machine.emit_assembly(module))
+
+    return on_deep_stack(emitted)
 
 
 def optimised_text(text: str, *, level: int = LIGHT) -> str:
     """The text after optimisation, before code generation."""
-    return str(_optimised(text, level)[0])
+    return on_deep_stack(lambda: str(_optimised(text, level)[0]))
 
 
 def load_object(found: bytes) -> NativeCode:
     """An object file, to be linked with support.ll and the C libraries at its first `address`."""
-    support()
-    return _link(found, f"code{next(_NUMBERS)}", SUPPORT_LIBRARY, {})
+    return _link(found, f"code{next(_NUMBERS)}", support().library, {})
 
 
 def cache_key(text: str, level: int = LIGHT) -> str:
@@ -196,11 +228,12 @@ def has_libmvec() -> bool:
 
 def linker() -> Any:
     """The one JIT linker of the process; never taken down, since workers may be inside its code."""
-    with _ONCE:
-        return _linker()
+    if not _LINKER:
+        with _ONCE:
+            _LINKER.append(_linker())
+    return _LINKER[0]
 
 
-@functools.cache
 def _linker() -> Any:
     start()
     has_libmvec()
@@ -213,22 +246,55 @@ def _linker() -> Any:
 
 def support() -> NativeCode:
     """support.ll, compiled and loaded; its functions serve all other code."""
-    with _ONCE:
-        return _support()
+    return _SUPPORT[0] if _SUPPORT else on_deep_stack(_support)
 
 
-@functools.cache
 def _support() -> NativeCode:
+    with _ONCE:
+        if not _SUPPORT:
+            # its functions keep the registers of whatever code runs here
+            with config.scoped(cpu=NATIVE):
+                code = _made_support()
+            _keep_for_ever(code)
+            _hold_still_for_forks(code)
+            _SUPPORT.append(code)
+        return _SUPPORT[0]
+
+
+def _made_support() -> NativeCode:
     text = support_text()
     name = cache_key(text, RAW)  # written by hand: optimising it would cost more than it gives
-    found = process_cache().get(name)
-    if found is None:
-        found = compile_object(text, level=RAW)
-        process_cache().put(name, found)
     imports = {symbol: _python_address(symbol) for symbol in PYTHON_SYMBOLS}
-    code = _link(found, SUPPORT_LIBRARY, "", imports)
-    _keep_for_ever(code)
-    return code
+
+    def linked(found: bytes) -> NativeCode:
+        library = f"{SUPPORT_LIBRARY}{next(_NUMBERS)}"
+        return _link(found, library, "", imports, DEFINED.findall(text))
+
+    return _stored(name, lambda: compile_object(text, level=RAW), linked)
+
+
+def _hold_still_for_forks(code: NativeCode) -> None:
+    """A fork waits until no thread is inside LLVM or the allocator, for whose locks the child,
+    where that thread is not, would wait for ever."""
+    inside_llvm = binding.ffi.lib._lock
+    lock, unlock, reset = (
+        ctypes.CFUNCTYPE(None)(code.address(name))
+        for name in ("fw_lock_idle", "fw_unlock_idle", "fw_reset_pool")
+    )
+
+    def before() -> None:
+        inside_llvm.__enter__()
+        lock()
+
+    def after() -> None:
+        unlock()
+        inside_llvm.__exit__(None, None, None)
+
+    def in_child() -> None:
+        after()
+        reset()
+
+    os.register_at_fork(before=before, after_in_parent=after, after_in_child=in_child)
 
 
 def support_text() -> str:
@@ -287,11 +353,15 @@ def _optimised(text: str, level: int) -> tuple[Any, Any]:
     passes = builder.getFunctionPassManager()
     for function in module.functions:
         if not function.is_declaration:
+            check_wanted()
             passes.run(function, builder)
     return module, machine
 
 
-def _link(found: bytes, name: str, beside: str, imports: dict[str, int]) -> NativeCode:
+def _link(
+    found: bytes, name: str, beside: str, imports: dict[str, int], symbols: Sequence[str] = ()
+) -> NativeCode:
+    """An object, loaded; CompilerBug if it does not hold these symbols."""
     library = binding.JITLibraryBuilder().add_object_img(found)
     if beside:
         library.add_jit_library(beside)
@@ -299,12 +369,17 @@ def _link(found: bytes, name: str, beside: str, imports: dict[str, int]) -> Nati
     for symbol, address in imports.items():
         library.import_symbol(symbol, address)
     try:
-        return NativeCode(name, library.link(linker(), name))
+        code = NativeCode(name, library.link(linker(), name))
     except RuntimeError as failure:
         raise CompilerBug(f"LLVM cannot link the object: {failure}") from None
+    for symbol in symbols:
+        code.address(symbol)
+    return code
 
 
 _LOADED: weakref.WeakValueDictionary[str, NativeCode] = weakref.WeakValueDictionary()
 _NUMBERS = itertools.count()
 _OPEN: list[ctypes.CDLL] = []
-_ONCE = threading.RLock()
+_ONCE = Lock()
+_LINKER: list[Any] = []
+_SUPPORT: list[NativeCode] = []

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import functools
 import re
-import threading
 import time
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.base.locks import Lock
 from flatweave.runtime.device import Values
 
 SHORTEST_PAUSE = 2e-6  # seconds between two looks at a running kernel; they grow with its time
@@ -33,7 +33,7 @@ class OpenClDevice:
         self._context = cl.Context([device])
         self._queue = cl.CommandQueue(self._context)
         self._built: dict[str, Any] = {}
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def with_options(self, *options: str) -> OpenClDevice:
         """The same device with other options for its compiler."""

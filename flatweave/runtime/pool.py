@@ -19,11 +19,14 @@ from contextlib import contextmanager
 
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
+from flatweave.base.locks import Lock
+from flatweave.runtime.deep import start
 from flatweave.runtime.native import support
 
 SPIN_NS = 20_000  # a worker looks for work this long, then parks
 CROWDED_SPIN_NS = 1_000  # when there are more threads than cores, spinning takes a core away
 START_SECONDS = 0.05  # how long to wait for new workers to reach compiled code
+STACK_SIZE = 8 * 2**20  # bytes of a worker's stack, whatever threads of the user have
 STOP_SECONDS = 0.5  # how long the end of the interpreter waits for workers
 
 
@@ -41,7 +44,7 @@ class WorkerPool:
         self.default = available_cores()
         self.ready = 1  # threads that can take part in a launch, the caller included
         self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._is_registered = False
         self._is_closed = False
 
@@ -57,10 +60,11 @@ class WorkerPool:
             for number in range(self.ready, count):
                 thread = threading.Thread(target=worker, name=f"flatweave-{number}", daemon=True)
                 try:
-                    thread.start()
+                    start(thread, STACK_SIZE)
                 except RuntimeError:  # no more threads: run with those there are
                     break
                 self._threads.append(thread)
+                self.ready = number + 1
             self.ready = count
             self._await_workers()
 
@@ -78,19 +82,12 @@ class WorkerPool:
         """Stop with the interpreter and start anew in the child of a fork."""
         self._is_registered = True
         atexit.register(self.close)
-        lock_idle, unlock_idle, reset = (
-            ctypes.CFUNCTYPE(None)(support().address(name))
-            for name in ("fw_lock_idle", "fw_unlock_idle", "fw_reset_pool")
-        )
 
         def in_child() -> None:
-            unlock_idle()
-            reset()
             self._threads = []
-            self._lock = threading.Lock()
             self.ready = 1
 
-        os.register_at_fork(before=lock_idle, after_in_parent=unlock_idle, after_in_child=in_child)
+        os.register_at_fork(after_in_child=in_child)
 
     def close(self) -> None:
         """Let the workers return; launches after this run in their caller."""

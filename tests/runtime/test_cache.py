@@ -1,10 +1,12 @@
 """The artifact cache never gives a wrong answer and never raises."""
 
+import errno
 import logging
 import os
 import subprocess
 import sys
 import textwrap
+from unittest.mock import Mock
 
 import pytest
 
@@ -51,9 +53,38 @@ def test_damaged_files_are_dropped(cache, damage):
 
 
 def test_seal_and_unseal():
-    """unseal undoes seal and refuses everything else."""
-    assert unseal(seal(b"x")) == b"x"
-    assert unseal(b"x") is None
+    """unseal undoes seal and refuses everything else, what is sealed for another key included."""
+    assert unseal("k", seal("k", b"x")) == b"x"
+    assert unseal("k", b"x") is None
+    assert unseal("l", seal("k", b"x")) is None
+
+
+def test_an_artifact_under_another_name_is_dropped(cache):
+    """Whole and sealed, but somebody else's: the seal covers the key."""
+    cache.put("a", b"payload of a")
+    os.rename(cache.folder / "a.fwc", cache.folder / "b.fwc")
+
+    assert cache.get("b") is None
+    assert not list(cache.folder.iterdir())
+
+
+def test_a_full_disk(cache, monkeypatch):
+    """Nothing is left of a file that could not be written to its end, and nothing is raised."""
+    cache.put("a", b"kept")
+    monkeypatch.setattr(os, "replace", Mock(side_effect=OSError(errno.ENOSPC, "disk is full")))
+    cache.put("b", b"lost")
+
+    assert cache.get("a") == b"kept"
+    assert [path.name for path in cache.folder.iterdir()] == ["a.fwc"]
+
+
+def test_a_write_that_is_interrupted(cache, monkeypatch):
+    """What a signal handler raises comes out, and no part of a file is left."""
+    monkeypatch.setattr(os, "replace", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        cache.put("a", b"x")
+
+    assert not list(cache.folder.iterdir())
 
 
 def test_a_folder_that_cannot_be_written(tmp_path, caplog):
@@ -87,7 +118,7 @@ def test_the_oldest_go_first(tmp_path):
     cache = DiskCache(tmp_path, limit=10_000)
     for number in range(8):
         cache.put(f"{number}", bytes(1000))
-        os.utime(cache._path(f"{number}"), (number, number))
+        os.utime(tmp_path / f"{number}.fwc", (number, number))
     assert cache.get("0") is not None
     cache.put("big", bytes(4000))
     cache.evict()

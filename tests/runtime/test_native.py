@@ -167,11 +167,11 @@ def test_unknown_symbols_are_bugs_of_ours(capfd):
     """LLVM itself says on standard error which one a function calls in vain."""
     with pytest.raises(CompilerBug, match="LLVM cannot find g"):
         compile_text(adder(1)).address("g")
-    code = compile_text(
-        "declare void @fw_nowhere()\ndefine void @f() {\n  call void @fw_nowhere()\n  ret void\n}"
-    )
     with pytest.raises(CompilerBug, match="LLVM cannot find f"):
-        code.address("f")
+        compile_text(
+            "declare void @fw_nowhere()\n"
+            "define void @f() {\n  call void @fw_nowhere()\n  ret void\n}"
+        )
     assert "fw_nowhere" in capfd.readouterr().err
 
 

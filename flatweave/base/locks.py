@@ -1,0 +1,59 @@
+"""Locks that do not outlive a fork in the hands of threads that are not there.
+
+    self._lock = Lock()
+    with self._lock: ..
+
+In the child of a fork only the thread that forked goes on: a lock held by another is free there. A
+thread may take a lock that it has, since a signal handler can run wherever it is.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from types import TracebackType
+
+
+class Lock:
+    """A reentrant lock for `with`."""
+
+    __slots__ = ("__weakref__", "_depth", "_lock", "_owner")
+
+    def __init__(self) -> None:
+        self._renew()
+        _LOCKS.add(self)
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()
+        self._owner = 0
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+        self._depth += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._depth -= 1
+        if self._depth == 0:
+            self._owner = 0
+        self._lock.release()
+
+    def leave_behind(self) -> None:
+        """In the child of a fork: free, unless the thread that forked has it."""
+        if self._owner != threading.get_ident():
+            self._renew()
+
+
+def _after_fork() -> None:
+    for lock in list(_LOCKS):
+        lock.leave_behind()
+
+
+_LOCKS: weakref.WeakSet[Lock] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,157 @@
+"""The child of a fork can do what its parent can, whatever other threads are at meanwhile."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PREPARED = """
+    import multiprocessing, os, signal, sys, threading, time
+    import numpy as np
+    import flatweave as fw
+    from flatweave.base.config import config
+    from flatweave.runtime import native, pool
+
+    def expected(k):
+        return float(np.sum(np.sort(np.arange(50.0) * k)) + k)
+
+    def fresh(k):
+        # compiled anew: no other program has this constant
+        return float(fw.jit(lambda xs: fw.sum(fw.sort(xs * k)) + k)(np.arange(50.0)))
+
+    def child_is_fine(job):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            os._exit(0 if job() else 1)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    stop = False
+
+    def compiling(first):
+        k = first
+        while not stop:
+            if fresh(k) != expected(k):
+                os._exit(7)
+            k += 2
+"""
+
+COMPILING = """
+    threads = [threading.Thread(target=compiling, args=(first,)) for first in (1001,)]
+    for thread in threads:
+        thread.start()
+    # as long as they compile, and at every point of it: children that compile, too
+    fine = [child_is_fine(lambda: fresh(k) == expected(k)) for k in range(5)]
+    fine.append(fresh(13) == expected(13))
+    stop = True
+    for thread in threads:
+        thread.join()
+    print(all(fine))
+"""
+
+HELD = """
+    # each lock that a thread may hold while another forks, held for certain
+    f = fw.jit(lambda xs: fw.sum(xs) + 1)
+    f(np.arange(3.0))
+    big = np.ones(2_000_000)
+    def in_child():
+        with pool.threads(3):
+            return (float(f(np.arange(4))) == 7.0 and fresh(5) == expected(5)
+                    and float(fw.sum(fw.sort(big))) == 2e6 and pool.POOL.ready == 3)
+    held, go = threading.Event(), threading.Event()
+    def hold():
+        from flatweave.frontend import eager
+        with f._lock, native._ONCE, pool.POOL._lock, eager._lock:
+            held.set()
+            go.wait()
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    answers = [child_is_fine(in_child)]
+    go.set()
+    holder.join()
+    print(answers + [in_child()])
+"""
+
+OWN = """
+    # a fork in the midst of a trace: parent and child both go on with it
+    def body(xs):
+        global child
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+        return fw.sum(xs * 3)
+    found = float(fw.jit(body)(np.arange(4.0)))
+    if child == 0:
+        os._exit(0 if found == 18.0 and fresh(3) == expected(3) else 1)
+    print(found == 18.0, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+HANDLER = """
+    # a signal handler forks while a program is compiled: the child compiles it itself
+    children = []
+    def alarm(number, frame):
+        children.append(os.fork())
+        if children[-1] == 0:
+            signal.alarm(60)
+    signal.signal(signal.SIGUSR1, alarm)
+    real = native.compile_object
+    def slow(text, *, level=native.LIGHT):
+        if not children:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.3)
+        return real(text, level=level)
+    native.compile_object = slow
+    found = fresh(17) == expected(17)
+    if children == [0]:
+        os._exit(0 if found else 1)
+    print(found, os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))
+"""
+
+MULTIPROCESSING = """
+    thread = threading.Thread(target=compiling, args=(1001,))
+    thread.start()
+    with multiprocessing.get_context("fork").Pool(2) as workers:
+        found = workers.map_async(fresh, range(2)).get(timeout=90)
+    stop = True
+    thread.join()
+    print(found == [expected(k) for k in range(2)])
+"""
+
+BUSY = """
+    # a thread is inside a kernel, with workers, and another allocates
+    ones = np.ones(3_000_000)
+    def busy():
+        with pool.threads(3):
+            while not stop:
+                assert float(fw.sum(fw.sort(ones))) == 3e6
+    threads = [threading.Thread(target=busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.2)
+    def in_child():
+        with pool.threads(2):
+            return float(fw.sum(fw.sort(ones))) == 3e6
+    fine = [child_is_fine(in_child) for _ in range(4)]
+    stop = True
+    for thread in threads:
+        thread.join()
+    print(all(fine))
+"""
+
+
+@pytest.mark.parametrize("script, answer", [
+    (COMPILING, "True"), (HELD, "[True, True]"), (OWN, "True 0"), (HANDLER, "True 0"),
+    (MULTIPROCESSING, "True"), (BUSY, "True"),
+], ids=["compiling", "held", "own", "handler", "multiprocessing", "busy"])  # fmt: skip
+def test_a_fork_works_while_another_thread(script, answer):
+    """Compiles, holds a lock, traces, waits for the compiler, or is inside a kernel."""
+    text = textwrap.dedent(PREPARED) + textwrap.dedent(script)
+    environment = dict(os.environ, FLATWEAVE_NO_CACHE="1")
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=150, env=environment
+    )
+
+    assert (done.stdout, done.returncode) == (f"{answer}\n", 0), done.stderr
