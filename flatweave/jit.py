@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from flatweave import pipeline
 from flatweave.base import pretty
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
+from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer, kind_of
@@ -31,7 +31,7 @@ from flatweave.frontend.depth import too_deep
 from flatweave.frontend.eager import COMPILER, compile_program
 from flatweave.frontend.elements import name_of
 from flatweave.frontend.schedule import in_force
-from flatweave.frontend.scope import STATE
+from flatweave.frontend.scope import innermost
 from flatweave.frontend.signature import (
     flat_of,
     identity,
@@ -221,12 +221,12 @@ class Jitted(Generic[P, R]):
         self.deterministic = deterministic
         self.traces = 0
         self._plain_only = not names
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._entries: dict[Any, Entry] = {}
         self._quick: dict[Any, Entry] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if STATE.scope is not None:
+        if innermost() is not None:
             return self.__wrapped__(*args, **kwargs)
         now = config.current
         key: list[Any] = [self.target or now.target, now.cpu, now.expand, now.permute]

@@ -69,7 +69,7 @@ def _define_kernel(module: Module, features: CpuFeatures, kernel: k.Kernel) -> N
     e.bind(kernel.params, [_argument(e, i, var) for i, var in enumerate(kernel.params)])
     e.run(kernel.body)
     fence_streams(e)
-    code.line("ret void")
+    code.leave()
     if code.can_stop:
         code.label(STOPPED)
         fence_streams(e)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from flatweave.base.plan import OUT_OF_MEMORY
 from flatweave.codegen.llvm_text import Body, Module
 
+# Reports write nothing that programs read, so loads may move across them.
+_EFFECTS = "cold nounwind willreturn memory(argmem: readwrite, inaccessiblemem: readwrite)"
+REPORT = f"void @fw_report(ptr, i64, i64, i64, i64, i64) {_EFFECTS}"
 STOPPED = "stopped"  # the block that leaves a function whose call has been cancelled
 Phi = tuple[str, str, Sequence[tuple[str, str]]]  # name, type, (value, block it comes from)..
 
@@ -18,6 +22,21 @@ class Code(Body):
         self.has_streamed = False
         self._stack: list[str] = []
         self._fuel = ""
+        self._scratch: list[tuple[str, int]] = []
+
+    def scratch(self, size: int) -> str:
+        """A buffer of so many bytes, made before the function's entry."""
+        self.declare("noalias ptr @fw_alloc(ptr, i64) nounwind")
+        self.declare(REPORT)
+        self._scratch.append((self.fresh("scratch"), size))
+        return self._scratch[-1][0]
+
+    def leave(self) -> None:
+        """Give scratch buffers back and return; where this is not reached, the call's end does."""
+        for name, _ in self._scratch:
+            self.declare("void @fw_release(ptr, ptr nocapture) nounwind")
+            self.line(f"call void @fw_release(ptr %ctx, ptr {name})")
+        self.line("ret void")
 
     def fuel(self, full: int) -> str:
         """The place of the function's count of work, `full` when it begins (llvm_look.py)."""
@@ -70,7 +89,21 @@ class Code(Body):
 
     def text(self) -> str:
         """The whole body."""
-        return "\n".join(("entry:", *self._stack, *filter(None, self._lines), ""))
+        if not self._scratch:
+            return "\n".join(("entry:", *self._stack, *filter(None, self._lines), ""))
+        return "\n".join((*self._begin(), "entry:", *filter(None, self._lines), ""))
+
+    def _begin(self) -> Iterator[str]:
+        """The block before the entry: the stack, and the scratch buffers or the end of the call."""
+        yield from ("begin:", *self._stack)
+        for name, size in self._scratch:
+            good, bad, null = (f"{name[1:]}.{stem}" for stem in ("good", "bad", "null"))
+            yield f"  {name} = call ptr @fw_alloc(ptr %ctx, i64 {size})"
+            yield f"  %{null} = icmp eq ptr {name}, null"
+            yield f"  br i1 %{null}, label %{bad}, label %{good}"
+            report = f"i64 {OUT_OF_MEMORY}, i64 0, i64 0, i64 {size}, i64 0"
+            yield f"{bad}:\n  call void @fw_report(ptr %ctx, {report})\n  ret void\n{good}:"
+        yield "  br label %entry"
 
 
 def _phi(name: str, type_: str, arms: Sequence[tuple[str, str]]) -> str:

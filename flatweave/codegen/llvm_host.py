@@ -94,7 +94,7 @@ def emit_retain(e: Emitter, let: Let) -> Sequence[Held]:
 def emit_free(e: Emitter, let: Let) -> Sequence[Held]:
     """fw_release"""
     op: Free = let.op  # type: ignore[assignment]
-    e.code.declare("void @fw_release(ptr, ptr) nounwind")
+    e.code.declare("void @fw_release(ptr, ptr nocapture) nounwind")
     e.code.line(f"call void @fw_release(ptr %ctx, ptr {owner(e, op.buffer)})")
     return ()
 

@@ -20,6 +20,7 @@ from flatweave.codegen.llvm_text import suffix, vec
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
 from flatweave.terms.syntax import BufferType, Let, Var
 
+LARGE = 32 * 2**10  # bytes of shared memory that are too many for a stack
 _GATHERS = 256  # bits of the least vectors that have gathers
 
 
@@ -217,8 +218,11 @@ def _scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> No
 
 
 def emit_shared(e: Emitter, let: Let) -> Sequence[Held]:
-    """A place on the stack."""
+    """A place on the stack; or in a buffer if it is large, for stacks may be small."""
     op: Shared = let.op  # type: ignore[assignment]
+    size = op.count * stored(op.dtype).bytes
+    if size >= LARGE:
+        return (Held(UNIFORM, e.code.scratch(size)),)
     return (Held(UNIFORM, e.code.alloca(f"[{op.count} x {stored(op.dtype).llvm}]")),)
 
 

@@ -10,20 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.codegen.llvm_code import Code
+from flatweave.codegen.llvm_code import REPORT, Code
 from flatweave.codegen.llvm_emitter import Emitter, Held, scalar_type
 from flatweave.codegen.llvm_text import Module
 from flatweave.kernel_ir.syntax import Report
 from flatweave.terms.syntax import Atom, Let
 
-# Reports write nothing that programs read, so loads may move across them.
-_EFFECTS = "cold nounwind willreturn memory(argmem: readwrite, inaccessiblemem: readwrite)"
-_DECLARATION = f"void @fw_report(ptr, i64, i64, i64, i64, i64) {_EFFECTS}"
-
 
 def call_report(e: Emitter, code: int, site: int, index: str, value: str, extent: str) -> None:
     """One report."""
-    e.code.declare(_DECLARATION)
+    e.code.declare(REPORT)
     e.code.line(
         f"call void @fw_report(ptr %ctx, i64 {code}, i64 {site}, "
         f"i64 {index}, i64 {value}, i64 {extent})"
@@ -70,7 +66,7 @@ def _define(module: Module, width: int) -> None:
     if module.defines(name):
         return
     code = Code(module)
-    code.declare(_DECLARATION)
+    code.declare(REPORT)
     code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
     code.jump("turn")
     code.label("turn")

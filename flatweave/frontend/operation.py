@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from flatweave.base.source import user_location
-from flatweave.frontend.scope import STATE
+from flatweave.frontend.scope import innermost
 from flatweave.frontend.sugar import METHODS
 
 P = ParamSpec("P")
@@ -60,7 +60,7 @@ def operation(
 
         @functools.wraps(body)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            scope = STATE.scope
+            scope = innermost()
             if scope is None:
                 return EVALUATOR[0](known, args, kwargs)  # type: ignore[no-any-return]
             trace = scope.trace

@@ -12,7 +12,7 @@ from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
-from flatweave.frontend.scope import STATE
+from flatweave.frontend.scope import innermost
 
 
 def schedule(
@@ -25,7 +25,7 @@ def schedule(
     "atomic", "cas" or "locks". None leaves it as it is outside, where sizes decide.
     Raises ArgumentError for other names, and calls raise it for a variant that cannot do them.
     """
-    if STATE.scope is not None:
+    if innermost() is not None:
         raise ArgumentError(
             "fw.schedule inside a function that is being compiled: a program has one schedule.",
             where=user_location(),

@@ -12,9 +12,15 @@ an index stays; both save checks. Sums and products of natural values are natura
 
 from __future__ import annotations
 
+import functools
+import gc
+import signal
+import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -31,10 +37,16 @@ COUNTS = KEEPS_NATURAL | {"add", "mul"}  # natural as well, unless they wrap
 
 
 class Trace:
-    """One program under construction."""
+    """One program under construction.
+
+    `frame` is where its function is called, as long as that runs; calls of `asides` from there do
+    not belong to it.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.frame: FrameType | None = None
+        self.asides: frozenset[CodeType] = frozenset()
         self.where: Location | None = None
         self.homes: dict[Var, Scope] = {}
         self.natural: set[Var] = set()
@@ -261,6 +273,43 @@ class State(threading.local):
 
 
 STATE = State()
+
+
+def innermost() -> Scope | None:
+    """The scope that a call from here belongs to; None outside every trace.
+
+    A signal handler or a finalizer may run in the midst of a trace, on top of its stack, and a
+    greenlet beside it: what they call is no part of the traced function. So the stack is followed
+    from here to the frame where the trace began.
+    """
+    scope = STATE.scope
+    if scope is None:
+        return None
+    trace = scope.trace
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not trace.frame:
+        if frame is None or frame.f_code in trace.asides or frame.f_code.co_name == "__del__":
+            return None
+        frame = frame.f_back
+    return scope
+
+
+def asides() -> frozenset[CodeType]:
+    """The Python functions that the interpreter itself calls between any two instructions."""
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    found = [code_of(fn) for fn in (*handlers, *gc.callbacks, weakref.finalize.__call__)]
+    return frozenset(code for code in found if code is not None)
+
+
+def code_of(fn: object) -> CodeType | None:
+    """The code that a call of a Python function, method, partial or callable object enters."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    for found in (fn, getattr(fn, "__func__", None), vars(type(fn)).get("__call__")):
+        code = getattr(found, "__code__", None)
+        if isinstance(code, CodeType):
+            return code
+    return None
 
 
 def current() -> Scope:

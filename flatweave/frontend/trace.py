@@ -8,6 +8,7 @@ that the function reads without taking it as an argument. Nothing of the program
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer, kind_of
-from flatweave.frontend.scope import Trace, entered
+from flatweave.frontend.scope import Trace, asides, entered
 from flatweave.frontend.tree import Tree, flatten, paths
 from flatweave.frontend.values import lift
 
@@ -55,12 +56,15 @@ def trace(name: str, body: Callable[[list[Tracer]], Any], leaves: Sequence[Leaf]
     """Run `body` on traced arguments; what it returns are the program's results."""
     made = Trace(name)
     made.where = user_location()
-    with entered(made.root):
-        results = body([_parameter(made, leaf) for leaf in leaves])
-        found, tree = flatten(results)
-        names = paths(tree)
-        lifted = [_result(name, leaf, path) for leaf, path in zip(found, names, strict=True)]
-    made.root.closed = True
+    made.frame, made.asides = sys._getframe(), asides()
+    try:
+        with entered(made.root):
+            results = body([_parameter(made, leaf) for leaf in leaves])
+            found, tree = flatten(results)
+            names = paths(tree)
+            lifted = [_result(name, leaf, path) for leaf, path in zip(found, names, strict=True)]
+    finally:
+        made.root.closed, made.frame = True, None
     fn = made.root.builder.close(made.params, [value.atom for value in lifted])
     return Traced(Program(name, fn), tree, hidden_arguments(made.hidden))
 
