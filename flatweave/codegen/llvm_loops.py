@@ -27,7 +27,7 @@ from flatweave.terms.traverse import walk_lets
 
 # Loops of about this many lets, all turns together, are written out.
 UNROLLED = 24
-STRIP = 1 << 13  # about how many lets run between two looks of a loop in strips
+SPAN = 1 << 13  # about how many lets run between two looks of a loop in spans
 
 class _State:
     """What a loop carries: phis at its head, filled in when a turn's results are known."""
@@ -172,8 +172,8 @@ def _counted(e: Emitter, op: For, init: Sequence[Held]) -> Sequence[Held]:
     state = _State(e, op.body.params, [lo, *init], shapes)
     if is_short(e.made, op):
         _turns(e, op, state, hi.text)
-    elif _has_strips(e, op):
-        _strips(e, op, state, hi.text)
+    elif _has_spans(e, op):
+        _spans(e, op, state, hi.text)
     else:
         _turns(e, op, state, hi.text, 1 + cost_of(e.made, op.body))
     return state.held[1:]
@@ -201,24 +201,24 @@ def _turns(e: Emitter, op: For, state: _State, hi: str, cost: int = 0) -> None:
     code.label(done)
 
 
-def _has_strips(e: Emitter, op: For) -> bool:
-    """Whether to look between strips of turns only: in loops that are entered once for a block."""
+def _has_spans(e: Emitter, op: For) -> bool:
+    """Whether to look between spans of turns only: in loops that are entered once for a block."""
     return e.depth == 0 and isinstance(op.step, Const) and op.body.params[0].type is i64
 
 
-def _strips(e: Emitter, op: For, state: _State, hi: str) -> None:
-    """while i < hi: look; for i .. minimum hi (i + a strip)"""
+def _spans(e: Emitter, op: For, state: _State, hi: str) -> None:
+    """while i < hi: look; for i .. minimum hi (i + a span)"""
     assert isinstance(op.step, Const)
     code, cost = e.code, 1 + cost_of(e.made, op.body)
-    turns = max(1, STRIP // cost)
+    turns = max(1, SPAN // cost)
     length = turns * int(op.step.value)
-    head, strip, done = code.names("strips", "strip", "done")
+    head, span, done = code.names("spans", "span", "done")
     code.jump(head)
     code.label(head)
     hole = code.hole()
     i = state.held[0].text
-    code.branch(code.let(f"icmp slt i64 {i}, {hi}"), strip, done)
-    code.label(strip)
+    code.branch(code.let(f"icmp slt i64 {i}, {hi}"), span, done)
+    code.label(span)
     look(e, turns * cost)
     left = code.let(f"sub i64 {hi}, {i}")
     long = code.let(f"icmp ugt i64 {left}, {length}")

@@ -143,6 +143,26 @@ def test_threads_with_small_stacks_compile_and_run():
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
 
 
+def test_the_interpreter_ends_while_something_compiles():
+    """What is called at exit compiles where no thread can be started any more; a daemon does not
+    keep the process, nor break it."""
+    script = """
+        import atexit, threading
+        import numpy as np
+        import flatweave as fw
+        from flatweave.runtime.native import support
+        support()
+        atexit.register(lambda: print(float(fw.sum(np.arange(4.0)))))
+        f = fw.jit(lambda xs: fw.sum(fw.sort(xs) * fw.cumsum(xs)))
+        threading.Thread(target=f, args=(np.ones(3),), daemon=True).start()
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=100
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "6.0\n", "")
+
+
 def test_signal_handlers_run_while_a_program_is_compiled(monkeypatch):
     """And may compile one themselves, the same one too."""
     seen = []
