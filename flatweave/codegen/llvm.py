@@ -125,6 +125,7 @@ def _emit_backoff(e: Emitter, let: Let) -> Sequence[Held]:
 def _define_host(module: Module, features: CpuFeatures, fn: Lambda) -> None:
     code = Code(module)
     e = Emitter(code, features, HOST_HANDLERS, {})
+    e.depth = 1  # its loops are not those of a block
     for number, var in enumerate(fn.params):
         text = host.load_slot(e, "%slots", number, var.type)
         owner = "null" if isinstance(var.type, BufferType) else ""

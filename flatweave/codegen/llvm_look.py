@@ -5,7 +5,8 @@
 
 The fuel of a function is one number for all of its loops, in a register: it counts what they did,
 so that a look comes after about the same work however loops are nested, some 0.1 to 30 ms apart.
-`fw_look` keeps all registers, so that it costs a loop that never comes to it nothing else.
+`fw_look` keeps the general registers; what a loop has in vectors goes to the stack and back in the
+rare block. (`preserve_allcc` would keep those, too, but LLVM zeroes their upper halves at its end.)
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ TANK = 1 << 19  # how much work goes between two looks, in lets
 def look(e: Emitter, cost: int) -> None:
     """Charge for work; leave the function if the call turns out to be cancelled."""
     code, pair = e.code, "{ i64, i1 }"
-    code.declare("preserve_allcc i64 @fw_look(ptr) cold nounwind willreturn "
+    code.declare("preserve_mostcc i64 @fw_look(ptr) cold nounwind willreturn "
                  "memory(argmem: readwrite, inaccessiblemem: readwrite)")  # fmt: skip
     code.declare(f"{pair} @llvm.usub.with.overflow.i64(i64, i64)")
     fuel = code.fuel(TANK)
@@ -30,6 +31,6 @@ def look(e: Emitter, cost: int) -> None:
     code.branch(code.let(f"extractvalue {pair} {spent}, 1"), empty, go)
     code.label(empty)
     code.line(f"store i64 {TANK}, ptr {fuel}")
-    cancel = code.let("call preserve_allcc i64 @fw_look(ptr %ctx)")
+    cancel = code.let("call preserve_mostcc i64 @fw_look(ptr %ctx)")
     code.branch(code.let(f"icmp ne i64 {cancel}, 0"), STOPPED, go)
     code.label(go)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm_code import Code, Phi
 from flatweave.codegen.llvm_emitter import Emitter, Held, scalar_type
 from flatweave.codegen.llvm_look import look
@@ -27,7 +27,6 @@ from flatweave.terms.traverse import walk_lets
 
 # Loops of about this many lets, all turns together, are written out.
 UNROLLED = 24
-SPAN = 1 << 13  # about how many lets run between two looks of a loop in spans
 
 class _State:
     """What a loop carries: phis at its head, filled in when a turn's results are known."""
@@ -167,67 +166,34 @@ def _written_out(e: Emitter, op: For, turns: range, state: list[Held]) -> list[H
 
 def _counted(e: Emitter, op: For, init: Sequence[Held]) -> Sequence[Held]:
     """All lanes take the same turns: the counter's base decides."""
-    lo, hi = e.hold(op.lo), e.hold(op.hi)
-    shapes = [lo.shape, *(e.shape(param) for param in op.body.params[1:])]
-    state = _State(e, op.body.params, [lo, *init], shapes)
-    if is_short(e.made, op):
-        _turns(e, op, state, hi.text)
-    elif _has_spans(e, op):
-        _spans(e, op, state, hi.text)
-    else:
-        _turns(e, op, state, hi.text, 1 + cost_of(e.made, op.body))
-    return state.held[1:]
-
-
-def _turns(e: Emitter, op: For, state: _State, hi: str, cost: int = 0) -> None:
-    """The turns below `hi`; each is charged for if it has a cost."""
-    code, dtype = e.code, scalar_type(op.body.params[0].type)
+    code = e.code
+    lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))
+    params = op.body.params
+    dtype = scalar_type(params[0].type)
+    shapes = [lo.shape, *(e.shape(param) for param in params[1:])]
+    state = _State(e, params, [lo, *init], shapes)
     head, turn, done = code.names("for", "turn", "done")
     code.jump(head)
     code.label(head)
     hole = code.hole()
     i = state.held[0].text
     less = "slt" if dtype.is_signed else "ult"
-    code.branch(code.let(f"icmp {less} {dtype.llvm} {i}, {hi}"), turn, done)
+    code.branch(code.let(f"icmp {less} {dtype.llvm} {i}, {hi.text}"), turn, done)
     code.label(turn)
     inner = e.turn()
-    if cost:
-        look(inner, cost)
-    results = state.converted(inner, [state.held[0], *inner.run(op.body, state.held)])
-    step = e.hold(op.step).text
-    following = code.let(f"add{' nsw' if dtype.is_signed else ''} {dtype.llvm} {i}, {step}")
-    code.fill(hole, state.phis([Held(state.shapes[0], following), *results[1:]], code.block))
+    if not (is_short(e.made, op) or _is_of_block(e, op)):
+        look(inner, 1 + cost_of(e.made, op.body))
+    results = state.converted(inner, [lo, *inner.run(op.body, state.held)])
+    following = code.let(f"add{' nsw' if dtype.is_signed else ''} {dtype.llvm} {i}, {step.text}")
+    code.fill(hole, state.phis([Held(lo.shape, following), *results[1:]], code.block))
     code.jump(head)
     code.label(done)
+    return state.held[1:]
 
 
-def _has_spans(e: Emitter, op: For) -> bool:
-    """Whether to look between spans of turns only: in loops that are entered once for a block."""
-    return e.depth == 0 and isinstance(op.step, Const) and op.body.params[0].type is i64
-
-
-def _spans(e: Emitter, op: For, state: _State, hi: str) -> None:
-    """while i < hi: look; for i .. minimum hi (i + a span)"""
-    assert isinstance(op.step, Const)
-    code, cost = e.code, 1 + cost_of(e.made, op.body)
-    turns = max(1, SPAN // cost)
-    length = turns * int(op.step.value)
-    head, span, done = code.names("spans", "span", "done")
-    code.jump(head)
-    code.label(head)
-    hole = code.hole()
-    i = state.held[0].text
-    code.branch(code.let(f"icmp slt i64 {i}, {hi}"), span, done)
-    code.label(span)
-    look(e, turns * cost)
-    left = code.let(f"sub i64 {hi}, {i}")
-    long = code.let(f"icmp ugt i64 {left}, {length}")
-    end = code.let(f"add i64 {i}, {length}")
-    inner = _State(e, state.params, state.held, state.shapes)
-    _turns(e, op, inner, code.let(f"select i1 {long}, i64 {end}, i64 {hi}"))
-    code.fill(hole, state.phis(inner.held, code.block))
-    code.jump(head)
-    code.label(done)
+def _is_of_block(e: Emitter, op: For) -> bool:
+    """Whether a loop goes over the elements of a block, which are not many, and does no more."""
+    return e.depth == 0 and not any(isinstance(let.op, For | While) for let in walk_lets(op.body))
 
 
 def _masked_for(e: Emitter, op: For, dtype: DType, init: Sequence[Held]) -> Sequence[Held]:

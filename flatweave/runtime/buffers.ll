@@ -91,9 +91,8 @@ define internal void @enlist(ptr %ctx, ptr %header, i64 %bytes) {
   store i64 %bytes, ptr %counted.at
   store ptr %header, ptr %head.at
   %live.at = getelementptr i64, ptr %ctx, i64 9
-  %live = load i64, ptr %live.at
+  %live = atomicrmw add ptr %live.at, i64 %bytes monotonic
   %live.new = add i64 %live, %bytes
-  store i64 %live.new, ptr %live.at
   %peak.at = getelementptr i64, ptr %ctx, i64 10
   %peak = load i64, ptr %peak.at
   %peak.new = call i64 @llvm.umax.i64(i64 %peak, i64 %live.new)

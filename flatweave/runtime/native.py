@@ -23,7 +23,6 @@ from typing import Any
 
 from llvmlite import binding
 
-from flatweave.base.config import NATIVE, config
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
@@ -252,9 +251,7 @@ def support() -> NativeCode:
 def _support() -> NativeCode:
     with _ONCE:
         if not _SUPPORT:
-            # its functions keep the registers of whatever code runs here
-            with config.scoped(cpu=NATIVE):
-                code = _made_support()
+            code = _made_support()
             _keep_for_ever(code)
             _hold_still_for_forks(code)
             _SUPPORT.append(code)

@@ -162,8 +162,8 @@ out:
   ret i64 %cancel
 }
 
-; The same for loops inside of kernels, which keep what they have in all their registers.
-define preserve_allcc i64 @fw_look(ptr %ctx) {
+; The same for loops inside of kernels, which keep what they have in general registers.
+define preserve_mostcc i64 @fw_look(ptr %ctx) {
   %cancel = call i64 @fw_poll(ptr %ctx)
   ret i64 %cancel
 }

@@ -1,6 +1,8 @@
 """Ctrl-C stops a program wherever it is, soon and with all memory given back; it can run again."""
 
+import functools
 import json
+import platform
 import subprocess
 import sys
 import textwrap
@@ -10,7 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flatweave as fw
+from flatweave.base.config import config
 from flatweave.base.dtypes import i64
+from flatweave.codegen import llvm_look
 from flatweave.codegen.llvm_turns import most_turns
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For
@@ -178,6 +183,30 @@ def test_the_other_targets_can_be_interrupted(target):
         print(interrupted(lambda: f(np.ones(1))) < 1, f(-np.ones(2)))
     """
     assert said(script, target) == "True [-1. -1.]\n"
+
+
+@pytest.mark.parametrize("cpu", ["native", "x86-64-v3"])
+def test_a_look_leaves_registers_alone(monkeypatch, cpu):
+    """Looking at nearly every turn changes no value, in scalars, vectors of any width, or masks."""
+    if cpu != "native" and platform.machine() != "x86_64":
+        pytest.skip("the name is x86-64's")
+    monkeypatch.setattr(llvm_look, "TANK", 64)
+    rng = np.random.default_rng(3)
+    flags, counts = rng.random(70_001) < 0.5, rng.integers(0, 40, 1_001)
+    rows = rng.integers(0, 1000, (50, 333))
+    def powers(x, k):
+        return fw.fori_loop(0, k, lambda i, s: s * x + i, x)
+    expected = np.array([[functools.reduce(lambda s, i: s * x + i, range(k), x)
+                          for x, k in ((float(x), k) for x, k in enumerate(counts.tolist()))]])
+    with config.scoped(cpu=cpu), np.errstate(all="ignore"):
+        assert np.array_equal(fw.jit(fw.sort)(flags), np.sort(flags))
+        assert np.array_equal(fw.jit(lambda r: fw.map(fw.sum, r))(rows), rows.sum(axis=1))
+        assert np.array_equal(fw.jit(lambda r: fw.sort(r[0]))(rows), np.sort(rows[0]))
+        found = fw.jit(lambda x, k: fw.map(powers, x, k))(np.arange(1_001.0), counts)
+        assert np.array_equal(np.asarray(found), expected[0])
+        assert np.array_equal(
+            fw.jit(lambda k: fw.expand(lambda x: x, lambda x, i: x * i, k))(counts),
+            np.concatenate([k * np.arange(k) for k in counts]))  # fmt: skip
 
 
 def loop(bounds: Any) -> tuple[dict[Any, Apply], For]:
