@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
-from flatweave.codegen.llvm_code import Code
+from flatweave.codegen.llvm_code import STOPPED, Code
 from flatweave.codegen.llvm_emitter import Emitter, Held, scalar_type
+from flatweave.codegen.llvm_look import leave_if_stopped
 from flatweave.codegen.llvm_shapes import UNIFORM
 from flatweave.kernel_ir.syntax import Call
+from flatweave.terms.control import For, While
 from flatweave.terms.syntax import Lambda, Let, Type, Var
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.traverse import free_vars, walk_lets
 
 
 def emit_call(e: Emitter, let: Let) -> Sequence[Held]:
@@ -31,6 +33,8 @@ def emit_call(e: Emitter, let: Let) -> Sequence[Held]:
     given = zip((*op.fn.params, *captured), (*op.args, *captured), strict=True)
     args = ["ptr %ctx", *(f"{_kind(p.type)} {e.uniform(atom)}" for p, atom in given)]
     found = e.code.let(f"call {kind} {symbol}({', '.join(args)})")
+    if any(isinstance(inner.op, For | While) for inner in walk_lets(op.fn)):
+        leave_if_stopped(e)
     return [
         Held(UNIFORM, e.code.let(f"extractvalue {kind} {found}, {k}"))
         for k in range(len(results))
@@ -44,11 +48,15 @@ def _define(
     params = {var: f"%p{k}" for k, var in enumerate((*fn.params, *captured))}
     held = {var: Held(UNIFORM, name) for var, name in params.items()}
     inner = Emitter(code, e.features, e.handlers, held)
+    inner.depth = 1  # its loops are not those of a block
     found = inner.run(fn, [held[param] for param in fn.params])
     kind, whole = _struct(results), "poison"
     for k, (result, dtype) in enumerate(zip(found, results, strict=True)):
         whole = code.let(f"insertvalue {kind} {whole}, {dtype.llvm} {result.text}, {k}")
     code.line(f"ret {kind} {whole}")
+    if code.can_stop:
+        code.label(STOPPED)
+        code.line(f"ret {kind} zeroinitializer")
     listed = ", ".join(("ptr %ctx", *(f"{_kind(v.type)} {n}" for v, n in params.items())))
     head = f"define internal {kind} {{name}}({listed}) noinline #0 {{"
     e.code.module.define_once(symbol, head, code)

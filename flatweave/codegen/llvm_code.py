@@ -21,6 +21,7 @@ class Code(Body):
         super().__init__(module)
         self.has_streamed = False
         self._stack: list[str] = []
+        self.can_stop = False  # whether anything goes to the block `STOPPED`
         self._fuel = ""
         self._scratch: list[tuple[str, int]] = []
 
@@ -46,10 +47,10 @@ class Code(Body):
             self._stack.append(f"  store i64 {full}, ptr {self._fuel}")
         return self._fuel
 
-    @property
-    def can_stop(self) -> bool:
-        """Whether anything goes to the block `STOPPED`."""
-        return bool(self._fuel)
+    def stop(self) -> str:
+        """The block to go to when the call has been cancelled."""
+        self.can_stop = True
+        return STOPPED
 
     def alloca(self, type_: str, align: int = 64) -> str:
         """A place on the stack, made once at the function's entry."""

@@ -11,9 +11,9 @@ rare block. (`preserve_allcc` would keep those, too, but LLVM zeroes their upper
 
 from __future__ import annotations
 
-from flatweave.codegen.llvm_code import STOPPED
 from flatweave.codegen.llvm_emitter import Emitter
 
+CANCEL_BYTES = 64  # where a context has the flag of its call
 TANK = 1 << 19  # how much work goes between two looks, in lets
 
 
@@ -32,5 +32,15 @@ def look(e: Emitter, cost: int) -> None:
     code.label(empty)
     code.line(f"store i64 {TANK}, ptr {fuel}")
     cancel = code.let("call preserve_mostcc i64 @fw_look(ptr %ctx)")
-    code.branch(code.let(f"icmp ne i64 {cancel}, 0"), STOPPED, go)
+    code.branch(code.let(f"icmp ne i64 {cancel}, 0"), code.stop(), go)
+    code.label(go)
+
+
+def leave_if_stopped(e: Emitter) -> None:
+    """After a function that may have looked: leave if it found the call cancelled."""
+    code = e.code
+    at = code.let(f"getelementptr i8, ptr %ctx, i64 {CANCEL_BYTES}")
+    flag = code.let(f"load atomic i64, ptr {at} monotonic, align 8")
+    (go,) = code.names("go")
+    code.branch(code.let(f"icmp ne i64 {flag}, 0"), code.stop(), go)
     code.label(go)
