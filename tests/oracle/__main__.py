@@ -58,10 +58,11 @@ def machine() -> str:
 def summary(tally: Tally, options: argparse.Namespace, seconds: float) -> str:
     """What a run found, to be kept."""
     what = f"{options.runs} runs each, for bits" if options.bits else "against NumPy"
+    said = [argument for argument in sys.argv[1:] if argument not in ("--keep", str(options.keep))]
     lines = [
         f"# {tally.programs} random programs, {what}",
         "",
-        f"    python -m tests.oracle {' '.join(sys.argv[1:])}",
+        f"    python -m tests.oracle {' '.join(said)}",
         "",
         f"{machine()}; {time.strftime('%Y-%m-%d')}; {seconds / 60:.0f} minutes;"
         f" seeds {options.seed} to {options.seed + tally.programs - 1}; {tally.calls} calls.",
