@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from random import Random
 
 from tests.oracle import control, elementwise, folds, moves, nests, writes
 from tests.oracle.data import DTYPES, FLOATS
 from tests.oracle.program import Program
-from tests.oracle.writer import NoChoice, Writer, inputs_for, sampled
+from tests.oracle.writer import Known, NoChoice, Writer, inputs_for, sampled
 
-CHOICES = {
+Choose = Callable[[Writer], Known]
+CHOICES: dict[Choose, int] = {
     **elementwise.CHOICES, **folds.CHOICES, **moves.CHOICES, **writes.CHOICES, **nests.CHOICES,
     **control.CHOICES,
 }  # fmt: skip
+COMBINING = (
+    folds.choose_scan, folds.choose_scan, folds.choose_reduce, folds.choose_segmented,
+    folds.choose_named, writes.choose_permute, writes.choose_expand_reduce, nests.choose_row_fold,
+)  # fmt: skip
 UNORDERED = ("atomic", "cas", "locks")
 
 
@@ -22,11 +28,13 @@ def random_program(seed: int, length: int = 4, exact: bool = True) -> Program:
     Where it need not be exact, floats are combined as they are, so that every grouping shows.
     """
     random = Random(seed)
-    some = (*DTYPES, *FLOATS) if exact else (*FLOATS, "int32", "uint8")
-    dtypes = tuple(random.sample(some, random.choice([1, 2, 3])))
+    some = (*DTYPES, *FLOATS) if exact else FLOATS
+    dtypes = tuple(random.sample(some, random.randint(1, min(3, len(some)))))
     writer = Writer(random, exact=exact)
     inputs = inputs_for(random, dtypes, rows=random.random() < 0.3)
     sampled(writer, inputs)
+    if not exact:
+        combining(writer)
     made, tries = 0, 0
     wanted = random.randint(max(1, length - 2), length + 1)
     while made < wanted and tries < 200:
@@ -35,10 +43,16 @@ def random_program(seed: int, length: int = 4, exact: bool = True) -> Program:
     return Program(inputs, tuple(writer.steps), results_of(writer), schedule_of(random, writer))
 
 
-def chosen(writer: Writer) -> bool:
+def combining(writer: Writer) -> None:
+    """A step that combines what other steps will read."""
+    while not chosen(writer, {writer.random.choice(COMBINING): 1}):
+        pass
+
+
+def chosen(writer: Writer, choices: Mapping[Choose, int] = CHOICES) -> bool:
     """Whether a step was chosen; nothing is left of one that could not be."""
     known, steps, env = list(writer.known), list(writer.steps), dict(writer.env)
-    choose = writer.random.choices(list(CHOICES), list(CHOICES.values()))[0]
+    choose = writer.random.choices(list(choices), list(choices.values()))[0]
     try:
         choose(writer)
     except (NoChoice, TypeError, OverflowError):
