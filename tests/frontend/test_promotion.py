@@ -12,7 +12,10 @@ from flatweave.frontend.promotion import ScalarOverflowError, _common, fits, lit
 WEAK = {"i64": 0, "f64": 0.0}
 
 
-@pytest.mark.parametrize(("a", "b"), itertools.combinations_with_replacement(DTYPES, 2), ids=str)
+PAIRS = list(itertools.combinations_with_replacement(DTYPES, 2))
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS, ids=str)
 def test_strong_pairs(a, b):
     """As `np.result_type`."""
     assert _common(((a, False), (b, False))) == (np.result_type(a.numpy, b.numpy), False)

@@ -219,7 +219,9 @@ class Options:
     value: object
 
 
-@pytest.mark.parametrize("around", [lambda v: v, lambda v: (1, v), Options], ids=str)
+@pytest.mark.parametrize(
+    "around", [lambda v: v, lambda v: (1, v), Options], ids=["bare", "in a tuple", "in a dataclass"]
+)
 def test_static_values_are_told_apart(target, around):
     """1, True and 1.0 are equal for Python, and 0.0 and -0.0; a NaN is no other."""
     seen = []
