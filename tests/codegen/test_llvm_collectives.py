@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
+import flatweave as fw
 from flatweave.base.dtypes import DTYPES, DType, bool_, f32, f64, i8, i32, i64
 from flatweave.codegen.llvm_features import CpuFeatures
 from flatweave.kernel_ir.syntax import (
@@ -20,6 +22,7 @@ from flatweave.kernel_ir.syntax import (
     ShiftLanes,
     StoreCompact,
 )
+from flatweave.runtime.native import optimised_text
 from flatweave.scalar import ops as scalar
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.syntax import constant
@@ -365,3 +368,17 @@ def test_compact_under_a_mask() -> None:
     run_kernel(body, xs, ys)
     assert ys[:4].tolist() == [1, 3, 5, 7]
     assert ys[31] == 4
+
+
+def test_lanes_that_were_filled_stay_filled():
+    """Nothing of them is wanted where an operator chooses, and registers hold slow numbers."""
+    linear = fw.jit(lambda a, b: fw.scan(
+        lambda f, g: (f[0] * g[0], f[1] * g[0] + g[1]), (1.0, 0.0), (a, b)
+    ))  # fmt: skip
+    text = optimised_text(linear.stages(np.ones(4), np.ones(4)).text["llvm"])
+    multiplied = re.findall(r"fmul <\d+ x double> (%\S+), (%\S+)", text)
+    shuffles = dict(re.findall(r"(%\S+) = shufflevector (.*)", text))
+    operands = [shuffles[name] for pair in multiplied for name in pair if name in shuffles]
+
+    assert "@llvm.arithmetic.fence" in text
+    assert not any("poison, i32" in operand or "i32 poison" in operand for operand in operands)
