@@ -93,7 +93,6 @@ class Walk:
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
-        b.assume_space(self.shape)
         if self.located is not None:
             return self._along_rows(b, lo, hi, state, step, self.located)
         return self._block(b, lo, hi, state, step)
@@ -178,7 +177,7 @@ class Walk:
             stop = c.apply("minimum", rows.end(c, row), hi)
             length = c.apply("select", there, c.sub(stop, p_lo), index(0))
             (longest,) = c.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
-            inside = c.inner()
+            inside = self._inside(c)
             turn = inside.param("t", i64)
             params = tuple(inside.param("s", atom.type) for atom in known)
             active = inside.apply("lt", turn, length)
@@ -193,7 +192,7 @@ class Walk:
         return self._in_lanes(b, self.width, first, end, state, of_rows)
 
     def _one_by_one(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        inside = b.inner()
+        inside = self._inside(b)
         i = inside.param("i", i64)
         params = [inside.param("s", atom.type) for atom in state]
         position = replace(self._flat_position(inside, i, 1, hi), alone=True)
@@ -204,6 +203,7 @@ class Walk:
         """One run for each lane, then the rest; the state is all accumulators."""
 
         def tile_step(c: Builder, flat: Atom, tile: Tile, known: State) -> State:
+            c.assume_space(self.shape)
             indices = c.unravel(flat, self.shape)
             return step(c, Position(flat, indices, self.width, None, tile), known)
 
@@ -217,7 +217,7 @@ class Walk:
         extent = self.shape[-1]
         first = b.apply("floordiv", lo, extent)
         last = b.apply("floordiv", b.add(b.sub(hi, index(1)), extent), extent)
-        outer = b.inner()
+        outer = self._inside(b)
         row = outer.param("r", i64)
         params = tuple(outer.param("s", atom.type) for atom in state)
         start = outer.mul(row, extent)
@@ -310,7 +310,7 @@ class Walk:
         kept = sum(len(acc.neutral) for acc in self.accumulators)
         neutral = tuple(atom for acc in self.accumulators for atom in acc.neutral)
         region = b.inner()
-        body = region.inner()
+        body = self._inside(region)
         i = body.param("i", i64)
         params = tuple(body.param("s", atom.type) for atom in state)
         turn = body.close([i, *params], act(body, i, params))
@@ -322,6 +322,12 @@ class Walk:
         if width == 1:
             return done
         return (*self._joined(b, state, done), *done[kept:])
+
+    def _inside(self, b: Builder) -> Builder:
+        """A body for elements: where it runs, no extent is 0; around it, all may be."""
+        inside = b.inner()
+        inside.assume_space(self.shape)
+        return inside
 
     def _across_lanes(self, b: Builder, out: State) -> State:
         reduced: list[Atom] = []
