@@ -29,7 +29,7 @@ from flatweave.frontend.rows import scan_last_axis, unravel
 from flatweave.frontend.scalars import apply, select, strong, truth
 from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.shapes import axis_of, reshaped, transposed
-from flatweave.frontend.sizes import check
+from flatweave.frontend.sizes import check, is_refused
 from flatweave.frontend.sugar import METHODS
 from flatweave.frontend.values import emit, flag_of, lift, wrap
 from flatweave.ops import Reduce, Reshape
@@ -215,9 +215,9 @@ def need_elements(array: Tracer, axis: Any, who: str) -> None:
         if who.startswith("arg"):
             message = f"attempt to get {who} of an empty sequence."
             remedy = "Check the length before the call."
-        if isinstance(extent, Const) and extent.value == 0:
-            raise ShapeError(message, where=user_location(), remedy=remedy)
         condition = current().apply("gt", extent, ZERO)
+        if is_refused(condition):
+            raise ShapeError(message, where=user_location(), remedy=remedy)
         check(condition, "empty", (extent,), check_message(message, [], remedy))
 
 

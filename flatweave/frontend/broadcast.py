@@ -68,7 +68,7 @@ def generated(
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         for param, extent in zip(params, shape, strict=True):
-            inside.trace.natural.add(param)
+            inside.natural.add(param)
             inside.trace.bounds[param] = extent
         return [result.atom for result in _listed(fn(*params))]
 

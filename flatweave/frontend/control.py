@@ -28,7 +28,7 @@ from flatweave.frontend.scope import Scope, current, entered
 from flatweave.frontend.tree import Tree, paths, spelled, unflatten
 from flatweave.frontend.values import extent_of, lift_leaves, scalar_of
 from flatweave.terms.control import For, While
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Type, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +178,14 @@ def settled(
 
 def loop_body(
     body: Callable[..., Any], tree: Tree, slots: list[Slot], who: str, counter: DType | None,
-    weak: bool = False,
+    optional: bool = True,
 ) -> Lambda:
-    """The body of a loop as a lambda over its state, and the counter before it."""
-    inside = current().inner()
+    """The body of a loop as a lambda over its state, and the counter before it, a weak number."""
+    inside = current().inner(optional)
     with entered(inside):
         first = [inside.bind("i", counter)] if counter is not None else []
         params, leaves = bind_state(inside, slots)
-        args = [Tracer(var, inside, weak) for var in first]
+        args = [Tracer(var, inside, weak=True) for var in first]
         result = body(*args, unflatten(tree, leaves))
         found = checked_state(result, tree, slots, who)
         atoms = state_atoms(slots, found)
@@ -255,15 +255,16 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
     start, stop = extent_of(lo, "lo of fori_loop"), extent_of(hi, "hi of fori_loop")
     leaves, tree = lift_leaves(state, "the state of fori_loop", True)
     slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
+    known = isinstance(start, Const) and isinstance(stop, Const) and start.value < stop.value
 
     def counted(i: Tracer, now: Any) -> Any:
         if current().is_natural(start) and isinstance(i.atom, Var):
-            current().trace.natural.add(i.atom)
+            current().natural.add(i.atom)
             current().trace.bounds[i.atom] = stop
         return body(i, now)
 
     def attempt(now: list[Slot]) -> Lambda:
-        return loop_body(counted, tree, now, "fori_loop", i64, weak=True)
+        return loop_body(counted, tree, now, "fori_loop", i64, optional=not known)
 
     slots, made = settled(slots, attempt)
     op = For(start, stop, extents.ONE, made, tuple(state_atoms(slots, leaves)))

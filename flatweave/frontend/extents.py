@@ -14,9 +14,8 @@ from flatweave.base.source import user_location
 from flatweave.frontend.array import Tracer, origin
 from flatweave.frontend.faults import check_message
 from flatweave.frontend.scope import current
-from flatweave.frontend.sizes import check, fit
+from flatweave.frontend.sizes import check, fit, is_refused
 from flatweave.frontend.values import extent_of
-from flatweave.ops import Check
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Var
 
@@ -88,14 +87,14 @@ def product(extents: Sequence[Atom]) -> Atom:
 def known_natural(atom: Atom) -> None:
     """Remember that an i64 is not negative."""
     if isinstance(atom, Var):
-        current().trace.natural.add(atom)
+        current().natural.add(atom)
 
 
 def known_extent(atom: Atom) -> None:
     """Remember that an i64 is the extent of an array that exists."""
     if isinstance(atom, Var):
-        current().trace.natural.add(atom)
-        current().trace.extents.add(atom)
+        current().natural.add(atom)
+        current().extents.add(atom)
 
 
 def same(
@@ -108,18 +107,17 @@ def same(
     """
     if a == b:
         return a
-    if isinstance(a, Const) and isinstance(b, Const):
+    scope = current()
+    equal = scope.apply("eq", a, b)
+    if isinstance(a, Const) and isinstance(b, Const) and is_refused(equal):
         texts = [_filled(text, (a.value, b.value)) for text in (message, *origins, remedy)]
         raise ShapeError(
             texts[0], where=user_location(), origins=[t for t in texts[1:-1] if t],
             remedy=texts[-1],
         )  # fmt: skip
-    scope = current()
-    equal = scope.apply("eq", a, b)
-    home = scope.home((a, b))
-    if equal not in home.checked:
+    if not scope.is_checked(equal):
+        home = check(equal, "same", (a, b), check_message(message, origins, remedy))
         home.checked.add(equal)
-        home.emit(Check(equal, "same", (a, b), check_message(message, origins, remedy)))
     if isinstance(b, Const):
         return b
     return b if _depth(b) < _depth(a) else a
@@ -164,21 +162,23 @@ def told(array: Tracer, name: str, length: str, axis: int = 0) -> str:
 def length_of(value: Any, what: str) -> Atom:
     """A user's length as an extent; NegativeExtentError now, or a check when it runs."""
     extent = extent_of(value, what)
-    if isinstance(extent, Const):
-        if extent.value < 0:
-            raise NegativeExtentError(
-                f"{what} must not be negative, got {extent.value}.",
-                where=user_location(), remedy="Use 0 for an empty array.",
-            )  # fmt: skip
-        return extent
     scope = current()
-    if not scope.is_natural(extent):
-        message = check_message(
-            f"{what} must not be negative, got {{0}}.",
-            remedy="Use fw.maximum(n, 0) where an empty array is meant.",
-        )
-        check(scope.apply("ge", extent, ZERO), NEGATIVE, (extent,), message)
-        known_natural(extent)
+    if scope.is_natural(extent):
+        return extent
+    holds = scope.apply("ge", extent, ZERO)
+    if isinstance(extent, Const) and is_refused(holds):
+        raise NegativeExtentError(
+            f"{what} must not be negative, got {extent.value}.",
+            where=user_location(), remedy="Use 0 for an empty array.",
+        )  # fmt: skip
+    message = check_message(
+        f"{what} must not be negative, got {{0}}.",
+        remedy="Use fw.maximum(n, 0) where an empty array is meant.",
+    )
+    home = check(holds, NEGATIVE, (extent,), message)
+    if isinstance(extent, Const):
+        return ZERO  # behind a check that fails
+    home.natural.add(extent)
     return extent
 
 

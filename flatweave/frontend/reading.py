@@ -83,22 +83,23 @@ def wrapped(index: Atom, extent: Atom) -> tuple[Atom, bool]:
     if isinstance(index, Var) and scope.trace.bounds.get(index) == extent:
         return index, False
     if isinstance(index, Const) and isinstance(extent, Const):
-        return _constant(int(index.value), int(extent.value)), False
+        return _constant(int(index.value), int(extent.value))
     if scope.is_count(index):
         return index, True
     below = scope.apply("lt", index, extents.ZERO)
     return scope.apply("select", below, scope.apply("add", index, extent), index), True
 
 
-def _constant(index: int, extent: int) -> Const:
-    """A constant index into a constant extent, checked here and now."""
-    if not -extent <= index < extent:
+def _constant(index: int, extent: int) -> tuple[Const, bool]:
+    """A constant index into a constant extent, checked here and now unless it may not be read."""
+    is_inside = -extent <= index < extent
+    if not is_inside and not current().may_be_skipped:
         raise IndexOutOfBounds(
             f"index {index} is outside an array of {counted(extent, 'element')}.",
             where=user_location(),
             remedy=f"Indices go from {-extent} to {extent - 1}." if extent else "It is empty.",
         )
-    return Const(index % extent, i64)
+    return Const(index + extent if index < 0 else index, i64), not is_inside
 
 
 def element(array: Tracer, index: Sequence[Atom]) -> Tracer:
@@ -185,7 +186,7 @@ def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Any:
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         for param, extent in zip(params, sizes, strict=True):
-            inside.trace.natural.add(param)
+            inside.natural.add(param)
             inside.trace.bounds[param] = extent
         found = f(*(wrap(param) for param in params))
         given = found if isinstance(found, tuple | list) else (found,)

@@ -158,7 +158,7 @@ def _on_row(
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         i = params[0]
-        inside.trace.natural.add(i)
+        inside.natural.add(i)
         inside.trace.bounds[i] = rows
         lengths: dict[Atom, Tracer] = {}
         elements = iter([_element(part, i, lengths) for part in parts])

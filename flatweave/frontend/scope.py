@@ -5,8 +5,12 @@ element function, branch and loop body while that is being traced. Lets go to th
 except scalar work on values of outer scopes, which goes out to where those are bound: what does
 not depend on the element is computed once, not once for each element.
 
-What is known of i64 variables: `natural` ones are not negative, `bounds` says below which extent
-an index stays; both save checks. Sums and products of natural values are natural unless they wrap:
+A check is made in the outermost scope that knows its operands, but never before a body that may
+not run at all, a branch or a turn of a loop: what is not taken has no effect (`check_home`).
+
+What is known of i64 variables saves checks: `natural` ones are not negative, `extents` are those of
+arrays that exist, `bounds` says below which extent an index stays. The first two hold in the scope
+that found them out, and inside it: what a branch checks is not known behind it. Sums and products of natural values are natural unless they wrap:
 `counts` has those, which a read may trust, for its check finds what wrapped, but a length may not.
 """
 
@@ -49,9 +53,6 @@ class Trace:
         self.asides: frozenset[CodeType] = frozenset()
         self.where: Location | None = None
         self.homes: dict[Var, Scope] = {}
-        self.natural: set[Var] = set()
-        self.counts: set[Var] = set()
-        self.extents: set[Var] = set()  # of arrays that exist
         self.bounds: dict[Var, Atom] = {}
         self.origins: dict[Var, str] = {}
         self.numbers: set[Var] = set()  # arguments that are Python numbers
@@ -60,10 +61,6 @@ class Trace:
         self.hidden: list[Values] = []
         self._captured: dict[int, Var] = {}
         self.root = Scope(self, Builder(), None)
-
-    def facts(self) -> tuple[set[Var], ...]:
-        """What is known of variables, some of it because a check stands before them."""
-        return self.natural, self.counts, self.extents
 
     def scalar_param(self, hint: str, dtype: DType) -> Var:
         """A new scalar parameter of the program."""
@@ -84,7 +81,7 @@ class Trace:
                 extents.append(index(1))
                 continue
             var = self.scalar_param("n", i64)
-            self.natural.add(var)
+            self.root.natural.add(var)
             self.extents.add(var)
             self.hints[var] = extent
             extents.append(var)
@@ -111,27 +108,35 @@ class Trace:
 class Scope:
     """One body: the lets of a program, an element function, a branch or a turn of a loop."""
 
-    def __init__(self, trace: Trace, builder: Builder, outer: Scope | None) -> None:
+    def __init__(
+        self, trace: Trace, builder: Builder, outer: Scope | None, optional: bool = False
+    ) -> None:
         self.trace = trace
         self.builder = builder
         self.outer = outer
+        self.optional = optional
         self.depth: int = outer.depth + 1 if outer else 0
         self.closed = False
         self.checked: set[Atom] = set()  # conditions that a check here has found to hold
         self.shapes: dict[tuple[Atom, ...], None] = {}  # of arrays that fit (`sizes.py`)
+        self.natural: set[Var] = set()
+        self.counts: set[Var] = set()
+        self.extents: set[Var] = set()  # of arrays that exist
 
-    def inner(self) -> Scope:
-        """A scope for a body inside this one."""
-        return Scope(self.trace, self.builder.inner(), self)
+    def inner(self, optional: bool = False) -> Scope:
+        """A scope for a body inside this one; an `optional` one may not run at all."""
+        return Scope(self.trace, self.builder.inner(optional), self, optional)
+
+    def around(self) -> Iterator[Scope]:
+        """This scope and those around it, the innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.outer
 
     def holds(self, other: Scope) -> bool:
         """Whether what `other` binds may be read here: it is this scope or one around it."""
-        scope: Scope | None = self
-        while scope is not None:
-            if scope is other:
-                return True
-            scope = scope.outer
-        return False
+        return any(scope is other for scope in self.around())
 
     def bind(self, hint: str, type_: Type) -> Var:
         """A fresh variable that belongs to this scope."""
@@ -151,12 +156,10 @@ class Scope:
 
     def is_fit(self, shape: tuple[Atom, ...]) -> bool:
         """Whether these are extents of an array that fits, in any order."""
-        scope: Scope | None = self
-        while scope is not None:
-            if shape in scope.shapes or any(_is_part(shape, known) for known in scope.shapes):
-                return True
-            scope = scope.outer
-        return False
+        return any(
+            shape in scope.shapes or any(_is_part(shape, known) for known in scope.shapes)
+            for scope in self.around()
+        )
 
     def home(self, atoms: Sequence[Atom]) -> Scope:
         """The innermost of the scopes that bind these atoms."""
@@ -167,6 +170,19 @@ class Scope:
                 if home.depth > found.depth:
                     found = home
         return found
+
+    def check_home(self, atoms: Sequence[Atom]) -> Scope:
+        """Where a check of these atoms belongs: as far out as they are known and it surely runs."""
+        home = self.home(atoms)
+        for scope in self.around():
+            if scope is home or scope.optional:
+                return scope
+        return home
+
+    @property
+    def may_be_skipped(self) -> bool:
+        """Whether what stands here may not run at all."""
+        return any(scope.optional for scope in self.around())
 
     def emit(self, op: Op, hint: str = "t") -> tuple[Var, ...]:
         """Append an operation here; its variables."""
@@ -183,17 +199,17 @@ class Scope:
         result = home.builder.apply(fn, *args)
         if isinstance(result, Var) and result not in self.trace.homes:
             self.trace.homes[result] = home
-            if result.type is i64:
-                self._learn(result, fn, args)
+        if isinstance(result, Var) and result.type is i64:
+            self._learn(result, fn, args)
         return result
 
     def _learn(self, result: Var, fn: str, args: Sequence[Atom]) -> None:
         """What the operands say of an i64."""
         follows = fn == "add" and args[0] in self.trace.bounds and args[1] == index(1)
         if follows or (fn in KEEPS_NATURAL and all(map(self.is_natural, args))):
-            self.trace.natural.add(result)
+            self.natural.add(result)
         elif fn in COUNTS and all(map(self.is_count, args)):
-            self.trace.counts.add(result)
+            self.counts.add(result)
 
     def cast(self, atom: Atom, dtype: DType) -> Atom:
         """An atom in another dtype, in the scope that binds it."""
@@ -202,20 +218,28 @@ class Scope:
         result = home.builder.cast(atom, dtype)
         if isinstance(result, Var) and result not in self.trace.homes:
             self.trace.homes[result] = home
-            narrow = isinstance(atom.type, DType) and atom.type.kind in "bu" and atom.type.bits < 64
-            if narrow and dtype is i64:
-                self.trace.natural.add(result)
+        narrow = isinstance(atom.type, DType) and atom.type.kind in "bu" and atom.type.bits < 64
+        if isinstance(result, Var) and narrow and dtype is i64:
+            home.natural.add(result)
         return result
 
     def is_natural(self, atom: Atom) -> bool:
         """Whether an integer is known not to be negative."""
         if isinstance(atom, Const):
             return atom.value >= 0
-        return atom in self.trace.natural
+        return any(atom in scope.natural for scope in self.around())
 
     def is_count(self, atom: Atom) -> bool:
         """Whether an integer is known not to be negative unless it has wrapped."""
-        return self.is_natural(atom) or atom in self.trace.counts
+        return self.is_natural(atom) or any(atom in scope.counts for scope in self.around())
+
+    def is_checked(self, condition: Atom) -> bool:
+        """Whether a check here or around here has found a condition to hold."""
+        return any(condition in scope.checked for scope in self.around())
+
+    def _facts(self) -> tuple[set[Var], set[Var], set[Var]]:
+        """What is known of variables here, some of it because a check stands before them."""
+        return self.natural, self.counts, self.extents
 
     def function(
         self, types: Sequence[Type], body: Callable[[Scope, tuple[Var, ...]], Sequence[Atom]],
@@ -235,21 +259,19 @@ class Scope:
         The result takes back all that comes after.
         """
         saved = []
-        facts = [set(known) for known in self.trace.facts()]
-        scope: Scope | None = self
-        while scope is not None:
-            builder = scope.builder
-            known, checked, shapes = dict(builder._known), set(scope.checked), dict(scope.shapes)
-            saved.append((scope, len(builder.lets), known, checked, shapes))
-            scope = scope.outer
+        for scope in self.around():
+            known, checked = dict(scope.builder._known), set(scope.checked)
+            facts = [set(fact) for fact in scope._facts()]
+            emitted = len(scope.builder.lets)
+            saved.append((scope, emitted, known, checked, dict(scope.shapes), facts))
 
         def restore() -> None:
-            for scope, count, known, checked, shapes in saved:
-                del scope.builder.lets[count:]
+            for scope, emitted, known, checked, shapes, facts in saved:
+                del scope.builder.lets[emitted:]
                 scope.builder._known = dict(known)
                 scope.checked, scope.shapes = set(checked), dict(shapes)
-            for current, before in zip(self.trace.facts(), facts, strict=True):
-                current &= before
+                for fact, before in zip(scope._facts(), facts, strict=True):
+                    fact &= before
 
         return restore
 

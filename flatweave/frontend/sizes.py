@@ -14,26 +14,35 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from flatweave.array_ir.fault import OVERFLOW
-from flatweave.base.dtypes import i64
+from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import ExtentOverflowError
 from flatweave.base.source import user_location
 from flatweave.frontend.faults import check_message
-from flatweave.frontend.scope import current
+from flatweave.frontend.scope import Scope, current
 from flatweave.ops import Check
 from flatweave.terms.build import index
 from flatweave.terms.syntax import ArrayType, Atom, Const, Op, Var
 
 ZERO, ONE, FOUND_LATER = index(0), index(1), index(-1)
+FALSE = Const(False, bool_)
 MOST = 2**60 - 1  # elements; of those of 8 bytes, an i64 counts the bytes
 REMEDY = "Check the extents: one of them is far too large. Those of 0 are left out of the number."
 
 
-def check(condition: Atom, kind: str, values: Sequence[Atom], message: str) -> None:
-    """Stop the program with an error unless the condition holds."""
-    if isinstance(condition, Const) and condition.value:
-        return
-    scope = current().home((condition, *values))
-    scope.emit(Check(condition, kind, tuple(values), message))
+def check(condition: Atom, kind: str, values: Sequence[Atom], message: str) -> Scope:
+    """Stop the program with an error unless the condition holds; the scope that then knows it."""
+    scope = current().check_home((condition, *values))
+    if not (isinstance(condition, Const) and condition.value):
+        scope.emit(Check(condition, kind, tuple(values), message))
+    return scope
+
+
+def is_refused(condition: Atom) -> bool:
+    """Whether a condition is known not to hold, in a place that is surely reached.
+
+    Where a body may not run, such a condition is checked like any other: when it runs.
+    """
+    return isinstance(condition, Const) and not condition.value and not current().may_be_skipped
 
 
 def fit_results(op: Op) -> None:
@@ -59,9 +68,9 @@ def fit(shape: Sequence[Atom]) -> None:
     varying = [extent for extent in counted if isinstance(extent, Var)]
     if most == 0:
         _refuse(shape)
-    if varying:
+    elif varying:
         _check_product(varying, most, shape)
-    scope.home(counted).add_shape(counted)
+    scope.check_home(counted).add_shape(counted)
 
 
 def _check_product(varying: Sequence[Var], most: int, shape: Sequence[Atom]) -> None:
@@ -91,6 +100,9 @@ def _message(shape: Sequence[Atom], values: Sequence[Var]) -> str:
 def _refuse(shape: Sequence[Atom]) -> None:
     """Refuse a shape whose constants alone are too many."""
     parts = [str(extent.value) if isinstance(extent, Const) else "?" for extent in shape]
+    if not is_refused(FALSE):
+        check(FALSE, OVERFLOW, (), check_message(_too_many(parts), [], REMEDY))
+        return
     raise ExtentOverflowError(_too_many(parts), where=user_location(), remedy=REMEDY)
 
 
@@ -101,7 +113,8 @@ def _too_many(parts: Sequence[str]) -> str:
 
 def total(a: Atom, b: Atom, who: str) -> Atom:
     """The sum of two extents; stops the program where it wraps."""
-    if isinstance(a, Const) and isinstance(b, Const) and a.value + b.value > i64.high:
+    wraps = isinstance(a, Const) and isinstance(b, Const) and a.value + b.value > i64.high
+    if wraps and is_refused(FALSE):
         raise ExtentOverflowError(
             _sum(who, a.value, b.value), where=user_location(), remedy=REMEDY_SUM
         )
@@ -109,8 +122,8 @@ def total(a: Atom, b: Atom, who: str) -> Atom:
     sum_ = scope.apply("add", a, b)
     if isinstance(sum_, Var) and sum_ not in (a, b) and not scope.is_natural(sum_):
         message = check_message(_sum(who, "{0}", "{1}"), [], REMEDY_SUM)
-        check(scope.apply("ge", sum_, ZERO), OVERFLOW, (a, b), message)
-        scope.trace.natural.add(sum_)
+        home = check(scope.apply("ge", sum_, ZERO), OVERFLOW, (a, b), message)
+        home.natural.add(sum_)
     return sum_
 
 

@@ -22,7 +22,7 @@ from flatweave.frontend.operation import operation
 from flatweave.frontend.promotion import dtype_of
 from flatweave.frontend.scalars import strong
 from flatweave.frontend.scope import Scope, current
-from flatweave.frontend.sizes import check
+from flatweave.frontend.sizes import check, is_refused
 from flatweave.frontend.tree import unflatten
 from flatweave.frontend.values import arrays_of, emit, lift_leaves, wrap
 from flatweave.ops import Empty, Generate
@@ -43,7 +43,7 @@ def generate(shape: Any, f: Callable[..., Any]) -> Any:
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         for param, extent in zip(params, extents, strict=True):
-            inside.trace.natural.add(param)
+            inside.natural.add(param)
             inside.trace.bounds[param] = extent
         leaves, tree = lift_leaves(f(*(wrap(param) for param in params)), "the result of generate")
         found.extend([tree, leaves])
@@ -77,11 +77,11 @@ def _need_room(length: Atom, dtype: DType) -> None:
     message = f"iota of {{0}} elements does not fit {dtype}, which ends at {dtype.high}."
     remedy = "Take a wider dtype, or leave it out: fw.iota(n) counts in i64."
     room = index(int(dtype.high) + 1)
-    if isinstance(length, Const) and length.value > room.value:
+    fits = current().apply("le", length, room)
+    if isinstance(length, Const) and is_refused(fits):
         raise ExtentOverflowError(
             message.format(length.value), where=user_location(), remedy=remedy
         )
-    fits = current().apply("le", length, room)
     check(fits, "overflow", (length,), check_message(message, [], remedy))
 
 

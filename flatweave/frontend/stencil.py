@@ -216,7 +216,7 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
     found: list[Any] = []
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
-        inside.trace.natural.update(params)
+        inside.natural.update(params)
         near = Neighbourhood(arrays, tree, params, reach, mode, constants)
         results, result_tree = lift_leaves(f(near), "the result of stencil's function")
         found.extend([result_tree, results])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import i64, u64
+from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, ReduceLanes, Report
 from flatweave.lower.kernel import KernelBuilder
@@ -19,6 +19,9 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
 class Elements:
     """Emits the lets of an element function; `env` maps the program's variables to kernel atoms.
+
+    The element goes on behind a check that fails, though nothing is safe there: its loops take no
+    turn and its reads are at 0. `failed` says where that is so in the body that is being emitted.
 
     `fold_width` is how many lanes share one inner fold: 1 runs it in sequence in each lane, more
     run one element at a time with its fold spread over the lanes, where no lanes are around it.
@@ -38,6 +41,7 @@ class Elements:
         self.located: Locate | None = None
         self.row: RowOf | None = None
         self.env: dict[Var, Atom] = {}
+        self.failed: Atom = Const(False, bool_)
 
     def atom(self, atom: Atom) -> Atom:
         if not isinstance(atom, Var):
@@ -62,9 +66,15 @@ class Elements:
 
     def function(self, b: Builder, fn: Lambda) -> Lambda:
         """An element function as a lambda of the kernel IR."""
-        inside = b.inner()
+        inside, failed = b.inner(), self.failed
         params = [inside.param(p.name, p.type) for p in fn.params]
-        return inside.close(params, self.call(inside, fn, params))
+        made = inside.close(params, self.call(inside, fn, params))
+        self.failed = failed
+        return made
+
+    def _unless_failed(self, b: Builder, value: Atom, otherwise: Atom) -> Atom:
+        """The value, and the other one behind a check that failed."""
+        return b.apply("select", self.failed, otherwise, value)
 
     def _emit(self, b: Builder, let: Let) -> Sequence[Atom]:
         match let.op:
@@ -81,10 +91,11 @@ class Elements:
                 test = self.atom(condition)
                 return b.emit(If(test, self.function(b, then), self.function(b, other)))
             case While(condition=holds, body=body, init=init):
-                loop = While(self.function(b, holds), self.function(b, body), self.atoms(init))
+                loop = While(self._test(b, holds), self.function(b, body), self.atoms(init))
                 return b.emit(loop)
             case For(lo=lo, hi=hi, step=step, body=body, init=init):
                 lo, hi, step = self.atoms((lo, hi, step))
+                hi = self._unless_failed(b, hi, lo)
                 return b.emit(For(lo, hi, step, self.function(b, body), self.atoms(init)))
             case Fold():
                 return self._fold(b, let.op)
@@ -102,7 +113,23 @@ class Elements:
             for axis, extent in enumerate(shape):
                 indices[axis] = self._checked(b, indices[axis], extent, let, axis)
         near = self._near(b, op, buffer, indices)
-        return near or b.emit(Load(buffer, b.ravel(indices, shape)))[0]
+        return near or b.emit(Load(buffer, self._place(b, indices, shape)))[0]
+
+    def _place(self, b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
+        """Where an element lies, or 0 where that may rest on a check that failed."""
+        place = b.ravel(indices, shape)
+        is_safe = all(b.is_below(i, extent) for i, extent in zip(indices, shape, strict=True))
+        return place if is_safe else self._unless_failed(b, place, index(0))
+
+    def _test(self, b: Builder, fn: Lambda) -> Lambda:
+        """The condition of a loop, which ends it behind a check that failed."""
+        made = self.function(b, fn)
+        if isinstance(self.failed, Const) and not self.failed.value:
+            return made
+        inside = b.inner()
+        params = [inside.param(p.name, p.type) for p in made.params]
+        (holds,) = inside.inline(made, params)
+        return inside.close(params, [inside.apply("and", holds, inside.apply("not", self.failed))])
 
     def _near(self, b: Builder, op: Index, buffer: Var, indices: Sequence[Atom]) -> Atom | None:
         """A read at each position's row, or of where that ends, where rows lie close together."""
@@ -151,21 +178,24 @@ class Elements:
         report = b.inner()
         report.emit(Report(CHECK_ERROR, site, self.position, *values))
         b.emit(If(failed, report.close([], []), Lambda((), (), ())))
+        self.failed = b.apply("or", self.failed, failed)
         return ()
 
     def _fold(self, b: Builder, op: Fold) -> Sequence[Atom]:
         if self.fold_width > 1:
             return self._fold_in_lanes(b, op)
+        extent, failed = self._unless_failed(b, self.atom(op.extent), index(0)), self.failed
         inside = b.inner()
         k = inside.param("k", i64, self.atom(op.extent))
         state = [inside.param("s", atom.type) for atom in op.neutral]
         values = self.call(inside, op.body, [k])
         body = inside.close([k, *state], self.call(inside, op.fn, [*state, *values]))
-        return b.emit(For(index(0), self.atom(op.extent), index(1), body, self.atoms(op.neutral)))
+        self.failed = failed
+        return b.emit(For(index(0), extent, index(1), body, self.atoms(op.neutral)))
 
     def _fold_in_lanes(self, b: Builder, op: Fold) -> Sequence[Atom]:
         """One element's fold by all lanes: whole steps, then the rest one by one."""
-        extent, width = self.atom(op.extent), self.fold_width
+        extent, width = self._unless_failed(b, self.atom(op.extent), index(0)), self.fold_width
         whole = b.mul(b.apply("floordiv", extent, index(width)), index(width))
         state = self._fold_steps(b, op, width, index(0), whole, self.atoms(op.neutral))
         return self._fold_steps(b, op, 1, whole, extent, state)
@@ -175,7 +205,7 @@ class Elements:
     ) -> tuple[Atom, ...]:
         """Elements lo to hi folded into `init`, `width` at a time, in order."""
         around, self.fold_width = self.fold_width, 1  # lanes do not nest: each runs inner folds
-        region = b.inner()
+        region, failed = b.inner(), self.failed
         inside = region.inner()
         i = inside.param("i", i64)
         state = [inside.param("s", atom.type) for atom in init]
@@ -184,7 +214,7 @@ class Elements:
         if width > 1:
             values = inside.emit(ReduceLanes(self.function(inside, op.fn), values))
         body = inside.close([i, *state], self.call(inside, op.fn, [*state, *values]))
-        self.fold_width = around
+        self.fold_width, self.failed = around, failed
         out = region.emit(For(lo, hi, index(width), body, init))
         return b.emit(Lanes(width, region.close([], out)))
 

@@ -122,11 +122,12 @@ def translate_scalars(
     return tuple(result for result in results if not isinstance(result, Pull))
 
 
-def translate_lambda(b: Builder, scope: Scope, fn: Lambda) -> Lambda:
-    """A scalar lambda of its own, without inner arrays."""
+def translate_lambda(b: Builder, scope: Scope, fn: Lambda, optional: bool = False) -> Lambda:
+    """A scalar lambda of its own, without inner arrays; an `optional` one may not run at all."""
     return b.function(
         [scope.type(param.type) for param in fn.params],
         lambda inside, *params: translate_scalars(inside, scope, fn, params),
+        optional,
     )
 
 
@@ -190,10 +191,10 @@ def tested(b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> tuple[
 
 
 def _translate_check(b: Builder, scope: Scope, op: Check) -> Sequence[Value]:
-    """A check belongs to the outermost body that knows its condition."""
-    condition = scope.atom(op.condition)
-    home = b.home(condition)
-    home.emit(Check(condition, op.kind, scope.atoms(op.values_), op.message))
+    """A check belongs to the outermost body that knows its operands and surely runs it."""
+    condition, values = scope.atom(op.condition), scope.atoms(op.values_)
+    home = b.check_home((condition, *values))
+    home.emit(Check(condition, op.kind, values, op.message))
     return ()
 
 
@@ -269,24 +270,15 @@ def _translate_reduce(b: Builder, scope: Scope, op: Reduce) -> Sequence[Value]:
 def _translate_control(b: Builder, scope: Scope, op: If | While | For) -> Sequence[Value]:
     match op:
         case If(condition=condition, then=then, other=other):
-            return b.emit(
-                If(
-                    scope.atom(condition),
-                    translate_lambda(b, scope, then),
-                    translate_lambda(b, scope, other),
-                )
-            )
+            bodies = [translate_lambda(b, scope, fn, optional=True) for fn in (then, other)]
+            return b.emit(If(scope.atom(condition), *bodies))
         case While(condition=holds, body=body, init=init):
-            return b.emit(
-                While(
-                    translate_lambda(b, scope, holds),
-                    translate_lambda(b, scope, body),
-                    scope.atoms(init),
-                )
-            )
+            test = translate_lambda(b, scope, holds)
+            turn = translate_lambda(b, scope, body, optional=True)
+            return b.emit(While(test, turn, scope.atoms(init)))
         case For(lo=lo, hi=hi, step=step, body=body, init=init):
             lo, hi, step = scope.atoms((lo, hi, step))
-            inner = translate_lambda(b, scope, body)
+            inner = translate_lambda(b, scope, body, optional=True)
             return b.emit(For(lo, hi, step, inner, scope.atoms(init)))
 
 

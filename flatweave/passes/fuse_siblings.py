@@ -91,8 +91,8 @@ class _Single:
 class _Row:
     """The lets of a body in their new order, each sweep where those that fit it may join it.
 
-    A sweep joins another at its place where all that it uses stands before that. Else the other
-    one may move to the end, as long as nobody has read it. So a body of n lets is gone through
+    A sweep joins another at its place where all that it uses stands before that, and the checks
+    that it may be safe by. Else the other one may move to the end, as long as nobody has read it. So a body of n lets is gone through
     once: a sweep that reads another in a way that keeps them apart is compared with that one only.
     """
 
@@ -104,6 +104,7 @@ class _Row:
         self.open: dict[tuple[Atom, ...], dict[int, _Group]] = {}  # by shape and place
         self.unread: dict[tuple[Atom, ...], dict[int, _Group]] = {}
         self.end = 0
+        self.checked = -1  # the place of the last check
 
     def lets(self) -> tuple[Let, ...]:
         """All lets, in order."""
@@ -117,8 +118,9 @@ class _Row:
         if sweep is None:
             placed = _Single(let, self._next())
             self.standing[placed.place] = placed
+            self.checked = placed.place if let.op.effect else self.checked
         else:
-            placed = self._joined(sweep, max((maker.place for maker in makers), default=-1))
+            placed = self._joined(sweep, max([self.checked, *(m.place for m in makers)]))
         for var in let.vars:
             self.makers[var] = placed
         for maker in makers:
@@ -126,7 +128,7 @@ class _Row:
                 self._note_reader(maker)
 
     def _joined(self, sweep: _Joining, last: int) -> _Single:
-        """The group that a sweep joins, or its own; all that it uses stands at `last` or before."""
+        """The group that a sweep joins, or its own; all that it needs stands at `last` or before."""
         for group in self._candidates(sweep.op.shape, last):
             if group.takes(sweep, self.readers):
                 group.join(sweep, self.readers)

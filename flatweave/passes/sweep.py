@@ -322,17 +322,20 @@ def _varying(
 def _control(b: Builder, scope: Scope, op: If | While | For) -> If | While | For:
     match op:
         case If(condition=condition, then=then, other=other):
-            return If(scope.atom(condition), _branch(b, scope, then), _branch(b, scope, other))
+            bodies = [_branch(b, scope, fn, optional=True) for fn in (then, other)]
+            return If(scope.atom(condition), *bodies)
         case While(condition=holds, body=body, init=init):
-            return While(_branch(b, scope, holds), _branch(b, scope, body), scope.atoms(init))
+            turn = _branch(b, scope, body, optional=True)
+            return While(_branch(b, scope, holds), turn, scope.atoms(init))
         case For(lo=lo, hi=hi, step=step, body=body, init=init):
             lo, hi, step = scope.atoms((lo, hi, step))
-            return For(lo, hi, step, _branch(b, scope, body), scope.atoms(init))
+            turn = _branch(b, scope, body, optional=True)
+            return For(lo, hi, step, turn, scope.atoms(init))
 
 
-def _branch(b: Builder, scope: Scope, fn: Lambda) -> Lambda:
-    """A host body: scalar bodies and bodies with arrays alike."""
-    inside, inner = b.inner(), scope.inner()
+def _branch(b: Builder, scope: Scope, fn: Lambda, optional: bool = False) -> Lambda:
+    """A host body, of scalars and of arrays alike; an `optional` one may not run at all."""
+    inside, inner = b.inner(optional), scope.inner()
     params = _params(inside, inner, fn.params)
     return inside.close(params, _translate_body(inside, inner, fn))
 

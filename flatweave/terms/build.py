@@ -34,9 +34,12 @@ class Names:
 class Builder:
     """A body under construction; `outer` is the builder of the enclosing body."""
 
-    def __init__(self, names: Names | None = None, outer: Builder | None = None) -> None:
+    def __init__(
+        self, names: Names | None = None, outer: Builder | None = None, optional: bool = False
+    ) -> None:
         self.names: Names = names or (outer.names if outer else Names())
         self.outer = outer
+        self.optional = optional
         self.lets: list[Let] = []
         self.where: Location | None = outer.where if outer else None
         self.hoists = True
@@ -137,11 +140,15 @@ class Builder:
             scope = scope.outer
         return scope
 
-    def home(self, atom: Atom) -> Builder:
-        """The body that binds `atom`, this one where that is not known."""
-        if isinstance(atom, Var):
-            return self._scope_of(atom) or self
-        return self._home(())
+    def check_home(self, atoms: Sequence[Atom]) -> Builder:
+        """Where a check of these atoms belongs: as far out as they are known and it surely runs."""
+        scope = self
+        while scope.outer is not None and not scope.optional and not any(
+            isinstance(atom, Var) and (atom in scope._own or scope._scope_of(atom) is None)
+            for atom in atoms
+        ):
+            scope = scope.outer
+        return scope
 
     def _home(self, args: Sequence[Atom]) -> Builder:
         """The outermost body in which all of `args` are known: where work on them belongs."""
@@ -219,16 +226,18 @@ class Builder:
         home._known[key] = folded if folded is not None else home.emit(op)[0]
         return home._known[key]
 
-    def inner(self) -> Builder:
-        """A builder for a body inside this one."""
-        return Builder(outer=self)
+    def inner(self, optional: bool = False) -> Builder:
+        """A builder for a body inside this one; an `optional` one may not run at all."""
+        return Builder(outer=self, optional=optional)
 
     def close(self, params: Sequence[Var], results: Sequence[Atom]) -> Lambda:
         return Lambda(tuple(params), tuple(self.lets), tuple(results))
 
-    def function(self, types: Sequence[Type], body: Callable[..., Sequence[Atom]]) -> Lambda:
+    def function(
+        self, types: Sequence[Type], body: Callable[..., Sequence[Atom]], optional: bool = False
+    ) -> Lambda:
         """A lambda over parameters of these types, its body written by a Python function."""
-        inside = self.inner()
+        inside = self.inner(optional)
         params = [inside.param("p", type_) for type_ in types]
         return inside.close(params, body(inside, *params))
 

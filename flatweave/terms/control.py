@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.scalar import ops as scalar
 from flatweave.terms.rules import condition_misfits, function_misfits, types_misfit
-from flatweave.terms.syntax import Atom, Lambda, Op, Type, Var, op, types_of
-from flatweave.terms.traverse import Substitution
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Type, Var, op, types_of
 
 
 @op
@@ -35,24 +34,35 @@ class Cast(Op):
 
 @op
 class If(Op):
-    """One of two bodies:   y = if p (() => .. in a) (() => .. in b)"""
+    """One of two bodies:   n: i64, ys: f32[n] = if p (() => .. in m, fs) (() => .. in k, gs)
+
+    Before each array its extents are results. Where both bodies give one extent that is known
+    before them, it stands in the array's type.
+    """
 
     condition: Atom
     then: Lambda
     other: Lambda
 
     def result_types(self) -> tuple[Type, ...]:
-        return self.then.result_types()
+        return tuple(var.type for var in self.binders())
 
     def binders(self) -> tuple[Var, ...]:
-        """Where a body gives an array and its extent, the one is bound under the other."""
-        renaming = Substitution()
-        bound = []
-        for result in self.then.results:
-            bound.append(Var("t", renaming.type(result.type)))
-            if isinstance(result, Var) and result.type is i64:
-                renaming.mapping[result] = bound[-1]
+        bound: list[Var] = []
+        for k, type_ in enumerate(self.then.result_types()):
+            if isinstance(type_, ArrayType):
+                first = k - type_.rank
+                if first < 0 or any(var.type is not i64 for var in bound[first:]):
+                    raise TypeError(f"before result {k}, an array, its extents are no results")
+                shape = tuple(self._extent(i, bound) for i in range(first, k))
+                type_ = ArrayType(type_.dtype, shape)
+            bound.append(Var("t", type_))
         return tuple(bound)
+
+    def _extent(self, k: int, bound: Sequence[Var]) -> Atom:
+        """Result k as an extent: what both bodies give, or the variable for it."""
+        given, own = self.then.results[k], {var for let in self.then.lets for var in let.vars}
+        return given if given == self.other.results[k] and given not in own else bound[k]
 
     def misfits(self) -> Iterator[str]:
         types = self.then.result_types()

@@ -79,6 +79,7 @@ def test_an_if_may_give_arrays_of_its_own_extent():
         ("y: f32 = index xs [0.0f32]\n in y", "the indices"),
         ("y: i64 = if n (() => 1) (() => 2)\n in y", "the condition"),
         ("y: i64 = if true (() => 1) (() => 2.0f32)\n in y", "the second body gives"),
+        ("y: f32[n] = if true (() => xs) (() => xs)\n in y", "its extents are no results"),
         ("y: i64 = for 0 n 1 (i: i64, s: f32 => s) [0]\n in y", "the body takes"),
         ("y: i64 = while (s: i64 => s) (s: i64 => s) [0]\n in y", "the condition gives"),
         ("m: i64, y: f32[m] = filter xs [xs]\n in y", "the mask"),
@@ -147,7 +148,8 @@ def test_what_does_not_fit_is_found(body, message):
             "elsewhere than directly",
         ),
         (
-            "y = sweep [n] (i: i64 =>\n a = if true (() => xs) (() => xs)\n in i) [store]\n in y",
+            "y = sweep [n] (i: i64 =>\n m, a = if true (() => n, xs) (() => n, xs)\n in i)"
+            " [store]\n in y",
             "makes an array",
         ),
     ],
