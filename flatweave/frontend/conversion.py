@@ -87,11 +87,10 @@ def _must_be_inside(value: Tracer, dtype: DType, what: str) -> None:
         return
     for bound, fn in _beyond(value.element, dtype):
         holds = current().apply(fn, atom, bound)
-        home = current().home((holds,))
-        if holds not in home.checked:
-            home.checked.add(holds)
+        if not current().is_checked(holds):
             text = check_message(misfit("{0}", dtype, what), remedy=CONVERT)
-            check(holds, LITERAL[value.element.is_signed], (atom,), text)
+            home = check(holds, LITERAL[value.element.is_signed], (atom,), text)
+            home.checked.add(holds)
 
 
 def _shown(atom: Atom) -> str:

@@ -109,7 +109,7 @@ def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
     message = "reshape must keep the number of elements: there are {0}, the new shape has {1}."
     remedy = "Give -1 for one extent, which is then found from the others."
     equal = current().apply("eq", total, wanted)
-    if is_refused(equal):
+    if sizes.is_refused(equal):
         raise ShapeError(
             message.format(*(getattr(e, "value", "?") for e in (total, wanted))),
             where=user_location(), remedy=remedy,

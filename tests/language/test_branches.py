@@ -171,6 +171,19 @@ def test_what_a_branch_has_checked_is_checked_again_behind_it(target):
     same(reads(False, np.arange(3), -1), np.int64(2))
 
 
+def test_a_number_that_fits_no_element_is_told_where_it_is_taken(target):
+    """The bounds of the elements' dtype, in a branch and behind it."""
+    x = np.arange(3, dtype=np.int8)
+    chosen = fw.jit(lambda p, n, x: fw.cond(p, lambda: x + n, lambda: x))
+    behind = fw.jit(lambda p, n, x: fw.cond(p, lambda: x + n, lambda: x) + (x + n))
+
+    same(chosen(False, 300, x), x)
+    with pytest.raises(OverflowError):
+        chosen(True, 300, x)
+    with pytest.raises(OverflowError):
+        behind(False, 300, x)
+
+
 def test_nothing_is_checked_for_an_element_that_chose_the_other_branch(target):
     """Reads, lengths and divisions inside element functions, in branches and in loops."""
     x = np.array([3, -2, 0, 1])

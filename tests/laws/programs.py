@@ -348,13 +348,20 @@ def loop_step(w: Writer) -> None:
 
 
 def branch_step(w: Writer) -> None:
-    """one array or another made from it, as a scalar says"""
+    """one array or another made from it, as long or of a constant length, as a scalar says"""
     x = w.array()
     flag = w.b.apply("lt", shape_of(x)[0], index(w.random.randrange(300)))
     then = w.b.inner()
     fn = then.function([dtype_of(x)], lambda c, v: [w.binary(c, v, v)])
-    made = then.close([], then.emit(Map(fn, (x,))))
-    w.keep(w.b.emit(If(flag, made, w.b.inner().close([], [x]))))
+    made = then.close([], [*shape_of(x), *then.emit(Map(fn, (x,)))])
+    other = w.b.inner()
+    if w.random.random() < 0.5:
+        kept = other.close([], [*shape_of(x), x])
+    else:
+        few = index(w.random.randrange(1, 9))
+        part = other.function([i64], lambda c, i: [c.cast(i, dtype_of(x))])
+        kept = other.close([], [few, *other.emit(Generate((few,), part))])
+    w.keep(w.b.emit(If(flag, made, kept))[1:])
 
 
 def sizes_of(c: Builder, v: Atom) -> Atom:
