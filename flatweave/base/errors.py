@@ -128,6 +128,13 @@ class Unsupported(UserError, NotImplementedError):
     anchor = "unsupported"
 
 
+LOOP_OUTSIDE = (
+    "Run the loop outside, over the arrays of all elements as one array of a rank more:"
+    " fw.fori_loop(lo, hi, lambda i, rows: fw.map(turn, rows), rows)."
+)
+"""The way round a loop over arrays inside an element function."""
+
+
 class CompilerBug(RuntimeError):
     """Flatweave broke one of its own rules; the message names the pass and says how to replay it.
 

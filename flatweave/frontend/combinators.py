@@ -10,7 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from flatweave.base.dtypes import bool_
-from flatweave.base.errors import ArgumentError, DTypeError, NestingError, ShapeError
+from flatweave.base.errors import (
+    LOOP_OUTSIDE,
+    ArgumentError,
+    DTypeError,
+    NestingError,
+    ShapeError,
+    Unsupported,
+)
 from flatweave.base.source import user_location
 from flatweave.frontend import rows
 from flatweave.frontend.array import Tracer, describe
@@ -30,7 +37,8 @@ from flatweave.frontend.scope import Scope, current
 from flatweave.frontend.tree import LEAF, Tree, paths, unflatten
 from flatweave.frontend.values import arrays_of, emit, flag_of, lift
 from flatweave.ops import Filter, Map, Reduce, Scan
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.control import For, While
+from flatweave.terms.syntax import Atom, Op, Var
 
 
 def elements_of(xs: Any, who: str, name: str = "xs") -> tuple[list[Tracer], Tree]:
@@ -56,13 +64,27 @@ def outside(atom: Atom, scope: Scope) -> bool:
 def check_regular(leaf: Tracer, fn: Any, who: str) -> None:
     """Refuse rows whose length depends on the element: the result would be no n-d array."""
     for extent in leaf.extents:
-        if not outside(extent, current()):
-            raise NestingError(
-                f"{name_of(fn)} gives {who} rows whose lengths differ from element to element.",
-                where=user_location(),
-                remedy="Use fw.expand(size, get, xs) for results of irregular length, one after the"
-                " other, or give every row one length.",
-            )
+        if outside(extent, current()):
+            continue
+        if isinstance(_maker(extent), For | While):
+            raise Unsupported(
+                f"{name_of(fn)} gives {who} an array that a loop inside it makes, and that may"
+                " have another length for each element.",
+                where=user_location(), remedy=LOOP_OUTSIDE,
+            )  # fmt: skip
+        raise NestingError(
+            f"{name_of(fn)} gives {who} rows whose lengths differ from element to element.",
+            where=user_location(),
+            remedy="Use fw.expand(size, get, xs) for results of irregular length, one after the"
+            " other, or give every row one length.",
+        )
+
+
+def _maker(extent: Atom) -> Op | None:
+    """The operation that gives an extent."""
+    if not isinstance(extent, Var):
+        return None
+    return current().trace.homes[extent].builder.definition(extent)
 
 
 @operation()

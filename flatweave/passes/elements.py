@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from flatweave.array_ir.fault import INDEX
 from flatweave.base.dtypes import i64, u64
-from flatweave.base.errors import Unsupported
+from flatweave.base.errors import LOOP_OUTSIDE, Unsupported
 from flatweave.ops import Check, Fold, Generate, Index, Locate, Map, Reduce, Reshape, Sort
 from flatweave.ops.rows import array_type
 from flatweave.passes.monoid import monoid
@@ -152,6 +152,7 @@ def _translate_let(b: Builder, scope: Scope, let: Let) -> Sequence[Value]:
         case Check():
             return _translate_check(b, scope, let.op)
         case If() | While() | For():
+            _need_scalars(let)
             return _translate_control(b, scope, let.op)
         case _:
             raise _unsupported(let.op, let)
@@ -265,6 +266,20 @@ def _translate_reduce(b: Builder, scope: Scope, op: Reduce) -> Sequence[Value]:
     over = monoid(b, fn, scope.atoms(op.neutral), known=op.known)
     body = inside.close([k], over.enter([x.at(inside, (k,)) for x in arrays]))
     return over.leave(b, b.emit(Fold(extent, body, over.fn, over.neutral)))
+
+
+def _need_scalars(let: Let) -> None:
+    """Refuse control that gives arrays: they would have to be stored for each element."""
+    arrays = [var for var in let.vars if isinstance(var.type, ArrayType)]
+    if not arrays:
+        return
+    what, remedy = "A loop with an array in its state", LOOP_OUTSIDE
+    if isinstance(let.op, If):
+        what = "A cond that gives an array"
+        remedy = "Choose element by element: fw.where(p, a, b), or a cond in fw.map over it."
+    raise Unsupported(
+        f"{what} inside an element function is not supported yet.", where=let.where, remedy=remedy
+    )
 
 
 def _translate_control(b: Builder, scope: Scope, op: If | While | For) -> Sequence[Value]:

@@ -170,3 +170,15 @@ def test_loops_with_matrices(target):
     expected = np.linalg.matrix_power(m, 5)
 
     agree(lambda m: fw.fori_loop(0, 4, lambda i, s: fw.dot(s, m), m), expected, m, ulps=8)
+
+
+def test_a_loop_over_the_arrays_of_all_elements(target):
+    """The way round a loop over arrays inside an element function."""
+    m = values(np.int64, 12).reshape(4, 3)
+
+    agree(
+        lambda m: fw.fori_loop(
+            0, 3, lambda i, rows: fw.map(lambda r, row: row * r + i, m, rows), m
+        ),
+        ((m * m) * m + 1) * m + 2, m,
+    )  # fmt: skip
