@@ -10,8 +10,9 @@ not run at all, a branch or a turn of a loop: what is not taken has no effect (`
 
 What is known of i64 variables saves checks: `natural` ones are not negative, `extents` are those of
 arrays that exist, `bounds` says below which extent an index stays. The first two hold in the scope
-that found them out, and inside it: what a branch checks is not known behind it. Sums and products of natural values are natural unless they wrap:
-`counts` has those, which a read may trust, for its check finds what wrapped, but a length may not.
+that found them out, and inside it: what a branch checks is not known behind it. Sums and products
+of natural values are natural unless they wrap: `counts` has those, which a read may trust, for its
+check finds what wrapped, but a length may not.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Trace:
                 continue
             var = self.scalar_param("n", i64)
             self.root.natural.add(var)
-            self.extents.add(var)
+            self.root.extents.add(var)
             self.hints[var] = extent
             extents.append(var)
         var = self.root.bind(hint, ArrayType(dtype, tuple(extents)))

@@ -96,9 +96,9 @@ AMBIGUOUS = (
 def _check_one_answer(others: Atom) -> None:
     """The product of the other extents says what the one is that is not given."""
     remedy = "Give all extents: (n, 0) rather than (-1, 0)."
-    if others == ZERO:
-        raise ShapeError(AMBIGUOUS, where=user_location(), remedy=remedy)
     holds = current().apply("ne", others, ZERO)
+    if sizes.is_refused(holds):
+        raise ShapeError(AMBIGUOUS, where=user_location(), remedy=remedy)
     sizes.check(holds, "shape", (), check_message(AMBIGUOUS, [], remedy))
 
 

@@ -113,12 +113,13 @@ def _too_many(parts: Sequence[str]) -> str:
 
 def total(a: Atom, b: Atom, who: str) -> Atom:
     """The sum of two extents; stops the program where it wraps."""
-    wraps = isinstance(a, Const) and isinstance(b, Const) and a.value + b.value > i64.high
-    if wraps and is_refused(FALSE):
-        raise ExtentOverflowError(
-            _sum(who, a.value, b.value), where=user_location(), remedy=REMEDY_SUM
-        )
     scope = current()
+    if isinstance(a, Const) and isinstance(b, Const) and a.value + b.value > i64.high:
+        message = _sum(who, a.value, b.value)
+        if is_refused(FALSE):
+            raise ExtentOverflowError(message, where=user_location(), remedy=REMEDY_SUM)
+        check(FALSE, OVERFLOW, (), check_message(message, [], REMEDY_SUM))
+        return ZERO
     sum_ = scope.apply("add", a, b)
     if isinstance(sum_, Var) and sum_ not in (a, b) and not scope.is_natural(sum_):
         message = check_message(_sum(who, "{0}", "{1}"), [], REMEDY_SUM)
