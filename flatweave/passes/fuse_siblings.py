@@ -92,8 +92,9 @@ class _Row:
     """The lets of a body in their new order, each sweep where those that fit it may join it.
 
     A sweep joins another at its place where all that it uses stands before that, and the checks
-    that it may be safe by. Else the other one may move to the end, as long as nobody has read it. So a body of n lets is gone through
-    once: a sweep that reads another in a way that keeps them apart is compared with that one only.
+    that it may be safe by. Else the other one may move to the end, as long as nobody has read it.
+    So a body of n lets is gone through once: a sweep that reads another in a way that keeps them
+    apart is compared with that one only.
     """
 
     def __init__(self, readers: Counter[Var], results: Sequence[Atom]) -> None:
@@ -128,7 +129,7 @@ class _Row:
                 self._note_reader(maker)
 
     def _joined(self, sweep: _Joining, last: int) -> _Single:
-        """The group that a sweep joins, or its own; all that it needs stands at `last` or before."""
+        """The group that a sweep joins, or its own; what it needs stands at `last` or before."""
         for group in self._candidates(sweep.op.shape, last):
             if group.takes(sweep, self.readers):
                 group.join(sweep, self.readers)
