@@ -344,3 +344,10 @@ def test_python_rounds_to_digits(target, digits):
     for x in (np.array([4, 5, 15, 149, -151]), np.array([0.25, 1.05, 149.5, -151.26])):
         same(round(fw.asarray(x), digits), np.round(x, digits), ulps=2)
         same(fw.jit(lambda x: round(x, digits))(x), np.round(x, digits), ulps=2)
+
+
+def test_a_power_that_is_not_taken(target):
+    """A branch that is not taken checks nothing."""
+    y = np.array([2, 0, -1])
+
+    same(fw.map(lambda n: fw.cond(n < 0, lambda: 0, lambda: 2**n), y), np.array([4, 1, 0]))
