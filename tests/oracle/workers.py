@@ -40,6 +40,11 @@ class Wanted:
     eager: float
     bits: int  # runs that must give the same bits; 0 to compare with NumPy
 
+    @property
+    def seconds(self) -> float:
+        """How long one program may take before it counts as lost."""
+        return SECONDS + (float(self.bits) if self.bits else SHRINKING)
+
 
 # -- one program -----------------------------------------------------------------------------------
 
@@ -83,6 +88,7 @@ class Worker:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=serve, args=(theirs, wanted), daemon=True)
         self.process.start()
+        self.seconds = wanted.seconds
         theirs.close()
         self.seed, self.since = -1, 0.0
 
@@ -101,7 +107,7 @@ class Worker:
 
     def late(self) -> bool:
         """Whether a program takes longer than any should."""
-        return time.monotonic() - self.since > SECONDS + SHRINKING
+        return time.monotonic() - self.since > self.seconds
 
     def lost(self, why: str) -> Outcome:
         """The outcome of a program that took its process along."""
@@ -122,7 +128,7 @@ def outcomes(seeds: range, wanted: Wanted, workers: int, seconds: float) -> Iter
             if worker.connection in ready:
                 outcome = worker.taken()
             elif worker.late():
-                outcome = worker.lost(f"took more than {SECONDS + SHRINKING:.0f} s")
+                outcome = worker.lost(f"took more than {worker.seconds:.0f} s")
             else:
                 continue
             yield outcome
