@@ -253,7 +253,10 @@ def _support() -> NativeCode:
         if not _SUPPORT:
             code = _made_support()
             _keep_for_ever(code)
-            _hold_still_for_forks(code)
+            _FORKS.allocator = [
+                ctypes.CFUNCTYPE(None)(code.address(name))
+                for name in ("fw_lock_idle", "fw_unlock_idle", "fw_reset_pool")
+            ]
             _SUPPORT.append(code)
         return _SUPPORT[0]
 
@@ -270,28 +273,35 @@ def _made_support() -> NativeCode:
     return _stored(name, lambda: compile_object(text, level=RAW), linked)
 
 
-def _hold_still_for_forks(code: NativeCode) -> None:
+class _Forks:
     """A fork waits until no thread is inside LLVM or the allocator, for whose locks the child,
-    where that thread is not, would wait for ever."""
-    inside_llvm = binding.ffi.lib._lock
-    lock, unlock, reset = (
-        ctypes.CFUNCTYPE(None)(code.address(name))
-        for name in ("fw_lock_idle", "fw_unlock_idle", "fw_reset_pool")
-    )
+    where that thread is not, would wait for ever: also while LLVM is used for the first time."""
 
-    def before() -> None:
-        inside_llvm.__enter__()
-        lock()
+    def __init__(self) -> None:
+        self.allocator: list[Callable[[], None]] = []  # lock, unlock, reset; once there is one
+        self._held: list[Callable[[], None]] = []
+        os.register_at_fork(
+            before=self.before, after_in_parent=self.after, after_in_child=self.in_child
+        )
 
-    def after() -> None:
-        unlock()
-        inside_llvm.__exit__(None, None, None)
+    def before(self) -> None:
+        """Take the locks; LLVM's first, which may take a while."""
+        binding.ffi.lib._lock.__enter__()
+        self._held = list(self.allocator)
+        if self._held:
+            self._held[0]()
 
-    def in_child() -> None:
-        after()
-        reset()
+    def after(self) -> None:
+        """Give them back."""
+        if self._held:
+            self._held[1]()
+        binding.ffi.lib._lock.__exit__(None, None, None)
 
-    os.register_at_fork(before=before, after_in_parent=after, after_in_child=in_child)
+    def in_child(self) -> None:
+        """Give them back, and forget the workers."""
+        self.after()
+        if self._held:
+            self._held[2]()
 
 
 def support_text() -> str:
@@ -378,5 +388,6 @@ _LOADED: weakref.WeakValueDictionary[str, NativeCode] = weakref.WeakValueDiction
 _NUMBERS = itertools.count()
 _OPEN: list[ctypes.CDLL] = []
 _ONCE = Lock()
+_FORKS = _Forks()
 _LINKER: list[Any] = []
 _SUPPORT: list[NativeCode] = []
