@@ -110,6 +110,24 @@ HANDLER = """
     print(found, os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]))
 """
 
+FIRST = """
+    # the first program of the process: a thread is inside LLVM, whose lock nobody has asked for yet
+    inside = threading.Event()
+    real = native._optimised
+    def slow(*given):
+        with native.binding.ffi.lib._lock:
+            inside.set()
+            time.sleep(0.3)
+        return real(*given)
+    native._optimised = slow
+    thread = threading.Thread(target=fresh, args=(3,))
+    thread.start()
+    inside.wait()
+    fine = child_is_fine(lambda: fresh(5) == expected(5))
+    thread.join()
+    print(fine)
+"""
+
 MULTIPROCESSING = """
     thread = threading.Thread(target=compiling, args=(1001,))
     thread.start()
@@ -144,8 +162,8 @@ BUSY = """
 
 @pytest.mark.parametrize("script, answer", [
     (COMPILING, "True"), (HELD, "[True, True]"), (OWN, "True 0"), (HANDLER, "True 0"),
-    (MULTIPROCESSING, "True"), (BUSY, "True"),
-], ids=["compiling", "held", "own", "handler", "multiprocessing", "busy"])  # fmt: skip
+    (FIRST, "True"), (MULTIPROCESSING, "True"), (BUSY, "True"),
+], ids=["compiling", "held", "own", "handler", "first", "multiprocessing", "busy"])  # fmt: skip
 def test_a_fork_works_while_another_thread(script, answer):
     """Compiles, holds a lock, traces, waits for the compiler, or is inside a kernel."""
     text = textwrap.dedent(PREPARED) + textwrap.dedent(script)
