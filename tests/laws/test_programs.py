@@ -20,7 +20,7 @@ from tests.laws.programs import random_args, random_program
 
 SIZES = (0, 1, 2, 17, 127, 129, 1025)
 THREADS = (1, 2, 3, 7)
-PROGRAMS = 300
+PROGRAMS = max(120, settings.default.max_examples)  # 1,000 in `make test-all`
 
 seeds = st.integers(0, 10**6)
 
