@@ -44,14 +44,20 @@ class Division:
         assert self.sources is not None
         return groups(host, rows, self.sources)
 
-    def share(self, b: Builder, rows: Rows, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
-        """Where the results of this block's sources begin and end, as `blocks` divide them."""
+    def share(
+        self, b: Builder, rows: Rows, total: Atom, block: Atom, blocks: Atom
+    ) -> tuple[Atom, Atom]:
+        """Where the results of this block's sources begin and end, as `blocks` divide them.
+
+        A sweep over `total` positions may end before its rows do: it is a cut of an expansion.
+        """
         assert self.sources is not None
         count = groups(b, rows.count, self.sources)
         bounds = []
         for number in (block, b.add(block, index(1))):
             first = b.mul(b.apply("floordiv", b.mul(number, count), blocks), index(self.sources))
-            bounds.append(rows.start(b, b.apply("minimum", first, rows.count)))
+            start = rows.start(b, b.apply("minimum", first, rows.count))
+            bounds.append(b.apply("minimum", start, total))
         return bounds[0], bounds[1]
 
 

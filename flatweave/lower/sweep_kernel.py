@@ -113,14 +113,15 @@ class KernelWriter:
         if self.located is not None and self.division.sources is not None:
             rows = rows_of(self.kernel, self.located)
             blocks = self.division.blocks(self.b, rows.count)
-            return block, *self.division.share(self.b, rows, block, blocks)
+            return block, *self.division.share(self.b, rows, self.total, block, blocks)
         lo = self.b.mul(block, self.size)
         return block, lo, self.b.apply("minimum", self.b.add(lo, self.size), self.total)
 
     def share(self, b: Builder, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
         """Where the elements of one of `blocks` equal parts start and stop."""
         if self.located is not None and self.division.sources is not None:
-            return self.division.share(b, rows_of(self.kernel, self.located), block, blocks)
+            rows = rows_of(self.kernel, self.located)
+            return self.division.share(b, rows, self.total, block, blocks)
         lo = b.apply("floordiv", b.mul(block, self.total), blocks)
         return lo, b.apply("floordiv", b.mul(b.add(block, index(1)), self.total), blocks)
 

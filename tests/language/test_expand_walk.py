@@ -122,3 +122,20 @@ def test_every_variant(shape, variant):
     xs = np.arange(len(sizes)) % 1000
     with config.scoped(target="cpu", threads=2), fw.schedule(expand=variant):
         same(fw.jit(consumers)(sizes, xs), expected(sizes, xs))
+
+
+@pytest.mark.parametrize("variant", ["per-source", "per-block", "16-per-block", "balanced"])
+@pytest.mark.parametrize("shape", ["short", "long", "one giant"])
+def test_a_cut_of_an_expansion_ends_where_it_is_cut(variant, shape):
+    """Its last source has more results than are wanted, and sources behind it have none."""
+    def cut(sizes):
+        ys = fw.expand(lambda x: x, lambda x, i: x * 7 + i, sizes)[:100]
+        return ys, fw.sum(ys), fw.histogram(11, ys % 11)
+
+    sizes = SHAPES[shape]
+    starts = np.cumsum(sizes) - sizes
+    ys = np.repeat(sizes * 7, sizes) + np.arange(sizes.sum()) - np.repeat(starts, sizes)
+    ys = ys[:100]
+
+    with fw.schedule(expand=variant):
+        same(fw.jit(cut)(sizes), (ys, ys.sum(), np.bincount(ys % 11, minlength=11)))
