@@ -184,7 +184,8 @@ def dot_meaning(env: Any, x: Any, y: Any) -> Any:
 
 def choose_dot(w: Writer) -> Known:
     x = w.vector("iuf" if not w.exact else "iu")
-    return w.emit("dot", x, w.as_long(x, "iuf" if not w.exact else "iu"))
+    # of i64 and u64 the product is a float, whose sum is near only
+    return w.emit("dot", x, w.as_long(x, "iuf" if not w.exact else x.kind))
 
 
 # -- by name ---------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def beside_fold_meaning(
 def choose_beside_fold(w: Writer) -> Known:
     x, y = w.vector(), w.vector()
     op = operator_for(w, x.dtype)
-    env = w.element_env(("x", x), ("y", Known("y", y.sample[:1], "")))
+    env = w.element_env(("x", x), ("y", Known("y", np.resize(y.sample, 1), "")))
     function = Function(("x", "y"), elements(w, op, w.expression(env, w.random.choice([1, 2]))))
     return w.emit("fold of others", x, y, length=x.length, op=op, ne=start_of(w, op),
                   function=function)  # fmt: skip
@@ -228,7 +228,7 @@ def choose_ragged_map(w: Writer) -> Known:
     if not any(y.length == f"rows of {x.length}" for y in w.known):
         w.emit("ragged part", x, length=f"rows of {x.length}", part="lengths")
     y = w.one_of(lambda y: y.rank == 1 and y.length == f"rows of {x.length}")
-    one = Known("y", y.sample[:1], "")
+    one = Known("y", np.resize(y.sample, 1), "")
     function = w.function((("x", Known("x", x.sample.values, "")), ("y", one)))
     return w.emit("ragged map", x, y, length=f"values of {x.length}", function=function)
 
