@@ -34,11 +34,7 @@ def private_folder(path: Path, *, make: bool = False) -> Iterator[int]:
     """
     folder, where = _walk(path, make)
     try:
-        facts = os.fstat(folder)
-        if facts.st_uid != os.geteuid():
-            raise Distrusted(f"{where} belongs to another user (uid {facts.st_uid})")
-        if facts.st_mode & WRITABLE:
-            raise Distrusted(f"{where} can be written by other users")
+        _check_private(os.fstat(folder), where)
         opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     finally:
         os.close(folder)
@@ -54,11 +50,16 @@ def read_private(folder: int, name: str) -> bytes:
         facts = os.fstat(file.fileno())
         if not stat.S_ISREG(facts.st_mode):
             raise Distrusted(f"{name} is not a plain file")
-        if facts.st_uid != os.geteuid():
-            raise Distrusted(f"{name} belongs to another user (uid {facts.st_uid})")
-        if facts.st_mode & WRITABLE:
-            raise Distrusted(f"{name} can be written by other users")
+        _check_private(facts, name)
         return file.read()
+
+
+def _check_private(facts: os.stat_result, where: str) -> None:
+    """This user's, and written by nobody else."""
+    if facts.st_uid != os.geteuid():
+        raise Distrusted(f"{where} belongs to another user (uid {facts.st_uid})")
+    if facts.st_mode & WRITABLE:
+        raise Distrusted(f"{where} can be written by other users")
 
 
 def _walk(path: Path, make: bool) -> tuple[int, str]:
