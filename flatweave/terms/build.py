@@ -165,6 +165,8 @@ class Builder:
 
     def emit(self, op: Op, hint: str = "t") -> tuple[Var, ...]:
         """Append `op` under fresh variables and return them."""
+        if isinstance(op, Apply | Cast):
+            return (self._emit_scalar(op, hint),)
         binders = op.binders()
         vars_: tuple[Var, ...]
         if len(binders) == 1 and not isinstance(binders[0].type, ArrayType):
@@ -174,6 +176,13 @@ class Builder:
             vars_ = tuple(renaming.binder(binder) for binder in binders)
         self._append(Let(vars_, op, self.where))
         return vars_
+
+    def _emit_scalar(self, op: Apply | Cast, hint: str) -> Var:
+        """What `emit` does for most ops of a program, in fewer steps."""
+        var = self.var(hint, op.result_types()[0])
+        self.lets.append(Let((var,), op, self.where))
+        self._own[var] = op
+        return var
 
     def adopt(self, let: Let) -> None:
         """Know of a let that already stands in this body."""

@@ -34,8 +34,11 @@ def _collect(field: Any, atoms: list[Atom], lambdas: list[Lambda]) -> None:
         lambdas.append(field)
     elif kind is tuple:
         for item in field:
-            _collect(item, atoms, lambdas)
-    elif isinstance(field, NODES):
+            if type(item) is Var:
+                atoms.append(item)
+            else:
+                _collect(item, atoms, lambdas)
+    elif kind is not str and isinstance(field, NODES):
         for name in field.fields:
             _collect(getattr(field, name), atoms, lambdas)
 
@@ -101,7 +104,7 @@ def map_field(field: Any, on_atom: Rename, on_lambda: Callable[[Lambda], Lambda]
     if kind is tuple:
         mapped = [map_field(item, on_atom, on_lambda) for item in field]
         return field if all(map(operator.is_, mapped, field)) else tuple(mapped)
-    if isinstance(field, NODES):
+    if kind is not str and isinstance(field, NODES):
         values = [getattr(field, name) for name in field.fields]
         mapped = [map_field(value, on_atom, on_lambda) for value in values]
         return field if all(map(operator.is_, mapped, values)) else kind(*mapped)
