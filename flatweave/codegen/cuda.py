@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 from flatweave.base.dtypes import u32
-from flatweave.codegen.c_dialect import Dialect, KernelText, Values
-from flatweave.codegen.c_kernel import emit_unit
+from flatweave.codegen.c.dialect import Dialect, KernelText, Values
+from flatweave.codegen.c.kernel import emit_unit
 from flatweave.kernel_ir.syntax import Unit
 
 PRELUDE = """\

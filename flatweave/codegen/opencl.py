@@ -12,9 +12,9 @@ all its warps: the lowering's walk sees to that (`lower/walk.py`).
 from __future__ import annotations
 
 from flatweave.base.dtypes import u32
-from flatweave.codegen.c_dialect import Dialect, KernelText, Values
-from flatweave.codegen.c_kernel import emit_unit
-from flatweave.codegen.c_memory import from_memory
+from flatweave.codegen.c.dialect import Dialect, KernelText, Values
+from flatweave.codegen.c.kernel import emit_unit
+from flatweave.codegen.c.memory import from_memory
 from flatweave.kernel_ir.syntax import Unit
 
 PRELUDE = """\

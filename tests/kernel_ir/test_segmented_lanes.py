@@ -7,7 +7,7 @@ from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen import cuda, opencl
-from flatweave.codegen.host_steps import host_steps
+from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir.interp import run
 from flatweave.kernel_ir.text import parse_unit, print_unit, same
 from flatweave.runtime.device import HostProgram

@@ -1,8 +1,10 @@
-"""Imports only go down: the layering rule, and no cycle inside a folder."""
+"""Imports only go down: between folders, between the rooms of a folder, and never in a circle."""
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.shape.tree import PACKAGE, Source, python_files
 
@@ -22,6 +24,12 @@ ROWS = [
     ("tools", "kernel", "__init__"),
 ]
 ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
+# The rooms of a folder, lowest first: a file imports from its own room and from rooms before it;
+# rooms with a comma between them never import each other. A room is a folder inside, or a file.
+# Files that a line does not name stand above its rooms.
+ROOMS = {
+    "codegen": "c < cuda, opencl",
+}
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 
 
@@ -77,6 +85,48 @@ def test_imports_go_down():
         for source in python_files("flatweave")
         for line, file in imports(source)
         if unit_of(file) != (unit := unit_of(source.path)) and ROW[unit_of(file)] >= ROW[unit]
+    ]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def places(line: str) -> dict[str, int]:
+    """The number of each room of a line of ROOMS."""
+    return {
+        room: number
+        for number, group in enumerate(line.split(" < "))
+        for room in group.split(", ")
+    }
+
+
+def test_every_room_is_named():
+    """A folder inside a folder has a place among its rooms."""
+    wrong = [
+        str(room.relative_to(PACKAGE))
+        for room in sorted({source.path.parent for source in python_files("flatweave")})
+        if room.parent not in (PACKAGE, PACKAGE.parent)
+        and room.name not in places(ROOMS.get(room.parent.relative_to(PACKAGE).as_posix(), ""))
+    ]
+
+    assert not wrong, f"name in ROOMS: {', '.join(wrong)}"
+
+
+@pytest.mark.parametrize("folder", ROOMS)
+def test_imports_go_down_among_rooms(folder):
+    """A room stands on those before it."""
+    home, place = PACKAGE / folder, places(ROOMS[folder])
+
+    def room(path):
+        return path.relative_to(home).parts[0].removesuffix(".py")
+
+    wrong = [
+        f"{source.name}:{line} imports {file.relative_to(PACKAGE)}, which is not below it"
+        for source in python_files(f"flatweave/{folder}")
+        for line, file in imports(source)
+        if (own := room(source.path)) in place
+        and file.is_relative_to(home)
+        and room(file) != own
+        and place.get(room(file), len(place)) >= place[own]
     ]
 
     assert not wrong, "\n".join(wrong)

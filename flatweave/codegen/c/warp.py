@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i32
-from flatweave.codegen.c_family import CEmitter
-from flatweave.codegen.c_memory import from_memory, to_memory
-from flatweave.codegen.c_values import buffer_dtype, scalar_type
+from flatweave.codegen.c.emitter import CEmitter, Handlers
+from flatweave.codegen.c.memory import from_memory, to_memory
+from flatweave.codegen.c.values import buffer_dtype, scalar_type
 from flatweave.kernel_ir import syntax as k
 from flatweave.terms.syntax import Atom, Lambda, Let
 
@@ -177,3 +177,16 @@ def _run_apart(e: CEmitter, fn: Lambda, args: Sequence[str]) -> list[str]:
     results = e.run(fn, args)
     dtypes = [scalar_type(type_) for type_ in fn.result_types()]
     return _copies(e, results, dtypes)
+
+
+HANDLERS: Handlers = {
+    k.ReduceLanes: emit_reduce,
+    k.ScanLanes: emit_scan,
+    k.ShiftLanes: emit_shift,
+    k.LastLane: emit_last,
+    k.CountLanes: emit_count,
+    k.Ballot: emit_ballot,
+    k.InSet: emit_in_set,
+    k.SelectZero: emit_select_zero,
+    k.StoreCompact: emit_compact,
+}

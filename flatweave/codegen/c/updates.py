@@ -11,10 +11,10 @@ does nothing.
 from __future__ import annotations
 
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.c_atomics import Swap
-from flatweave.codegen.c_family import CEmitter
-from flatweave.codegen.c_memory import from_memory, to_memory
-from flatweave.codegen.c_values import buffer_dtype, stored
+from flatweave.codegen.c.atomics import Swap
+from flatweave.codegen.c.emitter import CEmitter, Handlers
+from flatweave.codegen.c.memory import from_memory, to_memory
+from flatweave.codegen.c.values import buffer_dtype, stored
 from flatweave.kernel_ir import syntax as k
 from flatweave.terms.syntax import Let
 
@@ -70,3 +70,9 @@ def _in_lanes(e: CEmitter, let: Let) -> None:
     """Refuse what every warp would do as often as it has lanes."""
     if not e.in_lanes:
         raise CompilerBug("an atomic update in uniform code", where=let.where)
+
+
+HANDLERS: Handlers = {
+    k.AtomicUpdate: emit_atomic_update,
+    k.LockedUpdate: emit_locked_update,
+}

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_
-from flatweave.codegen.c_values import stored
+from flatweave.codegen.c.values import stored
 from flatweave.scalar.ops import TABLE
 
 REPORT = """\

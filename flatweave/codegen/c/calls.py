@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
-from flatweave.codegen.c_family import CEmitter
-from flatweave.codegen.c_values import buffer_dtype, scalar_type, stored
+from flatweave.codegen.c.emitter import CEmitter, Handlers
+from flatweave.codegen.c.values import buffer_dtype, scalar_type, stored
 from flatweave.kernel_ir.syntax import Call
 from flatweave.terms.syntax import Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
@@ -43,3 +43,8 @@ def _param(e: CEmitter, var: Var) -> str:
     if isinstance(var.type, DType):
         return f"const {var.type.c} {e.names.of(var)}"
     return f"{e.dialect.global_pointer.format(type=stored(buffer_dtype(var)).c)}{e.names.of(var)}"
+
+
+HANDLERS: Handlers = {
+    Call: emit_call,
+}

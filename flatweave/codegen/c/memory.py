@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.c_atomics import REPORT, atomic_helper
-from flatweave.codegen.c_family import CEmitter
-from flatweave.codegen.c_values import buffer_dtype, scalar_type
+from flatweave.codegen.c.atomics import REPORT, atomic_helper
+from flatweave.codegen.c.emitter import CEmitter, Handlers
+from flatweave.codegen.c.values import buffer_dtype, scalar_type
 from flatweave.kernel_ir import syntax as k
 from flatweave.terms.syntax import Let
 
@@ -94,3 +94,15 @@ def emit_report(e: CEmitter, let: Let) -> None:
     e.helpers.setdefault(REPORT)
     values = ", ".join(f"(int64_t){e.atom(x)}" for x in (op.index, op.value, op.extent))
     e.one_lane(f"fw_report(fw_status, {op.code}, {op.site}, {values});")
+
+
+HANDLERS: Handlers = {
+    k.Load: emit_load,
+    k.LoadNear: emit_load_near,
+    k.Store: emit_store,
+    k.Shared: emit_shared,
+    k.Atomic: emit_atomic,
+    k.Acquire: emit_acquire,
+    k.Release: emit_release,
+    k.Report: emit_report,
+}

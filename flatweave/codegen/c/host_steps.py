@@ -16,8 +16,8 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.c_kernel import kernel_symbol, shape_of
-from flatweave.codegen.c_values import scalar_type
+from flatweave.codegen.c.kernel import kernel_symbol, shape_of
+from flatweave.codegen.c.values import scalar_type
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.runtime.device import HostSteps, Launchable, Running, Stop

@@ -6,42 +6,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen import c_calls, c_memory, c_updates, c_warp
-from flatweave.codegen.c_dialect import Dialect
-from flatweave.codegen.c_family import POSITION_AND_CONTROL, CEmitter, Handler
-from flatweave.codegen.c_values import buffer_dtype, stored
+from flatweave.codegen.c import calls, control, memory, updates, warp
+from flatweave.codegen.c.dialect import Dialect
+from flatweave.codegen.c.emitter import CEmitter, Handlers
+from flatweave.codegen.c.values import buffer_dtype, stored
 from flatweave.kernel_ir import syntax as k
 from flatweave.scalar.c_text import C_PRELUDE
-from flatweave.terms.syntax import BufferType, Let, Op, Var
+from flatweave.terms.syntax import BufferType, Let, Var
 from flatweave.terms.traverse import walk_lets
 
-HANDLERS: Mapping[type[Op], Handler] = {
-    **POSITION_AND_CONTROL,
-    k.Call: c_calls.emit_call,
-    k.Load: c_memory.emit_load,
-    k.LoadNear: c_memory.emit_load_near,
-    k.Store: c_memory.emit_store,
-    k.Shared: c_memory.emit_shared,
-    k.Atomic: c_memory.emit_atomic,
-    k.AtomicUpdate: c_updates.emit_atomic_update,
-    k.LockedUpdate: c_updates.emit_locked_update,
-    k.Acquire: c_memory.emit_acquire,
-    k.Release: c_memory.emit_release,
-    k.Report: c_memory.emit_report,
-    k.ReduceLanes: c_warp.emit_reduce,
-    k.ScanLanes: c_warp.emit_scan,
-    k.ShiftLanes: c_warp.emit_shift,
-    k.LastLane: c_warp.emit_last,
-    k.CountLanes: c_warp.emit_count,
-    k.Ballot: c_warp.emit_ballot,
-    k.InSet: c_warp.emit_in_set,
-    k.SelectZero: c_warp.emit_select_zero,
-    k.StoreCompact: c_warp.emit_compact,
+HANDLERS: Handlers = {
+    **control.HANDLERS,
+    **calls.HANDLERS,
+    **memory.HANDLERS,
+    **updates.HANDLERS,
+    **warp.HANDLERS,
 }
 WARP = 32
 
