@@ -50,25 +50,24 @@ from flatweave.base.errors import (
     Unsupported,
     UserError,
 )
-from flatweave.frontend.array import Array
-from flatweave.frontend.axes import (
-    all,
-    any,
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    dot,
-    max,
-    mean,
-    min,
-    prod,
-    sum,
+from flatweave.frontend.arrays.indexing import getitem
+from flatweave.frontend.arrays.reading import backpermute, gather
+from flatweave.frontend.arrays.segments import segmented_iota, segmented_reduce, segmented_scan
+from flatweave.frontend.arrays.shapes import (
+    broadcast,
+    concat,
+    expand_dims,
+    reshape,
+    reverse,
+    rotate,
+    transpose,
 )
-from flatweave.frontend.combinators import filter, map, partition, reduce, scan, zip_with
-from flatweave.frontend.control import cond, fori_loop, while_loop
-from flatweave.frontend.cutting import ragged
-from flatweave.frontend.elementwise import (
+from flatweave.frontend.arrays.sorting import argsort, sort, sort_by_key
+from flatweave.frontend.arrays.sources import empty, full, generate, iota, replicate
+from flatweave.frontend.arrays.stencil import stencil
+from flatweave.frontend.arrays.writing import histogram, permute, reduce_by_index, scatter
+from flatweave.frontend.call.schedule import schedule
+from flatweave.frontend.elements.elementwise import (
     abs,
     absolute,
     acos,
@@ -147,12 +146,7 @@ from flatweave.frontend.elementwise import (
     true_divide,
     truediv,
 )  # fmt: skip
-from flatweave.frontend.expand import expand, expand_reduce, replicated_iota
-from flatweave.frontend.indexing import getitem
-from flatweave.frontend.interop import asarray
-from flatweave.frontend.ragged import Ragged
-from flatweave.frontend.reading import backpermute, gather
-from flatweave.frontend.scalars import (
+from flatweave.frontend.elements.scalars import (
     astype,
     bitwise_count,
     ceil,
@@ -170,21 +164,27 @@ from flatweave.frontend.scalars import (
     trunc,
     where,
 )
-from flatweave.frontend.schedule import schedule
-from flatweave.frontend.segments import segmented_iota, segmented_reduce, segmented_scan
-from flatweave.frontend.shapes import (
-    broadcast,
-    concat,
-    expand_dims,
-    reshape,
-    reverse,
-    rotate,
-    transpose,
+from flatweave.frontend.functions.axes import (
+    all,
+    any,
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    dot,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
 )
-from flatweave.frontend.sorting import argsort, sort, sort_by_key
-from flatweave.frontend.sources import empty, full, generate, iota, replicate
-from flatweave.frontend.stencil import stencil
-from flatweave.frontend.writing import histogram, permute, reduce_by_index, scatter
+from flatweave.frontend.functions.combinators import filter, map, partition, reduce, scan, zip_with
+from flatweave.frontend.functions.control import cond, fori_loop, while_loop
+from flatweave.frontend.functions.expand import expand, expand_reduce, replicated_iota
+from flatweave.frontend.ragged.cutting import ragged
+from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.values.array import Array
+from flatweave.frontend.values.interop import asarray
 from flatweave.jit import Jitted, Stages, jit, target
 
 __version__ = "0.1.0"

@@ -25,14 +25,11 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
-from flatweave.frontend.array import Tracer, kind_of
-from flatweave.frontend.compiled import Compiled, Entry, Executable, Marks
-from flatweave.frontend.depth import too_deep
-from flatweave.frontend.eager import COMPILER, compile_program
-from flatweave.frontend.elements import name_of
-from flatweave.frontend.schedule import in_force
-from flatweave.frontend.scope import innermost
-from flatweave.frontend.signature import (
+from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Marks
+from flatweave.frontend.call.depth import too_deep
+from flatweave.frontend.call.eager import COMPILER, compile_program
+from flatweave.frontend.call.schedule import in_force
+from flatweave.frontend.call.signature import (
     flat_of,
     identity,
     is_native,
@@ -42,8 +39,11 @@ from flatweave.frontend.signature import (
     quick,
     stand_in,
 )
-from flatweave.frontend.trace import trace
-from flatweave.frontend.tree import Tree, flatten, paths, portions, unflatten
+from flatweave.frontend.elements.lambdas import name_of
+from flatweave.frontend.trace.trace import trace
+from flatweave.frontend.values.array import Tracer, kind_of
+from flatweave.frontend.values.scope import innermost
+from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
 from flatweave.targets import target_named
 
 P = ParamSpec("P")

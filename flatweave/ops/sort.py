@@ -2,8 +2,8 @@
 
     ys: f32[n], zs: i64[n] = sort (x: f32, z: i64 => k: u32 = bits x in k) [xs, zs]
 
-Keys are unsigned integers, the most significant one first; `frontend/sorting.py` makes them of any
-scalars.
+Keys are unsigned integers, the most significant one first; `frontend/arrays/sorting.py` makes
+them of any scalars.
 """
 
 from __future__ import annotations

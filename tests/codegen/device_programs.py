@@ -16,7 +16,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import as_dtype
 from flatweave.codegen import opencl
-from flatweave.frontend.trace import Leaf, trace
+from flatweave.frontend.trace.trace import Leaf, trace
 from flatweave.kernel_ir import interp as simulator
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine import OPENCL, Machine

@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flatweave.frontend.tree import LEAF, flatten, map_leaves, paths, portions, spelled, unflatten
+from flatweave.frontend.values.tree import (
+    LEAF,
+    flatten,
+    map_leaves,
+    paths,
+    portions,
+    spelled,
+    unflatten,
+)
 
 Pair = namedtuple("Pair", "a b")
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from flatweave.frontend.tree import flatten, map_leaves
+from flatweave.frontend.values.tree import flatten, map_leaves
 
 DTYPES = [np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32,
           np.uint64, np.float32, np.float64]  # fmt: skip

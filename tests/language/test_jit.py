@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.frontend import eager
+from flatweave.frontend.call import eager
 from tests.language.agreement import same
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.frontend.tree import flatten
+from flatweave.frontend.values.tree import flatten
 from tests.language.agreement import same, values
 
 LENGTHS = [[], [0], [3], [0, 0, 0], [2, 0, 3], [0, 1, 0, 0, 4, 0], [1] * 9, [0, 200, 1]]

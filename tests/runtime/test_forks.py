@@ -62,7 +62,7 @@ HELD = """
                     and float(fw.sum(fw.sort(big))) == 2e6 and pool.POOL.ready == 3)
     held, go = threading.Event(), threading.Event()
     def hold():
-        from flatweave.frontend import eager
+        from flatweave.frontend.call import eager
         with f._lock, native._ONCE, pool.POOL._lock, eager._lock:
             held.set()
             go.wait()

@@ -29,6 +29,7 @@ ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
 # Files that a line does not name stand above its rooms.
 ROOMS = {
     "codegen": "c < cuda, opencl",
+    "frontend": "values < trace < call < elements < arrays < ragged < functions",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 

@@ -1,0 +1,5 @@
+"""Functions on n-dimensional arrays: shapes, reads, writes, sources, sorting, stencils, segments.
+
+Each is written in terms of the array language's operations, mostly `generate`, a read at computed
+indices. Nothing here knows of Ragged values.
+"""

@@ -1,0 +1,173 @@
+"""reduce, scan and filter over arrays whose elements are rows.
+
+    reduce op ne (xs: f32[n, m])     generate [m] (j => reduce op ne (generate [n] (i => xs[i, j])))
+
+An operator on rows that works element by element is an operator on scalars, applied to each column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import Unsupported
+from flatweave.base.source import user_location
+from flatweave.frontend.elements.broadcast import generated, read, read_stretched
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.tracers import emit, wrap
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.scope import current
+from flatweave.ops import Filter, Map, Reduce, Scan
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.traverse import Substitution
+
+
+def scalar_operator(fn: Lambda, who: str) -> Lambda:
+    """An operator on rows as the operator on their scalars; Unsupported when it is none."""
+    params = tuple(_scalar(param) for param in fn.params)
+    mapping: dict[Var, Atom] = dict(zip(fn.params, params, strict=True))
+    lets: list[Let] = []
+    for let in fn.lets:
+        if isinstance(let.op, Apply | Cast):
+            lets.append(Substitution(mapping).let(let))
+        elif isinstance(let.op, Map) and len(_rank(let.vars[0])) == let.op.depth:
+            inner = {
+                param: mapping[x]
+                for param, x in zip(let.op.fn.params, let.op.xs, strict=True)
+                if isinstance(x, Var) and x in mapping
+            }
+            if len(inner) < len(let.op.xs):
+                raise _not_elementwise(who)  # it reads an array from outside
+            renaming = Substitution({**mapping, **inner})
+            lets.extend(renaming.let(inside) for inside in let.op.fn.lets)
+            results = [renaming.atom(atom) for atom in let.op.fn.results]
+            mapping.update(zip(let.vars, results, strict=True))
+        else:
+            raise _not_elementwise(who)
+    results = [mapping.get(a, a) if isinstance(a, Var) else a for a in fn.results]
+    if any(not isinstance(atom.type, DType) for atom in results):
+        raise _not_elementwise(who)
+    return Lambda(params, tuple(lets), tuple(results))
+
+
+def _rank(var: Var) -> tuple[Atom, ...]:
+    assert isinstance(var.type, ArrayType)
+    return var.type.shape
+
+
+def _scalar(param: Var) -> Var:
+    """The parameter for one scalar of a row."""
+    dtype = param.type.dtype if isinstance(param.type, ArrayType) else param.type
+    var: Var = current().bind(param.name, dtype)
+    return var
+
+
+def _not_elementwise(who: str) -> Unsupported:
+    return Unsupported(
+        f"{who} over rows with an operator that does not work element by element.",
+        where=user_location(),
+        remedy="Make the elements tuples: pass a tuple of rank-1 arrays, one for each column.",
+    )
+
+
+def _rows_shape(arrays: Sequence[Tracer], who: str) -> tuple[Atom, ...]:
+    """The shape of a row, which all arrays share."""
+    shape = arrays[0].extents[1:]
+    for other in arrays[1:]:
+        if len(other.extents) != len(shape) + 1:
+            raise _not_elementwise(who)
+        for a, b in zip(shape, other.extents[1:], strict=True):
+            extents.same(a, b, f"{who} needs rows of one shape, got extents {{0}} and {{1}}.")
+    return shape
+
+
+def _column(arrays: Sequence[Tracer], at: Sequence[Atom]) -> list[Tracer]:
+    """The arrays' elements at one place of their rows: rank-1 arrays."""
+    length = arrays[0].extents[0]
+    return generated((length,), lambda i: [read(x, (i, *at)) for x in arrays])
+
+
+def reduce_rows(fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer]) -> list[Tracer]:
+    """The rows combined element by element."""
+    shape = _rows_shape(arrays, "reduce")
+    scalar = scalar_operator(fn, "reduce")
+
+    def one(*at: Atom) -> list[Tracer]:
+        column = _column(arrays, at)
+        neutral = [read_stretched(e, at).atom for e in start]
+        copy = current().builder.copy(scalar)
+        return emit(Reduce(copy, tuple(neutral), tuple(x.atom for x in column)))
+
+    return generated(shape, one)
+
+
+def scan_rows(
+    fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer], exclusive: bool, reverse: bool
+) -> list[Tracer]:
+    """Every prefix of the rows: a scan along each column."""
+    shape = _rows_shape(arrays, "scan")
+    scalar = scalar_operator(fn, "scan")
+    length = arrays[0].extents[0]
+    columns = generated(
+        (*shape, length), lambda *at: [read(x, (at[-1], *at[:-1])) for x in arrays]
+    )
+    if any(e.ndim for e in start):
+        raise Unsupported(
+            "scan over rows with a neutral element that is a row.",
+            where=user_location(), remedy="Give one neutral scalar for all columns.",
+        )  # fmt: skip
+    results = scan_last_axis(scalar, [e.atom for e in start], columns, exclusive, reverse)
+    return generated(
+        arrays[0].extents, lambda *at: [read(x, (*at[1:], at[0])) for x in results]
+    )
+
+
+def scan_last_axis(
+    fn: Lambda, start: Sequence[Atom], arrays: Sequence[Tracer], exclusive: bool, reverse: bool
+) -> list[Tracer]:
+    """A scan along the last axis of arrays of one shape: in flat order, anew in every row."""
+    shape = arrays[0].extents
+    starts: tuple[Atom, ...] = ()
+    if len(shape) > 1:
+        first = extents.sub(shape[-1], extents.ONE) if reverse else extents.ZERO
+        flags = generated(shape, lambda *at: wrap(current().apply("eq", at[-1], first)))
+        starts = (flags[0].atom,)
+    atoms = tuple(x.atom for x in arrays)
+    return emit(Scan(fn, tuple(start), atoms, exclusive, reverse, starts))
+
+
+def unravel(k: Atom, shape: Sequence[Atom]) -> list[Atom]:
+    """The index of the k-th element of a shape in row-major order."""
+    at: list[Atom] = []
+    for extent in reversed(shape[1:]):
+        at.append(extents.mod(k, extent))
+        k = extents.floordiv(k, extent)
+    at.append(k)
+    return at[::-1]
+
+
+def filter_rows(mask: Tracer, arrays: Sequence[Tracer]) -> list[Tracer]:
+    """The elements along axis 0 where the mask holds: their numbers first, then a gather."""
+    numbers = generated((mask.extents[0],), wrap)
+    count, kept = emit(Filter(mask.atom, (numbers[0].atom,)))
+    extents.known_extent(count.atom)
+    results = []
+    for x in arrays:
+        shape = (count.atom, *x.extents[1:])
+
+        def row(k: Atom, *at: Atom, x: Tracer = x) -> Tracer:
+            number = read(kept, (k,)).atom
+            return read(x, (number, *at))
+
+        results.append(generated(shape, row)[0])
+    return results
+
+
+def kept(mask: Tracer, arrays: list[Tracer]) -> list[Tracer]:
+    """The elements of rank-1 arrays, or the rows of others, where the mask holds."""
+    if any(x.ndim > 1 for x in arrays):
+        return filter_rows(mask, arrays)
+    count, *results = emit(Filter(mask.atom, tuple(x.atom for x in arrays)))
+    extents.known_extent(count.atom)
+    return results

@@ -1,0 +1,350 @@
+"""`xs[key]`: integers, slices, None, Ellipsis, index arrays and masks, as NumPy's.
+
+    xs[1:]        generate [max(n-1, 0)] (i => xs[i + 1])
+    xs[i, ::-1]   generate [m] (j => xs[i, m-1-j])
+    xs[mask]      filter mask xs
+
+Each axis of `xs` is read through a selector: at one index, along a slice, or through index arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
+from flatweave.base.pretty import counted
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.columns import kept
+from flatweave.frontend.arrays.reading import (
+    element,
+    listed_index,
+    must_be_a_place,
+    read_atom,
+    wrapped,
+)
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import common_shape, generated, read_stretched
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE, ZERO, add, floordiv, greatest, least, mul, sub
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.tracers import MOST, emit, extent_of, lift, scalar_of
+from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.scope import current
+from flatweave.ops import Index, Reshape
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Const, constant
+
+BASIC = (int, slice, type(None), type(Ellipsis))
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """`length` places from `start` in steps of `step`, all inside the axis."""
+
+    start: Atom
+    step: Atom
+    length: Atom
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every place of the result is the same place of the source."""
+        return self.start == ZERO and self.step == ONE
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """One index, or the broadcast index arrays' values for this axis."""
+
+    index: Tracer
+
+
+NO_STEP = "the step of a slice must not be 0."
+STEPS = "Use 1 for every element, -1 for the reverse."
+Selector = Slice | At | None  # None: a new axis of extent 1
+
+
+def _bound(value: Any, what: str) -> Atom:
+    """The start or stop of a slice, which Python clips: one beyond an i64 is at its end."""
+    if type(value) is int:
+        return index(max(-(2**63), min(value, MOST)))
+    traced = scalar_of(value, what)
+    if traced.element is u64:
+        atom = current().apply("minimum", traced.atom, constant(MOST, u64))
+        return current().cast(atom, i64)
+    return extent_of(traced, what)
+
+
+def _host(xs: Any, key: Any) -> Any:
+    """Integers and slices of a host array, by NumPy."""
+    parts = key if type(key) is tuple else (key,)
+    if not isinstance(xs, HostArray) or not all(type(part) in BASIC for part in parts):
+        return NotImplemented
+    values = xs.to_numpy()
+    if sum(type(part) in (int, slice) for part in parts) > values.ndim:
+        return NotImplemented
+    try:
+        found = np.asarray(values[key])
+    except (IndexError, OverflowError, TypeError, ValueError):
+        return NotImplemented  # ours says more
+    return host_array(np.ascontiguousarray(found).reshape(found.shape))
+
+
+@operation(host=_host)
+def getitem(xs: Any, key: Any) -> Any:
+    """`xs[key]`"""
+    array = lift(xs)
+    parts = list(key) if isinstance(key, tuple) else [key]
+    for part in parts:
+        must_be_a_place(part)
+    parts = [listed_index(part) for part in parts]
+    if len(parts) == 1 and _is_mask(parts[0]):
+        return _masked(array, lift(parts[0]))
+    selectors = _selectors(array, _expanded(array, parts))
+    return _selected(array, selectors)
+
+
+def _is_mask(part: Any) -> bool:
+    if isinstance(part, Tracer):
+        return part.element is bool_
+    return isinstance(part, np.ndarray | HostArray | list) and lift(part).element is bool_
+
+
+def _masked(array: Tracer, mask: Tracer) -> Tracer:
+    """The elements, or rows, where a mask holds."""
+    if mask.ndim == 1 and array.ndim:
+        extents.same_length([array, mask], "a mask", ["the array", "the mask"])
+        return kept(mask, [array])[0]
+    if not mask.ndim:
+        raise ShapeError(
+            f"a single bool is no mask for an array of type {describe(array)}: a mask has a bool"
+            " for each row, or for each element.",
+            where=user_location(),
+            remedy="Choose with fw.where(p, xs, ys), or between computations with fw.cond.",
+        )
+    if mask.ndim != array.ndim:
+        raise ShapeError(
+            f"a mask of type {describe(mask)} does not fit an array of type {describe(array)}.",
+            where=user_location(), remedy="Give a mask of the array's shape, or one for its rows.",
+        )  # fmt: skip
+    flat = [_flattened(x) for x in (array, mask)]
+    extents.same_length(flat, "a mask", ["the array", "the mask"])
+    return kept(flat[1], [flat[0]])[0]
+
+
+def _flattened(array: Tracer) -> Tracer:
+    total = extents.product(array.extents)
+    extents.known_extent(total)
+    return emit(Reshape(array.atom, (total,)))[0]
+
+
+def _expanded(array: Tracer, parts: list[Any]) -> list[Any]:
+    """The key with its Ellipsis replaced by whole slices, and as many added at the end."""
+    used = sum(part is not None and part is not Ellipsis for part in parts)
+    if sum(part is Ellipsis for part in parts) > 1:
+        raise ArgumentError(
+            "an index has more than one Ellipsis, which is each `...` in it.",
+            where=user_location(), remedy="Keep one, and write : for the other axes.",
+        )  # fmt: skip
+    if used > array.ndim:
+        raise ShapeError(
+            f"{counted(used, 'index', 'indices')} for an array of type {describe(array)}, which"
+            f" has {counted(array.ndim, 'axis', 'axes')}.",
+            where=user_location(), remedy="Give at most one index for each axis.",
+        )  # fmt: skip
+    whole = [slice(None)] * (array.ndim - used)
+    where = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
+    return [*parts[:where], *whole, *parts[where + 1 :]]
+
+
+def _selectors(array: Tracer, parts: Sequence[Any]) -> list[Selector]:
+    """What each part of a key selects, in the order of the key."""
+    axes = iter(array.extents)
+    found: list[Selector] = []
+    for part in parts:
+        if part is None:
+            found.append(None)
+        elif isinstance(part, slice):
+            found.append(sliced(part, next(axes)))
+        else:
+            next(axes)
+            selected = lift(part, "an index")
+            if selected.element is bool_:
+                raise Unsupported(
+                    "a mask beside other indices.",
+                    where=user_location(), remedy="Select with the mask alone first: xs[mask].",
+                )  # fmt: skip
+            if not selected.element.is_integer:
+                raise ArgumentError(
+                    f"an index must be an integer, got {describe(selected)}.",
+                    where=user_location(), remedy="Convert it with astype(fw.i64).",
+                )  # fmt: skip
+            found.append(At(selected))
+    return found
+
+
+def sliced(part: slice, extent: Atom) -> Slice:
+    """A Python slice of an axis: clipped to it, as Python's."""
+    step = ONE if part.step is None else extent_of(part.step, "the step of a slice")
+    if not isinstance(step, Const):
+        return _either_way(part, extent, step)
+    if step.value == 0:
+        raise ArgumentError(NO_STEP, where=user_location(), remedy=STEPS)
+    if step.value < 0:
+        return _backward(part, extent, step)
+    start: Atom = ZERO
+    stop = extent
+    if part.start is not None:
+        start = _from_end(_bound(part.start, "the start of a slice"), extent)
+    if part.stop is not None:
+        stop = _bound(part.stop, "the stop of a slice")
+        is_below = isinstance(stop, Const) and stop.value < 0
+        stop = _from_end(stop, extent)
+        stop = stop if is_below else least(stop, extent)
+    return Slice(start, step, _count(sub(stop, start), step))
+
+
+def _either_way(part: slice, extent: Atom, step: Atom) -> Slice:
+    """A slice whose step is known only at run time, of either sign."""
+    scope = current()
+    check(
+        scope.apply("ne", step, ZERO), "argument", (step,), check_message(NO_STEP, [], STEPS)
+    )
+    back = scope.apply("lt", step, ZERO)
+    low = scope.apply("select", back, index(-1), ZERO)
+    high = scope.apply("select", back, sub(extent, ONE), extent)
+
+    def bound(given: Any, what: str, otherwise: Atom) -> Atom:
+        if given is None:
+            return otherwise
+        place = _bound(given, what)
+        below = scope.apply("lt", place, ZERO)
+        moved = scope.apply("select", below, add(place, extent), place)
+        return least(greatest(moved, low), high)
+
+    first = scope.apply("select", back, high, low)
+    last = scope.apply("select", back, low, high)
+    start = bound(part.start, "the start of a slice", first)
+    stop = bound(part.stop, "the stop of a slice", last)
+    distance = scope.apply("select", back, sub(start, stop), sub(stop, start))
+    size = scope.apply("abs", greatest(step, index(1 - 2**63)))  # the least i64 has no opposite
+    return Slice(start, step, _count(distance, size))
+
+
+def _count(distance: Atom, size: Atom) -> Atom:
+    """How many steps of this size fit a distance; none fits one below 0."""
+    length = greatest(distance, ZERO)
+    if size != ONE:
+        length = add(floordiv(sub(length, ONE), size), ONE)  # length + size - 1 may wrap
+    extents.known_extent(length)
+    return length
+
+
+def _from_end(place: Atom, extent: Atom) -> Atom:
+    """A bound of a slice, counted from the end when below 0, and not below 0 then."""
+    scope = current()
+    if isinstance(place, Const) and place.value < 0:
+        return greatest(sub(extent, index(-int(place.value))), ZERO)
+    if scope.is_natural(place):
+        return place
+    below = scope.apply("lt", place, ZERO)
+    moved = scope.apply("select", below, add(place, extent), place)
+    return greatest(moved, ZERO)
+
+
+def _backward(part: slice, extent: Atom, step: Const) -> Slice:
+    """A slice with a negative step: bounds are clipped to [-1, n-1]."""
+    if part.start is None and part.stop is None and step.value == -1:
+        return Slice(sub(extent, ONE), step, extent)
+    last = sub(extent, ONE)
+    minus_one = index(-1)
+    start: Atom = last
+    stop: Atom = minus_one
+    if part.start is not None:
+        start = _clipped_low(_bound(part.start, "the start of a slice"), extent, last)
+    if part.stop is not None:
+        stop = _clipped_low(_bound(part.stop, "the stop of a slice"), extent, last)
+    size = index(min(-int(step.value), 2**63 - 1))
+    return Slice(start, step, _count(sub(start, stop), size))
+
+
+def _clipped_low(place: Atom, extent: Atom, last: Atom) -> Atom:
+    scope = current()
+    below = scope.apply("lt", place, ZERO)
+    moved = scope.apply("select", below, add(place, extent), place)
+    return least(greatest(moved, index(-1)), last)
+
+
+def _selected(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
+    """The array read through one selector for each axis."""
+    scalars = all(isinstance(s, At) and not s.index.ndim for s in selectors)
+    if scalars:
+        return element(array, [read_atom(s.index) for s in selectors if isinstance(s, At)])
+    advanced = [i for i, s in enumerate(selectors) if isinstance(s, At)]
+    indexed = [s.index for s in selectors if isinstance(s, At)]
+    if all(s is None or (isinstance(s, Slice) and s.is_whole) for s in selectors):
+        return _renamed(array, selectors)
+    group = common_shape(indexed, "indices") if any(i.ndim for i in indexed) else ()
+    adjacent = bool(advanced) and advanced[-1] - advanced[0] == len(advanced) - 1
+    front = bool(group) and not adjacent
+    shape: list[Atom] = list(group) if front else []
+    places: list[int] = []  # where each slice's axis is in the result
+    first_advanced = 0 if front else -1
+    for i, selector in enumerate(selectors):
+        if isinstance(selector, At):
+            if group and not front and i == advanced[0]:
+                first_advanced = len(shape)
+                shape.extend(group)
+            continue
+        places.append(len(shape))
+        shape.append(ONE if selector is None else selector.length)
+    read_at = _reader(array, selectors, places, first_advanced, len(group))
+    return generated(shape, read_at)[0]
+
+
+def _renamed(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
+    """Whole axes, shortened ones from their start, and new axes of extent 1."""
+    shape = tuple(ONE if s is None else s.length for s in selectors if not isinstance(s, At))
+    old = tuple(s.length for s in selectors if isinstance(s, Slice))
+    if shape == array.extents:
+        return array
+    if old == array.extents:
+        return emit(Reshape(array.atom, shape))[0]
+    axes = [axis for axis, s in enumerate(selectors) if s is not None]
+    return generated(
+        shape,
+        lambda *at: emit(Index(array.atom, tuple(at[axis] for axis in axes), checked=False))[0],
+    )[0]
+
+
+def _reader(
+    array: Tracer, selectors: Sequence[Selector], places: Sequence[int], group: int, rank: int
+) -> Callable[..., Tracer]:
+    """What a selection reads at a place of its result."""
+
+    def read_at(*at: Atom) -> Tracer:
+        index_: list[Atom] = []
+        must_check = False
+        axis_of_slice = iter(places)
+        axes = iter(array.extents)
+        for selector in selectors:
+            if selector is None:
+                next(axis_of_slice)
+                continue
+            extent = next(axes)
+            if isinstance(selector, Slice):
+                step = mul(at[next(axis_of_slice)], selector.step)
+                index_.append(add(step, selector.start))
+                continue
+            own = at[group : group + rank] if rank else ()
+            place, must = wrapped(read_atom(read_stretched(selector.index, own)), extent)
+            must_check = must_check or must
+            index_.append(place)
+        return emit(Index(array.atom, tuple(index_), must_check))[0]
+
+    return read_at

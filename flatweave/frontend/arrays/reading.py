@@ -1,0 +1,217 @@
+"""Reads at computed indices: gather, backpermute, and the index arithmetic of `xs[i]`.
+
+    gather(xs, idx)            generate (shape of idx) (k => xs[idx[k]])
+    backpermute(shape, f, xs)  generate shape (i => xs[f(i)])
+
+An index below 0 counts from the end, as Python's do; what is still outside raises IndexOutOfBounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import i64, u64
+from flatweave.base.errors import ArgumentError, DTypeError, IndexOutOfBounds, ShapeError
+from flatweave.base.pretty import counted
+from flatweave.base.source import user_location
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import common_shape, generated, read_stretched
+from flatweave.frontend.elements.lambdas import check_arity, need_function
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.faults import PLACE, check_message
+from flatweave.frontend.trace.tracers import (
+    CLIP,
+    MOST,
+    NO_PLACE,
+    arrays_of,
+    counted_in_i64,
+    emit,
+    lift,
+    wrap,
+)
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.scope import Scope, current
+from flatweave.frontend.values.tree import unflatten
+from flatweave.ops import Generate, Index
+from flatweave.terms.syntax import Atom, Const, Var, constant
+
+
+def index_atom(index: Tracer) -> Atom:
+    """A scalar integer as an i64; DTypeError for other dtypes."""
+    if not index.element.is_integer:
+        raise DTypeError(
+            f"an index must be an integer, got {describe(index)}.",
+            where=user_location(),
+            remedy="Convert it with astype(fw.i64), or divide with // rather than /.",
+        )
+    scope = current()
+    atom = index.atom
+    if index.element is u64:  # what does not fit an i64 stays outside every array
+        atom = scope.apply("minimum", atom, constant(2**63 - 1, u64))
+    result = scope.cast(atom, i64)
+    if index.element.kind == "u":
+        extents.known_natural(result)
+    return result
+
+
+def read_atom(index: Tracer) -> Atom:
+    """A scalar index to read at: one beyond an i64 is outside of every array."""
+    if index.element is not u64:
+        return index_atom(index)
+    text = check_message(NO_PLACE, [], CLIP)
+    if isinstance(index.atom, Const):
+        must_be_a_place(int(index.atom.value))
+    result = counted_in_i64(index.atom, PLACE, text)
+    extents.known_natural(result)
+    return result
+
+
+def must_be_a_place(index: Any) -> None:
+    """Refuse a Python integer that is no place in any array."""
+    if isinstance(index, int | np.integer) and not -MOST <= int(index) <= MOST:
+        raise IndexOutOfBounds(
+            NO_PLACE.format(int(index)), where=user_location(), remedy=CLIP
+        )
+
+
+def wrapped(index: Atom, extent: Atom) -> tuple[Atom, bool]:
+    """The index with those below 0 counted from the end, and whether it must be checked."""
+    scope = current()
+    if isinstance(index, Var) and scope.trace.bounds.get(index) == extent:
+        return index, False
+    if isinstance(index, Const) and isinstance(extent, Const):
+        return _constant(int(index.value), int(extent.value))
+    if scope.is_count(index):
+        return index, True
+    below = scope.apply("lt", index, extents.ZERO)
+    return scope.apply("select", below, scope.apply("add", index, extent), index), True
+
+
+def _constant(index: int, extent: int) -> tuple[Const, bool]:
+    """A constant index into a constant extent, checked here and now unless it may not be read."""
+    is_inside = -extent <= index < extent
+    if not is_inside and not current().may_be_skipped:
+        raise IndexOutOfBounds(
+            f"index {index} is outside an array of {counted(extent, 'element')}.",
+            where=user_location(),
+            remedy=f"Indices go from {-extent} to {extent - 1}." if extent else "It is empty.",
+        )
+    return Const(index + extent if index < 0 else index, i64), not is_inside
+
+
+def element(array: Tracer, index: Sequence[Atom]) -> Tracer:
+    """The element at user-given i64 indices, one for each axis: wrapped and checked."""
+    pairs = [wrapped(i, extent) for i, extent in zip(index, array.extents, strict=True)]
+    checked = any(must for _, must in pairs)
+    return emit(Index(array.atom, tuple(i for i, _ in pairs), checked))[0]
+
+
+def index_arrays(idx: Any, who: str) -> list[Tracer]:
+    """The index arrays of a user: one, or a tuple with one for each leading axis."""
+    parts = [listed_index(p) for p in (idx if isinstance(idx, tuple) else (idx,))]
+    if not parts:
+        raise ArgumentError(
+            f"{who} needs an index array for at least one axis, got ().",
+            where=user_location(), remedy="Give one index array, or a tuple of them.",
+        )  # fmt: skip
+    arrays = [lift(part, f"the index of {who}") for part in parts]
+    for array in arrays:
+        if not array.element.is_integer:
+            raise DTypeError(
+                f"{who} needs integer indices, got {describe(array)}.",
+                where=user_location(),
+                remedy="Convert them with astype(fw.i64); a bool mask selects with xs[mask].",
+            )
+    return arrays
+
+
+def listed_index(part: Any) -> Any:
+    """An empty list as the index array that it stands for; other parts as they are."""
+    if type(part) is int and abs(part) > 2**64:
+        return (2**64 - 1) if part > 0 else -(2**63)  # as far outside of every array
+    return np.zeros(0, np.int64) if isinstance(part, list) and not part else part
+
+
+def check_rank(array: Tracer, count: int, who: str) -> None:
+    """Refuse more indices than axes."""
+    if count > array.ndim:
+        raise ShapeError(
+            f"{who} got {counted(count, 'index', 'indices')} for an array of type"
+            f" {describe(array)}, which has {counted(array.ndim, 'axis', 'axes')}.",
+            where=user_location(), remedy="Give at most one index for each axis.",
+        )  # fmt: skip
+
+
+def gather_one(array: Tracer, idx: Sequence[Tracer], who: str = "gather") -> Tracer:
+    """The elements, or rows, of one array at broadcast index arrays for its leading axes."""
+    check_rank(array, len(idx), who)
+    shape = common_shape(idx, who)
+    rank = len(shape)
+    rest = array.extents[len(idx) :]
+
+    def at(*place: Atom) -> Tracer:
+        leading = [read_atom(read_stretched(i, place[:rank])) for i in idx]
+        return element(array, [*leading, *place[rank:]])
+
+    return generated((*shape, *rest), at, "k")[0]
+
+
+@operation()
+def gather(xs: Any, idx: Any) -> Any:
+    """`xs[idx]`: the elements at integer indices, or the rows of an array of higher rank.
+
+    `idx` is an integer array of any dtype, or a tuple of them, one for each leading axis. An index
+    below 0 counts from the end. Raises IndexOutOfBounds for an index outside the array.
+    """
+    leaves, tree = arrays_of(xs, "xs of gather")
+    for part in idx if isinstance(idx, tuple) else (idx,):
+        must_be_a_place(part)
+    arrays = index_arrays(idx, "gather")
+    return unflatten(tree, [gather_one(leaf, arrays) for leaf in leaves])
+
+
+@operation()
+def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Any:
+    """The array of `shape` with `xs[f(i, j, ..)]` at (i, j, ..); `f` gives an index of `xs`.
+
+    For `xs` of rank n, `f` gives a tuple of n integers (Accelerate's backpermute).
+    Raises IndexOutOfBounds for an index outside `xs`.
+    """
+    sizes = extents.shape_of(shape, "backpermute")
+    check_arity(need_function(f, "backpermute"), len(sizes), "backpermute")
+    leaves, tree = arrays_of(xs, "xs of backpermute")
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        for param, extent in zip(params, sizes, strict=True):
+            inside.natural.add(param)
+            inside.trace.bounds[param] = extent
+        found = f(*(wrap(param) for param in params))
+        given = found if isinstance(found, tuple | list) else (found,)
+        index = [read_atom(_scalar(part)) for part in given]
+        for leaf in leaves:
+            if leaf.ndim != len(index):
+                raise ShapeError(
+                    f"backpermute's function gives {counted(len(index), 'index', 'indices')} for an"
+                    f" array of type {describe(leaf)}.",
+                    where=user_location(), remedy="Give one index for each axis of xs.",
+                )  # fmt: skip
+        return [element(leaf, index).atom for leaf in leaves]
+
+    if not sizes:
+        with_none = body(current(), ())
+        return unflatten(tree, [wrap(atom) for atom in with_none])
+    fn = current().function([i64] * len(sizes), body, "i")
+    return unflatten(tree, emit(Generate(sizes, fn)))
+
+
+def _scalar(value: Any) -> Tracer:
+    index = lift(value, "the index of backpermute")
+    if index.ndim:
+        raise ShapeError(
+            f"backpermute's function gives {describe(index)} where an index is needed.",
+            where=user_location(), remedy="Give a scalar integer for each axis of xs.",
+        )  # fmt: skip
+    return index

@@ -1,0 +1,170 @@
+"""Segmented scans and reductions: arrays of arrays as one flat array and flags.
+
+    flags  [T, F, F, T, F]      a flag starts a segment, and so does the first element
+    xs     [1, 2, 3, 4, 5]
+    segmented_scan add 0        [1, 3, 6, 4, 9]
+    segmented_reduce add 0      [6, 9]
+
+One scan that starts anew at each flag (Blelloch; Elsman 2019, section 2.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flatweave.base.dtypes import bool_, i64
+from flatweave.base.errors import DTypeError, ShapeError, Unsupported
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.columns import kept, scalar_operator
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.arguments import elements_of
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.lambdas import (
+    combine_lambda,
+    element_type,
+    neutral,
+    operator,
+    single,
+)
+from flatweave.frontend.elements.scalars import apply
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE, ZERO
+from flatweave.frontend.trace.tracers import emit, wrap
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.tree import Tree, unflatten
+from flatweave.ops import ReduceSegments, Scan
+from flatweave.terms.syntax import Atom, Lambda
+
+
+def flags_of(flags: Any, who: str) -> Tracer:
+    """The flags as a traced array of bools; DTypeError or ShapeError for what is none."""
+    array = single(flags, f"the flags of {who}")
+    if array.ndim != 1:
+        raise ShapeError(
+            f"the flags of {who} must be an array of rank 1, got {describe(array)}.",
+            where=user_location(), remedy="Give one bool for each element.",
+        )  # fmt: skip
+    if array.element is not bool_:
+        raise DTypeError(
+            f"the flags of {who} must be bool, got {describe(array)}.",
+            where=user_location(), remedy="Compare them first, for instance with flags != 0.",
+        )  # fmt: skip
+    return array
+
+
+@dataclass(frozen=True)
+class Segments:
+    """What a segmented operation is given: flags, arrays and their tree, operator, neutrals."""
+
+    starts: Tracer
+    arrays: list[Tracer]
+    tree: Tree
+    fn: Lambda
+    neutrals: list[Tracer]
+
+
+def _given(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any, who: str) -> Segments:
+    """The arguments of a segmented operation, checked."""
+    arrays, tree = elements_of(xs, who)
+    starts = flags_of(flags, who)
+    extents.same_length([starts, *arrays], who, ["flags", *["xs"] * len(arrays)])
+    first = neutral(ne, tree, arrays, who)
+    fn = operator(op, tree, [element_type(x) for x in arrays], who)
+    return Segments(starts, arrays, tree, fn, first)
+
+
+def _scanned(given: Segments, who: str) -> list[Tracer]:
+    """The scan of each segment."""
+    if any(x.ndim > 1 for x in given.arrays):
+        return _scan_rows(given.fn, given.neutrals, given.starts, given.arrays, who)
+    atoms, neutrals = tuple(x.atom for x in given.arrays), tuple(e.atom for e in given.neutrals)
+    return emit(Scan(given.fn, neutrals, atoms, starts=(given.starts.atom,)))
+
+
+def _scan_rows(
+    fn: Lambda, first: Sequence[Tracer], flags: Tracer, arrays: Sequence[Tracer], who: str
+) -> list[Tracer]:
+    """Elements that are rows: column after column in one scan."""
+    if any(x.ndim != arrays[0].ndim for x in arrays) or any(e.ndim for e in first):
+        raise Unsupported(
+            f"{who} over rows of several ranks, or with a neutral element that is a row.",
+            where=user_location(), remedy="Give one neutral scalar for all columns.",
+        )  # fmt: skip
+    length, *rest = arrays[0].extents
+    for x in arrays[1:]:
+        for a, b in zip(rest, x.extents[1:], strict=True):
+            extents.same(a, b, f"{who} needs rows of one shape, got extents {{0}} and {{1}}.")
+
+    def turned(*at: Atom) -> list[Tracer]:
+        is_first = current().apply("eq", at[-1], ZERO)
+        flag = current().apply("or", is_first, read(flags, (at[-1],)).atom)
+        return [wrap(flag), *(read(x, (at[-1], *at[:-1])) for x in arrays)]
+
+    starts, *columns = generated((*rest, length), turned)
+    atoms, neutrals = tuple(x.atom for x in columns), tuple(e.atom for e in first)
+    found = emit(Scan(scalar_operator(fn, who), neutrals, atoms, starts=(starts.atom,)))
+    return generated(
+        arrays[0].extents, lambda *at: [read(x, (*at[1:], at[0])) for x in found]
+    )
+
+
+@operation()
+def segmented_scan(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) -> Any:
+    """`scan(op, ne, ..)` of each segment of `xs` by itself, from `ne`; a flag starts a segment.
+
+    `flags` is an array of bools as long as `xs`; the first element starts a segment whether it is
+    flagged or not. Elements may be tuples or rows, as for `scan` (Elsman 2019, section 2.1).
+    Raises ShapeError when lengths differ, DTypeError when flags are no bools, OperatorError when
+    `op` gives no element.
+    """
+    given = _given(op, ne, flags, xs, "segmented_scan")
+    return unflatten(given.tree, _scanned(given, "segmented_scan"))
+
+
+@operation()
+def segmented_reduce(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) -> Any:
+    """`reduce(op, ne, ..)` of each segment of `xs`: as many results as segments start.
+
+    One pass over the data, however long the segments are. Flags and errors are those of
+    `segmented_scan`.
+    """
+    given = _given(op, ne, flags, xs, "segmented_reduce")
+    if any(x.ndim > 1 for x in given.arrays):
+        return unflatten(given.tree, _last_rows(given))
+    neutrals = tuple(e.atom for e in given.neutrals)
+    atoms = tuple(x.atom for x in given.arrays)
+    count, *results = emit(ReduceSegments(given.fn, neutrals, given.starts.atom, atoms))
+    extents.known_extent(count.atom)
+    return unflatten(given.tree, results)
+
+
+def _last_rows(given: Segments) -> list[Tracer]:
+    """Elements that are rows: the last of each segment's scan."""
+    starts, scanned = given.starts, _scanned(given, "segmented_reduce")
+    length = starts.extents[0]
+
+    def is_last(i: Atom) -> Tracer:
+        scope = current()
+        behind = extents.add(i, ONE)
+        inside = extents.least(behind, extents.sub(length, ONE))
+        ends = scope.apply("eq", behind, length)
+        return wrap(scope.apply("or", ends, read(starts, (inside,)).atom))
+
+    return kept(generated((length,), is_last)[0], scanned)
+
+
+@operation()
+def segmented_iota(flags: Any) -> Any:
+    """The place of each element in its segment: [F, F, F, T, F, F] gives [0, 1, 2, 0, 1, 2].
+
+    An i64 array as long as `flags` (Elsman 2019, section 2.3).
+    Raises DTypeError when flags are no bools.
+    """
+    starts = flags_of(flags, "segmented_iota")
+    ones = generated(starts.extents, lambda i: wrap(ONE))[0]
+    plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
+    upto = emit(Scan(plus, (ZERO,), (ones.atom,), starts=(starts.atom,)))[0]
+    return generated(starts.extents, lambda i: wrap(extents.sub(read(upto, (i,)).atom, ONE)))[0]

@@ -1,0 +1,314 @@
+"""The same elements in another arrangement: reshape, transpose, reverse, rotate, concat.
+
+    transpose(xs)[i, j] = xs[j, i]        rotate(xs, k)[i] = xs[(i + k) mod n]
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError, ShapeError, UserError
+from flatweave.base.pretty import counted
+from flatweave.base.source import user_location
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import generated, read, zipped
+from flatweave.frontend.elements.lambdas import shape_text
+from flatweave.frontend.elements.scalars import strong
+from flatweave.frontend.trace import extents, sizes
+from flatweave.frontend.trace.extents import ONE, ZERO
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.tracers import arrays_of, emit, extent_of, lift, same_dtype
+from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array, shown
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.tree import Tree, unflatten
+from flatweave.ops import Concat, Reshape
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Const
+
+
+def _host_reshape(xs: Any, shape: Any) -> Any:
+    if not isinstance(xs, HostArray):
+        return NotImplemented
+    parts = shape if isinstance(shape, tuple | list) else (shape,)
+    if not all(type(part) is int for part in parts):
+        return NotImplemented
+    try:
+        return host_array(xs.to_numpy().reshape(tuple(parts)).view())
+    except ValueError:
+        return NotImplemented  # ours says more
+
+
+@operation(host=_host_reshape)
+def reshape(xs: Any, shape: Any) -> Any:
+    """The same elements in row-major order under another shape; one extent may be -1.
+
+    Raises ShapeError when the number of elements differs.
+    """
+    leaves, tree = arrays_of(xs, "xs of reshape")
+    parts = list(shape) if isinstance(shape, tuple | list) else [shape]
+    wanted = [extent_of(part, "an extent of reshape") for part in parts]
+    return unflatten(tree, [reshaped(leaf, wanted) for leaf in leaves])
+
+
+def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
+    """An array under a shape that is checked to have as many elements."""
+    free = [i for i, e in enumerate(wanted) if isinstance(e, Const) and e.value == -1]
+    if len(free) > 1:
+        raise ShapeError(
+            "reshape can find one extent, but two or more are -1.",
+            where=user_location(), remedy="Give all extents but one.",
+        )  # fmt: skip
+    shape = [
+        e if i in free else extents.length_of(extents.scalar_i64(e), "an extent of reshape")
+        for i, e in enumerate(wanted)
+    ]
+    if tuple(shape) == array.extents:
+        return array
+    total = extents.product(array.extents)
+    sizes.fit(shape)
+    if free:
+        others = extents.product([e for i, e in enumerate(shape) if i not in free])
+        _check_one_answer(others)
+        found = extents.floordiv(total, others)
+        extents.known_extent(found)
+        shape[free[0]] = found
+    if not (array.ndim == 0 and all(e == ONE for e in shape)):
+        _check_total(array, total, extents.product(shape))
+    current().home(shape).add_shape(shape)  # as many elements as the array, which fits
+    if not shape:
+        return read(array, [ZERO] * array.ndim)
+    if not array.ndim:
+        return generated(shape, lambda *at: array)[0]
+    for extent in shape:
+        extents.known_extent(extent)
+    return emit(Reshape(array.atom, tuple(shape)))[0]
+
+
+AMBIGUOUS = (
+    "reshape cannot find the extent that is -1: another one is 0, and then every extent fits."
+)
+
+
+def _check_one_answer(others: Atom) -> None:
+    """The product of the other extents says what the one is that is not given."""
+    remedy = "Give all extents: (n, 0) rather than (-1, 0)."
+    holds = current().apply("ne", others, ZERO)
+    if sizes.is_refused(holds):
+        raise ShapeError(AMBIGUOUS, where=user_location(), remedy=remedy)
+    sizes.check(holds, "shape", (), check_message(AMBIGUOUS, [], remedy))
+
+
+def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
+    """As many elements before as after."""
+    if total == wanted:
+        return
+    message = "reshape must keep the number of elements: there are {0}, the new shape has {1}."
+    remedy = "Give -1 for one extent, which is then found from the others."
+    equal = current().apply("eq", total, wanted)
+    if sizes.is_refused(equal):
+        raise ShapeError(
+            message.format(*(getattr(e, "value", "?") for e in (total, wanted))),
+            where=user_location(), remedy=remedy,
+        )  # fmt: skip
+    sizes.check(equal, "shape", (total, wanted), check_message(message, [], remedy))
+
+
+@operation(static="axes")
+def transpose(xs: Any, axes: Any = None) -> Any:
+    """The array with its axes in the order `axes`, reversed when none is given."""
+    leaves, tree = arrays_of(xs, "xs of transpose")
+    return unflatten(tree, [transposed(leaf, axes) for leaf in leaves])
+
+
+def transposed(array: Tracer, axes: Any = None) -> Tracer:
+    """result[at] = array[place], place[axes[k]] = at[k]"""
+    rank = array.ndim
+    order = list(range(rank))[::-1]
+    if axes is not None:
+        given = axes if isinstance(axes, tuple | list) else (axes,)
+        order = [axis_number(axis, "transpose") for axis in given]
+        order = [axis + rank if axis < 0 else axis for axis in order]
+    if sorted(order) != list(range(rank)):
+        raise ShapeError(
+            f"transpose needs each of {counted(rank, 'axis', 'axes')} once, got {shown(axes)}.",
+            where=user_location(), remedy=f"Give an order of {tuple(range(rank))}.",
+        )  # fmt: skip
+    if order == list(range(rank)):
+        return array
+    shape = [array.extents[axis] for axis in order]
+    places = [order.index(axis) for axis in range(rank)]
+    return generated(shape, lambda *at: read(array, [at[place] for place in places]))[0]
+
+
+@operation(static="axis")
+def reverse(xs: Any, axis: int = 0) -> Any:
+    """The elements from last to first."""
+    leaves, tree = arrays_of(xs, "xs of reverse")
+    return unflatten(tree, [_reversed(leaf, axis) for leaf in leaves])
+
+
+def axis_of(array: Tracer, axis: Any, who: str, new: int = 0) -> int:
+    """An axis from 0 up, of an array with `new` axes more; an error as NumPy's for any other."""
+    number = axis_number(axis, who)
+    rank = array.ndim + new
+    if not -rank <= number < rank:
+        told = f"will have {counted(rank, 'axis', 'axes')}" if new else (
+            f"has {counted(rank, 'axis', 'axes')}"
+        )  # fmt: skip
+        raise AxisError(
+            f"{who} along axis {number} of an array of type {describe(array)}, which {told}.",
+            where=user_location(), remedy="Axes count from 0, or from the end below 0.",
+        )  # fmt: skip
+    return number % rank
+
+
+def axis_number(axis: Any, who: str) -> int:
+    """A user's axis as an int; ArgumentError for a float, a bool or anything else."""
+    wrong = ArgumentError(
+        f"the axis of {who} must be an integer, got {shown(axis)}.",
+        where=user_location(), remedy="Axes count from 0, or from the end below 0.",
+    )  # fmt: skip
+    if isinstance(axis, bool | np.bool_):
+        raise wrong
+    try:
+        return operator.index(axis)
+    except TypeError as failure:
+        raise (failure if isinstance(failure, UserError) else wrong) from None
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis that the array does not have: `fw.sum(xs, axis=2)` of a matrix."""
+
+
+def _reversed(array: Tracer, axis: int) -> Tracer:
+    number = axis_of(array, axis, "reverse")
+    last = extents.sub(array.extents[number], ONE)
+
+    def at(*place: Atom) -> Tracer:
+        moved = extents.sub(last, place[number])
+        return read(array, (*place[:number], moved, *place[number + 1 :]))
+
+    return generated(array.extents, at)[0]
+
+
+@operation(static="axis")
+def rotate(xs: Any, k: Any, axis: int = 0) -> Any:
+    """`rotate(xs, k)[i] = xs[(i + k) mod n]`: moved to the left by `k`, which may be negative."""
+    leaves, tree = arrays_of(xs, "xs of rotate")
+    by = extent_of(k, "the distance of rotate")
+    return unflatten(tree, [_rotated(leaf, by, axis) for leaf in leaves])
+
+
+def _rotated(array: Tracer, by: Atom, axis: int) -> Tracer:
+    number = axis_of(array, axis, "rotate")
+    extent = array.extents[number]
+    start = extents.mod(by, extent)  # in [0, n), so that one subtraction brings i + start inside
+
+    def at(*place: Atom) -> Tracer:
+        moved = extents.add(place[number], start)
+        beyond = current().apply("ge", moved, extent)
+        inside = extents.select(beyond, extents.sub(moved, extent), moved)
+        return read(array, (*place[:number], inside, *place[number + 1 :]))
+
+    return generated(array.extents, at)[0]
+
+
+@operation(static="axis")
+def concat(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """The elements of the first array of a list, then those of the second, and so on.
+
+    The arrays may be tuples of arrays, all of one structure; dtypes are promoted as NumPy's.
+    """
+    if not isinstance(arrays, list | tuple) or not arrays:
+        raise ArgumentError(
+            "concat needs a list of at least one array.",
+            where=user_location(), remedy="Call it as fw.concat([xs, ys]).",
+        )  # fmt: skip
+    parts: list[list[Tracer]] = []
+    trees: list[Tree] = []
+    for array in arrays:
+        leaves, tree = arrays_of(array, "an array of concat")
+        parts.append(leaves)
+        trees.append(tree)
+    for tree, found in zip(trees, parts, strict=True):
+        if tree != trees[0]:
+            raise ArgumentError(
+                "concat needs arrays of one structure, got"
+                f" {shape_text(trees[0], parts[0])} and {shape_text(tree, found)}.",
+                where=user_location(), remedy="Put the same tuple of arrays into each.",
+            )  # fmt: skip
+    columns = [list(column) for column in zip(*parts, strict=True)]
+    return unflatten(trees[0], [_joined(column, axis) for column in columns])
+
+
+def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
+    """Arrays of one rank end to end along an axis."""
+    first = arrays[0]
+    for other in arrays:
+        if other.ndim != first.ndim or not other.ndim:
+            raise ShapeError(
+                f"concat needs arrays of one rank, at least 1, got {describe(first)} and"
+                f" {describe(other)}.",
+                where=user_location(), remedy="Give scalars an axis with x.reshape(1).",
+            )  # fmt: skip
+    number = axis_of(first, axis, "concat")
+    if number:
+        order = [number, *(a for a in range(first.ndim) if a != number)]
+        back = [order.index(a) for a in range(first.ndim)]
+        return transposed(_joined([transposed(a, order) for a in arrays], 0), back)
+    dtype = same_dtype(arrays)
+    converted = [
+        x if x.element is dtype else zipped(lambda v: strong(v, dtype), [x], "concat")[0]
+        for x in arrays
+    ]
+    for other in converted[1:]:
+        for a, b in zip(first.extents[1:], other.extents[1:], strict=True):
+            extents.same(
+                a, b, "concat needs rows of one shape, got extents {0} and {1}.",
+                remedy="Bring the arrays to one shape but for the axis they are joined along.",
+            )  # fmt: skip
+    total: Atom = index(0)
+    for array in converted:
+        total = sizes.total(total, array.extents[0], "concat")
+    extents.known_extent(total)
+    if len(converted) == 1:
+        return converted[0]
+    return emit(Concat(total, tuple(a.atom for a in converted)))[0]
+
+
+@operation(static="axis")
+def expand_dims(xs: Any, axis: int = 0) -> Any:
+    """The array with a new axis of extent 1 at `axis`, from the end of the result when below 0."""
+    array = lift(xs, "xs of expand_dims")
+    number = axis_of(array, axis, "expand_dims", new=1)
+    shape = (*array.extents[:number], ONE, *array.extents[number:])
+    return reshaped(array, shape) if array.ndim else generated(shape, lambda *at: array)[0]
+
+
+@operation()
+def broadcast(xs: Any, shape: Any) -> Any:
+    """The array repeated along new leading axes and along axes of extent 1."""
+    array = lift(xs)
+    target = extents.shape_of(shape, "broadcast")
+    start = len(target) - array.ndim
+    if start < 0:
+        raise ShapeError(
+            f"an array of type {describe(array)} cannot lose axes by broadcasting.",
+            where=user_location(), remedy="Give a shape of at least its rank.",
+        )  # fmt: skip
+    for own, wanted in zip(array.extents, target[start:], strict=True):
+        if own != ONE:
+            extents.same(
+                own, wanted, "an axis of {0} elements cannot be broadcast to {1}.",
+                remedy="Only an axis of extent 1 can be repeated: reshape, or use fw.replicate.",
+            )  # fmt: skip
+
+    def at(*place: Atom) -> Tracer:
+        pairs = zip(array.extents, place[start:], strict=True)
+        return read(array, [ZERO if e == ONE else i for e, i in pairs])
+
+    return generated(target, at)[0]

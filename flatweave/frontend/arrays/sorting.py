@@ -1,0 +1,267 @@
+"""Sorting: sort, argsort, sort_by_key; all stable, by keys of any dtype.
+
+    sort(xs)                 sort (x => bits of x) [xs]
+    argsort(xs)              sort (k, i => k) [bits of xs, iota], of which the places are kept
+    sort_by_key(ks, vs)      sort (k, v => bits of k) [ks, vs]
+
+What is sorted is arrays of unsigned integers: `order_bits` gives any scalar some whose order is the
+scalar's. Elements are moved along with their keys; rows and very wide elements are gathered once,
+at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.base.dtypes import BY_NAME, DType, bool_
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.arguments import elements_of
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.lambdas import check_arity, element_type, shape_text
+from flatweave.frontend.trace.extents import same_length
+from flatweave.frontend.trace.tracers import emit, flag_of, lift_leaves, wrap
+from flatweave.frontend.values.array import Tracer, describe, kind_of
+from flatweave.frontend.values.scope import Scope, current
+from flatweave.frontend.values.tree import Tree, paths, unflatten
+from flatweave.ops import Map, Sort
+from flatweave.terms.syntax import Atom, Lambda, Var, constant
+
+MOST_BYTES = {True: 64, False: 32}
+"""Bytes of an element up to which it is moved in each pass, for short keys and for others: a read
+from anywhere costs as much as seven moves, and a key of 64 bits takes up to eight passes."""
+SHORT_KEY = 4
+FEW_KEYS = 4
+"""Keys up to which all are moved along in the passes of each; more are sorted by one at a time."""
+
+
+def order_bits(value: Tracer, descending: bool) -> Atom:
+    """An unsigned integer for a scalar: of two scalars the lesser one has the lesser integer.
+
+    -0.0 has that of 0.0; NaN has the greatest there is, also when all others are turned round.
+    """
+    scope, dtype = current(), value.element
+    if dtype.is_float:
+        return _float_bits(value.atom, dtype, descending)
+    unsigned = BY_NAME[f"u{8 if dtype is bool_ else dtype.bits}"]
+    atom = scope.cast(value.atom, unsigned)
+    if dtype.kind == "i":
+        atom = scope.apply("xor", atom, constant(1 << (dtype.bits - 1), unsigned))
+    return scope.apply("not", atom) if descending else atom
+
+
+def _float_bits(x: Atom, dtype: DType, descending: bool) -> Atom:
+    """Those of negative numbers turned round below those of the others: integer work alone."""
+    scope, width = current(), dtype.bits
+    unsigned, signed = BY_NAME[f"u{width}"], BY_NAME[f"i{width}"]
+    high, most = constant(1 << (width - 1), unsigned), constant(-1, unsigned)
+    bits = scope.apply("bits", x)
+    sign = scope.apply("shr", scope.cast(bits, signed), constant(width - 1, signed))
+    turned = scope.apply("or", scope.cast(sign, unsigned), high)
+    ordered = scope.apply("xor", bits, turned)
+    is_minus_zero = scope.apply("eq", bits, high)
+    ordered = scope.apply("select", is_minus_zero, high, ordered)
+    if descending:
+        ordered = scope.apply("not", ordered)
+    mantissa = 23 if width == 32 else 52
+    infinity = constant((1 << (width - 1)) - (1 << mantissa), unsigned)
+    size = scope.apply("and", bits, constant((1 << (width - 1)) - 1, unsigned))
+    return scope.apply("select", scope.apply("gt", size, infinity), most, ordered)
+
+
+def _keys(
+    key: Callable[[Any], Any] | None, arrays: Sequence[Tracer], tree: Tree, descending: bool,
+    who: str,
+) -> Lambda:  # fmt: skip
+    """From an element to the unsigned integers that it is sorted by."""
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        leaves = [wrap(param) for param in params]
+        if key is not None:
+            leaves = _key_of(key, unflatten(tree, leaves), who)
+        return [order_bits(leaf, descending) for leaf in leaves]
+
+    return current().function([element_type(x) for x in arrays], body, "x")
+
+
+def _key_of(key: Callable[[Any], Any], element: Any, who: str) -> list[Tracer]:
+    """The scalars of an element's key; ShapeError or ArgumentError for what has no order."""
+    check_arity(key, 1, who)
+    leaves, tree = lift_leaves(key(element), f"the key of {who}")
+    remedy = "Give one scalar, or a tuple of them, of which the first counts most."
+    if not leaves or not _is_tuple(tree):
+        raise ArgumentError(
+            f"the key of {who} gives {shape_text(tree, leaves)}, needs a scalar or a tuple of"
+            " scalars.",
+            where=user_location(), remedy=remedy,
+        )  # fmt: skip
+    if any(leaf.ndim for leaf in leaves):
+        raise ShapeError(
+            f"the key of {who} gives {shape_text(tree, leaves)}, needs a scalar or a tuple of"
+            " scalars.",
+            where=user_location(), remedy=remedy,
+        )  # fmt: skip
+    return leaves
+
+
+def _is_tuple(tree: Tree) -> bool:
+    """Whether a structure has an order of its parts: tuples, NamedTuples, dataclasses of such."""
+    if tree.kind == "leaf":
+        return True
+    return tree.kind in ("tuple", "named", "dataclass") and all(map(_is_tuple, tree.children))
+
+
+def _check_key(key: Any, arrays: Sequence[Tracer], names: Sequence[str], who: str) -> None:
+    """Without a key elements must have an order of their own."""
+    if key is not None and not callable(key):
+        found = describe(key) if isinstance(key, Tracer) else kind_of(key)
+        raise ArgumentError(
+            f"the key of {who} is {found}, not a function.",
+            where=user_location(),
+            remedy="Give key=f, where f makes of an element what it is ordered by; arrays of keys"
+            " go into fw.sort_by_key.",
+        )
+    for leaf, name in zip(arrays, names, strict=True):
+        if leaf.ndim > 1 and key is None:
+            raise ShapeError(
+                f"{who} orders scalars, or tuples of them, but the elements of {name} are rows:"
+                f" {describe(leaf)}.",
+                where=user_location(),
+                remedy="To order the rows, give a key, for instance key=lambda row: row[0]; to sort"
+                " each of them, sort the flat values by (row, value).",
+            )
+
+
+def _is_narrow(fn: Lambda, arrays: Sequence[Tracer]) -> bool:
+    """Whether elements are moved along in every pass, rather than gathered at the end."""
+    if any(x.ndim > 1 for x in arrays) or len(fn.results) > FEW_KEYS:
+        return False
+    key = sum(type_.bytes for type_ in fn.result_types() if isinstance(type_, DType))
+    return sum(x.element.bytes for x in arrays) <= MOST_BYTES[key <= SHORT_KEY]
+
+
+def _sorted(fn: Lambda, arrays: Sequence[Tracer], *others: Tracer) -> list[Tracer]:
+    """Arrays in the order of the keys of the first ones."""
+    atoms = tuple(x.atom for x in (*arrays, *others))
+    if others:
+        types = [element_type(x) for x in (*arrays, *others)]
+        keys = fn
+
+        def body(inside: Scope, params: tuple[Var, ...]) -> tuple[Atom, ...]:
+            return inside.builder.inline(keys, params[: len(arrays)])
+
+        fn = current().function(types, body, "x")
+    return emit(Sort(fn, atoms))
+
+
+def _places(fn: Lambda, arrays: Sequence[Tracer]) -> Tracer:
+    """Where each element of the sorted array was before.
+
+    Of many keys the last one is sorted by first, each with nothing but the places beside it: the
+    sort is stable, so what later keys leave equal stays in the order of the earlier ones.
+    """
+    keys = emit(Map(fn, tuple(x.atom for x in arrays), 1))
+    places = _numbers(arrays[0])
+    if len(keys) <= FEW_KEYS:
+        return _sorted(_identity(keys), keys, places)[-1]
+    for number, key in enumerate(reversed(keys)):
+        (moved,) = _gathered([key], places) if number else (key,)
+        places = _sorted(_identity([moved]), [moved], places)[-1]
+    return places
+
+
+def _identity(keys: Sequence[Tracer]) -> Lambda:
+    """Elements that are their own keys."""
+    return current().function([element_type(x) for x in keys], lambda inside, xs: xs, "x")
+
+
+def _numbers(array: Tracer) -> Tracer:
+    """0, 1, .., as many as an array has elements."""
+    return generated(array.extents[:1], lambda i: wrap(i))[0]
+
+
+def _gathered(arrays: Sequence[Tracer], places: Tracer) -> list[Tracer]:
+    """The elements, or rows, at places that are all inside."""
+
+    def gathered(x: Tracer) -> Tracer:
+        shape = (places.extents[0], *x.extents[1:])
+        return generated(shape, lambda i, *at: read(x, (read(places, (i,)).atom, *at)))[0]
+
+    return [gathered(x) for x in arrays]
+
+
+@operation(static="descending")
+def sort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False) -> Any:
+    """The elements along axis 0 in ascending order; elements that are equal keep theirs.
+
+        sort(np.array([3, 1, 2]))                              [1, 2, 3]
+        sort((names, sizes), key=lambda e: (e[1], e[0]))       by size, then by name
+        sort(points, key=lambda p: -p[0])                      rows of a matrix, by a column
+
+    `key` makes of an element the scalar, or tuple of scalars, that it is ordered by; a tuple goes
+    by its first part, then the next. Without a key elements are scalars or tuples of scalars
+    (arrays of rank 1). With `descending` the greatest comes first, and equal elements still keep
+    their order. -0.0 equals 0.0, and NaN comes last in either direction.
+
+    By digits of the keys, the least significant first: time is linear in the length, and digits in
+    which no two keys differ cost nothing. Raises ShapeError for rows without a key.
+    """
+    arrays, tree = elements_of(xs, "sort")
+    _check_key(key, arrays, ["xs" + path for path in paths(tree)], "sort")
+    fn = _keys(key, arrays, tree, flag_of(descending, "descending"), "sort")
+    if _is_narrow(fn, arrays):
+        return unflatten(tree, _sorted(fn, arrays))
+    return unflatten(tree, _gathered(arrays, _places(fn, arrays)))
+
+
+@operation(static="descending")
+def argsort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False) -> Any:
+    """The places (i64) of the elements in the order that `sort` gives them: `xs[argsort(xs)]`.
+
+    Raises as `sort` does.
+    """
+    arrays, tree = elements_of(xs, "argsort")
+    _check_key(key, arrays, ["xs" + path for path in paths(tree)], "argsort")
+    return _places(_keys(key, arrays, tree, flag_of(descending, "descending"), "argsort"), arrays)
+
+
+@operation(static="descending")
+def sort_by_key(keys: Any, values: Any, descending: bool = False) -> Any:
+    """The keys in ascending order, and with each its value: (sorted keys, values).
+
+        sort_by_key(ages, names)            (ages in order, the names of those so old)
+        sort_by_key((years, days), rows)    by year, then by day; rows of a matrix go along
+
+    `keys` is an array of rank 1, or a tuple of them; `values` anything of the same length. Equal
+    keys keep their order. Raises ShapeError when there are not as many keys as values.
+    """
+    arrays, tree = elements_of(keys, "sort_by_key", "keys")
+    others, rest = elements_of(values, "sort_by_key", "values")
+    names = ["keys" + path for path in paths(tree)]
+    values_names = ["values" + path for path in paths(rest)]
+    same_length([*arrays, *others], "sort_by_key", [*names, *values_names])
+    _check_rank_one(arrays, names)
+    fn = _keys(None, arrays, tree, flag_of(descending, "descending"), "sort_by_key")
+    count = len(arrays)
+    if _is_narrow(fn, [*arrays, *others]):
+        moved = _sorted(fn, arrays, *others)
+        return unflatten(tree, moved[:count]), unflatten(rest, moved[count:])
+    if count > FEW_KEYS:
+        places = _places(fn, arrays)
+        moved = _gathered([*arrays, *others], places)
+        return unflatten(tree, moved[:count]), unflatten(rest, moved[count:])
+    *first, places = _sorted(fn, arrays, _numbers(arrays[0]))
+    return unflatten(tree, first), unflatten(rest, _gathered(others, places))
+
+
+def _check_rank_one(keys: Sequence[Tracer], names: Sequence[str]) -> None:
+    for leaf, name in zip(keys, names, strict=True):
+        if leaf.ndim > 1:
+            raise ShapeError(
+                f"sort_by_key needs keys that are scalars, but the elements of {name} are rows:"
+                f" {describe(leaf)}.",
+                where=user_location(),
+                remedy="Give a tuple of rank-1 arrays, one for each part of the key.",
+            )

@@ -1,0 +1,121 @@
+"""Arrays from nothing: generate, iota, full, replicate, empty.
+
+    generate((n, m), f)      [[f(i, j) for j in range(m)] for i in range(n)]
+    iota(n)                  [0, 1, .., n-1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.errors import ExtentOverflowError
+from flatweave.base.source import user_location
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.arguments import check_regular
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.lambdas import check_arity, need_function, own
+from flatweave.frontend.elements.scalars import strong
+from flatweave.frontend.trace.extents import length_of, shape_of
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check, is_refused
+from flatweave.frontend.trace.tracers import arrays_of, emit, lift_leaves, wrap
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.scope import Scope, current
+from flatweave.frontend.values.tree import unflatten
+from flatweave.ops import Empty, Generate
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Const, Var
+
+
+@operation()
+def generate(shape: Any, f: Callable[..., Any]) -> Any:
+    """The array of `shape` whose element at (i, j, ..) is `f(i, j, ..)`; `shape` may be an int.
+
+    `f` gets one i64 for each axis and gives an element, which may be a tuple, or a row.
+    Raises NegativeExtentError for an extent below 0.
+    """
+    extents = shape_of(shape, "generate")
+    check_arity(need_function(f, "generate"), len(extents), "generate")
+    found: list[Any] = []
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        for param, extent in zip(params, extents, strict=True):
+            inside.natural.add(param)
+            inside.trace.bounds[param] = extent
+        leaves, tree = lift_leaves(f(*(wrap(param) for param in params)), "the result of generate")
+        found.extend([tree, leaves])
+        return [own(leaf, inside).atom for leaf in leaves]
+
+    if not extents:
+        leaves, tree = lift_leaves(f(), "the result of generate")
+        return unflatten(tree, leaves)
+    fn = current().function([i64] * len(extents), body, "i")
+    for leaf in found[1]:
+        check_regular(leaf, f, "generate")
+    return unflatten(found[0], emit(Generate(extents, fn)) if found[1] else [])
+
+
+@operation(static="dtype")
+def iota(n: Any, dtype: Any = i64) -> Any:
+    """0, 1, .., n-1.
+
+    Raises NegativeExtentError when n is below 0, ExtentOverflowError when an integer dtype does not
+    reach n-1.
+    """
+    wanted = i64 if dtype is None else dtype_of(dtype)
+    length = length_of(n, "the length of iota")
+    if wanted.is_integer and wanted.bits < i64.bits:
+        _need_room(length, wanted)
+    return generated((length,), lambda i: strong(wrap(i), wanted))[0]
+
+
+def _need_room(length: Atom, dtype: DType) -> None:
+    """Refuse a dtype in which the numbers below a length would begin again at the least one."""
+    message = f"iota of {{0}} elements does not fit {dtype}, which ends at {dtype.high}."
+    remedy = "Take a wider dtype, or leave it out: fw.iota(n) counts in i64."
+    room = index(int(dtype.high) + 1)
+    fits = current().apply("le", length, room)
+    if isinstance(length, Const) and is_refused(fits):
+        raise ExtentOverflowError(
+            message.format(length.value), where=user_location(), remedy=remedy
+        )
+    check(fits, "overflow", (length,), check_message(message, [], remedy))
+
+
+@operation()
+def full(shape: Any, v: Any) -> Any:
+    """The array of `shape` whose elements are all `v`: a scalar, a tuple of scalars, or a row."""
+    extents = shape_of(shape, "full")
+    leaves, tree = arrays_of(v, "the value of full")
+    return unflatten(tree, [_filled(extents, leaf) for leaf in leaves])
+
+
+def _filled(extents: tuple[Atom, ...], value: Tracer) -> Tracer:
+    """One value at every place."""
+    if not value.ndim:
+        made = strong(value, value.element)
+        return generated(extents, lambda *at: made)[0] if extents else made
+    shape = (*extents, *value.extents)
+    return generated(shape, lambda *at: read(value, at[len(extents) :]))[0]
+
+
+@operation()
+def replicate(n: Any, v: Any) -> Any:
+    """`n` times the element `v`: a scalar, a tuple of scalars, or a row."""
+    length = length_of(n, "the length of replicate")
+    leaves, tree = arrays_of(v, "the value of replicate")
+    return unflatten(tree, [_filled((length,), leaf) for leaf in leaves])
+
+
+@operation(static="dtype")
+def empty(n: Any, dtype: Any = None) -> Any:
+    """`n` elements that are not set: memory for `scatter` to write all of.
+
+    `n` may be a shape; the dtype is f64 unless given.
+    """
+    extents = shape_of(n, "empty")
+    wanted = dtype_of("f64" if dtype is None else dtype)
+    return emit(Empty(wanted, extents))[0]

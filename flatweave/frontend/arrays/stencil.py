@@ -1,0 +1,228 @@
+"""stencil: a function of each element's neighbourhood.
+
+    stencil(f, xs, (3, 3), "clamp")      generate [n, m] (i j => f(neighbours of xs[i, j]))
+
+The boundaries are NumPy's pad modes: clamp `edge`, mirror `reflect`, wrap `wrap`, constant. An
+index beyond an edge is folded back once for each step that it may lie beyond, which needs no
+division and is right for every extent; reads stay inside, so none is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
+from flatweave.base.pretty import counted, listed
+from flatweave.base.source import user_location
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.arguments import check_regular
+from flatweave.frontend.elements.broadcast import read
+from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.lambdas import need_function, shape_text
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE, ZERO
+from flatweave.frontend.trace.tracers import arrays_of, emit, lift_leaves
+from flatweave.frontend.values.array import Tracer, describe, kind_of, shown
+from flatweave.frontend.values.scope import Scope, current
+from flatweave.frontend.values.tree import LEAF, Tree, spelled, unflatten
+from flatweave.ops import Generate
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Var
+
+MODES = ("clamp", "mirror", "wrap", "constant")
+FOLDS = 8  # a wider reach costs a division instead
+
+
+class Neighbourhood:
+    """What a stencil's function receives: `n[di, dj]` is the element at that distance."""
+
+    def __init__(
+        self, arrays: Sequence[Tracer], tree: Tree, at: Sequence[Atom], reach: Sequence[int],
+        mode: str, constants: Sequence[Tracer],
+    ) -> None:
+        self._arrays = arrays
+        self._tree = tree
+        self._at = at
+        self._reach = reach
+        self._mode = mode
+        self._constants = constants
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of the neighbourhood, all odd."""
+        return tuple(2 * reach + 1 for reach in self._reach)
+
+    def __getitem__(self, distance: Any) -> Any:
+        """The element at a distance from the centre, one constant for each axis."""
+        steps = distance if isinstance(distance, tuple) else (distance,)
+        self._check(steps)
+        shape = self._arrays[0].extents
+        scope = current()
+        place: list[Atom] = []
+        inside: list[Atom] = []
+        for i, extent, step in zip(self._at, shape, steps, strict=True):
+            moved = extents.add(i, index(int(step)))
+            if self._mode == "constant" and step:
+                bound = ("ge", moved, ZERO) if step < 0 else ("lt", moved, extent)
+                inside.append(scope.apply(*bound))
+            place.append(_folded(moved, extent, int(step), self._mode))
+        values = [read(array, place) for array in self._arrays]
+        if inside:
+            condition = inside[0]
+            for other in inside[1:]:
+                condition = scope.apply("and", condition, other)
+            values = [
+                Tracer(scope.apply("select", condition, value.atom, outside.atom), scope)
+                for value, outside in zip(values, self._constants, strict=True)
+            ]
+        return unflatten(self._tree, values)
+
+    def _check(self, steps: Sequence[Any]) -> None:
+        """Refuse distances that are not constants inside the declared shape."""
+        if any(isinstance(step, Tracer) or not hasattr(step, "__index__") for step in steps):
+            raise ArgumentError(
+                "a neighbourhood is indexed by constants relative to its centre.",
+                where=user_location(),
+                remedy="Write n[-1], n[0, 1]; loop over distances with Python's range.",
+            )
+        if len(steps) != len(self._reach):
+            raise ShapeError(
+                f"a neighbourhood of {counted(len(self._reach), 'axis', 'axes')} got"
+                f" {counted(len(steps), 'index', 'indices')}.",
+                where=user_location(), remedy="Give one distance for each axis.",
+            )  # fmt: skip
+        for axis, (step, reach) in enumerate(zip(steps, self._reach, strict=True)):
+            if abs(step) > reach:
+                raise IndexOutOfBounds(
+                    f"distance {step} is outside a neighbourhood of {2 * reach + 1} elements"
+                    f" along axis {axis}.",
+                    where=user_location(),
+                    remedy=f"Distances go from {-reach} to {reach}; declare a wider shape.",
+                )
+
+
+def _folded(place: Atom, extent: Atom, step: int, mode: str) -> Atom:
+    """A place that may lie `step` beyond an edge, brought inside."""
+    if step == 0:
+        return place
+    last = extents.sub(extent, ONE)
+    if mode in ("clamp", "constant"):
+        return extents.greatest(place, ZERO) if step < 0 else extents.least(place, last)
+    if mode == "wrap":
+        return _wrapped(place, extent, step)
+    return _mirrored(place, last, abs(step))
+
+
+def _wrapped(place: Atom, extent: Atom, step: int) -> Atom:
+    scope = current()
+    if abs(step) > FOLDS:
+        return extents.mod(place, extent)
+    for _ in range(abs(step)):
+        if step < 0:
+            beyond = scope.apply("lt", place, ZERO)
+            place = scope.apply("select", beyond, extents.add(place, extent), place)
+        else:
+            beyond = scope.apply("ge", place, extent)
+            place = scope.apply("select", beyond, extents.sub(place, extent), place)
+    return place
+
+
+def _mirrored(place: Atom, last: Atom, reach: int) -> Atom:
+    """Reflected at 0 and at `last`, neither repeated; 0 for an array of one element."""
+    scope = current()
+    if reach > FOLDS:
+        period = extents.mul(last, index(2))
+        place = extents.mod(place, period)
+        return extents.least(place, extents.sub(period, place))
+    for _ in range(reach):
+        place = scope.apply("abs", place)
+        place = extents.sub(last, scope.apply("abs", extents.sub(last, place)))
+    return extents.least(scope.apply("abs", place), last)
+
+
+def _declared(shape: Any, rank: int) -> list[int]:
+    """How far a neighbourhood reaches along each axis."""
+    parts = list(shape) if isinstance(shape, tuple | list) else [shape]
+    if not all(isinstance(part, int | np.integer) for part in parts):
+        raise ArgumentError(
+            f"the shape of a stencil must be constant, got {shown(shape)}.",
+            where=user_location(), remedy="Give Python integers: (3, 3).",
+        )  # fmt: skip
+    if len(parts) != rank:
+        raise ShapeError(
+            f"a stencil of {counted(len(parts), 'axis', 'axes')} over an array of rank {rank}.",
+            where=user_location(), remedy="Give one extent for each axis of the array.",
+        )  # fmt: skip
+    if any(part < 1 or part % 2 == 0 for part in parts):
+        raise ShapeError(
+            f"a stencil needs odd extents, got {tuple(parts)}.",
+            where=user_location(), remedy="The centre is in the middle: use 3, 5, 7, ..",
+        )  # fmt: skip
+    return [int(part) // 2 for part in parts]
+
+
+def _boundary(boundary: Any) -> tuple[str, Any]:
+    """The mode and, for constant, the value beyond the edges."""
+    if isinstance(boundary, str) and boundary in MODES[:3]:
+        return boundary, None
+    pair = boundary if isinstance(boundary, tuple) and len(boundary) == 2 else ("", None)
+    if isinstance(pair[0], str) and pair[0] == "constant":
+        return "constant", pair[1]
+    what = repr(boundary) if isinstance(boundary, str) else kind_of(boundary)
+    raise ArgumentError(
+        f"{what} is not a boundary of stencil.",
+        where=user_location(),
+        remedy=f"Use {listed([repr(m) for m in MODES[:3]], 'or')}, or ('constant', value).",
+    )
+
+
+@operation(static="shape")
+def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp") -> Any:
+    """`f` of the neighbourhood of every element: `n[di, dj]`, constants relative to the centre.
+
+    `shape` has an odd extent for each axis. Beyond the edges: "clamp" repeats the edge, "mirror"
+    reflects without repeating it, "wrap" goes round, ("constant", v) gives v.
+    """
+    need_function(f, "stencil")
+    arrays, tree = arrays_of(xs, "xs of stencil")
+    for array in arrays:
+        if not array.ndim or array.ndim != arrays[0].ndim:
+            raise ShapeError(
+                f"a stencil goes over arrays of one rank, at least 1, got {describe(array)}.",
+                where=user_location(), remedy="Give the arrays one shape.",
+            )  # fmt: skip
+        for a, b in zip(arrays[0].extents, array.extents, strict=True):
+            extents.same(a, b, "stencil needs arrays of one shape, got extents {0} and {1}.")
+    reach = _declared(shape, arrays[0].ndim)
+    mode, value = _boundary(boundary)
+    constants: list[Tracer] = []
+    if mode == "constant":
+        leaves, given = lift_leaves(value, "the constant of stencil")
+        if given not in (tree, LEAF) or any(leaf.ndim for leaf in leaves):
+            raise ArgumentError(
+                f"the constant of stencil is {shape_text(given, leaves)} for elements that are"
+                f" {spelled(tree, [x.element.name for x in arrays])}.",
+                where=user_location(), remedy="Give one scalar, or one for each array.",
+            )  # fmt: skip
+        if given != tree:
+            leaves = leaves * len(arrays)
+        pairs = zip(leaves, arrays, strict=True)
+        constants = [taken(v, x.element, "stencil") for v, x in pairs]
+    sizes = arrays[0].extents
+    found: list[Any] = []
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        inside.natural.update(params)
+        near = Neighbourhood(arrays, tree, params, reach, mode, constants)
+        results, result_tree = lift_leaves(f(near), "the result of stencil's function")
+        found.extend([result_tree, results])
+        return [result.atom for result in results]
+
+    fn = current().function([i64] * len(sizes), body, "i")
+    for leaf in found[1]:
+        check_regular(leaf, f, "stencil")
+    return unflatten(found[0], emit(Generate(sizes, fn)))

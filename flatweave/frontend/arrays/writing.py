@@ -1,0 +1,252 @@
+"""Writes at computed indices: scatter, permute, reduce_by_index, histogram.
+
+    scatter(dest, idx, vals)       dest[idx[k]] = vals[k], in a copy
+    permute(op, dest, idx, vals)   dest[idx[k]] = dest[idx[k]] op vals[k], in a copy
+
+An index outside the array drops its element. Arrays of higher rank are written through their flat
+form; an index for the leading axes alone writes whole rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.columns import unravel
+from flatweave.frontend.arrays.reading import check_rank, index_arrays, index_atom
+from flatweave.frontend.arrays.sources import full
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import common_shape, generated, read, read_stretched
+from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.elementwise import add
+from flatweave.frontend.elements.lambdas import neutral, operator, shape_text
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.tracers import arrays_of, emit, lift_leaves
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.tree import Tree, paths, unflatten
+from flatweave.ops import Permute, Reshape, Scatter
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Lambda
+
+
+class Writes:
+    """Where elements go: flat destinations, a flat index for each element, and the elements."""
+
+    def __init__(self, dest: Any, idx: Any, vals: Any, who: str) -> None:
+        self.who = who
+        self.dest, self.tree = _destinations(dest, who)
+        self.indices = index_arrays(idx, who)
+        for array in self.dest:
+            check_rank(array, len(self.indices), who)
+        self.values = _elements(vals, self.tree, self.dest, who)
+        self.shape = self.dest[0].extents
+        self.rest = self.shape[len(self.indices) :]
+        self.places = self._places()
+        self._check_values()
+
+    def _places(self) -> tuple[Atom, ...]:
+        """The shape of the index arrays; scalars for all write one element."""
+        return common_shape(self.indices, f"the indices of {self.who}")
+
+    def _check_values(self) -> None:
+        """Each value's shape is that of the indices and a row, or a row alone, for all."""
+        rank = len(self.places)
+        for value, path in zip(self.values, paths(self.tree, "vals"), strict=True):
+            own = value.extents
+            if value.ndim == rank + len(self.rest):
+                wanted = (*self.places, *self.rest)
+            elif value.ndim == len(self.rest):
+                wanted = self.rest
+            elif not value.ndim:
+                continue
+            else:
+                raise ShapeError(
+                    f"{self.who} needs one value for each index, or one for all; {path} is"
+                    f" {describe(value)} for indices of rank {rank} into {describe(self.dest[0])}.",
+                    where=user_location(), remedy="Give vals the shape of idx.",
+                )  # fmt: skip
+            for axis, (a, b) in enumerate(zip(wanted, own, strict=True)):
+                is_row = axis >= len(wanted) - len(self.rest)
+                extents.same(
+                    a, b,
+                    f"{self.who} writes rows of {{0}} elements, got rows of {{1}}." if is_row else
+                    f"{self.who} needs as many values as indices, got {{1}} for {{0}}.",
+                    [extents.told(value, path, "{1}", axis)],
+                    "Give values whose rows have the shape of the destination's." if is_row else
+                    "Cut both to one length.",
+                )  # fmt: skip
+
+    def flat_dest(self) -> list[Tracer]:
+        """The destinations as rank-1 arrays."""
+        if len(self.shape) == 1:
+            return self.dest
+        total = extents.product(self.shape)
+        extents.known_extent(total)
+        return [emit(Reshape(x.atom, (total,)))[0] for x in self.dest]
+
+    def flat_writes(self) -> tuple[Tracer, list[Tracer]]:
+        """A flat index for each element written, -1 for none, and the elements."""
+        whole = (*self.places, *self.rest)
+        if len(whole) == 1 and len(self.shape) == 1:
+            return self._rank_one(whole)
+        total = extents.product(whole)
+        extents.known_extent(total)
+
+        def one(k: Atom) -> list[Tracer]:
+            at = unravel(k, whole) if whole else []
+            place = self._linear(at)
+            return [place, *(self._value(value, at) for value in self.values)]
+
+        found = generated((total,), one, "k")
+        return found[0], found[1:]
+
+    def _rank_one(self, shape: Sequence[Atom]) -> tuple[Tracer, list[Tracer]]:
+        """Rank-1 indices into rank-1 arrays: what is there already is used as it is."""
+        idx = self.indices[0]
+        plain = idx
+        if idx.element is not i64 or idx.extents != tuple(shape):
+            plain = generated(shape, lambda k: _i64(read_stretched(idx, (k,))), "k")[0]
+        spread = [
+            value if value.ndim else generated(shape, lambda k, v=value: v)[0]
+            for value in self.values
+        ]
+        return plain, spread
+
+    def _linear(self, at: Sequence[Atom]) -> Tracer:
+        """The flat index that an element goes to; -1 when an index is outside its axis."""
+        scope = current()
+        rank = len(self.places)
+        leading = [_i64(read_stretched(i, at[:rank])).atom for i in self.indices]
+        inside: Atom | None = None
+        linear: Atom = index(0)
+        for place, extent in zip([*leading, *at[rank:]], self.shape, strict=True):
+            linear = extents.add(extents.mul(linear, extent), place)
+        for place, extent in zip(leading, self.shape, strict=False):
+            ok = scope.apply("and", scope.apply("ge", place, extents.ZERO),
+                             scope.apply("lt", place, extent))  # fmt: skip
+            inside = ok if inside is None else scope.apply("and", inside, ok)
+        assert inside is not None
+        atom = scope.apply("select", inside, linear, index(-1))
+        return Tracer(atom, scope.home((atom,)))
+
+    def _value(self, value: Tracer, at: Sequence[Atom]) -> Tracer:
+        """The element written from a place of the writes."""
+        if not value.ndim:
+            return value
+        return read(value, at[len(at) - value.ndim :])
+
+    def result(self, flat: Sequence[Tracer]) -> Any:
+        """The destinations in their own shape and structure."""
+        if len(self.shape) > 1:
+            flat = [emit(Reshape(x.atom, tuple(self.shape)))[0] for x in flat]
+        return unflatten(self.tree, flat)
+
+
+def _i64(value: Tracer) -> Tracer:
+    atom = index_atom(value)
+    return Tracer(atom, current().home((atom,)))
+
+
+def _destinations(dest: Any, who: str) -> tuple[list[Tracer], Tree]:
+    """The arrays written to, all of one shape, and their tree."""
+    leaves, tree = arrays_of(dest, f"the destination of {who}")
+    for leaf in leaves:
+        if not leaf.ndim or leaf.ndim != leaves[0].ndim:
+            raise ShapeError(
+                f"{who} writes into arrays of one shape, got {describe(leaf)}.",
+                where=user_location(), remedy="Give an array of rank 1 or more.",
+            )  # fmt: skip
+        for a, b in zip(leaves[0].extents, leaf.extents, strict=True):
+            extents.same(a, b, f"{who} needs destinations of one shape, got {{0}} and {{1}}.")
+    return leaves, tree
+
+
+def _elements(vals: Any, tree: Tree, dest: Sequence[Tracer], who: str) -> list[Tracer]:
+    """The values' leaves in the dtypes of the destinations."""
+    leaves, given = lift_leaves(vals, f"the values of {who}")
+    if given != tree:
+        raise ArgumentError(
+            f"{who} writes {shape_text(given, leaves)} into {shape_text(tree, dest)}.",
+            where=user_location(), remedy="Give the values the structure of the destination.",
+        )  # fmt: skip
+    return [taken(leaf, x.element, who) for leaf, x in zip(leaves, dest, strict=True)]
+
+
+@operation()
+def scatter(dest: Any, idx: Any, vals: Any) -> Any:
+    """A copy of `dest` with `vals[k]` written at `idx[k]`; an index outside `[0, n)` drops it.
+
+    `idx` is an integer array, or a tuple of them, one for each leading axis; `vals` may be one
+    element for all. Of elements with equal indices the last one wins, whole.
+    Raises ShapeError when there are not as many values as indices.
+    """
+    writes = Writes(dest, idx, vals, "scatter")
+    target = writes.flat_dest()
+    places, values = writes.flat_writes()
+    op = Scatter(tuple(x.atom for x in target), places.atom, tuple(x.atom for x in values))
+    return writes.result(emit(op))
+
+
+def _combined(writes: Writes, fn: Lambda, ne: Sequence[Tracer]) -> Any:
+    target = writes.flat_dest()
+    places, values = writes.flat_writes()
+    op = Permute(
+        fn,
+        tuple(e.atom for e in ne),
+        tuple(x.atom for x in target),
+        places.atom,
+        tuple(x.atom for x in values),
+    )
+    return writes.result(emit(op))
+
+
+@operation()
+def permute(op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any) -> Any:
+    """A copy of `defaults` with `vals[k]` combined into `idx[k]` by `op`.
+
+    `op` is associative and commutative, on elements of any type; an index outside drops its
+    element (Accelerate's permute; van Gils 2023). Raises OperatorError when `op` gives no element.
+    """
+    writes = Writes(defaults, idx, vals, "permute")
+    fn = operator(op, writes.tree, [x.element for x in writes.dest], "permute")
+    return _combined(writes, fn, ())
+
+
+@operation()
+def reduce_by_index(dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any, vals: Any) -> Any:
+    """As `permute`, with the neutral element `ne` of `op`, so that private copies are allowed.
+
+    Here `ne` must be neutral, and may stand in a result any number of times.
+    """
+    return _by_index(dest, op, ne, idx, vals, "reduce_by_index")
+
+
+def _by_index(
+    dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any, vals: Any, who: str
+) -> Any:
+    """What `reduce_by_index` and what is made of it do; messages name the function called."""
+    writes = Writes(dest, idx, vals, who)
+    start = neutral(ne, writes.tree, writes.dest, who)
+    fn = operator(op, writes.tree, [x.element for x in writes.dest], who)
+    return _combined(writes, fn, start)
+
+
+@operation()
+def histogram(
+    n: Any, idx: Any, vals: Any = 1, op: Callable[[Any, Any], Any] = add, ne: Any = 0
+) -> Any:
+    """`n` bins, each with the elements of `vals` that `idx` sends to it combined by `op`.
+
+    A bin that nothing is sent to is `ne`, which must be neutral; an index outside drops its
+    element. By default it counts.
+    """
+    values, tree = arrays_of(vals, "the values of histogram")
+    start = neutral(ne, tree, values, "histogram")
+    strong = [Tracer(e.atom, e.scope) for e in start]
+    length = extents.scalar_i64(extents.length_of(n, "the number of bins"))
+    dest = full((length,), unflatten(tree, strong))
+    return _by_index(dest, op, ne, idx, vals, "histogram")

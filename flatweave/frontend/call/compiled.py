@@ -1,0 +1,195 @@
+"""Compiled traces and how they are called: arguments in, results or the user's error out.
+
+    entry = Entry(retrace)           one for each signature: dtypes and ranks
+    entry(flat)                      the results' leaves; flat = [n, xs, 2.5, ..]
+
+A trace knows no sizes, so it takes axes that meet for equally long. Where a call brings an axis of
+extent 1 to be broadcast, that check fails; then the function is traced once more with those axes
+marked, and such calls take that variant from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from flatweave.array_ir.fault import Fault
+from flatweave.base.errors import UserError
+from flatweave.base.locks import Lock
+from flatweave.base.source import Location
+from flatweave.frontend.trace.faults import out_of_memory, user_error
+from flatweave.frontend.trace.trace import Traced
+from flatweave.frontend.values.array import HostArray
+from flatweave.frontend.values.tree import LEAF, Tree, unflatten
+
+Values = np.ndarray[Any, np.dtype[Any]]
+Marks = frozenset[tuple[int, int]]  # (number of the array among the arguments, axis)
+SAME = "same"
+
+
+class Executable(Protocol):
+    """A program ready to run: what the pipeline makes of one."""
+
+    @property
+    def text(self) -> dict[str, str]:
+        """The text of each stage."""
+
+    @property
+    def kernels(self) -> int:
+        """How many loops over data a run makes."""
+
+    @property
+    def cpu(self) -> str:
+        """The CPU that its machine code is made for; empty for other targets."""
+
+    @property
+    def manifest(self) -> list[str]:
+        """The arrays that a run writes to memory."""
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long each stage took."""
+
+    @property
+    def notes(self) -> list[str]:
+        """Why arrays that could be fused were stored, or are computed more than once."""
+
+    def run(self, args: list[Any]) -> list[Any]:
+        """The results for flat arguments in the order of the parameters; raises Fault."""
+
+
+class Compiled:
+    """A trace and its executable."""
+
+    __slots__ = ("executable", "hidden", "moved", "traced", "tree")
+
+    def __init__(
+        self, traced: Traced, executable: Executable, moved: dict[int, Location] | None = None
+    ) -> None:
+        self.traced = traced
+        self.executable = executable
+        self.hidden = list(traced.hidden)
+        self.tree: Tree = traced.tree
+        # where the lines of an executable shared with an equal program are in this one
+        self.moved = moved
+
+    def run(self, flat: list[Any]) -> list[Any]:
+        """The results' leaves; raises Fault."""
+        try:
+            return self.executable.run(flat + self.hidden if self.hidden else flat)
+        except Fault as fault:
+            if self.moved is not None and fault.where is not None:
+                fault.where = self.moved.get(id(fault.where), fault.where)
+            raise
+
+
+class Entry:
+    """One signature of a function: its trace, and its variants with axes of extent 1."""
+
+    __slots__ = ("_is_one_line", "_lock", "_make", "plain", "variants")
+
+    def __init__(self, make: Callable[[Marks], Compiled], is_one_line: bool = False) -> None:
+        self._make = make
+        # whether whatever goes wrong does so at the line of the call
+        self._is_one_line = is_one_line
+        self._lock = Lock()
+        self.plain = make(frozenset())
+        self.variants: dict[Marks, Compiled] = {}
+
+    def __call__(self, flat: list[Any]) -> Any:
+        """The function's result for flat arguments: extents and arrays in turn, and scalars."""
+        compiled = self.plain
+        given = flat
+        if self.variants:
+            compiled, given = self._variant(flat)
+        try:
+            results = compiled.run(given)
+        except Fault as fault:
+            again = self._broadcast(fault, flat)
+            if again is None:
+                raise self._error(fault) from None
+            compiled, results = again
+        except MemoryError as failure:
+            raise out_of_memory(failure) from None
+        return rebuilt(compiled.tree, results, flat)
+
+    def _variant(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
+        """The compiled variant for these extents, and the arguments it takes."""
+        marks = marks_of(flat)
+        found = self.variants.get(marks)
+        return (self.plain, flat) if found is None else (found, unmarked(flat, marks))
+
+    def _broadcast(self, fault: Fault, flat: list[Any]) -> tuple[Compiled, list[Any]] | None:
+        """Try once more with the axes of extent 1 marked; None when that is no way out."""
+        marks = marks_of(flat)
+        if fault.code != SAME or not marks or marks in self.variants:
+            return None
+        compiled = self._make(marks)
+        try:
+            results = compiled.run(unmarked(flat, marks))
+        except Fault as second:
+            raise self._error(second) from None
+        with self._lock:
+            self.variants = {**self.variants, marks: compiled}
+        return compiled, results
+
+    def _error(self, fault: Fault) -> UserError:
+        """The user's error for a fault."""
+        if self._is_one_line:
+            fault.where = None
+        return user_error(fault)
+
+    def compiled_for(self, flat: list[Any]) -> Compiled:
+        """The variant that a call with these arguments runs."""
+        return self._variant(flat)[0]
+
+
+def arrays_of(flat: Sequence[Any]) -> list[Values]:
+    """The arrays among flat arguments."""
+    return [value for value in flat if isinstance(value, np.ndarray) and value.ndim]
+
+
+def marks_of(flat: Sequence[Any]) -> Marks:
+    """Every axis of extent 1 among the arguments."""
+    return frozenset(
+        (number, axis)
+        for number, values in enumerate(arrays_of(flat))
+        for axis, extent in enumerate(values.shape)
+        if extent == 1
+    )
+
+
+def unmarked(flat: Sequence[Any], marks: Marks) -> list[Any]:
+    """The flat arguments without the extents of marked axes."""
+    kept: list[Any] = []
+    number = -1
+    for value in flat:
+        if isinstance(value, np.ndarray) and value.ndim:
+            number += 1
+            del kept[len(kept) - value.ndim :]
+            kept.extend(e for a, e in enumerate(value.shape) if (number, a) not in marks)
+        kept.append(value)
+    return kept
+
+
+def rebuilt(tree: Tree, results: Sequence[Any], flat: Sequence[Any]) -> Any:
+    """The results as host arrays in the function's tree; copied where they are an argument."""
+    if tree is LEAF:
+        return owned(results[0], flat)
+    return unflatten(tree, [owned(result, flat) for result in results])
+
+
+def owned(result: Any, flat: Sequence[Any]) -> HostArray:
+    """A result as an array that nobody else can change."""
+    values = np.asarray(result)
+    if values.ndim:
+        for value in flat:
+            if type(value) is np.ndarray and np.may_share_memory(values, value):
+                values = values.copy()
+                break
+    if not values.flags.c_contiguous:
+        values = np.ascontiguousarray(values)
+    values.setflags(write=False)
+    return HostArray(values)

@@ -1,0 +1,280 @@
+"""Public functions outside a trace: traced with their arrays as arguments, compiled, run.
+
+    fw.map(lambda x: x + 1, xs)     the program of (lambda xs: fw.map(.., xs)), called on xs
+
+Calls without functions among their arguments are found again by their signature. Where there is
+one, its program must be traced to be known; but programs that are equal share what was compiled,
+so that a lambda written anew for each call is not compiled anew.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.config import config
+from flatweave.base.dtypes import DTYPES, DType
+from flatweave.base.errors import UserError
+from flatweave.base.locks import Lock
+from flatweave.base.schedule import Schedule
+from flatweave.base.source import Location, user_location
+from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Marks
+from flatweave.frontend.call.depth import too_deep
+from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
+from flatweave.frontend.call.schedule import in_force
+from flatweave.frontend.call.signature import (
+    HIGH,
+    LOW,
+    flat_of,
+    identity,
+    key_of,
+    leaves_of,
+    plain,
+    stand_in,
+)
+from flatweave.frontend.trace.trace import Traced, trace
+from flatweave.frontend.trace.tracers import is_array
+from flatweave.frontend.values.interop import is_number_list, list_values
+from flatweave.frontend.values.symbols import SYMBOLS
+from flatweave.frontend.values.tree import Tree, flatten, portions, unflatten
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Op, Part, Type, Var
+from flatweave.terms.traverse import walk_lets
+
+Build = Callable[[Program, str, bool, Schedule], Executable]
+# the one slot for the compiler, which is above this layer; jit.py fills it when it is imported
+COMPILER: list[Build] = []
+KEPT = 4096  # signatures and programs; the oldest goes first
+_lock = Lock()
+_entries: dict[Any, Entry] = {}
+_programs: dict[Any, tuple[Executable, list[Location | None]]] = {}
+_LITERAL = (str, DType, type, slice)
+_STABLE = frozenset(
+    fn for fn in vars(operator).values() if callable(fn) and not isinstance(fn, type)
+)
+
+
+class Call:
+    """A call taken apart: its numbers and arrays, and everything else in its place."""
+
+    def __init__(self, known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.known = known
+        self.keywords = tuple(kwargs)
+        self.trees: list[Tree] = []
+        self.leaves: list[Any] = []
+        self.names: list[str] = []
+        self.static: dict[int, Any] = {}  # leaves that are not arguments of the program
+        for i, value in enumerate(args):
+            name = known.positional[i] if i < len(known.positional) else known.rest
+            self._take(name, value, i)
+        for name, value in kwargs.items():
+            self._take(name, value, -1)
+        dynamic = [i for i in range(len(self.leaves)) if i not in self.static]
+        self.dynamic = dynamic
+        self.values = [plain(self.leaves[i], self._called(i)) for i in dynamic]
+
+    def _called(self, i: int) -> str:
+        """What messages call a leaf."""
+        if self.known.name in SYMBOLS:
+            return f"an operand of {SYMBOLS[self.known.name]}"
+        return f"{self.names[i]} of {self.known.name}"
+
+    def _take(self, name: str, value: Any, position: int) -> None:
+        if name in self.known.static:
+            leaves, tree = flatten(value, lambda leaf: True)
+        elif name == "shape":
+            leaves, tree = flatten(value)
+        else:
+            leaves, tree = flatten(value, is_number_list)
+        self.trees.append(tree)
+        for leaf in leaves:
+            if name in self.known.static or not _is_argument(leaf) or _is_telling(name, leaf):
+                self.static[len(self.leaves)] = leaf
+            elif is_number_list(leaf):
+                leaf = list_values(leaf)
+            self.leaves.append(leaf)
+            self.names.append(name)
+
+    def key(self) -> Any:
+        """The signature; None when it cannot be told from the arguments alone."""
+        parts = tuple(_static_key(value) for value in self.static.values())
+        if None in parts:
+            return None
+        dynamic = tuple(key_of(value) for value in self.values)
+        places = tuple(self.static)
+        return self.known, self.keywords, tuple(self.trees), places, parts, dynamic
+
+    def body(self, tracers: Sequence[Any]) -> Any:
+        """Call the function's body with traced arguments in the place of concrete ones."""
+        leaves = list(self.leaves)
+        for i, tracer in zip(self.dynamic, tracers, strict=True):
+            leaves[i] = tracer
+        parts = portions(self.trees, leaves)
+        values = [unflatten(tree, part) for tree, part in zip(self.trees, parts, strict=True)]
+        count = len(values) - len(self.keywords)
+        named = dict(zip(self.keywords, values[count:], strict=True))
+        return self.known.body(*values[:count], **named)
+
+    def forget_values(self) -> None:
+        """Keep dtypes and shapes of the arrays alone, so that their memory can be freed."""
+        for i in self.dynamic:
+            self.leaves[i] = None
+        self.values = [stand_in(value) for value in self.values]
+
+    def make(self, target: str, schedule: Schedule, marks: Marks) -> Compiled:
+        """Trace the call and compile it, or take what was compiled for an equal program."""
+        names = [(self.names[i], f"{self.names[i]} of {self.known.name}") for i in self.dynamic]
+        traced = trace(self.known.name, self.body, leaves_of(self.values, names, marks))
+        return shared(traced, target, schedule)
+
+
+def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a public function on concrete arrays."""
+    try:
+        return _evaluate(known, args, kwargs)
+    except RecursionError as error:
+        raise too_deep(error, known.name) from None
+
+
+def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if known.host is not None:
+        found = known.host(*args, **kwargs)
+        if found is not NotImplemented:
+            return found
+    call = Call(known, args, kwargs)
+    target, schedule = config.target, in_force()
+    signature = call.key()
+    entry: Entry | None = None
+    if signature is not None:
+        entry = _entries.get((target, config.cpu, schedule, signature))
+    flat = flat_of(call.values)
+    if entry is None:
+        entry = Entry(lambda marks: call.make(target, schedule, marks), signature is not None)
+        if signature is not None:
+            call.forget_values()  # a variant may be traced later, so the entry keeps the call
+            keep(_entries, (target, config.cpu, schedule, signature), entry)
+    return entry(flat)
+
+
+def compile_program(
+    program: Program, target: str, checks: bool, schedule: Schedule
+) -> Executable:
+    """The program ready to run; what is wrong with it is told at the user's line."""
+    try:
+        return COMPILER[0](program, target, checks, schedule)
+    except UserError as failure:
+        failure.where = failure.where or user_location()
+        raise
+
+
+def shared(traced: Traced, target: str, schedule: Schedule) -> Compiled:
+    """A traced program with its executable, compiled once for all programs equal to it."""
+    fn = traced.program.fn
+    key = (target, config.cpu, schedule, traced.program.name, fingerprint(fn))
+    lines = [let.where for let in walk_lets(fn)]
+    found = _programs.get(key)
+    if found is None:
+        executable = compile_program(traced.program, target, True, schedule)
+        keep(_programs, key, (executable, lines))
+        return Compiled(traced, executable)
+    executable, compiled_lines = found
+    pairs = zip(compiled_lines, lines, strict=True)
+    return Compiled(traced, executable, {id(a): b for a, b in pairs if a is not None and b})
+
+
+def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """Remember a value, forgetting the oldest one when there are too many."""
+    with _lock:
+        while len(table) >= KEPT:
+            table.pop(next(iter(table)), None)
+        table[key] = value
+
+
+def fingerprint(fn: Lambda) -> tuple[Any, ...]:
+    """The structure of a lambda as nested tuples: equal for programs that mean the same.
+
+    Names come from one counter for each trace, so that traces of equal functions have equal names.
+    """
+    params = tuple((param.name, _type_key(param.type)) for param in fn.params)
+    lets = tuple(
+        (tuple(var.name for var in let.vars), let.op.name, _field_key(let.op)) for let in fn.lets
+    )
+    return params, lets, tuple(_field_key(atom) for atom in fn.results)
+
+
+def _field_key(field: Any) -> Any:
+    if isinstance(field, Var):
+        return field.name
+    if isinstance(field, Const):
+        return field.key()
+    if isinstance(field, Lambda):
+        return fingerprint(field)
+    if isinstance(field, tuple):
+        return tuple(_field_key(item) for item in field)
+    if isinstance(field, Op | Part):
+        return tuple(_field_key(value) for value in field.values())
+    return field.name if isinstance(field, DType) else ("is", field)
+
+
+def _type_key(type_: Type) -> Any:
+    if isinstance(type_, ArrayType):
+        return (type_.dtype.name, tuple(_extent_key(extent) for extent in type_.shape))
+    return type_.name if isinstance(type_, DType) else repr(type_)
+
+
+def _extent_key(extent: Atom) -> Any:
+    return extent.name if isinstance(extent, Var) else extent.value
+
+
+def _is_argument(leaf: Any) -> bool:
+    """Whether a leaf is an argument of the program; numbers beyond an i64 are part of it."""
+    if type(leaf) is int and not LOW <= leaf < HIGH:
+        return False
+    return is_array(leaf) or not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
+
+
+def _is_telling(name: str, leaf: Any) -> bool:
+    """Whether the program depends on the value of a number."""
+    return _is_open(name, leaf) or (name == "ne" and _is_often_neutral(leaf))
+
+
+def _is_open(name: str, leaf: Any) -> bool:
+    """Whether this is the -1 of a shape, which is found when the shape is traced."""
+    return name == "shape" and isinstance(leaf, int | np.integer) and leaf == -1
+
+
+def _is_often_neutral(leaf: Any) -> bool:
+    """Whether a number may be seen to be neutral, which needs its value; few numbers are."""
+    if type(leaf) is float:
+        return leaf in (0.0, 1.0, math.inf, -math.inf)
+    return type(leaf) is bool or (type(leaf) is int and leaf in _OFTEN_NEUTRAL)
+
+
+_OFTEN_NEUTRAL = frozenset({0, 1, -1, *(d.low for d in DTYPES), *(d.high for d in DTYPES)})
+
+
+def _static_key(value: Any) -> Any:
+    """A static leaf as part of a key; None when equal calls cannot be told by it."""
+    if callable(value) and not isinstance(value, _LITERAL):
+        known = OPERATIONS.get(value) if hasattr(value, "__wrapped__") else None
+        return value if known is not None or _is_stable(value) else None
+    key = identity(value)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _is_stable(fn: Any) -> bool:
+    try:
+        return fn in _STABLE
+    except TypeError:
+        return False
+
+
+EVALUATOR.append(evaluate)

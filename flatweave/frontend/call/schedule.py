@@ -1,0 +1,48 @@
+"""fw.schedule: the variants that programs take, said by the user.
+
+    with fw.schedule(permute="partition"):
+        total(idx, vals)              compiled for it, beside what is compiled without
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from flatweave.base.config import config
+from flatweave.base.errors import ArgumentError
+from flatweave.base.schedule import Schedule
+from flatweave.base.source import user_location
+from flatweave.frontend.values.scope import innermost
+
+
+def schedule(
+    expand: str | None = None, permute: str | None = None
+) -> AbstractContextManager[None]:
+    """Force how work is divided inside a `with`, for this thread.
+
+    `expand` is "per-source", "per-block", "16-per-block" (any number) or "balanced"; `permute`,
+    which goes for scatter, reduce_by_index and histogram, too, is "owner", "private", "partition",
+    "atomic", "cas" or "locks". None leaves it as it is outside, where sizes decide.
+    Raises ArgumentError for other names, and calls raise it for a variant that cannot do them.
+    """
+    if innermost() is not None:
+        raise ArgumentError(
+            "fw.schedule inside a function that is being compiled: a program has one schedule.",
+            where=user_location(),
+            remedy="Write the `with` around the call.",
+        )
+    try:
+        if expand is None:
+            return config.scoped() if permute is None else config.scoped(permute=permute)
+        if permute is None:
+            return config.scoped(expand=expand)
+        return config.scoped(expand=expand, permute=permute)
+    except ArgumentError as failure:
+        failure.where = user_location()
+        raise
+
+
+def in_force(*, deterministic: bool = True) -> Schedule:
+    """The schedule for what is compiled here and now."""
+    now = config.current
+    return Schedule(now.expand, now.permute, deterministic)

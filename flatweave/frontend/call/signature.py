@@ -1,0 +1,148 @@
+"""Arguments of a call: what decides which program runs, and what that program is given.
+
+    xs: f32[3, 4], 2.5       key (float32, 2, float)      flat [3, 4, xs, 2.5]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import as_dtype, bool_, f64, i64
+from flatweave.frontend.call.compiled import Marks
+from flatweave.frontend.trace.trace import Leaf
+from flatweave.frontend.values.array import HostArray, Tracer
+from flatweave.frontend.values.interop import no_array, values_of
+from flatweave.frontend.values.promotion import literal_dtype
+
+NDARRAY = np.ndarray
+NUMBERS = {bool: bool_, int: i64, float: f64}
+LOW, HIGH = -(2**63), 2**63
+
+
+def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
+    """Fill key and flat arguments when all are plain arrays and numbers; False when they are not.
+
+    This is the path of every call of a compiled function: it does as little as it can.
+    """
+    for arg in args:
+        cls = type(arg)
+        if cls is HostArray:
+            arg = arg._values
+        elif cls is not NDARRAY:
+            if cls is float or cls is bool or (cls is int and LOW <= arg < HIGH):
+                key.append(cls)
+                flat.append(arg)
+                continue
+            return False
+        elif not (arg.flags.c_contiguous and arg.flags.aligned):
+            return False
+        shape = arg.shape
+        key.append(arg.dtype)
+        key.append(len(shape))
+        if shape:
+            flat += shape
+            flat.append(arg)
+        else:
+            flat.append(arg[()])
+    return True
+
+
+def is_native(key: Sequence[Any]) -> bool:
+    """Whether a key that `quick` filled has only dtypes in this machine's byte order."""
+    return all(part.isnative for part in key if isinstance(part, np.dtype))
+
+
+def plain(value: Any, name: str) -> Any:
+    """An argument's leaf as a C-contiguous NumPy array or a Python number.
+
+    Raises ArgumentError for what is neither, EscapedArrayError for a traced array.
+    """
+    if isinstance(value, Tracer):
+        raise value.escaped()
+    if type(value) in NUMBERS:
+        literal_dtype(value)
+        return value
+    if isinstance(value, int | float) and not isinstance(value, np.generic):  # an IntEnum's member
+        return plain(int(value) if isinstance(value, int) else float(value), name)
+    values = values_of(value, name)
+    if values is None:
+        raise no_array(value, name)
+    return values
+
+
+def key_of(value: Any) -> tuple[Any, ...]:
+    """What a leaf adds to the key of its signature."""
+    if isinstance(value, np.ndarray):
+        return (value.dtype, value.ndim)
+    return (type(value) if literal_dtype(value) is not as_dtype(np.uint64) else np.uint64,)
+
+
+def identity(value: Any) -> Any:
+    """A static value as a key: equal for values that no program can tell apart, and only for those.
+
+    Python holds 1, True and 1.0 for equal, and 0.0 and -0.0, alone and inside of tuples, frozen
+    sets and frozen dataclasses; and a NaN for unequal to itself.
+    """
+    cls = type(value)
+    if isinstance(value, float):  # also np.float64
+        return cls, float(value).hex()
+    if isinstance(value, complex):
+        return cls, value.real.hex(), value.imag.hex()
+    if isinstance(value, np.generic):
+        return cls, value.dtype, value.tobytes()
+    if isinstance(value, slice):
+        return cls, identity((value.start, value.stop, value.step))
+    if isinstance(value, tuple):
+        return cls, tuple(identity(part) for part in value)
+    if isinstance(value, frozenset):
+        return cls, frozenset(identity(part) for part in value)
+    if _is_frozen(cls):
+        fields = [f for f in dataclasses.fields(value) if (f.compare if f.hash is None else f.hash)]
+        return cls, tuple(identity(getattr(value, field.name)) for field in fields)
+    return cls, value
+
+
+def _is_frozen(cls: type) -> bool:
+    """Whether a class is a dataclass whose values are compared by their fields and never change."""
+    made = getattr(cls, "__dataclass_params__", None)
+    return made is not None and made.frozen and made.eq
+
+
+def flat_of(values: Sequence[Any]) -> list[Any]:
+    """The program's arguments for leaves: extents and array in turn, scalars as they are."""
+    flat: list[Any] = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            flat.extend(value.shape)
+            flat.append(value if value.ndim else value[()])
+        else:
+            flat.append(value)
+    return flat
+
+
+def leaves_of(values: Sequence[Any], names: Sequence[tuple[str, str]], marks: Marks) -> list[Leaf]:
+    """The leaves as the trace sees them; `names` are each one's name and origin."""
+    leaves: list[Leaf] = []
+    number = -1
+    for value, (name, origin) in zip(values, names, strict=True):
+        if not isinstance(value, np.ndarray):
+            dtype = literal_dtype(value)
+            leaves.append(Leaf(dtype, name, origin, weak=dtype is not bool_))
+            continue
+        dtype = as_dtype(value.dtype)
+        if value.ndim:
+            number += 1
+        ones = frozenset(axis for n, axis in marks if n == number and value.ndim)
+        leaves.append(Leaf(dtype, name, origin, value.shape, ones=ones))
+    return leaves
+
+
+def stand_in(value: Any) -> Any:
+    """An argument of the same dtype and shape that takes no memory."""
+    if isinstance(value, np.ndarray):
+        return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+    return value

@@ -1,0 +1,106 @@
+"""Two bodies of which one runs: what `cond` emits.
+
+    cond(p, f, g, xs)      n, ys = if p (() => .. in m, fs) (() => .. in k, gs)
+
+Before each array its extents are results of their own: the bodies may give different ones.
+A body that is not chosen does not run, so nothing of it is checked outside (`values/scope.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.base.errors import DTypeError, OperatorError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.lambdas import shape_text
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.tracers import lift_leaves, wrap
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.promotion import common
+from flatweave.frontend.values.scope import current, entered
+from flatweave.frontend.values.tree import Tree, paths, unflatten
+from flatweave.terms.control import If
+from flatweave.terms.syntax import Atom, Var
+
+Leaves = list[Tracer]
+
+
+class Body:
+    """One of the two bodies, traced."""
+
+    def __init__(self, fn: Callable[[], Any], name: str) -> None:
+        self.scope = current().inner(optional=True)
+        with entered(self.scope):
+            self.leaves, self.tree = lift_leaves(fn(), f"the result of {name}", True)
+
+    def close(self, atoms: Sequence[Atom]) -> Any:
+        """The body as a lambda."""
+        self.scope.closed = True
+        return self.scope.builder.close((), atoms)
+
+
+def branch(condition: Tracer, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
+    """The results of the body that the condition chooses."""
+    first, second = Body(then, "then"), Body(other, "other")
+    if first.tree != second.tree:
+        given = [shape_text(body.tree, body.leaves) for body in (first, second)]
+        raise OperatorError(
+            f"the functions of cond give different structures, {given[0]} and {given[1]}.",
+            where=user_location(), remedy="Return the same tuple or dict from both.",
+        )  # fmt: skip
+    names = paths(first.tree)
+    weak: list[bool] = []
+    for i, name in enumerate(names):
+        weak.append(_one_dtype(first, second, i, name))
+    bodies = [body.close(_results(body.leaves)) for body in (first, second)]
+    results = current().emit(If(condition.atom, *bodies), "y")
+    return _bound(results, [leaf.ndim for leaf in first.leaves], weak, first.tree)
+
+
+def _one_dtype(first: Body, second: Body, i: int, name: str) -> bool:
+    """Bring leaf `i` of both bodies to one dtype; whether it is weak."""
+    a, b = first.leaves[i], second.leaves[i]
+    if a.ndim != b.ndim:
+        raise ShapeError(
+            f"the functions of cond give different ranks{_at(name)}, {describe(a)} and"
+            f" {describe(b)}.",
+            where=user_location(), remedy="Give arrays of one rank from both.",
+        )  # fmt: skip
+    if a.element is b.element and a.weak == b.weak:
+        return a.weak
+    dtype, weak = common((a, b))
+    for body, leaf in ((first, a), (second, b)):
+        if leaf.element is not dtype and not leaf.weak:
+            raise DTypeError(
+                f"the functions of cond give different dtypes{_at(name)}, {a.element} and"
+                f" {b.element}.",
+                where=user_location(), remedy="Convert the results to one dtype with astype.",
+            )  # fmt: skip
+        if not leaf.ndim:
+            with entered(body.scope):
+                body.leaves[i] = cast(leaf, dtype)
+    return weak
+
+
+def _at(name: str) -> str:
+    return f" at result{name}" if name else ""
+
+
+def _results(leaves: Leaves) -> list[Atom]:
+    """A body's atoms: for each leaf its extents, then the leaf."""
+    return [atom for leaf in leaves for atom in (*leaf.extents, leaf.atom)]
+
+
+def _bound(
+    vars_: Sequence[Var], ranks: Sequence[int], weak: Sequence[bool], tree: Tree
+) -> Any:
+    """The results as the user sees them."""
+    rest = iter(vars_)
+    leaves: Leaves = []
+    for rank, is_weak in zip(ranks, weak, strict=True):
+        for _ in range(rank):
+            extents.known_extent(next(rest))
+        leaves.append(wrap(next(rest), is_weak))
+    return unflatten(tree, leaves)

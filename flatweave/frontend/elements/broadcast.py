@@ -1,0 +1,135 @@
+"""Elementwise work on operands of several shapes, as NumPy broadcasts them.
+
+    x: f32[n, 1] + y: f32[m]     generate [n, m] (i j => add (x[i, 0]) (y[j]))
+    x: f32[n] * 2.0              map (a => mul a 2.0) x
+
+An axis is stretched where its extent is the constant 1. Extents of arguments are variables, also
+when they are 1 in a call: `call/compiled.py` says how such a call is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.base.dtypes import i64
+from flatweave.frontend.trace.extents import ONE, ZERO, same, told
+from flatweave.frontend.trace.tracers import emit, wrap
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.scope import Scope, current
+from flatweave.ops import Generate, Index, Map
+from flatweave.terms.syntax import Atom, Var
+
+Scalars = Sequence[Tracer]
+
+
+def zipped(
+    fn: Callable[..., Tracer | Scalars], operands: Sequence[Tracer], who: str
+) -> list[Tracer]:
+    """`fn` on the scalars of the operands at each place of their common shape."""
+    if not any(operand.ndim for operand in operands):
+        return _listed(fn(*operands))
+    shape = common_shape(operands, who)
+    if all(operand.ndim in (0, len(shape)) and _fills(operand, shape) for operand in operands):
+        return _mapped(fn, operands, len(shape))
+    return generated(shape, lambda *at: fn(*(read_stretched(x, at) for x in operands)))
+
+
+def _fills(operand: Tracer, shape: Sequence[Atom]) -> bool:
+    """Whether no axis of an operand is stretched."""
+    pairs = zip(operand.extents, shape, strict=False)
+    return all(extent != ONE or wanted == ONE for extent, wanted in pairs)
+
+
+def _listed(results: Tracer | Scalars) -> list[Tracer]:
+    return [results] if isinstance(results, Tracer) else list(results)
+
+
+def _mapped(
+    fn: Callable[..., Tracer | Scalars], operands: Sequence[Tracer], rank: int
+) -> list[Tracer]:
+    """One map to the depth of all axes; scalars are read from outside."""
+    arrays = [operand for operand in operands if operand.ndim]
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        elements = iter(params)
+        args = [wrap(next(elements)) if x.ndim else x for x in operands]
+        return [result.atom for result in _listed(fn(*args))]
+
+    function = current().function([x.element for x in arrays], body, "a")
+    return emit(Map(function, tuple(x.atom for x in arrays), rank))
+
+
+def generated(
+    shape: Sequence[Atom], fn: Callable[..., Tracer | Scalars], hint: str = "i"
+) -> list[Tracer]:
+    """An array of this shape from a function of its indices, which stay below the extents."""
+    if not shape:
+        return _listed(fn())
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        for param, extent in zip(params, shape, strict=True):
+            inside.natural.add(param)
+            inside.trace.bounds[param] = extent
+        return [result.atom for result in _listed(fn(*params))]
+
+    function = current().function([i64] * len(shape), body, hint)
+    return emit(Generate(tuple(shape), function))
+
+
+def read(array: Tracer, at: Sequence[Atom]) -> Tracer:
+    """The element at indices that are known to be inside."""
+    if not array.ndim:
+        return array
+    return emit(Index(array.atom, tuple(at), checked=False))[0]
+
+
+def read_stretched(array: Tracer, at: Sequence[Atom]) -> Tracer:
+    """The element that broadcasting finds at an index of the common shape."""
+    if not array.ndim:
+        return array
+    own = at[len(at) - array.ndim :]
+    pairs = zip(array.extents, own, strict=True)
+    return read(array, [ZERO if extent == ONE else i for extent, i in pairs])
+
+
+def common_shape(operands: Sequence[Tracer], who: str) -> tuple[Atom, ...]:
+    """The shape that operands are broadcast to; ShapeError or a check where they do not fit."""
+    rank = max(operand.ndim for operand in operands)
+    shape: list[Atom] = [ONE] * rank
+    givers: list[Tracer] = [operands[0]] * rank
+    for operand in operands:
+        start = rank - operand.ndim
+        for axis, extent in enumerate(operand.extents, start):
+            if shape[axis] == ONE:
+                shape[axis], givers[axis] = extent, operand
+            elif extent != ONE:
+                pair = (givers[axis], operand)
+                shape[axis] = _met(shape[axis], extent, pair, axis, rank, who)
+    return tuple(shape)
+
+
+def _met(
+    a: Atom, b: Atom, pair: tuple[Tracer, Tracer], axis: int, rank: int, who: str
+) -> Atom:
+    """The extent of an axis that two operands share."""
+    first, second = pair
+    if a == b:
+        return a
+    along = f" along axis {axis}" if rank > 1 else ""
+    return same(
+        a,
+        b,
+        f"{who} needs operands whose shapes broadcast, got {{0}} and {{1}} elements{along}.",
+        [
+            told(first, "left", "{0}", axis - rank),
+            told(second, "right", "{1}", axis - rank),
+        ],
+        "Cut both to one length, or give one of them the extent 1 there.",
+    )
+
+
+def broadcast_to(array: Tracer, shape: Sequence[Atom]) -> Tracer:
+    """An array repeated along new axes and along axes of extent 1."""
+    if tuple(array.extents) == tuple(shape):
+        return array
+    return generated(shape, lambda *at: read_stretched(array, at))[0]

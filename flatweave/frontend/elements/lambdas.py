@@ -1,0 +1,270 @@
+"""Element functions and operators as lambdas of the program.
+
+    element_function(f, [(x, y)], ..)     the user's f on one element of each argument
+    operator(op, elements, ne)            the user's op on two elements, checked to give one back
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.base.errors import ArgumentError, OperatorError, ShapeError, UserError
+from flatweave.base.pretty import counted
+from flatweave.base.source import Location, function_location, user_location
+from flatweave.frontend.call.operation import OPERATIONS
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.conversion import cast, taken
+from flatweave.frontend.trace.tracers import lift, lift_leaves, wrap
+from flatweave.frontend.values.array import Tracer, describe, kind_of
+from flatweave.frontend.values.interop import is_number_list, no_array
+from flatweave.frontend.values.scope import Scope, current
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import (
+    LEAF,
+    NONE,
+    Tree,
+    flatten,
+    paths,
+    portions,
+    spelled,
+    unflatten,
+)
+from flatweave.ops import Map
+from flatweave.ops.rows import row_type
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Type, Var
+
+
+def need_function(fn: Any, who: str) -> Callable[..., Any]:
+    """The function itself; ArgumentError for what cannot be called."""
+    if not callable(fn):
+        raise ArgumentError(
+            f"{who} needs a function, got {kind_of(fn)}.",
+            where=user_location(),
+            remedy=f"Call it as {call_form(who)}.",
+        )
+    return fn  # type: ignore[no-any-return]
+
+
+def call_form(who: str) -> str:
+    """How a public function is called: `fw.reduce(op, ne, xs)`."""
+    known = OPERATIONS[METHODS[who]]
+    rest = [f"*{known.rest}"] if known.rest else []
+    return f"fw.{who}({', '.join([*known.positional, *rest])})"
+
+
+def check_arity(
+    fn: Any, count: int, who: str, error: type[UserError] = ArgumentError
+) -> None:
+    """Refuse a function of ours to call that does not take `count` arguments."""
+    code = getattr(fn, "__code__", None)
+    if code is None or not inspect.isfunction(fn) or hasattr(fn, "__wrapped__"):
+        return
+    most = code.co_argcount
+    least = most - len(fn.__defaults__ or ())
+    if least <= count and (count <= most or code.co_flags & inspect.CO_VARARGS):
+        return
+    raise error(
+        f"{who} is called with {counted(count, 'argument')}, but {name_of(fn)} takes {most}."
+        if error is OperatorError
+        else f"{who} calls its function with {counted(count, 'argument')}, but {name_of(fn)} takes"
+        f" {most}.",
+        where=user_location(),
+        origins=[f"{name_of(fn)} was written at {defined_at(fn)}"],
+        remedy="A tuple is one argument: elements of (xs, ys) come as f((x, y)), those of two"
+        " arrays as f(x, y).",
+    )
+
+
+def element_type(array: Tracer) -> Type:
+    """The type of an element along axis 0: a scalar, or a row."""
+    type_ = array.type
+    assert isinstance(type_, ArrayType)
+    return row_type(type_)
+
+
+def element_function(
+    fn: Callable[..., Any], trees: Sequence[Tree], types: Sequence[Type], who: str
+) -> tuple[Lambda, Tree, list[Tracer]]:
+    """`fn` on elements, one tree for each argument; the lambda, the tree and leaves it gives."""
+    found: list[Any] = []
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        parts = portions(trees, [wrap(param) for param in params])
+        args = [unflatten(tree, part) for tree, part in zip(trees, parts, strict=True)]
+        check_arity(fn, len(args), who)
+        leaves, tree = lift_leaves(fn(*args), f"the result of {name_of(fn)}")
+        found.extend([tree, leaves])
+        return [own(leaf, inside).atom for leaf in leaves]
+
+    made = current().function(types, body, "x")
+    return made, found[0], found[1]
+
+
+def own(leaf: Tracer, inside: Scope) -> Tracer:
+    """A result of an element function; an array from outside becomes a row of its own."""
+    if not leaf.ndim or inside.home((leaf.atom,)) is inside:
+        return leaf
+    return generated(leaf.extents, lambda *at: read(leaf, at))[0]
+
+
+def shape_text(tree: Tree, leaves: Sequence[Tracer]) -> str:
+    """A structure with the types of its leaves: `(f32, i64)`."""
+    return spelled(tree, [describe(leaf) for leaf in leaves])
+
+
+def name_of(fn: Any) -> str:
+    """What messages call a function."""
+    name = getattr(fn, "__name__", type(fn).__name__)
+    return "the function" if name == "<lambda>" else name
+
+
+def defined_at(fn: Any) -> Location | None:
+    """Where a function was written, when it was written in Python."""
+    code = getattr(fn, "__code__", None)
+    return function_location(code) if code is not None else None
+
+
+def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[Tracer]:
+    """The neutral element's leaves, in the dtypes of the elements; OperatorError if unlike them."""
+    leaves, given = lift_leaves(ne, f"the neutral element of {who}")
+    if given != tree:
+        raise OperatorError(
+            f"{who} needs a neutral element like its elements,"
+            f" {spelled(tree, [e.element.name for e in elements])}, got"
+            f" {shape_text(given, leaves)}.",
+            where=user_location(),
+            remedy="Give one neutral value for each part of an element, in the same structure.",
+        )
+    for leaf, element in zip(leaves, elements, strict=True):
+        if leaf.ndim not in (0, element.ndim - 1):
+            raise ShapeError(
+                f"{who} needs a neutral element like its elements, whose rank is"
+                f" {max(element.ndim - 1, 0)}, got {describe(leaf)}.",
+                where=user_location(), remedy="Give a scalar, or for rows one row.",
+            )  # fmt: skip
+    return [
+        taken(leaf, element.element, who)
+        for leaf, element in zip(leaves, elements, strict=True)
+    ]
+
+
+def operator(
+    op: Callable[..., Any], tree: Tree, types: Sequence[Type], who: str
+) -> Lambda:
+    """`op` on two elements of these types, giving one; OperatorError when it gives another."""
+    need_function(op, who)
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        elements = [wrap(param) for param in params]
+        half = len(types)
+        check_arity(op, 2, f"the operator of {who}", OperatorError)
+        result = op(unflatten(tree, elements[:half]), unflatten(tree, elements[half:]))
+        leaves, given = lift_leaves(result, f"the result of the operator of {who}")
+        if given != tree:
+            raise _unlike(op, who, shape_text(tree, elements), shape_text(given, leaves))
+        return [
+            _like(op, leaf, element, path, who).atom
+            for leaf, element, path in zip(leaves, elements[:half], paths(tree), strict=True)
+        ]
+
+    fn = current().function([*types, *types], body, "a")
+    _must_associate(fn, op, who)
+    return fn
+
+
+def combine_lambda(combine: Callable[..., Sequence[Tracer]], types: Sequence[Type]) -> Lambda:
+    """An operator of ours as a lambda."""
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        return [result.atom for result in combine(*(wrap(param) for param in params))]
+
+    return current().function([*types, *types], body, "a")
+
+
+NOT_ASSOCIATIVE = {
+    "sub": "a - b", "truediv": "a / b", "floordiv": "a // b", "mod": "a % b", "pow": "a ** b",
+    "shl": "a << b", "shr": "a >> b", "atan2": "atan2(a, b)", "lt": "a < b", "le": "a <= b",
+    "gt": "a > b", "ge": "a >= b",
+}  # fmt: skip
+
+
+def _must_associate(fn: Lambda, op: Any, who: str) -> None:
+    """Refuse an operator that is known to give another result for another grouping."""
+    for k in range(len(fn.results)):
+        name = _combined_by(fn, k)
+        if name in NOT_ASSOCIATIVE:
+            origin = defined_at(op)
+            raise OperatorError(
+                f"the operator of {who} is {NOT_ASSOCIATIVE[name]}, which is not associative.",
+                where=user_location(),
+                origins=[f"{name_of(op)} was written at {origin}"] if origin else [],
+                remedy="Elements are grouped as sizes ask for. Add what is negated, multiply by"
+                " what is inverted, or go one by one with fw.fori_loop.",
+            )
+
+
+def _combined_by(fn: Lambda, k: int) -> str:
+    """The scalar function that part `k` of two elements is combined by, if by one alone."""
+    operands = {fn.params[k], fn.params[len(fn.params) // 2 + k]}
+    for let in fn.lets:
+        if fn.results[k] not in let.vars:
+            continue
+        if isinstance(let.op, Apply) and set(let.op.args) == operands:
+            return let.op.fn
+        if isinstance(let.op, Map) and set(let.op.xs) == operands and len(let.op.fn.params) == 2:
+            return _combined_by(let.op.fn, 0)
+    return ""
+
+
+def _like(op: Any, leaf: Tracer, element: Tracer, path: str, who: str) -> Tracer:
+    """A result's leaf in the dtype of the element's; a Python number takes it."""
+    if leaf.ndim != element.ndim:
+        raise _unlike(op, who, describe(element), describe(leaf), path)
+    if leaf.ndim:
+        if leaf.element is not element.element:
+            raise _unlike(op, who, describe(element), describe(leaf), path)
+        return leaf
+    if leaf.element is element.element:
+        return leaf
+    if leaf.weak and (element.element.is_float or not leaf.element.is_float):
+        return cast(leaf, element.element)
+    raise _unlike(op, who, describe(element), describe(leaf), path)
+
+
+def _unlike(op: Any, who: str, wanted: str, given: str, path: str = "") -> OperatorError:
+    part = f" at {path}" if path else ""
+    origin = defined_at(op)
+    return OperatorError(
+        f"the operator of {who} takes elements of {wanted} but gives {given}{part}.",
+        where=user_location(),
+        origins=[f"{name_of(op)} was written at {origin}"] if origin else [],
+        remedy="Convert its result with astype, or convert the elements before.",
+    )
+
+
+def single(value: Any, who: str) -> Tracer:
+    """One array that is no tuple; ArgumentError otherwise."""
+    leaves, tree = flatten(value, is_number_list)
+    if tree == LEAF or value == []:
+        return lift(value, f"xs of {who}")
+    if tree == NONE:
+        raise no_array(value, f"xs of {who}")
+    raise ArgumentError(
+        f"{who} needs one array, got {tree_text(tree, leaves)}.",
+        where=user_location(),
+        remedy="Pass its arrays one by one; np.array(xs) makes one array of a list of numbers.",
+    )
+
+
+def tree_text(tree: Tree, leaves: Sequence[Any]) -> str:
+    """A structure with what its leaves are, arrays or not: `(f64[3], str)`."""
+    return spelled(tree, [_leaf_text(leaf) for leaf in leaves])
+
+
+def _leaf_text(leaf: Any) -> str:
+    if isinstance(leaf, Tracer):
+        return describe(leaf)
+    return type(leaf).__name__

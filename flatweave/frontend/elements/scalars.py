@@ -1,0 +1,307 @@
+"""Elementwise functions: on scalars in element functions, on arrays of any shapes elsewhere.
+
+    add(x, y)      x + y, promoted as NumPy 2 does          select(p, a, b)      where
+
+Each is one row of the scalar table; reductions and others build on `apply`, which takes scalars.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.dtypes import DType, bool_, i8, i64, u8
+from flatweave.base.errors import ArgumentError, DTypeError, UserError
+from flatweave.base.source import user_location
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import zipped
+from flatweave.frontend.elements.conversion import cast, compared, must_fit
+from flatweave.frontend.trace.extents import ZERO
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.tracers import lift
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.promotion import common, dtype_of, operand_dtype
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.symbols import SYMBOLS
+from flatweave.ops import Check
+from flatweave.terms.syntax import Const
+
+NO_BOOLS = {"sub": "Use ^ for the difference of bools.", "neg": "Use ~ for the opposite of a bool."}
+
+
+def apply(fn: str, *values: Tracer) -> Tracer:
+    """A row of the table on traced scalars, brought to their common dtype."""
+    dtype, weak = common(values)
+    found = compared(fn, values, dtype)
+    if found is not None:
+        return found
+    scope = current()
+    try:
+        wanted = operand_dtype(fn, values)
+        for value in values:
+            must_fit(value, dtype)  # what they meet, also where all become floats
+        atoms = [cast(value, wanted).atom for value in values]
+        result = scope.apply(fn, *atoms)
+    except DTypeError as failure:
+        raise _refused(fn, values, failure) from None
+    return Tracer(result, scope.home((result,)), weak and result.type is not bool_)
+
+
+def _refused(fn: str, values: tuple[Tracer, ...], failure: DTypeError) -> UserError:
+    """The table's refusal with the user's line, types and spelling."""
+    if failure.where is not None:
+        return failure
+    kinds = " and ".join(describe(value) for value in values)
+    return DTypeError(
+        f"{SYMBOLS.get(fn, fn)} is not defined for {kinds}.",
+        where=user_location(),
+        remedy=NO_BOOLS.get(fn, "Convert it first: x.astype(fw.i8).")
+        if values[0].element is bool_ else
+        "Convert the operands first, for instance with xs.astype(fw.i64).",
+    )  # fmt: skip
+
+
+def select(condition: Tracer, a: Tracer, b: Tracer) -> Tracer:
+    """a where the condition holds, else b: on traced scalars."""
+    dtype, weak = common((a, b))
+    scope = current()
+    atom = scope.apply("select", condition.atom, cast(a, dtype).atom, cast(b, dtype).atom)
+    return Tracer(atom, scope.home((atom,)), weak)
+
+
+def truth(value: Tracer) -> Tracer:
+    """A scalar as a bool: whether it is not zero."""
+    if value.element is bool_:
+        return value
+    zero = lift(0.0) if value.element.is_float else lift(0)
+    return apply("ne", value, zero)
+
+
+def operand(fn: str) -> str:
+    """What messages call an operand."""
+    return f"an operand of {SYMBOLS.get(fn, fn)}"
+
+
+def elementwise(fn: str, *values: Any) -> Tracer:
+    """A row of the table on arrays of any shapes."""
+    lifted = [lift(value, operand(fn)) for value in values]
+    return zipped(lambda *xs: apply(fn, *xs), lifted, SYMBOLS.get(fn, fn))[0]
+
+
+def power_of(x: Tracer, y: Tracer) -> Tracer:
+    """x ** y; a square is a product and a power of 0.5 a root, as NumPy's."""
+    if isinstance(y.atom, Const) and y.weak and x.element is not bool_:
+        if y.atom.value == 2 and (x.element.is_float or not y.element.is_float):
+            return apply("mul", x, x)
+        if y.atom.value == 0.5 and x.element.is_float:
+            return apply("sqrt", x)
+    if not operand_dtype("pow", (x, y)).is_float:
+        _need_whole(y)
+    return apply("pow", x, y)
+
+
+NEGATIVE_POWER = "an integer to a negative power is no integer: the power is {0}."
+TO_FLOATS = "Make the base a float: x.astype(fw.f64) ** y."
+
+
+def _need_whole(power: Tracer) -> None:
+    """Refuse powers below 0: here and now, or where the program computes them."""
+    scope, atom = current(), power.atom
+    if isinstance(atom, Const) and atom.value < 0:
+        raise ArgumentError(
+            NEGATIVE_POWER.format(atom.value), where=user_location(), remedy=TO_FLOATS
+        )
+    if not power.element.is_signed or scope.is_natural(atom):
+        return
+    value = scope.cast(atom, i64)
+    holds = scope.apply("ge", value, ZERO)
+    if not isinstance(holds, Const):
+        # where the power is used, not where it is known: a branch that is not taken checks nothing
+        scope.emit(Check(holds, "argument", (value,), check_message(NEGATIVE_POWER, [], TO_FLOATS)))
+
+
+@operation()
+def power(x: Any, y: Any) -> Any:
+    """`x ** y`, promoted as NumPy 2 does; of bools an i8.
+
+    Raises ArgumentError (a ValueError) for an integer to a negative power.
+    """
+    return zipped(power_of, [lift(x, operand("pow")), lift(y, operand("pow"))], "**")[0]
+
+
+@operation()
+def positive(x: Any) -> Any:
+    """`+x`: the array itself. Raises DTypeError for bools, as NumPy does."""
+    value = lift(x, operand("positive"))
+    if value.element is bool_:
+        raise DTypeError(
+            f"+ is not defined for {describe(value)}.",
+            where=user_location(), remedy="Convert it first: x.astype(fw.i8).",
+        )  # fmt: skip
+    return value
+
+
+def rounding(fn: str, x: Any) -> Tracer:
+    """A whole number near x, in its dtype; bools are whole numbers."""
+    value = lift(x, operand(fn))
+    return value if value.element is bool_ else elementwise(fn, value)
+
+
+@operation()
+def floor(x: Any) -> Any:
+    """The greatest whole number that is not above; element by element."""
+    return rounding("floor", x)
+
+
+@operation()
+def ceil(x: Any) -> Any:
+    """The least whole number that is not below; element by element."""
+    return rounding("ceil", x)
+
+
+@operation()
+def trunc(x: Any) -> Any:
+    """The whole number toward 0; element by element."""
+    return rounding("trunc", x)
+
+
+@operation()
+def rint(x: Any) -> Any:
+    """The nearest whole number as a float, halves to the even one; element by element."""
+    value = lift(x, operand("rint"))
+    wide = operand_dtype("sqrt", (value,))
+    return elementwise("round", zipped(lambda v: strong(v, wide), [value], "rint")[0])
+
+
+def rounded(x: Any, digits: int) -> Any:
+    """`round(x, digits)`: to so many decimals; integers stay integers."""
+    power = 10.0 ** abs(digits)
+    if x.dtype.kind in "biu" and digits < 0:
+        return (x / power).round().astype(x.dtype) * int(power)
+    if x.dtype.kind in "biu" or not digits:
+        return METHODS["round"](x)
+    return (x * power).round() / power if digits > 0 else (x / power).round() * power
+
+
+METHODS["rounded"] = rounded
+
+
+@operation()
+def bitwise_count(x: Any) -> Any:
+    """The number of bits that are 1, as NumPy counts: of the absolute value, in u8."""
+    def count(value: Tracer) -> Tracer:
+        return value if value.element is bool_ else apply("popcount", apply("abs", value))
+
+    value = lift(x, operand("bitwise_count"))
+    return zipped(lambda v: strong(count(v), u8), [value], "bitwise_count")[0]
+
+
+@operation()
+def where(p: Any, a: Any, b: Any) -> Any:
+    """`a` where `p` holds, else `b`, element by element, broadcast; both are computed.
+
+    Raises DTypeError unless `p` is bool. For one of two computations see `cond`.
+    """
+    condition = lift(p, "the condition of where")
+    if condition.element is not bool_:
+        raise DTypeError(
+            f"where needs bools to choose by, got {describe(condition)}.",
+            where=user_location(), remedy="Compare first, for instance with p != 0.",
+        )  # fmt: skip
+    choices = [lift(value, "a choice of where") for value in (a, b)]
+    return zipped(select, [condition, *choices], "where")[0]
+
+
+@operation()
+def clip(x: Any, min: Any = None, max: Any = None) -> Any:
+    """Values below `min` become `min`, values above `max` become `max`; None sets no bound."""
+    found = lift(x, "x of clip")
+    if min is not None:
+        found = elementwise("maximum", found, lift(min, "the least value of clip"))
+    if max is not None:
+        found = elementwise("minimum", found, lift(max, "the greatest value of clip"))
+    return found
+
+
+@operation(static="dtype")
+def astype(x: Any, dtype: Any) -> Any:
+    """The values in another dtype.
+
+    Floats become integers toward zero, at the nearest end where they do not fit, and 0 for NaN;
+    integers keep their low bits; anything but 0 becomes True.
+    """
+    wanted = dtype_of(dtype)
+    value = lift(x, "x of astype")
+    return zipped(lambda v: strong(v, wanted), [value], "astype")[0]
+
+
+def strong(value: Tracer, dtype: DType) -> Tracer:
+    """A scalar converted to a dtype it keeps."""
+    scope = current()
+    atom = scope.cast(value.atom, dtype)
+    return Tracer(atom, scope.home((atom,)))
+
+
+def _logical(fn: str, *values: Any) -> Tracer:
+    """A function of truth values."""
+    lifted = [lift(value, operand(f"logical_{fn}")) for value in values]
+    return zipped(lambda *xs: apply(fn, *map(truth, xs)), lifted, f"logical_{fn}")[0]
+
+
+@operation()
+def logical_and(x: Any, y: Any) -> Any:
+    """Whether both are not zero."""
+    return _logical("and", x, y)
+
+
+@operation()
+def logical_or(x: Any, y: Any) -> Any:
+    """Whether one of them is not zero."""
+    return _logical("or", x, y)
+
+
+@operation()
+def logical_xor(x: Any, y: Any) -> Any:
+    """Whether one of them, but not both, is not zero."""
+    return _logical("xor", x, y)
+
+
+@operation()
+def logical_not(x: Any) -> Any:
+    """Whether it is zero."""
+    return _logical("not", x)
+
+
+@operation()
+def square(x: Any) -> Any:
+    """`x * x`"""
+    value = lift(x, operand("square"))
+    if value.element is bool_:  # NumPy squares no bools, but small integers
+        value = zipped(lambda v: strong(v, i8), [value], "square")[0]
+    return elementwise("mul", value, value)
+
+
+@operation()
+def reciprocal(x: Any) -> Any:
+    """`1 / x`"""
+    return elementwise("truediv", 1, x)
+
+
+def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any) -> Any:
+    """A NumPy function without a counterpart: on host arrays NumPy's own, else refused."""
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    tracers = [value for value in inputs if isinstance(value, Tracer)]
+    for value in tracers:
+        if value.is_gone:
+            raise value.escaped()
+    if tracers:
+        raise ArgumentError(
+            f"numpy.{name} has no counterpart that can be traced.",
+            where=user_location(),
+            remedy="Write it with functions of fw, or call it outside the compiled function.",
+        )
+    plain = [x.to_numpy() if hasattr(x, "to_numpy") else x for x in inputs]
+    return getattr(ufunc, method)(*plain, **options)
+
+
+METHODS["foreign_ufunc"] = foreign_ufunc

@@ -1,0 +1,153 @@
+"""map, reduce, scan, filter, partition: what a data-parallel language begins with.
+
+    map(f, xs)            [f(x) for x in xs]
+    scan(op, ne, xs)      every prefix, also exclusive and from the end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.base.dtypes import bool_
+from flatweave.base.errors import ArgumentError, DTypeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays import columns
+from flatweave.frontend.arrays.columns import kept
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.arguments import check_regular, elements_of
+from flatweave.frontend.elements.lambdas import (
+    element_function,
+    element_type,
+    need_function,
+    neutral,
+    operator,
+    shape_text,
+)
+from flatweave.frontend.ragged.map_rows import is_irregular, map_rows
+from flatweave.frontend.trace.extents import same_length
+from flatweave.frontend.trace.tracers import emit, flag_of, lift
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.tree import LEAF, Tree, paths, unflatten
+from flatweave.ops import Map, Reduce, Scan
+
+
+@operation()
+def map(f: Callable[..., Any], *xs: Any) -> Any:
+    """`f` on every element along axis 0, as an array: `map(f, xs, ys)[i] = f(xs[i], ys[i])`.
+
+    An element of a rank-1 array is a scalar, of a rank-n array a row of rank n-1; of a tuple of
+    arrays it is a tuple, of a Ragged a row. What `f` gives becomes the arrays of the result, in
+    the same structure; what keeps a row's length becomes a Ragged.
+    Raises ShapeError when the arrays differ in length, Unsupported for rows that are not made
+    element by element.
+    """
+    need_function(f, "map")
+    if not xs:
+        raise ArgumentError(
+            "map needs at least one array after the function.",
+            where=user_location(), remedy="Use fw.generate(n, f) for a function of the index.",
+        )  # fmt: skip
+    if is_irregular(xs):
+        return map_rows(f, xs)
+    arrays: list[Tracer] = []
+    trees: list[Tree] = []
+    names: list[str] = []
+    for number, x in enumerate(xs, 1):
+        name = "xs" if len(xs) == 1 else f"array {number}"
+        leaves, tree = elements_of(x, "map", name)
+        arrays += leaves
+        trees.append(tree)
+        names += [name + path for path in paths(tree)]
+    same_length(arrays, "map", names)
+    fn, tree, results = element_function(f, trees, [element_type(x) for x in arrays], "map")
+    if not results:
+        return unflatten(tree, [])
+    for leaf in results:
+        check_regular(leaf, f, "map")
+    return unflatten(tree, emit(Map(fn, tuple(x.atom for x in arrays), 1)))
+
+
+@operation()
+def reduce(op: Callable[[Any, Any], Any], ne: Any, xs: Any) -> Any:
+    """`functools.reduce(op, xs, ne)` for every associative `op`: `ne op xs[0] op .. op xs[n-1]`.
+
+    `ne` stands once, at the left, and need not be neutral; it takes the elements' dtypes. Elements
+    may be tuples: `op((x1, y1), (x2, y2))`. Rows of an array of rank n are combined element by
+    element. Raises OperatorError when `op` does not give an element back, or is not associative.
+    """
+    return reduced(op, ne, xs, "reduce")
+
+
+def reduced(op: Callable[[Any, Any], Any], ne: Any, xs: Any, who: str) -> Any:
+    """The reduction that a public function makes; messages name that function."""
+    arrays, tree = elements_of(xs, who)
+    start = neutral(ne, tree, arrays, who)
+    fn = operator(op, tree, [element_type(x) for x in arrays], who)
+    if any(x.ndim > 1 for x in arrays):
+        return unflatten(tree, columns.reduce_rows(fn, start, arrays))
+    op_ = Reduce(fn, tuple(e.atom for e in start), tuple(x.atom for x in arrays))
+    return unflatten(tree, emit(op_))
+
+
+@operation(static="exclusive reverse")
+def scan(
+    op: Callable[[Any, Any], Any],
+    ne: Any,
+    xs: Any,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+) -> Any:
+    """Every prefix combined by the associative `op`: `y[i] = y[i-1] op x[i]`, from `ne`.
+
+    As `itertools.accumulate(xs, op, initial=ne)` without its first value; `exclusive` leaves out
+    the last instead. `ne` stands once and need not be neutral. `reverse` combines every suffix,
+    `y[i] = x[i] op y[i+1]`, `ne` at the right. One pass over the data (Merrill and Garland 2016).
+    Raises OperatorError when `op` does not give an element back, or is not associative.
+    """
+    arrays, tree = elements_of(xs, "scan")
+    exclusive, reverse = flag_of(exclusive, "exclusive"), flag_of(reverse, "reverse")
+    start = neutral(ne, tree, arrays, "scan")
+    fn = operator(op, tree, [element_type(x) for x in arrays], "scan")
+    if any(x.ndim > 1 for x in arrays):
+        return unflatten(tree, columns.scan_rows(fn, start, arrays, exclusive, reverse))
+    atoms = tuple(x.atom for x in arrays)
+    op_ = Scan(fn, tuple(e.atom for e in start), atoms, exclusive, reverse)
+    return unflatten(tree, emit(op_))
+
+
+def mask_of(p: Callable[..., Any], arrays: list[Tracer], tree: Tree, who: str) -> Tracer:
+    """Where the predicate holds."""
+    need_function(p, who)
+    fn, given, results = element_function(p, [tree], [element_type(x) for x in arrays], who)
+    if given != LEAF or results[0].element is not bool_ or results[0].ndim:
+        shown = shape_text(given, results)
+        raise DTypeError(
+            f"the predicate of {who} gives {shown}, needs bool.",
+            where=user_location(), remedy="Compare its result, for instance with != 0.",
+        )  # fmt: skip
+    return emit(Map(fn, tuple(x.atom for x in arrays), 1))[0]
+
+
+@operation()
+def filter(p: Callable[[Any], Any], xs: Any) -> Any:
+    """The elements for which `p` holds, in order.
+
+    Raises DTypeError unless `p` gives a bool.
+    """
+    arrays, tree = elements_of(xs, "filter")
+    return unflatten(tree, kept(mask_of(p, arrays, tree, "filter"), arrays))
+
+
+@operation()
+def partition(p: Callable[[Any], Any], xs: Any) -> Any:
+    """The elements for which `p` holds, and the others: two arrays, each in order."""
+    arrays, tree = elements_of(xs, "partition")
+    mask = mask_of(p, arrays, tree, "partition")
+    holds = unflatten(tree, kept(mask, arrays))
+    others = lift(~mask)
+    return holds, unflatten(tree, kept(others, arrays))
+
+
+zip_with = map

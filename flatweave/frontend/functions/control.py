@@ -1,0 +1,285 @@
+"""cond, while_loop, fori_loop: on arrays and, inside element functions, on scalars.
+
+    while_loop(cond, body, state)       while cond (s => ..) body (s => ..) state
+
+The state is any tree. A loop's body is traced until the types of its state are known: Python
+numbers in it take the dtype that the body gives back, and an axis whose extent the body changes
+becomes state itself, an i64 beside the array. Tracing again takes back what was emitted before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.errors import DTypeError, OperatorError, ShapeError, UserError
+from flatweave.base.source import user_location
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.branches import branch
+from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.lambdas import check_arity, need_function, shape_text
+from flatweave.frontend.elements.scalars import truth
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.tracers import extent_of, lift_leaves, scalar_of
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.promotion import common
+from flatweave.frontend.values.scope import Scope, current, entered
+from flatweave.frontend.values.tree import Tree, paths, spelled, unflatten
+from flatweave.terms.control import For, While
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Type, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A leaf of a loop's state: its dtype, and for each axis its extent, None where it varies."""
+
+    dtype: DType
+    weak: bool
+    shape: tuple[Atom | None, ...]
+    path: str
+
+    @property
+    def text(self) -> str:
+        """The type as messages show it."""
+        extents = ", ".join("?" * len(self.shape))
+        return f"{self.dtype.name}[{extents}]" if self.shape else self.dtype.name
+
+    @property
+    def varying(self) -> int:
+        """How many axes have an extent of the state's own."""
+        return sum(extent is None for extent in self.shape)
+
+
+def slot_of(leaf: Tracer, path: str) -> Slot:
+    """A leaf as it enters the loop."""
+    return Slot(leaf.element, leaf.weak, leaf.extents, path)
+
+
+class Again(Exception):
+    """The state's types turned out otherwise: trace the body once more with these slots."""
+
+    def __init__(self, slots: list[Slot]) -> None:
+        super().__init__()
+        self.slots = slots
+
+
+def bind_state(inside: Scope, slots: Sequence[Slot]) -> tuple[list[Var], list[Tracer]]:
+    """Parameters for the state: varying extents, then the array; and its leaves."""
+    params: list[Var] = []
+    leaves: list[Tracer] = []
+    for slot in slots:
+        shape: list[Atom] = []
+        for extent in slot.shape:
+            if extent is None:
+                var = inside.bind("n", i64)
+                extents.known_extent(var)
+                params.append(var)
+                shape.append(var)
+            else:
+                shape.append(extent)
+        type_: Type = ArrayType(slot.dtype, tuple(shape)) if slot.shape else slot.dtype
+        var = inside.bind("s", type_)
+        params.append(var)
+        leaves.append(Tracer(var, inside, slot.weak))
+    return params, leaves
+
+
+def state_atoms(slots: Sequence[Slot], leaves: Sequence[Tracer]) -> list[Atom]:
+    """The atoms of a state in the order of its parameters."""
+    atoms: list[Atom] = []
+    for slot, leaf in zip(slots, leaves, strict=True):
+        pairs = zip(slot.shape, leaf.extents, strict=True)
+        atoms += [extent for known, extent in pairs if known is None]
+        atoms.append(cast(leaf, slot.dtype).atom if not leaf.ndim else leaf.atom)
+    return atoms
+
+
+def checked_state(result: Any, tree: Tree, slots: list[Slot], who: str) -> list[Tracer]:
+    """The leaves that a body gives back; Again when the slots must change to hold them."""
+    leaves, given = lift_leaves(result, f"the result of the body of {who}", True)
+    if given != tree:
+        raise OperatorError(
+            f"the body of {who} takes a state {spelled(tree, [s.text for s in slots])} but gives"
+            f" {shape_text(given, leaves)}.",
+            where=user_location(), remedy="Return the state in the structure that it came in.",
+        )  # fmt: skip
+    wanted, misfits = [], []
+    for slot, leaf in zip(slots, leaves, strict=True):
+        try:
+            wanted.append(_met(slot, leaf, who))
+        except UserError as misfit:
+            wanted.append(slot)
+            misfits.append(misfit)
+    if wanted != slots:
+        raise Again(wanted)
+    if misfits:  # with all other slots settled: it is not for want of them
+        raise misfits[0]
+    return leaves
+
+
+def _met(slot: Slot, leaf: Tracer, who: str) -> Slot:
+    """The slot that holds both what enters and what comes back."""
+    name = f"the leaf state{slot.path}" if slot.path else "the state"
+    if leaf.ndim != len(slot.shape):
+        raise ShapeError(
+            f"{name} of {who} enters with rank {len(slot.shape)} and comes back as"
+            f" {describe(leaf)}.",
+            where=user_location(), remedy="Keep the rank; only extents may change.",
+        )  # fmt: skip
+    shape = tuple(
+        known if known is not None and known == extent else None
+        for known, extent in zip(slot.shape, leaf.extents, strict=True)
+    )
+    if leaf.element is slot.dtype and leaf.weak == slot.weak:
+        return replace(slot, shape=shape)
+    if leaf.weak and slot.dtype is not bool_ and (slot.dtype.is_float or not leaf.element.is_float):
+        return replace(slot, shape=shape)  # a Python number takes the state's dtype
+    if slot.weak and not leaf.ndim:
+        dtype, weak = leaf.element, leaf.weak
+        if common_with(slot, leaf) is dtype:
+            return replace(slot, dtype=dtype, weak=weak, shape=shape)
+    raise DTypeError(
+        f"{name} of {who} enters as {slot.dtype} and comes back as {leaf.element}.",
+        where=user_location(),
+        remedy="Convert one of them: the first state, or the result with"
+        f" .astype(fw.{_name(slot)}).",
+    )
+
+
+def _name(slot: Slot) -> str:
+    return "bool_" if slot.dtype is bool_ else slot.dtype.name
+
+
+def common_with(slot: Slot, leaf: Tracer) -> DType:
+    """The dtype of a weak number together with what the body gives."""
+    stand_in = Tracer(Var("s", slot.dtype), leaf.scope, slot.weak)
+    return common((stand_in, leaf))[0]
+
+
+def settled(
+    slots: list[Slot], attempt: Callable[[list[Slot]], Any], rounds: int = 64
+) -> tuple[list[Slot], Any]:
+    """Trace a loop until its state's types hold; what was emitted before is taken back."""
+    scope = current()
+    restore = scope.snapshot()
+    for _ in range(rounds):
+        try:
+            return slots, attempt(slots)
+        except Again as again:
+            restore()
+            slots = again.slots
+    raise UserError(
+        "the types of a loop's state never settle.",
+        where=user_location(), remedy="Convert each leaf of the state to one dtype in the body.",
+    )  # fmt: skip
+
+
+def loop_body(
+    body: Callable[..., Any], tree: Tree, slots: list[Slot], who: str, counter: DType | None,
+    optional: bool = True,
+) -> Lambda:
+    """The body of a loop as a lambda over its state, and the counter before it, a weak number."""
+    inside = current().inner(optional)
+    with entered(inside):
+        first = [inside.bind("i", counter)] if counter is not None else []
+        params, leaves = bind_state(inside, slots)
+        args = [Tracer(var, inside, weak=True) for var in first]
+        result = body(*args, unflatten(tree, leaves))
+        found = checked_state(result, tree, slots, who)
+        atoms = state_atoms(slots, found)
+    inside.closed = True
+    return inside.builder.close([*first, *params], atoms)
+
+
+def results_of(slots: Sequence[Slot], vars_: Sequence[Var], tree: Tree) -> Any:
+    """The final state from the variables that a loop binds."""
+    scope = current()
+    rest = iter(vars_)
+    leaves: list[Tracer] = []
+    for slot in slots:
+        for _ in range(slot.varying):
+            extents.known_extent(next(rest))
+        leaves.append(Tracer(next(rest), scope, slot.weak))
+    return unflatten(tree, leaves)
+
+
+@operation()
+def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: Any) -> Any:
+    """Repeats `state = body(state)` while `cond(state)` holds; the last state.
+
+    The state is any tree; its arrays may change length from turn to turn, but neither dtype nor
+    rank. Raises DTypeError or ShapeError naming the leaf that does.
+    """
+    check_arity(need_function(cond, "while_loop"), 1, "while_loop")
+    check_arity(need_function(body, "while_loop"), 1, "while_loop")
+    leaves, tree = lift_leaves(state, "the state of while_loop", True)
+    slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
+
+    def attempt(now: list[Slot]) -> tuple[Lambda, Lambda]:
+        made = loop_body(body, tree, now, "while_loop", None)
+        return _condition(cond, tree, now), made
+
+    slots, (condition, made) = settled(slots, attempt)
+    init = tuple(state_atoms(slots, leaves))
+    return results_of(slots, current().emit(While(condition, made, init), "s"), tree)
+
+
+def _condition(cond: Callable[[Any], Any], tree: Tree, slots: Sequence[Slot]) -> Lambda:
+    inside = current().inner()
+    with entered(inside):
+        params, leaves = bind_state(inside, slots)
+        holds = scalar_of(cond(unflatten(tree, leaves)), "the condition of while_loop")
+        need_bool(holds, "the condition of while_loop")
+    inside.closed = True
+    return inside.builder.close(params, [holds.atom])
+
+
+def need_bool(value: Tracer, what: str) -> None:
+    """Refuse a condition that is a number."""
+    if value.element is not bool_:
+        raise DTypeError(
+            f"{what} must be bool, got {describe(value)}.",
+            where=user_location(), remedy="Compare it, for instance with != 0.",
+        )  # fmt: skip
+
+
+@operation()
+def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> Any:
+    """`state = body(i, state)` for i = lo, .., hi - 1 in turn; the last state.
+
+    The state is as for `while_loop`. No turn is taken when `hi <= lo`.
+    """
+    check_arity(need_function(body, "fori_loop"), 2, "fori_loop")
+    start, stop = extent_of(lo, "lo of fori_loop"), extent_of(hi, "hi of fori_loop")
+    leaves, tree = lift_leaves(state, "the state of fori_loop", True)
+    slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
+    known = isinstance(start, Const) and isinstance(stop, Const) and start.value < stop.value
+
+    def counted(i: Tracer, now: Any) -> Any:
+        if current().is_natural(start) and isinstance(i.atom, Var):
+            current().natural.add(i.atom)
+            current().trace.bounds[i.atom] = stop
+        return body(i, now)
+
+    def attempt(now: list[Slot]) -> Lambda:
+        return loop_body(counted, tree, now, "fori_loop", i64, optional=not known)
+
+    slots, made = settled(slots, attempt)
+    op = For(start, stop, extents.ONE, made, tuple(state_atoms(slots, leaves)))
+    return results_of(slots, current().emit(op, "s"), tree)
+
+
+@operation()
+def cond(p: Any, then: Callable[..., Any], other: Callable[..., Any], *args: Any) -> Any:
+    """`then(*args)` where the scalar `p` holds, else `other(*args)`; only that one is computed.
+
+    Both give the same structure, dtypes and ranks; extents may differ.
+    Raises DTypeError or ShapeError where they do not. For choices by element see `where`.
+    """
+    check_arity(need_function(then, "cond"), len(args), "cond")
+    check_arity(need_function(other, "cond"), len(args), "cond")
+    condition = scalar_of(p, "the condition of cond")
+    need_bool(condition, "the condition of cond")
+    return branch(truth(condition), lambda: then(*args), lambda: other(*args))

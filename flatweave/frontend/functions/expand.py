@@ -1,0 +1,176 @@
+"""expand: as many results for each source as its size says, in order (Elsman and others 2019).
+
+    expand (x => x) (x i => x * i) [2, 3, 1]        [0, 2, 0, 3, 6, 0]
+    ends = scan add 0 (map size xs)                 [2, 5, 6]
+    generate [total] (p => s, start = locate ends p in get xs[s] (p - start))
+
+`size` and `get` stay functions, and a position finds its source itself: nothing but the ends is
+stored beside the result, and nothing of the result's length where the result is consumed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.array_ir.fault import OVERFLOW, sizes_overflow
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import DTypeError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.sources import generate
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.arguments import check_regular, elements_of
+from flatweave.frontend.elements.branches import branch
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.lambdas import (
+    check_arity,
+    combine_lambda,
+    element_function,
+    element_type,
+    need_function,
+    own,
+    single,
+)
+from flatweave.frontend.elements.scalars import apply
+from flatweave.frontend.functions.combinators import map, reduced
+from flatweave.frontend.ragged.locate import locate
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE, ZERO
+from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.tracers import emit, lift_leaves, wrap
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.scope import Scope, current
+from flatweave.frontend.values.tree import LEAF, Tree, unflatten
+from flatweave.ops import Generate, Map, Scan
+from flatweave.terms.syntax import Atom, Var
+
+
+def _size(size: Callable[[Any], Any], x: Any, what: str) -> Atom:
+    """A source's size as an extent, with a check that it is not negative."""
+    given = size(x)
+    current().trace.where = user_location()
+    return extents.length_of(given, what)
+
+
+def _ends(
+    size: Callable[[Any], Any], arrays: Sequence[Tracer], tree: Tree, who: str, what: str
+) -> tuple[Tracer, Atom]:
+    """Where each source's results end, and how many results there are."""
+
+    def one(x: Any) -> Tracer:
+        atom = _size(size, x, what)
+        return Tracer(atom, current().home((atom,)))
+
+    fn = element_function(one, [tree], [element_type(x) for x in arrays], who)[0]
+    sizes = emit(Map(fn, tuple(x.atom for x in arrays), 1))[0]
+    plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
+    sums = emit(Scan(plus, (ZERO,), (sizes.atom,), False, False))[0]
+    def end(i: Atom) -> Tracer:
+        # of sums that overflow, the first one wraps to below 0: sizes are natural
+        found = read(sums, (i,))
+        fits = current().apply("ge", found.atom, ZERO)
+        check(fits, OVERFLOW, (i,), sizes_overflow(who))
+        return found
+
+    count = arrays[0].extents[0]
+    ends = generated((count,), end)[0]
+    return ends, last_of(ends)
+
+
+def last_of(ends: Tracer) -> Atom:
+    """The last end, 0 when there is none: the number of results."""
+    count = ends.extents[0]
+    total: Tracer = branch(
+        wrap(current().apply("gt", count, ZERO)),
+        lambda: read(ends, (extents.sub(count, ONE),)),
+        lambda: wrap(ZERO),
+    )
+    extents.known_natural(total.atom)
+    return total.atom
+
+
+def _source(array: Tracer, s: Atom) -> Tracer:
+    """An element along axis 0: a scalar, or a row."""
+    if array.ndim == 1:
+        return read(array, (s,))
+    return generated(array.extents[1:], lambda *at: read(array, (s, *at)))[0]
+
+
+@operation()
+def expand(
+    size: Callable[[Any], Any], get: Callable[[Any, Any], Any], xs: Any
+) -> Any:
+    """`get(x, i)` for every `x` of `xs` and 0 <= i < `size(x)`, in order (Elsman 2019, section 3).
+
+    Elements of `xs` are as for `map`; `get` may give tuples or rows. The result is as long as the
+    sizes' sum. Raises NegativeExtentError for a size below 0, ExtentOverflowError when the sum
+    does not fit an i64.
+    """
+    check_arity(need_function(size, "expand"), 1, "expand")
+    check_arity(need_function(get, "expand"), 2, "expand")
+    arrays, tree = elements_of(xs, "expand")
+    ends, total = _ends(size, arrays, tree, "expand", "a size of expand")
+    found: list[Any] = []
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        p = params[0]
+        extents.known_natural(p)
+        inside.trace.bounds[p] = total
+        s, start = locate(ends, 0, p)
+        i = extents.sub(p, start)
+        extents.known_natural(i)
+        x = unflatten(tree, [_source(array, s) for array in arrays])
+        leaves, given = lift_leaves(get(x, wrap(i)), "the result of expand's function")
+        found.extend([given, leaves])
+        return [own(leaf, inside).atom for leaf in leaves]
+
+    fn = current().function([i64], body, "p")
+    for leaf in found[1]:
+        check_regular(leaf, get, "expand")
+    return unflatten(found[0], emit(Generate((total,), fn)) if found[1] else [])
+
+
+@operation()
+def expand_reduce(
+    size: Callable[[Any], Any], get: Callable[[Any, Any], Any],
+    op: Callable[[Any, Any], Any], ne: Any, xs: Any,
+) -> Any:
+    """The expansion of each `x` combined by `op`: one result per `x`, `ne` for an empty one.
+
+    `get(x, 0) op .. op get(x, size(x) - 1)`, in order, nothing of it stored. `op` and `ne` are as
+    for `reduce`. Raises NegativeExtentError for a size below 0, OperatorError when `op` gives no
+    element.
+    """
+    check_arity(need_function(size, "expand_reduce"), 1, "expand_reduce")
+    check_arity(need_function(get, "expand_reduce"), 2, "expand_reduce")
+    elements_of(xs, "expand_reduce")
+
+    def one(x: Any) -> Any:
+        atom = _size(size, x, "a size of expand_reduce")
+        count = Tracer(atom, current().home((atom,)))
+        return reduced(op, ne, generate(count, lambda i: get(x, i)), "expand_reduce")
+
+    return map(one, xs)
+
+
+@operation()
+def replicated_iota(reps: Any) -> Any:
+    """i, `reps[i]` times, for every i: [2, 3, 1, 1] gives [0, 0, 1, 1, 1, 2, 3].
+
+    An i64 array as long as the sum of the integers `reps` (Elsman and others 2019, section 2.2).
+    Raises NegativeExtentError for one below 0, ExtentOverflowError when the sum does not fit.
+    """
+    array = single(reps, "replicated_iota")
+    if array.ndim != 1:
+        raise ShapeError(
+            f"replicated_iota needs an array of rank 1, got {describe(array)}.",
+            where=user_location(), remedy="Give one count for each number.",
+        )  # fmt: skip
+    if not array.element.is_integer:
+        raise DTypeError(
+            f"replicated_iota needs integers, got {describe(array)}.",
+            where=user_location(), remedy="Convert them with astype(fw.i64).",
+        )  # fmt: skip
+    what = "a repetition of replicated_iota"
+    ends, total = _ends(lambda count: count, [array], LEAF, "replicated_iota", what)
+    return generated((total,), lambda p: wrap(locate(ends, 0, p)[0]))[0]

@@ -1,0 +1,192 @@
+"""Ragged: an irregular nested array, flat values and where each row begins and ends.
+
+    rows = ragged([1, 2, 3, 4], lengths=[2, 0, 2])
+    rows.values, rows.offsets     [1, 2, 3, 4], [0, 2, 2, 4]
+    rows[0], rows[1], rows[2]     [1, 2], [], [3, 4]
+
+Offsets are checked when a Ragged is made and never change: whoever has one may read its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from flatweave.base.dtypes import bool_
+from flatweave.base.errors import ArgumentError, IndexOutOfBounds
+from flatweave.base.pretty import counted
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.reading import wrapped
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
+from flatweave.frontend.trace.tracers import emit, extent_of, lift, wrap
+from flatweave.frontend.values import misuse
+from flatweave.frontend.values.array import SHOWN, Array, HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
+from flatweave.ops import Index, Scatter
+from flatweave.terms.syntax import Atom, Const, constant
+
+
+class Ragged(Node):
+    """An irregular nested array: `.values`, an array or a tree of them, and `.offsets`.
+
+    Offsets are i64[rows + 1]. Row i is `values[offsets[i]:offsets[i+1]]`; rows may be empty.
+    `fw.ragged` makes one from offsets, lengths or flags; `Ragged(values, offsets)` is
+    `fw.ragged(values, offsets=offsets)`. Raises as `fw.ragged` does.
+    """
+
+    __slots__ = ("_offsets", "_values")
+    parts: ClassVar[tuple[str, ...]] = ("values", "offsets")
+    _values: Any
+    _offsets: Any
+
+    def __init__(self, values: Any, offsets: Any) -> None:
+        checked = METHODS["ragged"](values, offsets=offsets)
+        self._values, self._offsets = checked.values, checked.offsets
+
+    @classmethod
+    def made(cls, *parts: Any) -> Ragged:
+        """A Ragged of values and offsets that are known to fit."""
+        rows = object.__new__(cls)
+        rows._values, rows._offsets = parts
+        return rows
+
+    @property
+    def values(self) -> Any:
+        """The elements of all rows, one row after the other: an array or a tree of arrays."""
+        return self._values
+
+    @property
+    def offsets(self) -> Array:
+        """Where each row begins, and at last where the last one ends: i64[rows + 1]."""
+        offsets: Array = self._offsets
+        return offsets
+
+    @property
+    def lengths(self) -> Array:
+        """The number of elements in each row: i64[rows]."""
+        lengths: Array = row_lengths(self)
+        return lengths
+
+    @property
+    def flags(self) -> Array:
+        """Where a row begins among the values: bool[values]. Empty rows leave no flag."""
+        flags: Array = row_flags(self)
+        return flags
+
+    def __len__(self) -> int:
+        if isinstance(self._offsets, Tracer):
+            raise misuse.row_count(_described(self))
+        return len(self._offsets) - 1
+
+    def __getitem__(self, i: Any) -> Any:
+        return row(self, i)
+
+    def __iter__(self) -> Iterator[Any]:
+        if isinstance(self._offsets, Tracer):
+            raise misuse.row_count(_described(self))
+        return (row(self, i) for i in range(len(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ragged, (self._values, self._offsets)
+
+    def __repr__(self) -> str:
+        if isinstance(self._offsets, Tracer):
+            return f"Traced({_described(self)})"
+        leaves, tree = flatten(self._values)
+        text = spelled(tree, [str(leaf.dtype) for leaf in leaves])
+        total = int(self._offsets.to_numpy()[-1])
+        if tree == LEAF and leaves[0].ndim == 1 and total + len(self) <= SHOWN:
+            return f"Ragged({[row.tolist() for row in self]}, dtype={text})"
+        return f"Ragged({counted(len(self), 'row')}, {counted(total, 'value')}, dtype={text})"
+
+
+def _described(rows: Ragged) -> str:
+    leaves, tree = flatten(rows.values)
+    return f"Ragged({spelled(tree, [describe(leaf) for leaf in leaves])})"
+
+
+def row_count(offsets: Tracer) -> Atom:
+    """The number of rows."""
+    count = sub(offsets.extents[0], ONE)
+    extents.known_extent(count)
+    return count
+
+
+@operation()
+def row_lengths(rows: Ragged) -> Any:
+    """The number of elements in each row."""
+    offsets = lift(rows.offsets)
+
+    def length(i: Atom) -> Tracer:
+        return wrap(sub(read(offsets, (add(i, ONE),)).atom, read(offsets, (i,)).atom))
+
+    return generated((row_count(offsets),), length)[0]
+
+
+@operation()
+def row_flags(rows: Ragged) -> Any:
+    """Where rows begin among the values."""
+    offsets = lift(rows.offsets)
+    count = row_count(offsets)
+    total = lift(flatten(rows.values)[0][0]).extents[0]
+    no, yes = constant(False, bool_), constant(True, bool_)
+    none = generated((total,), lambda i: wrap(no))[0]
+    starts = generated((count,), lambda i: read(offsets, (i,)))[0]
+    marks = generated((count,), lambda i: wrap(yes))[0]
+    return emit(Scatter((none.atom,), starts.atom, (marks.atom,)))[0]
+
+
+def _host_row(rows: Any, i: Any) -> Any:
+    """A row of values on the host, without a copy."""
+    if isinstance(i, HostArray | np.generic) and i.ndim == 0 and i.dtype.kind in "iu":
+        i = int(i)
+    leaves = flatten(rows.values)[0]
+    if type(i) is not int or not all(isinstance(leaf, HostArray) for leaf in leaves):
+        return NotImplemented
+    count = len(rows)
+    if not -count <= i < count:
+        raise IndexOutOfBounds(
+            f"index {i} is outside a Ragged of {counted(count, 'row')}.",
+            where=user_location(),
+            remedy=f"Indices go from {-count} to {count - 1}." if count else "It has no rows.",
+        )
+    start, stop = rows.offsets.to_numpy()[i % count : i % count + 2]
+    return map_leaves(lambda leaf: host_array(leaf.to_numpy()[start:stop]), rows.values)
+
+
+@operation(host=_host_row)
+def row(rows: Ragged, i: Any) -> Any:
+    """`rows[i]`: a row's values. Raises IndexOutOfBounds for a row that is not there."""
+    if isinstance(i, slice | tuple):
+        raise ArgumentError(
+            f"a Ragged has one index, the number of a row; got a {type(i).__name__}.",
+            where=user_location(),
+            remedy="Read one row and index that, or cut rows.values and rows.offsets themselves.",
+        )
+    offsets = lift(rows.offsets)
+    count = row_count(offsets)
+    number, _ = wrapped(extent_of(i, "the number of a row"), count)
+
+    def at(distance: Atom) -> Atom:
+        # through an array of `count` rows: a number outside is caught before anything is read
+        bounds = generated((count,), lambda j: read(offsets, (add(j, distance),)))[0]
+        return emit(Index(bounds.atom, (number,), not isinstance(number, Const)))[0].atom
+
+    start, stop = at(ZERO), at(ONE)
+    length = sub(stop, start)
+    extents.known_natural(start)
+    extents.known_extent(length)
+    leaves, tree = flatten(rows.values)
+    return unflatten(tree, [row_of(lift(leaf), start, length) for leaf in leaves])
+
+
+def row_of(values: Tracer, start: Atom, length: Atom) -> Tracer:
+    """The part of an array that is a row."""
+    shape = (length, *values.extents[1:])
+    return generated(shape, lambda k, *at: read(values, (add(start, k), *at)), "k")[0]

@@ -1,0 +1,196 @@
+"""Arithmetic and checks on extents: i64 atoms, of which arrays' shapes are made.
+
+    same(n, m, ..)        n, and unless it is known that n == m a check which stops the program
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import NegativeExtentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check, fit, is_refused
+from flatweave.frontend.trace.tracers import extent_of
+from flatweave.frontend.values.array import Tracer, origin
+from flatweave.frontend.values.scope import current
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Const, Var
+
+ZERO, ONE = index(0), index(1)
+NEGATIVE = "negative_extent"
+
+
+def add(a: Atom, b: Atom) -> Atom:
+    """a + b"""
+    return current().apply("add", a, b)
+
+
+def sub(a: Atom, b: Atom) -> Atom:
+    """a - b"""
+    return current().apply("sub", a, b)
+
+
+def mul(a: Atom, b: Atom) -> Atom:
+    """a * b"""
+    return current().apply("mul", a, b)
+
+
+def floordiv(a: Atom, b: Atom) -> Atom:
+    """a // b"""
+    return current().apply("floordiv", a, b)
+
+
+def mod(a: Atom, b: Atom) -> Atom:
+    """a % b, in [0, b)"""
+    result = current().apply("mod", a, b)
+    if isinstance(result, Var):
+        known_natural(result)
+    return result
+
+
+def least(a: Atom, b: Atom) -> Atom:
+    """The smaller of two."""
+    return current().apply("minimum", a, b)
+
+
+def greatest(a: Atom, b: Atom) -> Atom:
+    """The greater of two; natural when one of them is."""
+    scope = current()
+    if isinstance(b, Const) and b.value == 0 and scope.is_natural(a):
+        return a
+    result = scope.apply("maximum", a, b)
+    if isinstance(result, Var) and (scope.is_natural(a) or scope.is_natural(b)):
+        known_natural(result)
+    return result
+
+
+def select(condition: Atom, a: Atom, b: Atom) -> Atom:
+    """a where the condition holds, else b."""
+    scope = current()
+    result = scope.apply("select", condition, a, b)
+    if isinstance(result, Var) and scope.is_natural(a) and scope.is_natural(b):
+        known_natural(result)
+    return result
+
+
+def product(extents: Sequence[Atom]) -> Atom:
+    """The number of elements of a shape, which was checked to fit."""
+    total: Atom = ONE
+    for extent in extents:
+        total = mul(total, extent)
+    return total
+
+
+def known_natural(atom: Atom) -> None:
+    """Remember that an i64 is not negative."""
+    if isinstance(atom, Var):
+        current().natural.add(atom)
+
+
+def known_extent(atom: Atom) -> None:
+    """Remember that an i64 is the extent of an array that exists."""
+    if isinstance(atom, Var):
+        current().natural.add(atom)
+        current().extents.add(atom)
+
+
+def same(
+    a: Atom, b: Atom, message: str, origins: Sequence[str] = (),
+    remedy: str = "Bring both to one extent.",
+) -> Atom:  # fmt: skip
+    """The one extent that two arrays must share, the outermost known of the two.
+
+    `{0}` and `{1}` in the texts stand for the two extents.
+    """
+    if a == b:
+        return a
+    scope = current()
+    equal = scope.apply("eq", a, b)
+    if isinstance(a, Const) and isinstance(b, Const) and is_refused(equal):
+        texts = [_filled(text, (a.value, b.value)) for text in (message, *origins, remedy)]
+        raise ShapeError(
+            texts[0], where=user_location(), origins=[t for t in texts[1:-1] if t],
+            remedy=texts[-1],
+        )  # fmt: skip
+    if not scope.is_checked(equal):
+        home = check(equal, "same", (a, b), check_message(message, origins, remedy))
+        home.checked.add(equal)
+    if isinstance(b, Const):
+        return b
+    return b if _depth(b) < _depth(a) else a
+
+
+def _depth(atom: Atom) -> int:
+    return current().home((atom,)).depth
+
+
+def _filled(text: str, values: Sequence[Any]) -> str:
+    for i, value in enumerate(values):
+        text = text.replace(f"{{{i}}}", str(value))
+    return text
+
+
+def same_length(arrays: Sequence[Tracer], who: str, names: Sequence[str] = ()) -> Atom:
+    """The one extent along axis 0 of several arrays."""
+    first = arrays[0]
+    length = first.extents[0]
+    for number, other in enumerate(arrays[1:], 1):
+        pair = (names[0], names[number]) if names else ("the first", f"number {number + 1}")
+        length = same(
+            length,
+            other.extents[0],
+            f"{who} needs arrays of one length, got {{0}} and {{1}}.",
+            [told(first, pair[0], "{0}"), told(other, pair[1], "{1}")],
+            "Cut both to the shorter one, for instance with xs[:n], or pad the shorter one.",
+        )
+    return length
+
+
+def told(array: Tracer, name: str, length: str, axis: int = 0) -> str:
+    """Where an array came from, for messages: `xs: f32[3]  from argument 1 of saxpy`.
+
+    `length` stands for the extent along `axis`; the others are not known when the check fails.
+    """
+    shown = [str(e.value) if isinstance(e, Const) else "?" for e in array.extents]
+    shown[axis] = length
+    return f"{name}: {array.element.name}[{', '.join(shown)}]  {origin(array)}".rstrip()
+
+
+def length_of(value: Any, what: str) -> Atom:
+    """A user's length as an extent; NegativeExtentError now, or a check when it runs."""
+    extent = extent_of(value, what)
+    scope = current()
+    if scope.is_natural(extent):
+        return extent
+    holds = scope.apply("ge", extent, ZERO)
+    if isinstance(extent, Const) and is_refused(holds):
+        raise NegativeExtentError(
+            f"{what} must not be negative, got {extent.value}.",
+            where=user_location(), remedy="Use 0 for an empty array.",
+        )  # fmt: skip
+    message = check_message(
+        f"{what} must not be negative, got {{0}}.",
+        remedy="Use fw.maximum(n, 0) where an empty array is meant.",
+    )
+    home = check(holds, NEGATIVE, (extent,), message)
+    if isinstance(extent, Const):
+        return ZERO  # behind a check that fails
+    home.natural.add(extent)
+    return extent
+
+
+def shape_of(shape: Any, who: str) -> tuple[Atom, ...]:
+    """A user's shape, an extent or a tuple of them, as extents."""
+    parts = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    extents = tuple(length_of(part, f"an extent of {who}") for part in parts)
+    fit(extents)
+    return extents
+
+
+def scalar_i64(atom: Atom, weak: bool = False) -> Tracer:
+    """An i64 atom as the user sees it."""
+    assert atom.type is i64
+    return Tracer(atom, current().home((atom,)), weak)

@@ -1,0 +1,106 @@
+"""A Python function becomes a program: it is run once on traced arguments.
+
+    trace("f", body, [Leaf(f32, 1, "xs")])       f (n: i64) (xs: f32[n]) => ..
+
+The parameters are, for each argument: its extents, then itself; then, likewise, every host array
+that the function reads without taking it as an argument. Nothing of the program depends on a size.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.source import user_location
+from flatweave.frontend.trace.tracers import lift
+from flatweave.frontend.values.array import Tracer, kind_of
+from flatweave.frontend.values.scope import Trace, asides, entered
+from flatweave.frontend.values.tree import Tree, flatten, paths
+
+Values = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An argument as the trace sees it: a scalar (of rank 0) or an array, and its name.
+
+    `shape` holds the extents of the call that is being traced: messages show them. The axes in
+    `ones` have extent 1 in every call of this trace, which lets them be broadcast.
+    """
+
+    dtype: DType
+    name: str
+    origin: str
+    shape: tuple[int, ...] = ()
+    weak: bool = False
+    ones: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A traced function: its program, the tree of its results, and the arrays it reads beside."""
+
+    program: Program
+    tree: Tree
+    hidden: tuple[Any, ...]
+
+
+def trace(name: str, body: Callable[[list[Tracer]], Any], leaves: Sequence[Leaf]) -> Traced:
+    """Run `body` on traced arguments; what it returns are the program's results."""
+    made = Trace(name)
+    made.where = user_location()
+    made.frame, made.asides = sys._getframe(), asides()
+    try:
+        with entered(made.root):
+            results = body([_parameter(made, leaf) for leaf in leaves])
+            found, tree = flatten(results)
+            names = paths(tree)
+            lifted = [_result(name, leaf, path) for leaf, path in zip(found, names, strict=True)]
+    finally:
+        made.root.closed, made.frame = True, None
+    fn = made.root.builder.close(made.params, [value.atom for value in lifted])
+    return Traced(Program(name, fn), tree, hidden_arguments(made.hidden))
+
+
+def _parameter(made: Trace, leaf: Leaf) -> Tracer:
+    """The traced argument for a leaf."""
+    hint = "".join(c if c.isalnum() else "_" for c in leaf.name) or "x"
+    if leaf.shape:
+        var = made.array_param(hint, leaf.shape, leaf.dtype, leaf.ones)
+    else:
+        var = made.scalar_param(hint, leaf.dtype)
+        if leaf.weak:
+            made.numbers.add(var)
+    made.origins[var] = f"from {leaf.origin}"
+    return Tracer(var, made.root, leaf.weak)
+
+
+def _result(name: str, leaf: Any, path: str) -> Tracer:
+    """A returned leaf as a traced array."""
+    try:
+        return lift(leaf)
+    except ArgumentError as failure:
+        if isinstance(leaf, UserError):
+            raise
+        where = f" at result{path}" if path else ""
+        raise ArgumentError(
+            f"{name} returns {kind_of(leaf)}{where}, which is not an array or a number.",
+            where=failure.where,
+            remedy="Return arrays, numbers, and tuples, lists, dicts or dataclasses of them.",
+        ) from None
+
+
+def hidden_arguments(hidden: Sequence[Values]) -> tuple[Any, ...]:
+    """The values of the parameters that stand for arrays from outside: extents, then the array."""
+    flat: list[Any] = []
+    for values in hidden:
+        flat.extend(extent for extent in values.shape if extent != 1)
+        flat.append(values if values.ndim else values[()])
+    return tuple(flat)

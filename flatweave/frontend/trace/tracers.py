@@ -1,0 +1,178 @@
+"""Any value as a traced array of the innermost body.
+
+    lift(3)              a weak constant             lift(np.float32(3))     a constant of f32
+    lift(xs)             a NumPy or host array: a hidden argument of the program
+    lift(tracer)         itself, if its body is still being traced
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import DType, as_dtype, bool_, i64, u64
+from flatweave.base.errors import (
+    ArgumentError,
+    DTypeError,
+    ExtentOverflowError,
+    ShapeError,
+    Unsupported,
+)
+from flatweave.base.source import user_location
+from flatweave.frontend.trace.faults import SIZE, check_message
+from flatweave.frontend.trace.sizes import fit_results
+from flatweave.frontend.values.array import Array, Tracer, describe, kind_of, shown
+from flatweave.frontend.values.interop import is_number_list, list_values, no_array, values_of
+from flatweave.frontend.values.promotion import common, fits, literal_dtype
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.tree import LEAF, Node, Tree, flatten
+from flatweave.ops import Check
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Const, Op, constant
+
+
+def wrap(atom: Atom, weak: bool = False) -> Tracer:
+    """An atom of the innermost body, or of one around it, as an array."""
+    return Tracer(atom, current(), weak)
+
+
+def emit(op: Op, hint: str = "t") -> list[Tracer]:
+    """Append an operation to the innermost body; its results, checked not to be too many."""
+    fit_results(op)
+    return [wrap(var) for var in current().emit(op, hint)]
+
+
+def lift(value: Any, name: str = "") -> Tracer:
+    """The value as a traced array; raises ArgumentError for what cannot be one.
+
+    Raises EscapedArrayError for a traced array whose body has ended.
+    """
+    scope = current()
+    if isinstance(value, Tracer):
+        if value.is_gone:
+            raise value.escaped()
+        return value
+    if isinstance(value, bool | int | float) and not isinstance(value, np.generic):
+        dtype = literal_dtype(value)
+        return Tracer(constant(value, dtype), scope, weak=dtype is not bool_)
+    values = values_of(value, name)
+    if values is None and is_number_list(value):
+        values = values_of(list_values(value), name)
+    if values is None and isinstance(value, list) and not value:
+        values = np.zeros(0)
+    if values is None:
+        raise no_array(value, name)
+    if isinstance(value, np.generic):
+        return Tracer(constant(value.item(), as_dtype(value.dtype)), scope)
+    return Tracer(scope.trace.capture(values), scope)
+
+
+def lift_leaves(
+    value: Any, name: str = "", irregular: bool = False
+) -> tuple[list[Tracer], Tree]:
+    """The leaves of a tree as traced arrays, and the tree; a list of numbers is one array.
+
+    Raises Unsupported for a Ragged unless `irregular` says that one may be there.
+    """
+    leaves, tree = flatten(value, is_number_list)
+    if tree.irregular and not irregular:
+        raise Unsupported(
+            f"{name or 'this argument'} is a Ragged where arrays are needed.",
+            where=user_location(),
+            remedy="Go through its rows with fw.map, or work on rows.values and rows.offsets.",
+        )
+    return [lift(leaf, name) for leaf in leaves], tree
+
+
+def arrays_of(xs: Any, name: str) -> tuple[list[Tracer], Tree]:
+    """The leaves of an argument that must hold arrays, at least one; an empty list is an array.
+
+    Raises ArgumentError for None, (), {} and trees of such.
+    """
+    leaves, tree = lift_leaves(xs, name)
+    if leaves:
+        return leaves, tree
+    if isinstance(xs, list) and not xs:
+        return [lift(xs)], LEAF
+    if xs is None:
+        raise no_array(xs, name)
+    raise ArgumentError(
+        f"{name} is {tree}, which holds no array.",
+        where=user_location(), remedy="Pass at least one array.",
+    )  # fmt: skip
+
+
+def scalar_of(value: Any, what: str) -> Tracer:
+    """The value as a traced scalar; ShapeError when it has axes."""
+    if value is None or isinstance(value, tuple | str | Mapping | Node):
+        raise ArgumentError(
+            f"{what} must be one number, got {'None' if value is None else kind_of(value)}.",
+            where=user_location(), remedy="Pass a number, or an array of rank 0.",
+        )  # fmt: skip
+    traced = lift(value, what)
+    if traced.ndim:
+        raise ShapeError(
+            f"{what} must be a scalar, got {describe(traced)}.",
+            where=user_location(), remedy="Read one element of it, for instance with x[0].",
+        )  # fmt: skip
+    return traced
+
+
+MOST = 2**63 - 1
+TOO_GREAT = "{what} is {{0}}, more than an i64 can count."
+CHECK_IT = "Look at where the number comes from: it is far too large."
+NO_PLACE = "index {0} is outside every array: none has more than 9223372036854775807 elements."
+CLIP = "Bring indices inside with fw.clip, or drop those outside with fw.filter."
+
+
+def extent_of(value: Any, what: str) -> Atom:
+    """An integer scalar as an i64 atom: an extent. ExtentOverflowError beyond an i64."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if not fits(int(value), i64):
+            text = TOO_GREAT.format(what=what).format(int(value))
+            raise ExtentOverflowError(text, where=user_location(), remedy=CHECK_IT)
+        return index(int(value))
+    traced = scalar_of(value, what)
+    if not traced.element.is_integer:
+        raise DTypeError(
+            f"{what} must be an integer, got {describe(traced)}.",
+            where=user_location(),
+            remedy="Convert it with astype(fw.i64), or divide with // rather than /.",
+        )
+    text = check_message(TOO_GREAT.format(what=what), [], CHECK_IT)
+    return counted_in_i64(traced.atom, SIZE, text)
+
+
+def counted_in_i64(atom: Atom, kind: str, message: str) -> Atom:
+    """An integer as an i64; a u64 beyond it stops the program, with the number as it is."""
+    scope = current()
+    if atom.type is u64:
+        fits_ = scope.apply("le", atom, constant(MOST, u64))
+        if not (isinstance(fits_, Const) and fits_.value):
+            scope.emit(Check(fits_, kind, (atom,), message))
+    return scope.cast(atom, i64)
+
+
+def flag_of(value: Any, what: str) -> bool:
+    """A user's True or False that decides what the program is."""
+    is_array_of_one = isinstance(value, Array) and not value.ndim and value.dtype == np.bool_
+    if isinstance(value, bool | np.bool_) or is_array_of_one:
+        return bool(value)
+    if type(value) is int and value in (0, 1):
+        return bool(value)
+    raise ArgumentError(
+        f"{what} must be True or False, got {shown(value)}.",
+        where=user_location(), remedy="Leave it out for the default.",
+    )  # fmt: skip
+
+
+def same_dtype(values: Sequence[Tracer]) -> DType:
+    """The common dtype of several arrays."""
+    return common(values)[0]
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array or number rather than a function or a name."""
+    return isinstance(value, Array | np.ndarray | np.generic | bool | int | float)

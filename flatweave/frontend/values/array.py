@@ -1,0 +1,370 @@
+"""Array: what users hold. On the host it has values; inside a trace it stands for what a let binds.
+
+    fw.iota(3)                        Array([0, 1, 2], dtype=int64)
+    jit(lambda x: print(x))(xs)       Traced(f32[n])
+
+Arrays never change. A scalar is an array of rank 0, in element functions as anywhere else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import UserError
+from flatweave.frontend.values import misuse
+from flatweave.frontend.values.scope import STATE, Scope
+from flatweave.frontend.values.sugar import METHODS, Operators
+from flatweave.terms.syntax import ArrayType, Atom, Const, Var
+
+Values = np.ndarray[Any, np.dtype[Any]]
+CPU = 1  # DLPack's number for host memory
+SHOWN = 100  # elements that repr shows in full
+
+
+class Array(Operators):
+    """An n-dimensional array, row-major: `.shape .dtype .ndim .size`, operators, indexing.
+
+    Functions of this package make them; `np.asarray(a)` gives the values without a copy. Raises
+    NotTraceableError where Python needs the values of an array inside a trace.
+    """
+
+    __slots__ = ("__weakref__",)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The extents, outermost first; inside a trace they can be computed with."""
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype of the elements; equal to fw.f32 and its like."""
+        raise NotImplementedError
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes: the rank."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    def to_numpy(self) -> Values:
+        """The values as a NumPy array, on the CPU without a copy; it cannot be written to."""
+        raise NotImplementedError
+
+
+class HostArray(Array):
+    """An array with values, held by a C-contiguous, read-only NumPy array."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Values) -> None:
+        self._values = values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self._values.shape
+        return shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._values.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self._values.ndim
+
+    @property
+    def size(self) -> int:
+        return self._values.size
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the values in memory, in bytes."""
+        return self._values.nbytes
+
+    def to_numpy(self) -> Values:
+        return self._values
+
+    def item(self) -> Any:
+        """The only element, as a Python scalar."""
+        return self._values.item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python scalars."""
+        return self._values.tolist()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
+        if dtype is not None and self._values.dtype != dtype:
+            if copy is False:
+                raise ValueError(f"{self._values.dtype} becomes {dtype} only with a copy")
+            return self._values.astype(dtype)
+        return self._values.copy() if copy else self._values
+
+    def __dlpack__(
+        self, *, stream: None = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
+    ) -> Any:
+        values = self._values
+        if max_version is None or max_version < (1, 0):
+            # such consumers cannot be told that the memory is read-only
+            if copy is False:
+                raise BufferError("only DLPack 1.0 and later can share read-only memory")
+            values, copy = values.copy(), None
+        return values.__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (CPU, 0)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def __int__(self) -> int:
+        return int(self._values)
+
+    def __float__(self) -> float:
+        return float(self._values)
+
+    def __complex__(self) -> complex:
+        return complex(self._values)
+
+    def __index__(self) -> int:
+        return self._values.__index__()
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(len(self._values)))
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self._values
+
+    def __format__(self, spec: str) -> str:
+        if self.ndim and spec:
+            raise TypeError(f"{spec!r} is the format of one number, not of {describe(self)}")
+        return format(self._values[()] if not self.ndim else str(self), spec)
+
+    def __repr__(self) -> str:
+        if not self.ndim:
+            return f"Array({self._values[()]}, dtype={self._values.dtype})"
+        text = np.array2string(
+            self._values, separator=", ", threshold=SHOWN, edgeitems=3, prefix="Array("
+        )
+        return f"Array({text}, dtype={self._values.dtype})"
+
+    def __str__(self) -> str:
+        if not self.ndim:
+            return str(self._values[()])
+        return np.array2string(self._values, threshold=SHOWN, edgeitems=3)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return host_array, (self._values,)
+
+    def __copy__(self) -> HostArray:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> HostArray:
+        return self
+
+
+def host_array(values: Values) -> HostArray:
+    """An array over these values, which nobody changes from now on."""
+    values.setflags(write=False)
+    return HostArray(values)
+
+
+class Tracer(Array):
+    """An array inside a trace: the atom that stands for it in the program.
+
+    `weak` scalars come from Python numbers and take the dtype of what they meet (NEP 50).
+    """
+
+    __slots__ = ("atom", "scope", "weak")
+
+    def __init__(self, atom: Atom, scope: Scope, weak: bool = False) -> None:
+        self.atom = atom
+        self.scope = scope
+        self.weak = weak
+
+    @property
+    def type(self) -> DType | ArrayType:
+        """The type in the program."""
+        return self.atom.type  # type: ignore[return-value]
+
+    @property
+    def element(self) -> DType:
+        """The dtype as a scalar type of ours."""
+        type_ = self.type
+        return type_.dtype if isinstance(type_, ArrayType) else type_
+
+    @property
+    def extents(self) -> tuple[Atom, ...]:
+        """The extents as atoms."""
+        type_ = self.type
+        return type_.shape if isinstance(type_, ArrayType) else ()
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(self._extent(extent) for extent in self.extents)
+
+    def _extent(self, extent: Atom) -> Any:
+        if isinstance(extent, Const):
+            return int(extent.value)
+        return Tracer(extent, self.scope.trace.homes[extent], weak=True)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.element.numpy
+
+    @property
+    def ndim(self) -> int:
+        return len(self.extents)
+
+    def _refused(self, error: UserError) -> UserError:
+        """The error for what Python asks, or that this means nothing any more."""
+        return self.escaped() if self.is_gone else error
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nothing that is being traced may use this value."""
+        scope = STATE.scope
+        return scope is None or not scope.holds(self.scope)
+
+    def escaped(self) -> UserError:
+        """The error for a value used where it means nothing."""
+        trace = self.scope.trace
+        ended = trace.root.closed or STATE.scope is None
+        return misuse.escaped(describe(self), trace.name, ended)
+
+    def to_numpy(self) -> Values:
+        raise self._refused(misuse.host_array(describe(self), self.ndim == 0))
+
+    item = tolist = to_numpy
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
+        raise self._refused(misuse.host_array(describe(self), self.ndim == 0))
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise self._refused(misuse.host_array(describe(self)))
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        raise self._refused(misuse.host_array(describe(self)))
+
+    def __len__(self) -> int:
+        extents = self.extents
+        if not extents:
+            raise TypeError("len() of a scalar")
+        if isinstance(extents[0], Const):
+            return int(extents[0].value)
+        raise self._refused(misuse.length(describe(self)))
+
+    def __bool__(self) -> bool:
+        if isinstance(self.atom, Const):
+            return bool(self.atom.value)
+        raise self._refused(misuse.truth(describe(self)))
+
+    def __int__(self) -> int:
+        if isinstance(self.atom, Const):
+            return int(self.atom.value)
+        raise self._refused(misuse.conversion(describe(self), "int"))
+
+    def __float__(self) -> float:
+        if isinstance(self.atom, Const):
+            return float(self.atom.value)
+        raise self._refused(misuse.conversion(describe(self), "float"))
+
+    def __complex__(self) -> complex:
+        raise self._refused(misuse.conversion(describe(self), "complex"))
+
+    def __index__(self) -> int:
+        if isinstance(self.atom, Const) and self.element.is_integer:
+            return int(self.atom.value)
+        raise self._refused(misuse.conversion(describe(self), "index"))
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.extents and isinstance(self.extents[0], Const):
+            return (self[i] for i in range(int(self.extents[0].value)))
+        raise self._refused(misuse.iteration(describe(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        raise self._refused(misuse.iteration(describe(self)))
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        raise self._refused(misuse.hashing(describe(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise self._refused(misuse.host_array(describe(self)))
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._refused(misuse.conversion(describe(self), "float"))
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"Traced({describe(self)})"
+
+
+def describe(value: Any) -> str:
+    """The type of an array as messages show it: `f32[1000, 3]`, `i64`."""
+    if isinstance(value, Tracer):
+        extents = ", ".join(extent_text(extent, value.scope) for extent in value.extents)
+        return f"{value.element.name}[{extents}]" if value.extents else value.element.name
+    return f"{value.dtype}{list(value.shape)}" if value.ndim else str(value.dtype)
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in a sentence: `an array`, `an int`, `a str`."""
+    if isinstance(value, Array | np.ndarray):
+        return "an array"
+    name = type(value).__name__
+    if name.lower() in ("array", "number"):  # another library's, which is none of ours
+        name = f"{type(value).__module__}.{name}"
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def shown(value: Any) -> str:
+    """A value as messages show it: as Python writes it where that is short, else what it is."""
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else kind_of(value)
+
+
+def extent_text(extent: Atom, scope: Scope) -> str:
+    """An extent: its value in the call that is being traced, where known, else its name."""
+    if isinstance(extent, Const):
+        return str(extent.value)
+    return str(scope.trace.hints.get(extent, "?"))
+
+
+def origin(value: Tracer) -> str:
+    """Where a traced value came from: `from argument 1 of saxpy`, `from saxpy.py:12`."""
+    atom = value.atom
+    if not isinstance(atom, Var):
+        return ""
+    known = value.scope.trace.origins.get(atom)
+    if known is not None:
+        return known
+    home = value.scope.trace.homes[atom]
+    for let in reversed(home.builder.lets):
+        if atom in let.vars:
+            return f"from {let.where}" if let.where and let.where.is_known else ""
+    return ""
+
+
+def setitem(array: Array, key: Any, value: Any) -> None:
+    """Refuse `x[i] = v`."""
+    raise misuse.assignment()
+
+
+METHODS["setitem"] = setitem

@@ -1,0 +1,294 @@
+"""NumPy arrays, DLPack and other people's arrays as values that a program can be given.
+
+    values_of(np.arange(3)[::-1])      a C-contiguous copy
+    values_of(torch_tensor)            a view through DLPack
+    values_of(b"abc")                  a view of the bytes, u8
+    values_of("text")                  None: not an array
+"""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import DTYPES
+from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserError
+from flatweave.base.pretty import counted
+from flatweave.base.source import user_location
+from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
+from flatweave.frontend.values.nulls import filled, nulls_in
+from flatweave.frontend.values.promotion import ScalarOverflowError, dtype_of
+from flatweave.frontend.values.tree import Node
+
+Values = np.ndarray[Any, np.dtype[Any]]
+NATIVE = frozenset(dtype.numpy for dtype in DTYPES)
+
+
+def values_of(value: Any, name: str = "") -> Values | None:
+    """The value as a C-contiguous NumPy array of a dtype of ours; None for what is no array.
+
+    Raises DTypeError for arrays whose elements are not scalars of ours; `name` says in the message
+    which array it is.
+    """
+    if isinstance(value, HostArray):
+        return value.to_numpy()
+    if isinstance(value, np.ndarray):
+        if _is_masked(value):
+            raise ArgumentError(
+                f"{name or 'a value'} is a masked array; Flatweave has no masked elements.",
+                where=user_location(), remedy="Fill them first: xs.filled(0).",
+            )  # fmt: skip
+        return checked(np.asarray(value), name)
+    if isinstance(value, np.generic):
+        return checked(np.asarray(value), name)
+    if isinstance(value, Tracer | bool | int | float | str):
+        return None
+    if isinstance(value, range):
+        return _counted(value, name)
+    return _foreign(value, name)
+
+
+def _counted(value: range, name: str) -> Values:
+    """The integers of a range."""
+    try:
+        return np.arange(value.start, value.stop, value.step, dtype=np.int64)
+    except (OverflowError, ValueError):
+        raise ScalarOverflowError(
+            f"{name or 'a value'} is {value!r}, whose integers do not fit an i64.",
+            where=user_location(), remedy="Bring its ends nearer to 0.",
+        ) from None  # fmt: skip
+
+
+def _is_masked(value: Values) -> bool:
+    """Whether an array is masked; numpy.ma is slow to load, and without it there is none."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(value, masked.MaskedArray)
+
+
+def _foreign(value: Any, name: str) -> Values | None:
+    """Another library's array, through DLPack if it is on the CPU, else `__array__`; or a buffer.
+    """
+    if not hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return _buffer(value, name)
+    _refuse_nulls(value, name)
+    found: Any = None
+    if hasattr(value, "__dlpack__"):
+        try:
+            found = np.from_dlpack(value)
+        except (BufferError, TypeError, RuntimeError, AttributeError):
+            found = None
+    if found is None and hasattr(value, "__array__"):
+        found = _asked(value, name)
+        if found.dtype.kind == "O" and not found.ndim and found[()] is value:
+            return None  # a scalar of Arrow, for instance, which only says that it is an array
+    return None if found is None else checked(found, name)
+
+
+def _asked(value: Any, name: str) -> Values:
+    """What an object's `__array__` gives."""
+    try:
+        return np.asarray(value)
+    except UserError:
+        raise
+    except (TypeError, ValueError, RuntimeError) as failure:
+        raise _unreadable(value, name, failure, "Bring it to the CPU and to NumPy first.") from None
+
+
+def _unreadable(value: Any, name: str, failure: Exception, remedy: str) -> ArgumentError:
+    return ArgumentError(
+        f"{name or 'a value'}, {kind_of(value)}, cannot be read as an array: {failure}.",
+        where=user_location(), remedy=remedy,
+    )  # fmt: skip
+
+
+def _buffer(value: Any, name: str) -> Values | None:
+    """The elements of bytes, a memoryview, an array.array, or another object with a buffer."""
+    try:
+        seen = memoryview(value)
+    except (TypeError, BufferError):
+        return None
+    except ValueError as failure:
+        raise _unreadable(value, name, failure, "Take a buffer that is still open.") from None
+    try:
+        found = np.asarray(seen)
+    except (ValueError, TypeError, NotImplementedError) as failure:
+        raise _unreadable(value, name, failure, "Give its elements a number's format.") from None
+    return checked(found, name)
+
+
+def _refuse_nulls(value: Any, name: str) -> None:
+    count = nulls_in(value)
+    if count:
+        raise ArgumentError(
+            f"{name or 'a value'} holds {counted(count, 'null')}, which no number stands for.",
+            where=user_location(),
+            remedy='Fill or drop them first, or make them NaN: fw.asarray(xs, nulls="nan").',
+        )
+
+
+def _filled(value: Any, name: str) -> Values | None:
+    """As `values_of`, with NaN for what is missing."""
+    if not hasattr(value, "__array__") or not nulls_in(value):
+        return values_of(value, name)
+    try:
+        return checked(filled(value), name)
+    except (TypeError, ValueError) as failure:
+        if isinstance(failure, UserError):
+            raise
+        raise _unreadable(value, name, failure, "Take its columns of numbers.") from None
+
+
+def checked(values: Values, name: str) -> Values:
+    """The array itself if a program can be given it, a copy where its layout or byte order is not.
+    """
+    if values.dtype not in NATIVE:
+        native = values.dtype.newbyteorder("=")
+        if native not in NATIVE:
+            raise _refused(values, name or "an array")
+        return np.array(values, native, order="C")
+    flags = values.flags
+    return values if flags.c_contiguous and flags.aligned else np.array(values, order="C")
+
+
+def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
+    """What is wrong with an array's dtype."""
+    dtype, where = values.dtype, user_location()
+    shown = f"{name} has dtype {dtype}"
+    if dtype.names:
+        return DTypeError(
+            f"{shown}, whose elements are records.",
+            where=where,
+            remedy="Pass a tuple of arrays, one for each field: "
+            + "(" + ", ".join(f"xs[{field!r}]" for field in dtype.names) + ").",
+        )  # fmt: skip
+    if dtype.kind == "O":
+        return ArgumentError(
+            f"{name} holds Python objects (dtype object).",
+            where=where,
+            remedy="Give its elements a number's dtype: np.array(xs, dtype=np.float64).",
+        )
+    remedy = {
+        "c": "Pass the real and the imaginary part as a tuple of two arrays.",
+        "U": "Convert text to numbers first, or to bytes: np.frombuffer(text.encode(), np.uint8).",
+        "S": "Read it as bytes: np.frombuffer(xs, np.uint8).",
+        "M": "Convert times to integers: xs.astype(np.int64).",
+        "m": "Convert times to integers: xs.astype(np.int64).",
+        "f": "Convert it: xs.astype(np.float32) or xs.astype(np.float64).",
+    }.get(dtype.kind, "Convert it with xs.astype.")
+    return DTypeError(
+        f"{shown}, which is not an element type of Flatweave.", where=where, remedy=remedy
+    )
+
+
+def asarray(value: Any, dtype: Any = None, *, nulls: str = "raise") -> Array:
+    """A copy of a NumPy array, list, scalar, buffer or DLPack object as an array of ours.
+
+    Columns and tables of pandas, polars and Arrow are taken, too. What is missing there is no
+    number: `nulls="nan"` makes it NaN, and a column of integers that has any an f64 column.
+    Raises ArgumentError for nulls otherwise, and for what is no array; OverflowError (also a
+    DTypeError) for a list with integers that the dtype cannot hold.
+    """
+    if nulls not in ("raise", "nan"):
+        raise ArgumentError(
+            f"{nulls!r} is not a way to take nulls.",
+            where=user_location(), remedy='Use "raise" or "nan".',
+        )  # fmt: skip
+    name = "the value of asarray"
+    if isinstance(value, Tracer):
+        if value.is_gone:
+            raise value.escaped()
+        return value if dtype is None else value.astype(dtype)
+    wanted = None if dtype is None else dtype_of(dtype).numpy
+    found = (_filled if nulls == "nan" else values_of)(value, name)
+    if found is None:
+        found = _of_python(value, wanted, name)
+    with np.errstate(all="ignore"):
+        return host_array(np.array(found, dtype=wanted, copy=True, order="C"))
+
+
+def _of_python(value: Any, dtype: np.dtype[Any] | None, name: str) -> Values:
+    """Python numbers, and lists and tuples of them."""
+    if not isinstance(value, bool | int | float | complex | list | tuple):
+        raise no_array(value, name, "Pass an array, a number, or a list of numbers.")
+    try:
+        return checked(np.asarray(value, dtype), name)
+    except OverflowError as failure:
+        raise ScalarOverflowError(
+            f"{name} does not fit {dtype or 'an i64'}: {failure}.",
+            where=user_location(), remedy="Take a wider dtype.",
+        ) from None  # fmt: skip
+    except UserError:
+        raise
+    except (ValueError, TypeError):
+        raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
+
+
+OTHERWISE = (
+    "Pass arrays and numbers; what is known before the call can be given by static_argnames or read"
+    " from around the function."
+)
+CSR = ("data", "indices", "indptr")  # what sparse matrices in compressed rows have
+COMPRESSED_ROWS = (
+    "Pass the rows of a sparse matrix as a Ragged:"
+    " fw.ragged((a.data, a.indices), offsets=a.indptr) for a in CSR form, nothing copied."
+)
+UNEVEN = "a list of lists stands for an array only when all of them have one length."
+PAD = "Pad the shorter ones, or pass one list for each row."
+
+
+def list_values(value: Any) -> Values:
+    """A list of numbers as an array; ShapeError when its rows differ in length."""
+    try:
+        found = np.asarray(value)
+    except ValueError:
+        raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
+    if found.dtype.kind == "O":
+        raise ScalarOverflowError(
+            "a list holds an integer that fits neither i64 nor u64.",
+            where=user_location(), remedy="Write the numbers as floats.",
+        )  # fmt: skip
+    return found
+
+
+def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
+    """What to say of a value that cannot be an array, and what to do about it."""
+    is_ = f"{name} is" if name else "got"
+    what, remedy = f"{kind_of(value)}, which is not an array or a number", otherwise or OTHERWISE
+    if value is None:
+        what = "None, where an array or a number is needed"
+        remedy = "Look at where it comes from: a function without a return gives None."
+    elif isinstance(value, complex):
+        what = "complex, which no dtype of Flatweave is"
+        remedy = "Pass the real and the imaginary part as two numbers or arrays."
+    elif isinstance(value, numbers.Number):
+        what = f"{kind_of(value)}, which no dtype of Flatweave holds"
+        remedy = "Convert it first: float(x)."
+    elif isinstance(value, Node):
+        what = f"{kind_of(value)}, where one array is needed"
+        remedy = "Go through its rows with fw.map, or work on rows.values and rows.offsets."
+    elif isinstance(value, tuple | list | Mapping):
+        what = f"{kind_of(value)}, where one array is needed"
+        remedy = "Pass its arrays one by one; np.array(xs) makes one array of a list of numbers."
+    elif all(hasattr(value, part) for part in CSR):
+        remedy = COMPRESSED_ROWS
+    elif isinstance(value, Iterable) and not isinstance(value, str):
+        remedy = "Make an array of its elements first: np.array(list(xs))."
+    return ArgumentError(f"{is_} {what}.", where=user_location(), remedy=remedy)
+
+
+def is_number_list(value: Any) -> bool:
+    """Whether a value is a list of numbers, perhaps nested, which stands for an array."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(
+        isinstance(item, bool | int | float | np.generic) or _is_empty(item) or is_number_list(item)
+        for item in value
+    )
+
+
+def _is_empty(item: Any) -> bool:
+    return isinstance(item, list) and not item
