@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from flatweave.array_ir.forms import FLAT, SWEPT, TRACED, Form
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
-from flatweave.array_ir.verify import form_of, verify
+from flatweave.array_ir.verify import verify
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import duration
@@ -27,22 +28,20 @@ from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.manifest import stored
 from flatweave.lower.program import lower
+from flatweave.passes.array_pass import ArrayPass, Explain, check_order, leading_to
 from flatweave.passes.audit import audit
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
 from flatweave.passes.flatten import flatten
 from flatweave.passes.fuse import fuse
 from flatweave.passes.fuse_siblings import fuse_siblings
-from flatweave.passes.sharing import explain
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
 from flatweave.runtime.deep import check_wanted, on_deep_stack
 from flatweave.targets import TARGET_OF_TEXT, TARGETS, Interpreted, Runnable, Target, target_named
 from flatweave.terms.traverse import walk_lets
 
-Pass = Callable[[Program], Program]
-
-ARRAY_PASSES: tuple[Pass, ...] = (
+ARRAY_PASSES: tuple[ArrayPass, ...] = (
     simplify,  # extents that were checked to be equal become one: fusion compares them
     sweep,  # every array operation in its normal form; the only pass that lowering needs
     cse,
@@ -57,8 +56,8 @@ ARRAY_PASSES: tuple[Pass, ...] = (
     cse,
     dce,
 )
+check_order(ARRAY_PASSES, TRACED, FLAT)
 PASSES = {made.__name__: made for made in ARRAY_PASSES}
-NEEDED = frozenset({"sweep"})
 
 
 @dataclass
@@ -71,7 +70,7 @@ class Executable:
     unit: Unit | None
     target: Target
     seconds: dict[str, float] = field(default_factory=dict)
-    unfused: Program | None = None
+    decided: Sequence[tuple[Explain, Program]] = ()
     cpu: str = ""
     traced: Program | None = None
 
@@ -94,7 +93,7 @@ class Executable:
     @property
     def notes(self) -> list[str]:
         """Why producers were stored, or computed more than once."""
-        return [] if self.unfused is None else explain(self.unfused)
+        return [line for explain, program in self.decided for line in explain(program)]
 
 
 PASS_OVER_DATA = re.compile(r".*_m?\d+(_first|_place)?_*")
@@ -112,14 +111,16 @@ def launches(unit: Unit) -> int:
     return sum(PASS_OVER_DATA.fullmatch(name) is not None for name in names)
 
 
-def optimise(program: Program, passes: Sequence[Pass] = ARRAY_PASSES) -> dict[str, Program]:
-    """The program after each pass, by number and name; the last is what is lowered."""
+def optimise(program: Program, passes: Sequence[ArrayPass] = ARRAY_PASSES) -> dict[str, Program]:
+    """A traced program after each pass, by number and name; the last is what is lowered."""
     after: dict[str, Program] = {}
+    form = TRACED
     for number, step in enumerate(passes):
         check_wanted()
         before, program = program, step(program)
+        form = step.form_after(form)
         if config.verify:
-            _verify(step.__name__, before, program)
+            _verify(step.__name__, form, before, program)
         if config.dumps(step.__name__):
             dump(f"{program.name}.{number}.{step.__name__}.air", print_program(program))
         after[f"{number} {step.__name__}"] = program
@@ -128,10 +129,10 @@ def optimise(program: Program, passes: Sequence[Pass] = ARRAY_PASSES) -> dict[st
     return after
 
 
-def _verify(name: str, before: Program, after: Program) -> None:
-    """Refuse what a pass gave; the message shows the program before it."""
+def _verify(name: str, form: Form, before: Program, after: Program) -> None:
+    """Refuse what a pass gave that is not of the form it promised; the message shows its input."""
     try:
-        verify(after, form_of(after))
+        verify(after, form)
     except CompilerBug as bug:
         bug.pass_name = name
         bug.program += f"\n\nbefore the pass:\n{print_program(before)}"
@@ -141,22 +142,21 @@ def _verify(name: str, before: Program, after: Program) -> None:
 
 def build(
     program: Program, target: str, checks: bool = True, schedule: Schedule = CHOSEN,
-    passes: Sequence[Pass] = ARRAY_PASSES,
+    passes: Sequence[ArrayPass] = ARRAY_PASSES,
 ) -> Executable:  # fmt: skip
     """Compile a traced program for a target; stopped after a pass, it is interpreted from there."""
     return on_deep_stack(lambda: _build(program, target, checks, schedule, passes))
 
 
 def _build(
-    program: Program, target: str, checks: bool, schedule: Schedule, passes: Sequence[Pass]
+    program: Program, target: str, checks: bool, schedule: Schedule, passes: Sequence[ArrayPass]
 ) -> Executable:
     chosen = target_named(target)
     record = _Record(program.name)
     record.keep("array", print_program(program))
     if chosen.machine is None:
         return Executable(Interpreted(program), record.text, None, None, chosen, traced=program)
-    if schedule.expand == "per-source":  # a fold is then its source's own
-        passes = [step for step in passes if step is not flatten]
+    passes = leading_to(SWEPT if schedule.whole_rows else FLAT, passes)
     after = optimise(program, passes)
     swept = [program, *after.values()][-1]
     record.lap("passes")
@@ -179,9 +179,10 @@ def _build(
     record.text.write = functools.partial(
         _text_for, swept, checks, {chosen.name: schedule}, config.cpu
     )
-    unfused = next((p for p, n in inputs_of(program, after) if n.endswith(" fuse")), None)
+    inputs = zip(passes, inputs_of(program, after), strict=False)
+    decided = [(step.explain, before) for step, (before, _) in inputs if step.explain]
     return Executable(
-        runnable, record.text, swept, lowered.unit, chosen, record.seconds, unfused, chosen.cpu(),
+        runnable, record.text, swept, lowered.unit, chosen, record.seconds, decided, chosen.cpu(),
         program,
     )  # fmt: skip
 

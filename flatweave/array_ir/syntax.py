@@ -6,7 +6,8 @@ The parameters of an array argument are its extents (i64), then the array itself
 is listed in `ops/`; lets, lambdas, scalar work and control are in `terms/`. The forms:
 
     TRACED   what the user wrote: map, reduce, scan, ..
-    SWEPT    every array operation is a sweep (or concat, empty, reshape): what `lower/` takes
+    SWEPT    every array operation is a sweep (or empty, reshape, order)
+    FLAT     sweeps may combine rows of varying length, too: what `lower/` takes
 """
 
 from __future__ import annotations

@@ -6,10 +6,12 @@ its form allows it, and a prefix stands directly in the body of a sweep.
 
 from __future__ import annotations
 
-from flatweave.array_ir.forms import CONTROL, SWEPT, TRACED, Form
+from collections.abc import Sequence
+
+from flatweave.array_ir.forms import CONTROL, FORMS, Form
 from flatweave.array_ir.syntax import Program
+from flatweave.base.errors import CompilerBug
 from flatweave.terms.syntax import BufferType, Lambda, Let, Type
-from flatweave.terms.traverse import walk_lets
 from flatweave.terms.verify import Verifier, scalars_only
 
 
@@ -18,10 +20,19 @@ def verify(program: Program, form: Form) -> None:
     ProgramVerifier(form).function(program.fn)
 
 
-def form_of(program: Program) -> Form:
-    """SWEPT once there is a sweep in the program, TRACED before."""
-    swept = any(let.op.name == "sweep" for let in walk_lets(program.fn))
-    return SWEPT if swept else TRACED
+def form_of_text(program: Program, forms: Sequence[Form] = FORMS) -> Form:
+    """The first of some forms whose rules a program keeps: a text does not say which is its own.
+
+    Raises what is wrong in the last of them where there is none.
+    """
+    for form in forms[:-1]:
+        try:
+            verify(program, form)
+        except CompilerBug:
+            continue
+        return form
+    verify(program, forms[-1])
+    return forms[-1]
 
 
 class ProgramVerifier(Verifier):
@@ -45,6 +56,9 @@ class ProgramVerifier(Verifier):
             self.fail(f"{name} cannot stand {place} in {self.form.name} form")
         if not self.on_host and self.form.scalar and not scalars_only(let.vars):
             self.fail("an element function makes an array")
+        for sink in getattr(let.op, "sinks", ()):
+            if sink.name not in self.form.sinks:
+                self.fail(f"a sweep has no sink {sink.name} in {self.form.name} form")
         if name == "prefix" and (self.body is None or let not in self.body.lets):
             self.fail("prefix stands elsewhere than directly in the body of a sweep")
         around = self.on_host, self.body

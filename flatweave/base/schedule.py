@@ -23,6 +23,11 @@ class Schedule:
     permute: str | None = None
     deterministic: bool = True
 
+    @property
+    def whole_rows(self) -> bool:
+        """Whether a row is not to be divided: one source goes through all of its own."""
+        return self.expand == "per-source"
+
 
 CHOSEN = Schedule()
 """Nothing is forced."""

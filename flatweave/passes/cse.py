@@ -24,8 +24,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flatweave.array_ir.forms import FLAT, TRACED
 from flatweave.array_ir.syntax import Program
 from flatweave.ops import Check, Index, Locate, Reshape
+from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import emit, rewrite
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Op
@@ -33,6 +35,7 @@ from flatweave.terms.syntax import Atom, Let, Op
 Known = dict[tuple[Any, ...], Sequence[Atom]]
 
 
+@array_pass(takes=(TRACED, FLAT))
 def cse(program: Program) -> Program:
     """Share equal reads, views and checks."""
     known: dict[Builder, Known] = {}

@@ -17,12 +17,15 @@ Leaves alone what has an effect: a check.
 
 from __future__ import annotations
 
+from flatweave.array_ir.forms import FLAT, TRACED
 from flatweave.array_ir.syntax import Program
 from flatweave.ops import Compact, Sink, Sweep
+from flatweave.passes.array_pass import array_pass
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, map_field
 
 
+@array_pass(takes=(TRACED, FLAT))
 def dce(program: Program) -> Program:
     """Keep what the results and the checks need."""
     return Program(program.name, _live_body(program.fn))

@@ -49,9 +49,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flatweave.array_ir.fault import NEGATIVE, OVERFLOW, sizes_overflow
+from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.ops import Check, CombineRows, Fold, Index, Locate, Prefix, Sink, Store, Sweep
+from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import cost_of_result
 from flatweave.passes.monoid import with_initial
 from flatweave.passes.rewrite import rewrite
@@ -81,6 +83,7 @@ class Neighbours:
     end: Atom
 
 
+@array_pass(takes=(FLAT,), gives=FLAT)
 def flatten(program: Program) -> Program:
     """sweep [n] (i => fold e(i) ..)   ==>   sweep [sum of e] (p => ..) [combine_rows ..]"""
     return rewrite(program, _flattened)

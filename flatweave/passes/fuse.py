@@ -25,16 +25,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
 from flatweave.ops import Index, Sweep
+from flatweave.passes.array_pass import array_pass
 from flatweave.passes.elements import tested
 from flatweave.passes.rewrite import Rewriter
-from flatweave.passes.sharing import choose_pulls, is_pull
+from flatweave.passes.sharing import choose_pulls, explain, is_pull
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Op, Var
 from flatweave.terms.traverse import free_vars
 
 
+@array_pass(takes=(SWEPT,), explain=explain)
 def fuse(program: Program) -> Program:
     """Compute pull arrays where they are read, wherever that pays."""
     chosen = choose_pulls(program)

@@ -30,8 +30,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 
+from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
 from flatweave.ops import Combine, Compact, Index, Insert, Merge, Place, Prefix, Sink, Store, Sweep
+from flatweave.passes.array_pass import array_pass
 from flatweave.passes.operators import is_commutative
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, Names
@@ -42,6 +44,7 @@ from flatweave.terms.traverse import free_vars, map_field, walk_lets
 STREAMS = 20
 
 
+@array_pass(takes=(FLAT,))
 def fuse_siblings(program: Program) -> Program:
     """Merge sweeps over the same shape, in every host body."""
     return Program(program.name, _body(program.fn))

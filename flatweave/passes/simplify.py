@@ -22,14 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.array_ir.forms import FLAT, TRACED
 from flatweave.array_ir.syntax import Program
 from flatweave.ops import Check
+from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
 
+@array_pass(takes=(TRACED, FLAT))
 def simplify(program: Program) -> Program:
     """Fold, share, and unify the extents that the program checks at its start."""
     return Program(program.name, _Unifier(*_equal_extents(program.fn)).program(program.fn))

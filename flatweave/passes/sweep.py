@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from flatweave.array_ir.forms import SWEPT, TRACED
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import NestingError
@@ -60,6 +61,7 @@ from flatweave.ops import (
     Sweep,
 )
 from flatweave.ops.rows import array_type
+from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import is_cheap_key
 from flatweave.passes.elements import (
     Pull,
@@ -83,6 +85,7 @@ ARRAY_OPS = (
 Body = Callable[[Builder, tuple[Atom, ...]], Sequence[Atom]]
 
 
+@array_pass(takes=(TRACED,), gives=SWEPT)
 def sweep(program: Program) -> Program:
     """Give every array operation its own sweep."""
     b = Builder(Names())

@@ -16,14 +16,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
+from flatweave.array_ir.forms import FLAT, FORMS, Form
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program, print_program
-from flatweave.array_ir.verify import form_of, verify
+from flatweave.array_ir.verify import form_of_text, verify
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import listed
 from flatweave.kernel_ir.text import parse_unit, print_unit
 from flatweave.kernel_ir.verify import verify as verify_unit
 from flatweave.lower.program import lower
+from flatweave.passes.array_pass import check_order
 from flatweave.pipeline import PASSES
 from flatweave.targets import TARGETS
 
@@ -39,16 +41,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def apply_passes(program: Program, names: Sequence[str]) -> Program:
+def apply_passes(program: Program, names: Sequence[str], last: Form | None = None) -> Program:
     """The program after passes by name, verified before the first and after each."""
-    verify(program, form_of(program))
-    for name in names:
+    steps = [PASSES[name] for name in names]
+    accepted = [form for form in FORMS if all(step.accepts(form) for step in steps[:1])]
+    form = form_of_text(program, accepted)
+    check_order(steps, form, last)
+    for step in steps:
         before = print_program(program)
-        program = PASSES[name](program)
+        program, form = step(program), step.form_after(form)
         try:
-            verify(program, form_of(program))
+            verify(program, form)
         except CompilerBug as bug:
-            bug.pass_name = name
+            bug.pass_name = step.__name__
             bug.program += f"\n\nbefore the pass:\n{before}"
             raise
     return program
@@ -61,7 +66,7 @@ def _result(options: argparse.Namespace) -> str:
         unit = parse_unit(text)
         verify_unit(unit)
         return print_unit(unit)
-    program = apply_passes(parse_program(text), options.passes)
+    program = apply_passes(parse_program(text), options.passes, FLAT if options.lower else None)
     if not options.lower:
         return print_program(program)
     machine = TARGETS[options.lower].machine

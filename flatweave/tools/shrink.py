@@ -22,7 +22,7 @@ from flatweave.array_ir import interp
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program, print_program
-from flatweave.array_ir.verify import form_of, verify
+from flatweave.array_ir.verify import form_of_text
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.passes.dce import dce
@@ -104,7 +104,7 @@ def _size(program: Program) -> int:
 
 def _is_sound(program: Program) -> bool:
     try:
-        verify(program, form_of(program))
+        form_of_text(program)
     except CompilerBug:
         return False
     return True

@@ -3,10 +3,10 @@
 import hypothesis
 import pytest
 
-from flatweave.array_ir.forms import SWEPT, TRACED, Form
+from flatweave.array_ir.forms import FLAT, SWEPT, TRACED, Form
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program
-from flatweave.array_ir.verify import verify
+from flatweave.array_ir.verify import form_of_text, verify
 from flatweave.base.dtypes import f32, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.ops import Map, Reduce
@@ -15,7 +15,7 @@ from flatweave.terms.control import Apply
 from flatweave.terms.syntax import ArrayType, Const, Lambda, Let, Var
 from tests.terms.generated import programs
 
-ALL = Form("any", TRACED.host | SWEPT.host, TRACED.element | SWEPT.element)
+ALL = Form("any", TRACED.host | SWEPT.host, TRACED.element | SWEPT.element, sinks=FLAT.sinks)
 
 SWEPT_PROGRAM = """
 f(n: i64, xs: f32[n]) =>
@@ -152,12 +152,49 @@ def test_what_does_not_fit_is_found(body, message):
             " [store]\n in y",
             "makes an array",
         ),
+        (
+            "m = add n n\n ys: f32[m] = concat m [xs, xs]\n in ys",
+            "concat cannot stand on the host",
+        ),
     ],
 )
-def test_swept_form(body, message):
+def test_what_is_lowered(body, message):
     """Arrays are made on the host only, by sweeps."""
     with pytest.raises(CompilerBug, match=message):
-        verify(parse_program(f"f(n: i64, xs: f32[n]) => {body}"), SWEPT)
+        verify(parse_program(f"f(n: i64, xs: f32[n]) => {body}"), FLAT)
+
+
+ROWS = """
+f(n: i64, xs: f32[n], m: i64, ends: i64[m]) =>
+    ys = sweep [n] (p: i64 =>
+        s: i64, start: i64 = locate ends 0 p
+        x: f32 = index xs [p]
+        first: bool = eq p start
+        in s, first, x) [combine_rows (add f32) [0.0f32] m]
+    in ys
+"""
+
+
+def test_rows_are_combined_in_flat_form():
+    """Only `flatten` makes such sweeps, and what comes before it knows nothing of them."""
+    verify(parse_program(ROWS), FLAT)
+    with pytest.raises(CompilerBug, match="a sweep has no sink combine_rows in swept form"):
+        verify(parse_program(ROWS), SWEPT)
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [(SWEPT_PROGRAM, SWEPT), (ROWS, FLAT), ("f(n: i64) =>\n in n", TRACED)],
+)
+def test_a_text_is_of_the_first_form_that_it_fits(text, form):
+    """Texts do not say which form they are of."""
+    assert form_of_text(parse_program(text)) is form
+
+
+def test_forms_lie_within_one_another():
+    """What is swept is flat as well; what is traced is neither."""
+    assert SWEPT.is_within(FLAT) and not FLAT.is_within(SWEPT)
+    assert not TRACED.is_within(FLAT) and not SWEPT.is_within(TRACED)
 
 
 def broken(lets, results, params=()):

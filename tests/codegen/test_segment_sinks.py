@@ -12,9 +12,9 @@ import pytest
 import flatweave.ops  # noqa: F401  the operations that texts name
 from flatweave import targets
 from flatweave.array_ir import interp
-from flatweave.array_ir.forms import SWEPT
+from flatweave.array_ir.forms import TRACED
 from flatweave.array_ir.text import parse_program
-from flatweave.array_ir.verify import form_of
+from flatweave.array_ir.verify import form_of_text
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen import opencl
@@ -89,7 +89,7 @@ def program(name):
 
 def lowered(made, machine):
     """A program for a machine; sweeps stay as they are."""
-    swept = made if form_of(made) is SWEPT else sweep(made)
+    swept = sweep(made) if form_of_text(made) is TRACED else made
     for_machine = lower(swept, machine)
     verify(for_machine.unit)
     return for_machine

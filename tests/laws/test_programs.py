@@ -16,6 +16,7 @@ from flatweave.array_ir import interp
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program, print_program, same
 from flatweave.base.config import config
+from flatweave.passes.array_pass import ArrayPass
 from tests.laws.programs import random_args, random_program
 
 SIZES = (0, 1, 2, 17, 127, 129, 1025)
@@ -31,12 +32,12 @@ def agree(want: Sequence[Any], got: Sequence[Any]) -> bool:
     return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
 
 
-def some_passes(seed: int) -> list[pipeline.Pass]:
+def some_passes(seed: int) -> list[ArrayPass]:
     """The passes that lowering needs, and a random part of the others."""
     random = Random(seed)
     return [
         step for step in pipeline.ARRAY_PASSES
-        if step.__name__ in pipeline.NEEDED or random.random() < 0.5
+        if not step.is_optional or random.random() < 0.5
     ]  # fmt: skip
 
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
+from flatweave.array_ir.forms import FORMS
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program, print_program, same
-from flatweave.array_ir.verify import form_of, verify
+from flatweave.array_ir.verify import form_of_text, verify
 from flatweave.passes.dce import dce
 from flatweave.pipeline import PASSES
 
@@ -47,14 +48,16 @@ def read(text: str) -> Example:
     before, arrow, after = text.partition(f"\n{ARROW}")
     assert arrow, "no line starts with ==>"
     program = parse_program(before)
-    verify(program, form_of(program))
+    form_of_text(program)
     return Example(program, None if after.strip() == UNCHANGED else parse_program(after))
 
 
 def applied(name: str, program: Program) -> Program:
     """The program after a pass, verified, and without what the pass left dead."""
-    after = PASSES[name](program)
-    verify(after, form_of(after))
+    made = PASSES[name]
+    form = form_of_text(program, [form for form in FORMS if made.accepts(form)])
+    after = made(program)
+    verify(after, made.form_after(form))
     return dce(after)
 
 

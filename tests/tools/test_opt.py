@@ -3,7 +3,7 @@
 import pytest
 
 from flatweave.array_ir.text import parse_program, print_program
-from flatweave.array_ir.verify import form_of
+from flatweave.array_ir.verify import form_of_text
 from flatweave.kernel_ir.text import parse_unit
 from flatweave.tools import opt
 
@@ -34,7 +34,7 @@ def test_passes_are_applied_in_order(air, capsys):
     assert opt.main(["--pass", "sweep,fuse,dce", str(air)]) == 0
     program = parse_program(capsys.readouterr().out)
 
-    assert form_of(program).name == "swept"
+    assert form_of_text(program).name == "swept"
     assert print_program(program).count("sweep") == 1
 
 
@@ -48,6 +48,20 @@ def test_lowering_gives_a_unit_that_reads_back(air, capsys, tmp_path):
 
     assert opt.main([str(kir)]) == 0
     assert capsys.readouterr().out == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pass", "sweep,flatten,fuse"], "flatten gives flat form, but fuse takes swept form."),
+        (["--pass", "sweep,dce,sweep"], "sweep gives swept form, but sweep takes traced form."),
+        (["--lower"], "The program has traced form, but flat form is lowered."),
+    ],
+)
+def test_passes_in_an_order_that_their_forms_forbid(air, capsys, arguments, message):
+    """Each pass says what it takes and gives."""
+    assert opt.main([str(air), *arguments]) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_mistakes_are_said(air, capsys, tmp_path):

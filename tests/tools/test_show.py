@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.array_ir.forms import SWEPT, TRACED
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
+from flatweave.passes.array_pass import array_pass
 from flatweave.pipeline import PASSES, optimise
 from flatweave.terms.syntax import Lambda
 from flatweave.tools import show
@@ -103,6 +105,7 @@ def test_times_are_printed(capsys):
 def test_a_pass_that_breaks_a_rule_is_named():
     """The message says which pass, shows the program before it, and how to replay it."""
 
+    @array_pass(takes=(TRACED,), gives=SWEPT)
     def broken(program):
         fn = PASSES["sweep"](program).fn
         return Program(program.name, Lambda(fn.params, fn.lets[1:], fn.results))

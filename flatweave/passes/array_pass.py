@@ -1,0 +1,84 @@
+"""What a pass says of itself: the form it takes, and the form it gives.
+
+    @array_pass(takes=(SWEPT,), gives=FLAT)      SWEPT in, FLAT out
+    @array_pass(takes=(TRACED, FLAT))            whatever form of these it takes, it gives
+
+From these two follow the order in which passes can stand, and which of them a program can do
+without: where every program that a pass takes is also one of the form that it gives.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+
+from flatweave.array_ir.forms import Form
+from flatweave.array_ir.syntax import Program
+from flatweave.base.errors import CompilerBug
+from flatweave.base.pretty import listed
+
+Rewrite = Callable[[Program], Program]
+Explain = Callable[[Program], list[str]]
+
+
+class ArrayPass:
+    """A pure function from program to program, with its forms.
+
+    `explain` tells people what it decides about a program that it is given.
+    """
+
+    __name__: str
+
+    def __init__(
+        self, rewrite: Rewrite, takes: tuple[Form, ...], gives: Form | None, explain: Explain | None
+    ) -> None:
+        functools.update_wrapper(self, rewrite)
+        self.rewrite = rewrite
+        self.takes = takes
+        self.gives = gives
+        self.explain = explain
+
+    def __call__(self, program: Program) -> Program:
+        return self.rewrite(program)
+
+    def accepts(self, form: Form) -> bool:
+        """Whether every program of a form is one that the pass takes."""
+        return any(form.is_within(taken) for taken in self.takes)
+
+    def form_after(self, form: Form) -> Form:
+        """The form of what the pass makes of programs of this form, which it accepts."""
+        return self.gives or form
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether a program that the pass takes can go on without it."""
+        return self.gives is None or all(form.is_within(self.gives) for form in self.takes)
+
+    def keeps_within(self, form: Form) -> bool:
+        """Whether what it gives is of this form if what it takes is."""
+        return self.gives is None or self.gives.is_within(form)
+
+
+def array_pass(
+    *, takes: tuple[Form, ...], gives: Form | None = None, explain: Explain | None = None
+) -> Callable[[Rewrite], ArrayPass]:
+    """Declare a pass; without `gives` it gives the form that it took."""
+    return lambda rewrite: ArrayPass(rewrite, takes, gives, explain)
+
+
+def check_order(passes: Iterable[ArrayPass], first: Form, last: Form | None = None) -> None:
+    """Raise CompilerBug unless passes can follow one another, from one form to another."""
+    form, giver = first, "The program has"
+    for step in passes:
+        if not step.accepts(form):
+            taken = listed([each.name for each in step.takes], "or")
+            raise CompilerBug(f"{giver} {form.name} form, but {step.__name__} takes {taken} form.")
+        if step.gives is not None:
+            form, giver = step.gives, f"{step.__name__} gives"
+    if last is not None and not form.is_within(last):
+        raise CompilerBug(f"{giver} {form.name} form, but {last.name} form is lowered.")
+
+
+def leading_to(last: Form, passes: Iterable[ArrayPass]) -> tuple[ArrayPass, ...]:
+    """The passes, but for the optional ones that lead out of a form."""
+    return tuple(step for step in passes if step.keeps_within(last) or not step.is_optional)
