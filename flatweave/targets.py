@@ -14,7 +14,7 @@ from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.plan import OUT_OF_MEMORY, Plan
 from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.c.host_steps import host_steps
-from flatweave.codegen.llvm_features import CpuFeatures
+from flatweave.codegen.llvm.isa.features import CpuFeatures
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL, Machine
 from flatweave.runtime import nvrtc

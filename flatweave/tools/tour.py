@@ -19,7 +19,7 @@ import numpy as np
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program, print_program
 from flatweave.codegen import llvm, opencl
-from flatweave.codegen.llvm_features import CpuFeatures
+from flatweave.codegen.llvm.isa.features import CpuFeatures
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.machine import CPU_AVX512, OPENCL
@@ -114,7 +114,7 @@ next process that needs it loads it within a millisecond.
 The worker threads claim blocks in order from one counter; the one that calls works along. Ctrl-C
 stops a call within 0.2 s: the main thread lets Python's signal handlers run every 50 ms, between
 blocks and inside of them, where loops whose end is not in sight look at the flag of the call
-(`codegen/llvm_look.py`); then the blocks leave and all buffers are given back. The
+(`codegen/llvm/body/look.py`); then the blocks leave and all buffers are given back. The
 result is a `flatweave.Array` around the memory that the host program gave back; `np.asarray` takes
 it without a copy.
 

@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import binding
 
 from flatweave.base.dtypes import DType
-from flatweave.codegen.llvm_text import Body, Module, vec
+from flatweave.codegen.llvm.text.module import Body, Module, vec
 from flatweave.runtime.processor import processor
 
 MADE_FOR = processor()

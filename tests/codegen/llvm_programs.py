@@ -10,7 +10,7 @@ import numpy as np
 
 from flatweave.base.dtypes import BY_NAME, DType, as_dtype, i64
 from flatweave.codegen.llvm import emit
-from flatweave.codegen.llvm_features import CpuFeatures
+from flatweave.codegen.llvm.isa.features import CpuFeatures
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Kernel, Lane, Lanes, Load, Store, Unit
 from flatweave.runtime.native import compile_text

@@ -11,7 +11,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.dtypes import DTYPES, DType, bool_, f32, f64, i8, i32, i64
-from flatweave.codegen.llvm_features import CpuFeatures
+from flatweave.codegen.llvm.isa.features import CpuFeatures
 from flatweave.kernel_ir.syntax import (
     Ballot,
     CountLanes,

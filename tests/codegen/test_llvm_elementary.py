@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import f32, f64
-from flatweave.codegen.libmvec import host_libmvec
-from flatweave.codegen.llvm_math import FASTER_IN_LIBMVEC, NAMES
-from flatweave.codegen.llvm_scalar import emit_scalar
-from flatweave.codegen.llvm_text import Module, constant
+from flatweave.codegen.llvm.isa.libmvec import host_libmvec
+from flatweave.codegen.llvm.math.elementary import FASTER_IN_LIBMVEC, NAMES
+from flatweave.codegen.llvm.math.scalar import emit_scalar
+from flatweave.codegen.llvm.text.module import Module, constant
 from flatweave.scalar.ops import TABLE
 from tests.codegen.element_loops import FEATURES, HAS_SCALEF, Loop, Loops, same_bits, samples
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i32
-from flatweave.codegen.llvm_math import NAMES
-from flatweave.codegen.llvm_scalar import emit_cast, emit_scalar
-from flatweave.codegen.llvm_text import Body, Module, constant, vec
+from flatweave.codegen.llvm.math.elementary import NAMES
+from flatweave.codegen.llvm.math.scalar import emit_cast, emit_scalar
+from flatweave.codegen.llvm.text.module import Body, Module, constant, vec
 from flatweave.scalar.cast import evaluate_cast
 from flatweave.scalar.ops import TABLE, evaluate, result_dtype
 from tests.codegen.element_loops import Loop, Loops, same_bits, samples

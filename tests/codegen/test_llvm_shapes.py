@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import BY_NAME, f32, i32, i64
 from flatweave.codegen.llvm import emit
-from flatweave.codegen.llvm_shapes import (
+from flatweave.codegen.llvm.body.shapes import (
     LINEAR,
     REVERSED,
     UNIFORM,

@@ -15,8 +15,8 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.dtypes import i64
-from flatweave.codegen import llvm_look
-from flatweave.codegen.llvm_turns import most_turns
+from flatweave.codegen.llvm.body import look
+from flatweave.codegen.llvm.body.turns import most_turns
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Lambda
@@ -190,7 +190,7 @@ def test_a_look_leaves_registers_alone(monkeypatch, cpu):
     """Looking at nearly every turn changes no value, in scalars, vectors of any width, or masks."""
     if cpu != "native" and platform.machine() != "x86_64":
         pytest.skip("the name is x86-64's")
-    monkeypatch.setattr(llvm_look, "TANK", 64)
+    monkeypatch.setattr(look, "TANK", 64)
     rng = np.random.default_rng(3)
     flags, counts = rng.random(70_001) < 0.5, rng.integers(0, 40, 1_001)
     rows = rng.integers(0, 1000, (50, 333))

@@ -8,7 +8,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
-from flatweave.codegen.llvm_features import CpuFeatures
+from flatweave.codegen.llvm.isa.features import CpuFeatures
 from flatweave.runtime.processor import processor
 
 on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the names are x86-64's")

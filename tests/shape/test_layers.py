@@ -28,7 +28,8 @@ ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
 # rooms with a comma between them never import each other. A room is a folder inside, or a file.
 # Files that a line does not name stand above its rooms.
 ROOMS = {
-    "codegen": "c < cuda, opencl",
+    "codegen": "c, llvm < cuda, opencl",
+    "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
     "frontend": "values < trace < call < elements < arrays < ragged < functions",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"

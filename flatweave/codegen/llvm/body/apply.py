@@ -1,0 +1,51 @@
+"""Scalar functions and casts: once where all lanes agree, on the base of linear values, or wide.
+
+    add i n       i linear, n uniform:   add of the base: still linear, one scalar instruction
+    cast i32 i    i linear:              trunc of the base, splat, + <0, 1, 2, ..>
+    eq i n        i linear:              one bit of a word (body/linear.py)
+    mul x y       x varying:             at the region's width, y splat
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import bool_
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
+from flatweave.codegen.llvm.body.linear import emit_one_lane, is_one_lane
+from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, apply_shape
+from flatweave.codegen.llvm.math.scalar import emit_cast, emit_scalar
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import Let
+
+
+def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
+    """A scalar function."""
+    op: Apply = let.op  # type: ignore[assignment]
+    held = [e.hold(arg) for arg in op.args]
+    dtype = scalar_type(op.args[-1].type)
+    shape = apply_shape(op.fn, [h.shape for h in held], dtype) if e.width > 1 else UNIFORM
+    if shape is not VARYING:
+        return (Held(shape, emit_scalar(e.code, op.fn, dtype, 1, [h.text for h in held])),)
+    if is_one_lane(e, op.fn, held):
+        return (Held(VARYING, emit_one_lane(e, op.fn, held)),)
+    texts = [e.lanes(h, scalar_type(arg.type)) for h, arg in zip(held, op.args, strict=True)]
+    return (Held(VARYING, emit_scalar(e.code, op.fn, dtype, e.width, texts)),)
+
+
+def emit_convert(e: Emitter, let: Let) -> Sequence[Held]:
+    """A cast."""
+    op: Cast = let.op  # type: ignore[assignment]
+    held, source = e.hold(op.arg), scalar_type(op.arg.type)
+    if held.shape is UNIFORM:
+        return (Held(UNIFORM, emit_cast(e.code, source, op.dtype, 1, held.text)),)
+    if held.shape is not VARYING and op.dtype.is_integer and op.dtype is not bool_:
+        return (Held(VARYING, e.spread(held, op.dtype)),)
+    text = emit_cast(e.code, source, op.dtype, e.width, e.lanes(held, source))
+    return (Held(VARYING, text),)
+
+
+HANDLERS: Handlers = {
+    Apply: emit_apply,
+    Cast: emit_convert,
+}

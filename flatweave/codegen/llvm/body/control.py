@@ -1,0 +1,134 @@
+"""If: a branch where all lanes agree, masks and selects where they may differ.
+
+    if p f g     p uniform:                   br p, f, g; phis
+                 p varying, f and g cheap:    f; g; select p
+                 p varying:                   if any (mask & p): f under mask & p
+                                              if any (mask & ~p): g under mask & ~p
+                                              select p
+
+At least one lane runs wherever a body under a mask is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
+from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape
+from flatweave.scalar.ops import TABLE
+from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Type, Var
+
+# Up to this many additions, computing a body for nothing is cheaper than asking who needs it.
+CHEAP = 24
+
+
+
+def emit_if(e: Emitter, let: Let) -> Sequence[Held]:
+    """One of two bodies, or each for its lanes."""
+    op: If = let.op  # type: ignore[assignment]
+    condition = e.hold(op.condition)
+    if isinstance(op.condition, Const):
+        return e.run(op.then if op.condition.value else op.other)
+    if condition.shape is UNIFORM:
+        return _branch(e, let.vars, condition.text, op)
+    if cost(op.then) + cost(op.other) <= CHEAP:
+        arms = e.run(op.then), e.run(op.other)
+        return _selected(e, let.vars, condition.text, *arms)
+    then = _guarded(e, op.then, e.masked(condition.text))
+    other = _guarded(e, op.other, e.masked(e.negated(condition.text)))
+    return _selected(e, let.vars, condition.text, then, other)
+
+
+def _branch(e: Emitter, out: Sequence[Var], condition: str, op: If) -> Sequence[Held]:
+    """br condition, then, other; the results meet in phis."""
+    code = e.code
+    then, other, after = code.names("then", "else", "end")
+    code.branch(condition, then, other)
+    shapes = [e.shape(var) for var in out]
+    ends: list[tuple[str, list[Held]]] = []
+    for label, body in ((then, op.then), (other, op.other)):
+        code.label(label)
+        inner = e.inside()
+        arms = zip(inner.run(body), out, shapes, strict=True)
+        ends.append((label, [inner.convert(held, var.type, s) for held, var, s in arms]))
+        ends[-1] = (code.block, ends[-1][1])
+        code.jump(after)
+    code.label(after)
+    (a, first), (b, second) = ends
+    return [
+        _meet(e, var.type, shape, (x, a), (y, b))
+        for var, shape, x, y in zip(out, shapes, first, second, strict=True)
+    ]
+
+
+def _meet(
+    e: Emitter, type_: Type, shape: Shape, a: tuple[Held, str], b: tuple[Held, str]
+) -> Held:
+    """The value of one branch or the other."""
+    arms = (a, b)
+    text = e.code.phi(e.held_type(type_, shape), [(held.text, block) for held, block in arms])
+    if not a[0].owner:
+        return Held(shape, text)
+    return Held(shape, text, e.code.phi("ptr", [(held.owner, block) for held, block in arms]))
+
+
+def _guarded(e: Emitter, body: Lambda, mask: str) -> list[Held]:
+    """A body run by the lanes of a mask if there are any; zeros where it is skipped."""
+    if not body.lets:
+        return [e.hold(atom) for atom in body.results]
+    code = e.code
+    run, after = code.names("masked", "end")
+    running = e.any(mask)
+    before = code.block
+    code.branch(running, run, after)
+    code.label(run)
+    inner = e.inside(mask)
+    texts = [
+        inner.lanes(held, scalar_type(atom.type))
+        for held, atom in zip(inner.run(body), body.results, strict=True)
+    ]
+    end = code.block
+    code.jump(after)
+    code.label(after)
+    return [
+        Held(VARYING, code.phi(kind, [(text, end), ("zeroinitializer", before)]))
+        for text, kind in zip(texts, _vector_types(e, body.results), strict=True)
+    ]
+
+
+def _vector_types(e: Emitter, atoms: Sequence[Atom]) -> list[str]:
+    return [e.held_type(atom.type, VARYING) for atom in atoms]
+
+
+def _selected(
+    e: Emitter, out: Sequence[Var], condition: str, then: Sequence[Held], other: Sequence[Held]
+) -> list[Held]:
+    """The results of two bodies, chosen lane by lane."""
+    chosen = []
+    for var, a, b in zip(out, then, other, strict=True):
+        dtype = scalar_type(var.type)
+        texts = e.lanes(a, dtype), e.lanes(b, dtype)
+        chosen.append(Held(VARYING, e.select(condition, dtype, *texts)))
+    return chosen
+
+
+def cost(body: Lambda) -> int:
+    """What running a body for nothing costs, in additions; a lot if that may not be done."""
+    total = 0
+    for let in body.lets:
+        match let.op:
+            case Apply(fn=fn):
+                total += TABLE[fn].cost
+            case Cast():
+                total += 1
+            case If(then=then, other=other):
+                total += cost(then) + cost(other) + 1
+            case _:
+                return 1 << 30
+    return total
+
+
+HANDLERS: Handlers = {
+    If: emit_if,
+}

@@ -1,0 +1,237 @@
+"""The state of emission: how variables are held, in which lanes code runs, and dispatch by op.
+
+An `Emitter` writes a body of lets into a `Code`. Its `width` is 1 for uniform code and W inside
+`lanes W`; its `mask` says which lanes run (None: all). What an op becomes is written in the files
+around this one, as a handler `(emitter, let) -> how the let's variables are held`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.errors import CompilerBug
+from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING, Shape
+from flatweave.codegen.llvm.isa.features import CpuFeatures
+from flatweave.codegen.llvm.math.scalar import emit_cast
+from flatweave.codegen.llvm.text.code import Code
+from flatweave.codegen.llvm.text.module import constant, is_constant, vec
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var
+
+
+class Held(NamedTuple):
+    """How a variable is held: its shape and its text, and for a host buffer that of its owner.
+
+    `turned` is a varying value in registers of neighbours (lanes/segmented.py), besides.
+    """
+
+    shape: Shape
+    text: str
+    owner: str = ""
+    turned: tuple[str, ...] = ()
+
+
+Handler = Callable[["Emitter", Let], Sequence[Held]]
+Handlers = Mapping[type[Op], Handler]
+
+
+class Emitter:
+    """One body under emission: its lanes, what is known of its variables, and where text goes."""
+
+    def __init__(
+        self,
+        code: Code,
+        features: CpuFeatures,
+        handlers: Handlers,
+        held: dict[Var, Held],
+        width: int = 1,
+        shapes: Mapping[Var, Shape] | None = None,
+    ) -> None:
+        self.code = code
+        self.features = features
+        self.handlers = handlers
+        self.held = held
+        self.width = width
+        self.shapes: Mapping[Var, Shape] = shapes or {}
+        self.mask: str | None = None
+        self.made: dict[Var, Apply] = {}
+        self.depth = 0  # loops around
+        self._vectors: dict[tuple[str, str], str] = {}
+
+    def at(self, width: int, shapes: Mapping[Var, Shape] | None = None) -> Emitter:
+        """An emitter of code that runs in `width` lanes, all of them."""
+        known = self.shapes if shapes is None else shapes
+        known = known if width > 1 else {}
+        made = Emitter(self.code, self.features, self.handlers, self.held, width, known)
+        made.made, made.depth = self.made, self.depth
+        return made
+
+    def inside(self, mask: str | None = None) -> Emitter:
+        """An emitter for a body that may not run; under a mask, or the same lanes as here."""
+        inner = self.at(self.width)
+        inner.mask = mask or self.mask
+        inner._vectors = dict(self._vectors)
+        return inner
+
+    def turn(self, mask: str | None = None) -> Emitter:
+        """An emitter for a turn of a loop; under a mask, or the same lanes as here."""
+        inner = self.inside(mask)
+        inner.depth += 1
+        return inner
+
+    # -- running bodies ---------------------------------------------------------------------------
+
+    def run(self, fn: Lambda, args: Sequence[Held] = ()) -> list[Held]:
+        """Emit `fn` on these arguments; how its results are held."""
+        self.bind(fn.params, args)
+        for let in fn.lets:
+            handler = self.handlers.get(type(let.op))
+            if handler is None:
+                raise CompilerBug(f"{let.op.name} cannot stand here", where=let.where)
+            self.bind(let.vars, handler(self, let))
+            if isinstance(let.op, Apply):
+                self.made[let.vars[0]] = let.op
+        return [self.hold(atom) for atom in fn.results]
+
+    def bind(self, variables: Sequence[Var], held: Sequence[Held]) -> None:
+        """State how variables are held."""
+        self.held.update(zip(variables, held, strict=True))
+
+    def shape(self, var: Var) -> Shape:
+        """The shape the analysis found."""
+        return self.shapes.get(var, UNIFORM)
+
+    # -- atoms as text ----------------------------------------------------------------------------
+
+    def hold(self, atom: Atom) -> Held:
+        """How an atom is held here."""
+        if isinstance(atom, Const):
+            return Held(UNIFORM, constant(atom.dtype, 1, atom.value))
+        return self.held[atom]
+
+    def uniform(self, atom: Atom) -> str:
+        """The text of a value that is the same in all lanes."""
+        held = self.hold(atom)
+        if held.shape is not UNIFORM:
+            raise CompilerBug(f"{atom!r} differs from lane to lane where it must not")
+        return held.text
+
+    def vector(self, atom: Atom) -> str:
+        """The text of an atom's value in every lane."""
+        return self.lanes(self.hold(atom), scalar_type(atom.type))
+
+    def lanes(self, held: Held, dtype: DType) -> str:
+        """The text of a held value in every lane."""
+        if held.shape is VARYING or self.width == 1:
+            return held.text
+        if held.shape is UNIFORM:
+            return self.splat(held.text, dtype)
+        return self.spread(held, dtype)
+
+    def splat(self, text: str, dtype: DType) -> str:
+        """The same value in every lane."""
+        if is_constant(text):
+            return f"splat ({dtype.llvm} {text})"
+        kind = vec(dtype, self.width)
+        known = self._vectors.get((text, kind))
+        if known is None:
+            one = self.code.let(f"insertelement {kind} poison, {dtype.llvm} {text}, i64 0")
+            zeros = f"<{self.width} x i32> zeroinitializer"
+            known = self.code.let(f"shufflevector {kind} {one}, {kind} poison, {zeros}")
+            self._vectors[text, kind] = known
+        return known
+
+    def spread(self, held: Held, dtype: DType) -> str:
+        """A linear value, base + lane or base - lane, modulo an integer dtype."""
+        key = (f"{held.shape.name} {held.text}", vec(dtype, self.width))
+        if key not in self._vectors:
+            text = held.text
+            if dtype is not i64:
+                text = emit_cast(self.code, i64, dtype, 1, text)
+            opcode = "add" if held.shape is LINEAR else "sub"
+            base, steps = self.splat(text, dtype), lane_numbers(dtype, self.width)
+            self._vectors[key] = self.code.let(f"{opcode} {key[1]} {base}, {steps}")
+        return self._vectors[key]
+
+    def convert(self, held: Held, type_: Type, shape: Shape) -> Held:
+        """The same value held in another shape."""
+        if held.shape is shape:
+            return held
+        if shape is not VARYING:
+            raise CompilerBug(f"a {held.shape.name} value cannot be made {shape.name}")
+        return Held(VARYING, self.lanes(held, scalar_type(type_)))
+
+    def held_type(self, type_: Type, shape: Shape) -> str:
+        """The LLVM type of a variable held so."""
+        if not isinstance(type_, DType):
+            return "ptr"
+        return vec(type_, self.width if shape is VARYING else 1)
+
+    def lowest(self, index: Held) -> str:
+        """The lowest element that a linear index reaches."""
+        if index.shape is not REVERSED:
+            return index.text
+        return self.code.let(f"sub i64 {index.text}, {self.width - 1}")
+
+    # -- masks ------------------------------------------------------------------------------------
+
+    @property
+    def mask_type(self) -> str:
+        """The LLVM type of a mask."""
+        return f"<{self.width} x i1>"
+
+    def masked(self, condition: str) -> str:
+        """The lanes that run here and where `condition` holds."""
+        if self.mask is None:
+            return condition
+        return self.code.let(f"and {self.mask_type} {self.mask}, {condition}", "m")
+
+    def negated(self, condition: str) -> str:
+        """The lanes where `condition` does not hold, running or not."""
+        return self.code.let(f"xor {self.mask_type} {condition}, splat (i1 true)", "m")
+
+    def mask_bits(self, mask: str | None) -> str:
+        """A mask as an integer with one bit for each lane, lane 0 lowest."""
+        if mask is None:
+            return "-1"
+        return self.code.let(f"bitcast {self.mask_type} {mask} to i{self.width}")
+
+    def any(self, mask: str) -> str:
+        """Whether any lane of the mask is set."""
+        return self.code.let(f"icmp ne i{self.width} {self.mask_bits(mask)}, 0")
+
+    def select(self, mask: str, dtype: DType, a: str, b: str) -> str:
+        """a in the lanes of the mask, b in the others."""
+        if a == b:
+            return a
+        kind = vec(dtype, self.width)
+        return self.code.let(f"select {self.mask_type} {mask}, {kind} {a}, {kind} {b}")
+
+    def last_active(self, text: str, dtype: DType) -> str:
+        """The value of the last lane that runs."""
+        kind = vec(dtype, self.width)
+        if self.mask is None:
+            return self.code.let(f"extractelement {kind} {text}, i64 {self.width - 1}")
+        bits = f"i{self.width}"
+        self.code.declare(f"{bits} @llvm.ctlz.{bits}({bits}, i1)")
+        zeros = self.code.let(
+            f"call {bits} @llvm.ctlz.{bits}({bits} {self.mask_bits(self.mask)}, i1 true)"
+        )
+        lane = self.code.let(f"sub {bits} {self.width - 1}, {zeros}")
+        return self.code.let(f"extractelement {kind} {text}, {bits} {lane}")
+
+
+def scalar_type(type_: Type) -> DType:
+    """The dtype of a scalar's type."""
+    if not isinstance(type_, DType):
+        raise CompilerBug(f"a value of {type_} is not a scalar")
+    return type_
+
+
+@cache
+def lane_numbers(dtype: DType, width: int) -> str:
+    """The constant <0, 1, 2, ..>."""
+    return f"<{', '.join(f'{dtype.llvm} {i}' for i in range(width))}>"

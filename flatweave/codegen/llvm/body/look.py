@@ -1,0 +1,46 @@
+"""Loops that can be interrupted: every so often a turn looks whether the call has been cancelled.
+
+    %left = load fuel; %less = %left - cost of the body; store %less, fuel
+    br borrow, %look, %go                       look: refill; br fw_look(ctx), %stopped, %go
+
+The fuel of a function is one number for all of its loops, in a register: it counts what they did,
+so that a look comes after about the same work however loops are nested, some 0.1 to 30 ms apart.
+`fw_look` keeps the general registers; what a loop has in vectors goes to the stack and back in the
+rare block. (`preserve_allcc` would keep those, too, but LLVM zeroes their upper halves at its end.)
+"""
+
+from __future__ import annotations
+
+from flatweave.codegen.llvm.body.emitter import Emitter
+
+CANCEL_BYTES = 64  # where a context has the flag of its call
+TANK = 1 << 19  # how much work goes between two looks, in lets
+
+
+def look(e: Emitter, cost: int) -> None:
+    """Charge for work; leave the function if the call turns out to be cancelled."""
+    code, pair = e.code, "{ i64, i1 }"
+    code.declare("preserve_mostcc i64 @fw_look(ptr) cold nounwind willreturn "
+                 "memory(argmem: readwrite, inaccessiblemem: readwrite)")  # fmt: skip
+    code.declare(f"{pair} @llvm.usub.with.overflow.i64(i64, i64)")
+    fuel = code.fuel(TANK)
+    left = code.let(f"load i64, ptr {fuel}")
+    spent = code.let(f"call {pair} @llvm.usub.with.overflow.i64(i64 {left}, i64 {cost})")
+    code.line(f"store i64 {code.let(f'extractvalue {pair} {spent}, 0')}, ptr {fuel}")
+    empty, go = code.names("look", "go")
+    code.branch(code.let(f"extractvalue {pair} {spent}, 1"), empty, go)
+    code.label(empty)
+    code.line(f"store i64 {TANK}, ptr {fuel}")
+    cancel = code.let("call preserve_mostcc i64 @fw_look(ptr %ctx)")
+    code.branch(code.let(f"icmp ne i64 {cancel}, 0"), code.stop(), go)
+    code.label(go)
+
+
+def leave_if_stopped(e: Emitter) -> None:
+    """After a function that may have looked: leave if it found the call cancelled."""
+    code = e.code
+    at = code.let(f"getelementptr i8, ptr %ctx, i64 {CANCEL_BYTES}")
+    flag = code.let(f"load atomic i64, ptr {at} monotonic, align 8")
+    (go,) = code.names("go")
+    code.branch(code.let(f"icmp ne i64 {flag}, 0"), code.stop(), go)
+    code.label(go)

@@ -1,0 +1,236 @@
+"""While and For: plain loops where all lanes agree on the turns, masked ones where they may differ.
+
+    while p f xs    p uniform:        head: xs = phi; br p xs, turn, done      turn: f xs
+                    p varying:        head: if any (live &= p xs)
+                                      turn: xs = select live (f xs) xs         lanes that are done
+    for lo hi s f   equal turns:      head: i = phi; br i < hi, turn, done     keep their values
+                    differing:        head: if any (mask & i < hi)
+                    few and short:    written out
+
+At least one lane runs wherever a body under a mask is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
+from flatweave.codegen.llvm.body.look import look
+from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape, counter_shape, is_counted
+from flatweave.codegen.llvm.body.turns import cost_of, is_short
+from flatweave.codegen.llvm.math.scalar import emit_scalar
+from flatweave.codegen.llvm.text.code import Code, Phi
+from flatweave.terms.control import For, While
+from flatweave.terms.syntax import Const, Let, Var
+from flatweave.terms.traverse import walk_lets
+
+# Loops of about this many lets, all turns together, are written out.
+UNROLLED = 24
+
+class _State:
+    """What a loop carries: phis at its head, filled in when a turn's results are known."""
+
+    def __init__(
+        self, e: Emitter, params: Sequence[Var], init: Sequence[Held], shapes: Sequence[Shape]
+    ) -> None:
+        self.params = params
+        self.shapes = shapes
+        self.kinds = [e.held_type(p.type, s) for p, s in zip(params, shapes, strict=True)]
+        self.init = self.converted(e, init)
+        self.before = e.code.block
+        self.held = [self._fresh(e.code, held) for held in self.init]
+
+    def _fresh(self, code: Code, init: Held) -> Held:
+        owner = code.fresh("owner") if init.owner else ""
+        return Held(init.shape, code.fresh("state"), owner)
+
+    def converted(self, e: Emitter, held: Sequence[Held]) -> list[Held]:
+        """A turn's results in the shapes of the state."""
+        triples = zip(held, self.params, self.shapes, strict=True)
+        return [e.convert(h, param.type, shape) for h, param, shape in triples]
+
+    def frozen(self, e: Emitter, live: str, held: Sequence[Held]) -> list[Held]:
+        """A turn's results for the lanes that took it, the state as it was for the others."""
+        kept = []
+        for param, old, new in zip(self.params, self.held, held, strict=True):
+            dtype = scalar_type(param.type)
+            text = e.select(live, dtype, e.lanes(new, dtype), old.text)
+            kept.append(Held(VARYING, text))
+        return kept
+
+    def phis(self, last: Sequence[Held], block: str) -> list[Phi]:
+        """The phis of the loop's head, given what its last block leaves."""
+        made: list[Phi] = []
+        for kind, old, init, new in zip(self.kinds, self.held, self.init, last, strict=True):
+            made.append((old.text, kind, [(init.text, self.before), (new.text, block)]))
+            if old.owner:
+                arms = [(init.owner, self.before), (new.owner, block)]
+                made.append((old.owner, "ptr", arms))
+        return made
+
+
+# -- while ----------------------------------------------------------------------------------------
+
+
+def emit_while(e: Emitter, let: Let) -> Sequence[Held]:
+    """Turns while the condition holds: in every lane alike, or in any lane that runs."""
+    op: While = let.op  # type: ignore[assignment]
+    init = [e.hold(atom) for atom in op.init]
+    state = _State(e, op.body.params, init, [e.shape(param) for param in op.body.params])
+    if _is_uniform(e, op):
+        _plain_while(e, op, state)
+    else:
+        _masked_while(e, op, state)
+    return state.held
+
+
+def _is_uniform(e: Emitter, op: While) -> bool:
+    """Whether all lanes agree on the condition."""
+    test = op.condition.results[0]
+    return e.width == 1 or isinstance(test, Const) or e.shape(test) is UNIFORM
+
+
+def _plain_while(e: Emitter, op: While, state: _State) -> None:
+    code = e.code
+    head, turn, done = code.names("while", "turn", "done")
+    code.jump(head)
+    code.label(head)
+    hole = code.hole()
+    test = e.inside().run(op.condition, state.held)[0]
+    code.branch(test.text, turn, done)
+    code.label(turn)
+    inner = e.turn()
+    if not op.through_memory:
+        look(inner, 1 + cost_of(e.made, op.condition, op.body))
+    last = state.converted(inner, inner.run(op.body, state.held))
+    code.fill(hole, state.phis(last, code.block))
+    code.jump(head)
+    code.label(done)
+
+
+def _masked_while(e: Emitter, op: While, state: _State) -> None:
+    code = e.code
+    head, turn, done = code.names("while", "turn", "done")
+    code.jump(head)
+    code.label(head)
+    hole = code.hole()
+    live = code.fresh("live")
+    tester = e.inside(live)
+    test = tester.run(op.condition, state.held)[0]
+    running = tester.masked(tester.lanes(test, scalar_type(op.condition.results[0].type)))
+    code.branch(e.any(running), turn, done)
+    code.label(turn)
+    inner = e.turn(running)
+    look(inner, 1 + cost_of(e.made, op.condition, op.body))
+    last = state.frozen(inner, running, inner.run(op.body, state.held))
+    lives = [(e.mask or "splat (i1 true)", state.before), (running, code.block)]
+    code.fill(hole, [(live, e.mask_type, lives), *state.phis(last, code.block)])
+    code.jump(head)
+    code.label(done)
+
+
+# -- for ------------------------------------------------------------------------------------------
+
+
+def emit_for(e: Emitter, let: Let) -> Sequence[Held]:
+    """Turns for i = lo, lo + step, .. below hi."""
+    op: For = let.op  # type: ignore[assignment]
+    init = [e.hold(atom) for atom in op.init]
+    turns = _few_turns(op)
+    if turns is not None:
+        return _written_out(e, op, turns, init)
+    lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))
+    dtype = scalar_type(op.body.params[0].type)
+    if e.width == 1 or is_counted(lo.shape, hi.shape, step.shape):
+        return _counted(e, op, init)
+    return _masked_for(e, op, dtype, init)
+
+
+def _few_turns(op: For) -> range | None:
+    """The counter's values where they are known and few enough to write the loop out."""
+    match op:
+        case For(lo=Const(value=int(lo)), hi=Const(value=int(hi)), step=Const(value=int(step))):
+            lets = max(1, sum(1 for _ in walk_lets(op.body)))
+            if step > 0 and (hi - lo) * lets <= UNROLLED * step:
+                return range(lo, hi, step)
+    return None
+
+
+def _written_out(e: Emitter, op: For, turns: range, state: list[Held]) -> list[Held]:
+    """The body once for each turn, the counter a literal."""
+    for i in turns:
+        state = e.run(op.body, [Held(UNIFORM, str(i)), *state])
+    return state
+
+
+def _counted(e: Emitter, op: For, init: Sequence[Held]) -> Sequence[Held]:
+    """All lanes take the same turns: the counter's base decides."""
+    code = e.code
+    lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))
+    params = op.body.params
+    dtype = scalar_type(params[0].type)
+    shapes = [lo.shape, *(e.shape(param) for param in params[1:])]
+    state = _State(e, params, [lo, *init], shapes)
+    head, turn, done = code.names("for", "turn", "done")
+    code.jump(head)
+    code.label(head)
+    hole = code.hole()
+    i = state.held[0].text
+    less = "slt" if dtype.is_signed else "ult"
+    code.branch(code.let(f"icmp {less} {dtype.llvm} {i}, {hi.text}"), turn, done)
+    code.label(turn)
+    inner = e.turn()
+    if not (is_short(e.made, op) or _is_of_block(e, op)):
+        look(inner, 1 + cost_of(e.made, op.body))
+    results = state.converted(inner, [lo, *inner.run(op.body, state.held)])
+    following = code.let(f"add{' nsw' if dtype.is_signed else ''} {dtype.llvm} {i}, {step.text}")
+    code.fill(hole, state.phis([Held(lo.shape, following), *results[1:]], code.block))
+    code.jump(head)
+    code.label(done)
+    return state.held[1:]
+
+
+def _is_of_block(e: Emitter, op: For) -> bool:
+    """Whether a loop goes over the elements of a block, which are not many, and does no more."""
+    return e.depth == 0 and not any(isinstance(let.op, For | While) for let in walk_lets(op.body))
+
+
+def _masked_for(e: Emitter, op: For, dtype: DType, init: Sequence[Held]) -> Sequence[Held]:
+    """A turn while any lane has one left; lanes that are done count on, unseen."""
+    code = e.code
+    lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))
+    counting = counter_shape(lo.shape, step.shape)
+    counter = _State(e, op.body.params[:1], [lo], [counting])
+    state = _State(e, op.body.params[1:], init, [VARYING] * len(init))
+    head, turn, done = code.names("for", "turn", "done")
+    code.jump(head)
+    code.label(head)
+    hole = code.hole()
+    i = counter.held[0]
+    below = emit_scalar(code, "lt", dtype, e.width, [e.lanes(i, dtype), e.lanes(hi, dtype)])
+    running = e.masked(below)
+    code.branch(e.any(running), turn, done)
+    code.label(turn)
+    inner = e.turn(running)
+    if not is_short(e.made, op):
+        look(inner, 1 + cost_of(e.made, op.body))
+    last = state.frozen(inner, running, inner.run(op.body, [i, *state.held]))
+    following = Held(counting, _next(inner, dtype, i, step))
+    phis = [*counter.phis([following], code.block), *state.phis(last, code.block)]
+    code.fill(hole, phis)
+    code.jump(head)
+    code.label(done)
+    return state.held
+
+
+def _next(e: Emitter, dtype: DType, i: Held, step: Held) -> str:
+    if i.shape is not VARYING:
+        return emit_scalar(e.code, "add", dtype, 1, [i.text, step.text])
+    return emit_scalar(e.code, "add", dtype, e.width, [i.text, e.lanes(step, dtype)])
+
+
+HANDLERS: Handlers = {
+    While: emit_while,
+    For: emit_for,
+}

@@ -1,0 +1,117 @@
+"""glibc's vector math library: which functions this host has, and calls of them at any width.
+
+    width 4 on 16 lanes    the four values repeated four times, one call, the first four results
+    width 64               four calls
+
+Every width calls the same function, so a value's result does not depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Collection, Sequence
+
+from flatweave.base.dtypes import DType
+from flatweave.codegen.llvm.text.module import Body, Module, vec
+from flatweave.codegen.llvm.text.values import Value
+
+LIBRARY = "libmvec.so.1"
+FUNCTIONS = {
+    "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1,
+    "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2,
+    "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1,
+    "erf": 1, "erfc": 1, "cbrt": 1, "pow": 2, "hypot": 2,
+}  # fmt: skip
+_ATTRIBUTES = "nounwind willreturn memory(none)"
+_CALLING = {"avx512f": ("e", 512), "avx2": ("d", 256)}  # CPU feature: letter, register bits
+
+
+def symbol(name: str, letter: str, bits: int, dtype_bits: int) -> str:
+    """A function's name in the library: _ZGVeN16v_expf."""
+    lanes = bits // dtype_bits
+    return f"_ZGV{letter}N{lanes}{'v' * FUNCTIONS[name]}_{name}{'f' if dtype_bits == 32 else ''}"
+
+
+def host_libmvec(features: Collection[str]) -> frozenset[str]:
+    """The functions of the host's libmvec that a CPU with these features can run.
+
+    `features` are the names of a Processor's. The library stays loaded with its symbols
+    global, so that a JIT finds them.
+    """
+    try:
+        library = ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
+    except OSError:
+        return frozenset()
+    names = (
+        symbol(name, letter, bits, dtype_bits)
+        for feature, (letter, bits) in _CALLING.items()
+        if feature in features
+        for name in FUNCTIONS
+        for dtype_bits in (32, 64)
+    )
+    return frozenset(name for name in names if hasattr(library, name))
+
+
+def find(module: Module, name: str, dtype: DType) -> tuple[str, int] | None:
+    """The widest function the module may call, and its lanes; None where there is none."""
+    if name not in FUNCTIONS:
+        return None
+    for letter, bits in _CALLING.values():
+        found = symbol(name, letter, bits, dtype.bits)
+        if found in module.libmvec:
+            return found, bits // dtype.bits
+    return None
+
+
+def call(function: str, lanes: int, operands: Sequence[Value]) -> Value:
+    """The function on values of any width."""
+    first = operands[0]
+    body, dtype, width = first.body, first.dtype, first.width
+    native = vec(dtype, lanes)
+    body.declare(f"{native} @{function}({', '.join([native] * len(operands))}) {_ATTRIBUTES}")
+    results = []
+    for start in range(0, width, lanes):
+        chunks = [_chunk(x, start, lanes) for x in operands]
+        listed = ", ".join(f"{native} {chunk}" for chunk in chunks)
+        results.append(body.let(f"call {native} @{function}({listed})"))
+    return Value(body, dtype, width, _joined(body, dtype, results, lanes, width))
+
+
+def _chunk(x: Value, start: int, lanes: int) -> str:
+    """`lanes` values from `start` on, repeated where there are fewer."""
+    if x.is_constant:
+        literal = x.text.removeprefix("splat (").removesuffix(")")
+        return f"splat ({literal if x.width > 1 else f'{x.dtype.llvm} {literal}'})"
+    if x.width == lanes:
+        return x.text
+    source, text = x.type, x.text
+    if x.width == 1:
+        source = vec(x.dtype, lanes)
+        text = x.body.let(f"insertelement {source} poison, {x.type} {x.text}, i64 0")
+    indices = [0 if x.width == 1 else (start + i) % x.width for i in range(lanes)]
+    return x.body.let(f"shufflevector {source} {text}, {source} poison, {_mask(indices)}")
+
+
+def _mask(indices: Sequence[int]) -> str:
+    """A shuffle mask."""
+    return f"<{len(indices)} x i32> <{', '.join(f'i32 {i}' for i in indices)}>"
+
+
+def _joined(body: Body, dtype: DType, results: Sequence[str], lanes: int, width: int) -> str:
+    """The first `width` values of the results put side by side."""
+    parts, size = list(results), lanes
+    if width == 1:
+        return body.let(f"extractelement {vec(dtype, lanes)} {parts[0]}, i64 0")
+    if width < lanes:
+        kind = vec(dtype, lanes)
+        mask = _mask(range(width))
+        return body.let(f"shufflevector {kind} {parts[0]}, {kind} poison, {mask}")
+    while len(parts) > 1:
+        kind = vec(dtype, size)
+        mask = _mask(range(2 * size))
+        parts = [
+            body.let(f"shufflevector {kind} {low}, {kind} {high}, {mask}")
+            for low, high in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        size *= 2
+    return parts[0]

@@ -1,0 +1,15 @@
+"""What the lanes of a vector do together: reduce, scan, vote, compact, read near places.
+
+Each file ends with a table of the ops it emits; `HANDLERS` joins them.
+"""
+
+from flatweave.codegen.llvm.body.emitter import Handlers
+from flatweave.codegen.llvm.lanes import collectives, compact, near, segmented, tile
+
+HANDLERS: Handlers = {
+    **collectives.HANDLERS,
+    **segmented.HANDLERS,
+    **compact.HANDLERS,
+    **near.HANDLERS,
+    **tile.HANDLERS,
+}

@@ -1,0 +1,271 @@
+"""What the lanes of a warp do together: reduce, scan, shift, count, vote.
+
+    reduce_lanes f xs    add of integers and the like: llvm.vector.reduce.add
+                         f commutative: f (low half) (high half), and again at half the width
+                         any f:         f (even lanes) (odd lanes), and again: in lane order
+    scan_lanes f e xs    for d = 1, 2, 4 ..: xs = f (xs moved up by d, e moved in) xs
+      starts=[s]           only in lanes l without a start in l - d + 1 .. l: these sets are words,
+                           m = ~s, then m & (m << 1), m & (m << 2) ..
+
+The operator is emitted at every width that it is needed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
+from flatweave.codegen.llvm.body.shapes import LINEAR, UNIFORM, VARYING
+from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.kernel_ir.syntax import (
+    Ballot,
+    CountLanes,
+    InSet,
+    LastLane,
+    ReduceLanes,
+    ScanLanes,
+    ShiftLanes,
+)
+from flatweave.scalar.ops import TABLE
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import Atom, Lambda, Let
+
+_EXACT = ("add", "mul", "and", "or", "xor")
+_BOOLS = {"add": "or", "mul": "and", "minimum": "and", "maximum": "or"}
+
+
+def indices(lanes: Iterable[int]) -> str:
+    """The mask of a shuffle."""
+    listed = [f"i32 {i}" for i in lanes]
+    return f"<{len(listed)} x i32> <{', '.join(listed)}>"
+
+
+def operator_name(fn: Lambda) -> str:
+    """The scalar function that an operator is, where it is a single one; else nothing."""
+    if len(fn.lets) == 1 and isinstance(apply := fn.lets[0].op, Apply):
+        in_order = apply.args == fn.params
+        swapped = apply.args == fn.params[::-1] and TABLE[apply.fn].commutative
+        if fn.results == fn.lets[0].vars and len(fn.params) == 2 and (in_order or swapped):
+            return apply.fn
+    return ""
+
+
+# -- reduce ---------------------------------------------------------------------------------------
+
+
+def emit_reduce(e: Emitter, let: Let) -> Sequence[Held]:
+    """All lanes combined in their order."""
+    op: ReduceLanes = let.op  # type: ignore[assignment]
+    if e.width == 1:
+        return [e.hold(arg) for arg in op.args]
+    dtypes = [scalar_type(arg.type) for arg in op.args]
+    texts = [e.vector(arg) for arg in op.args]
+    name = operator_name(op.fn)
+    exact = _intrinsic(name, dtypes[0])
+    if exact:
+        return (Held(UNIFORM, _reduced(e, exact, dtypes[0], texts[0])),)
+    halves = bool(name) and TABLE[name].commutative
+    width = e.width
+    while width > 1:
+        parts = [
+            _parts(e, dtype, width, text, halves)
+            for dtype, text in zip(dtypes, texts, strict=True)
+        ]
+        width //= 2
+        texts = combine(e.at(width), op.fn, dtypes, [a for a, _ in parts], [b for _, b in parts])
+    return [Held(UNIFORM, text) for text in texts]
+
+
+def combine(
+    e: Emitter, fn: Lambda, dtypes: Sequence[DType], first: Sequence[str], second: Sequence[str]
+) -> list[str]:
+    """An operator on two rows of values at the emitter's width."""
+    shape = VARYING if e.width > 1 else UNIFORM
+    results = e.run(fn, [Held(shape, text) for text in (*first, *second)])
+    return [e.lanes(held, dtype) for held, dtype in zip(results, dtypes, strict=True)]
+
+
+def _parts(e: Emitter, dtype: DType, width: int, text: str, halves: bool) -> tuple[str, str]:
+    """Every other lane, or the low and the high half."""
+    kind, half = vec(dtype, width), width // 2
+    if half == 1:
+        low = e.code.let(f"extractelement {kind} {text}, i64 0")
+        return low, e.code.let(f"extractelement {kind} {text}, i64 1")
+    lanes = (
+        (range(half), range(half, width)) if halves else (range(0, width, 2), range(1, width, 2))
+    )
+    first, second = (
+        e.code.let(f"shufflevector {kind} {text}, {kind} poison, {indices(part)}")
+        for part in lanes
+    )
+    return first, second
+
+
+def _intrinsic(name: str, dtype: DType) -> str:
+    """The vector.reduce of an operator that is exact in any order; else nothing."""
+    if dtype is bool_:
+        name = _BOOLS.get(name, name)
+    if dtype.is_float or not name:
+        return ""
+    if name in _EXACT:
+        return name
+    if name in ("minimum", "maximum"):
+        return f"{'s' if dtype.is_signed else 'u'}{name[:3]}"
+    return ""
+
+
+def _reduced(e: Emitter, name: str, dtype: DType, text: str) -> str:
+    kind, function = vec(dtype, e.width), f"@llvm.vector.reduce.{name}.{suffix(dtype, e.width)}"
+    e.code.declare(f"{dtype.llvm} {function}({kind})")
+    return e.code.let(f"call {dtype.llvm} {function}({kind} {text})")
+
+
+# -- scan and shift -------------------------------------------------------------------------------
+
+
+def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
+    """Inclusive prefixes over the lanes: after the step with distance d, of 2d lanes."""
+    op: ScanLanes = let.op  # type: ignore[assignment]
+    if e.width == 1:
+        return [e.hold(arg) for arg in op.args]
+    dtypes = [scalar_type(arg.type) for arg in op.args]
+    texts = [e.vector(arg) for arg in op.args]
+    neutral = [e.vector(atom) for atom in op.neutral]
+    joining = _without_start(e, op.starts[0]) if op.starts else ""
+    distance = 1
+    while distance < e.width:
+        moved = [
+            shifted(e, dtype, text, fill, distance)
+            for dtype, text, fill in zip(dtypes, texts, neutral, strict=True)
+        ]
+        if any(isinstance(let.op, Apply) and let.op.fn == "select" for let in op.fn.lets):
+            pairs = zip(dtypes, moved, strict=True)
+            moved = [_filled(e, dtype, text) if dtype.is_float else text for dtype, text in pairs]
+        both = combine(e.at(e.width), op.fn, dtypes, moved, texts)
+        if joining:
+            mask = e.code.let(f"bitcast i{e.width} {joining} to {e.mask_type}")
+            trios = zip(dtypes, both, texts, strict=True)
+            both = [e.select(mask, dtype, joined, alone) for dtype, joined, alone in trios]
+            joining = _reaching_further(e, joining, distance)
+        texts = both
+        distance *= 2
+    return [Held(VARYING, text) for text in texts]
+
+
+def _filled(e: Emitter, dtype: DType, text: str) -> str:
+    """The same floats, in the lanes that were filled too.
+
+    An operator that chooses between its operands and what it makes of them may want nothing of
+    those lanes. LLVM then leaves in them whatever a register holds, often a subnormal number,
+    which it calculates with at a hundredth of the speed.
+    """
+    kind = vec(dtype, e.width)
+    name = f"llvm.arithmetic.fence.v{e.width}f{dtype.bits}"
+    e.code.declare(f"{kind} @{name}({kind})")
+    return e.code.let(f"call {kind} @{name}({kind} {text})")
+
+
+def _without_start(e: Emitter, flag: Atom) -> str:
+    """The lanes but the first where no segment starts, as a word."""
+    bits = f"i{e.width}"
+    starts = e.mask_bits(e.vector(flag))
+    return e.code.let(f"xor {bits} {e.code.let(f'or {bits} {starts}, 1')}, -1")
+
+
+def _reaching_further(e: Emitter, joining: str, distance: int) -> str:
+    """The lanes l without a start in 2d lanes up to l, from those without one in d of them."""
+    bits = f"i{e.width}"
+    below = e.code.let(f"shl {bits} {joining}, {distance}")
+    return e.code.let(f"and {bits} {joining}, {below}")
+
+
+def shifted(e: Emitter, dtype: DType, text: str, fill: str, distance: int) -> str:
+    """Every value `distance` lanes up, `fill` in the lanes below."""
+    kind, width = vec(dtype, e.width), e.width
+    lanes = range(width - distance, 2 * width - distance)
+    if not dtype.is_float:
+        return e.code.let(f"shufflevector {kind} {fill}, {kind} {text}, {indices(lanes)}")
+    # As pairs of integers: LLVM has the align instruction (one cycle) for integers only, makes a
+    # slow expand of floats that meet zeros, and undoes a cast to integers of the same size.
+    halves = f"<{2 * width} x i{dtype.bits // 2}>"
+    low, high = (e.code.let(f"bitcast {kind} {x} to {halves}") for x in (fill, text))
+    pairs = indices(2 * lane + part for lane in lanes for part in (0, 1))
+    moved = e.code.let(f"shufflevector {halves} {low}, {halves} {high}, {pairs}")
+    return e.code.let(f"bitcast {halves} {moved} to {kind}")
+
+
+def emit_shift(e: Emitter, let: Let) -> Sequence[Held]:
+    """The lane below's value; the first lane's is `fill`."""
+    op: ShiftLanes = let.op  # type: ignore[assignment]
+    if e.width == 1:
+        return [e.hold(atom) for atom in op.fill]
+    moved = []
+    for atom, fill in zip(op.args, op.fill, strict=True):
+        text = shifted(e, scalar_type(atom.type), e.vector(atom), e.vector(fill), 1)
+        moved.append(Held(VARYING, text))
+    return moved
+
+
+def emit_last(e: Emitter, let: Let) -> Sequence[Held]:
+    """The last lane's values."""
+    op: LastLane = let.op  # type: ignore[assignment]
+    return [_last(e, e.hold(atom), scalar_type(atom.type)) for atom in op.args]
+
+
+def _last(e: Emitter, held: Held, dtype: DType) -> Held:
+    last = e.width - 1
+    if held.shape is UNIFORM:
+        return held
+    if held.shape is VARYING:
+        text = e.code.let(f"extractelement {vec(dtype, e.width)} {held.text}, i64 {last}")
+        return Held(UNIFORM, text)
+    opcode = "add" if held.shape is LINEAR else "sub"
+    return Held(UNIFORM, e.code.let(f"{opcode} i64 {held.text}, {last}"))
+
+
+def emit_count(e: Emitter, let: Let) -> Sequence[Held]:
+    """The number of lanes that run where the flag holds."""
+    op: CountLanes = let.op  # type: ignore[assignment]
+    if e.width == 1:
+        flag = e.uniform(op.flag)
+        return (Held(UNIFORM, e.code.let(f"zext i1 {flag} to i64")),)
+    return (Held(UNIFORM, count_bits(e, e.width, e.masked(e.vector(op.flag)))),)
+
+
+def emit_ballot(e: Emitter, let: Let) -> Sequence[Held]:
+    """The lanes that run where the flag holds, as a word."""
+    op: Ballot = let.op  # type: ignore[assignment]
+    if e.width == 1:
+        return (Held(UNIFORM, e.code.let(f"zext i1 {e.uniform(op.flag)} to i64")),)
+    return (Held(UNIFORM, _word(e, e.width, e.masked(e.vector(op.flag)))),)
+
+
+def emit_in_set(e: Emitter, let: Let) -> Sequence[Held]:
+    """The bits of a word, one for each lane."""
+    op: InSet = let.op  # type: ignore[assignment]
+    lanes, bits = e.uniform(op.lanes), f"i{e.width}"
+    word = lanes if e.width == i64.bits else e.code.let(f"trunc i64 {lanes} to {bits}")
+    if e.width == 1:
+        return (Held(UNIFORM, word),)
+    return (Held(VARYING, e.code.let(f"bitcast {bits} {word} to {e.mask_type}")),)
+
+
+def _word(e: Emitter, width: int, mask: str) -> str:
+    """A mask of at most 64 lanes as an i64."""
+    whole = e.code.let(f"bitcast <{width} x i1> {mask} to i{width}")
+    return whole if width == i64.bits else e.code.let(f"zext i{width} {whole} to i64")
+
+
+def count_bits(e: Emitter, width: int, mask: str) -> str:
+    """How many of the lanes of a mask are set, as an i64."""
+    e.code.declare("i64 @llvm.ctpop.i64(i64)")
+    return e.code.let(f"call i64 @llvm.ctpop.i64(i64 {_word(e, width, mask)})")
+
+
+HANDLERS: Handlers = {
+    ReduceLanes: emit_reduce,
+    CountLanes: emit_count,
+    Ballot: emit_ballot,
+    InSet: emit_in_set,
+}

@@ -1,0 +1,199 @@
+"""StoreCompact: the lanes kept, side by side in memory, and nothing from `limit` on.
+
+    base + W <= limit    AVX-512:   pieces of one register: compress it, store all of it, step by
+                                    popcount; what is not kept is overwritten by the next
+                         elsewhere: store every lane, step by its flag
+    near the limit       for each lane kept: store its values
+
+A scan that starts anew leaves its values turned; those are looked up (lanes/lookup.py).
+
+Compressing straight to memory is microcoded on Zen 4 and twelve times slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from flatweave.base.dtypes import DType, i32, u32
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
+from flatweave.codegen.llvm.lanes.collectives import count_bits, indices
+from flatweave.codegen.llvm.lanes.lookup import Turned, store_looked_up
+from flatweave.codegen.llvm.memory.access import (
+    element,
+    element_dtype,
+    store_scalar,
+    stored,
+    to_memory,
+)
+from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.kernel_ir.syntax import StoreCompact
+from flatweave.terms.syntax import Let
+
+_REGISTER = 512
+_LEAST = 128
+
+
+class _Stream(NamedTuple):
+    """A buffer, the dtype its elements have in memory, and the lanes' values, turned or not."""
+
+    buffer: str
+    kept: DType
+    value: str
+    turned: tuple[str, ...]
+
+
+def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
+    """Write the values of the lanes kept to consecutive places from `base`."""
+    op: StoreCompact = let.op  # type: ignore[assignment]
+    base, limit = e.uniform(op.base), e.uniform(op.limit)
+    streams = []
+    for var, atom in zip(op.buffers, op.values_, strict=True):
+        dtype = element_dtype(var)
+        value = to_memory(e, dtype, e.width, e.vector(atom))
+        turned = e.hold(atom).turned
+        streams.append(_Stream(e.held[var].text, stored(dtype), value, turned))
+    keep = e.masked(e.vector(op.keep)) if e.width > 1 else ""
+    code = e.code
+    end = code.let(f"add i64 {base}, {e.width}")
+    far, near, done = code.names("far", "near", "done")
+    code.branch(code.let(f"icmp sle i64 {end}, {limit}"), far, near if keep else done)
+    code.label(far)
+    if e.features.has_vbmi2 and all(stream.turned for stream in streams):
+        found = [Turned(stream.buffer, stream.kept, stream.turned) for stream in streams]
+        store_looked_up(e, found, base, keep)
+    else:
+        for stream in streams:
+            _store_all(e, stream, base, keep)
+    code.jump(done)
+    if keep:
+        code.label(near)
+        _store_kept(e, streams, base, keep, done)
+    code.label(done)
+    return ()
+
+
+def _store_all(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
+    """As many places as there are lanes, the kept ones first."""
+    if e.width == 1:
+        store_scalar(e, stream.buffer, stream.kept, base, stream.value)
+    elif e.features.has_avx512:
+        _compress(e, stream, base, keep)
+    else:
+        _store_each(e, stream, base, keep)
+
+
+def _store_kept(
+    e: Emitter, streams: Sequence[_Stream], base: str, keep: str, done: str
+) -> None:
+    """The lanes kept and no others, one after the other; then on to `done`."""
+    code, bits = e.code, f"i{e.width}"
+    places = [code.alloca(vec(stream.kept, e.width)) for stream in streams]
+    for stream, place in zip(streams, places, strict=True):
+        code.line(f"store {vec(stream.kept, e.width)} {stream.value}, ptr {place}, align 64")
+    code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
+    all_bits, before = e.mask_bits(keep), code.block
+    head, turn = code.names("kept", "lane")
+    code.jump(head)
+    code.label(head)
+    hole, left, at = code.hole(), code.fresh("left"), code.fresh("at")
+    code.branch(code.let(f"icmp eq {bits} {left}, 0"), done, turn)
+    code.label(turn)
+    lane = code.let(f"call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)")
+    lane = lane if e.width == 64 else code.let(f"zext {bits} {lane} to i64")
+    for stream, place in zip(streams, places, strict=True):
+        kept = stream.kept
+        source = element(e, place, kept, lane)
+        x = code.let(f"load {kept.llvm}, ptr {source}, align {kept.bytes}")
+        store_scalar(e, stream.buffer, kept, at, x)
+    rest = code.let(f"and {bits} {left}, {code.let(f'sub {bits} {left}, 1')}")
+    following = code.let(f"add i64 {at}, 1")
+    lefts, ats = [(all_bits, before), (rest, turn)], [(base, before), (following, turn)]
+    code.fill(hole, [(left, bits, lefts), (at, "i64", ats)])
+    code.jump(head)
+
+
+def _store_each(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
+    """Lane by lane, without branches."""
+    code, kept, value, at = e.code, stream.kept, stream.value, base
+    kind = vec(kept, e.width)
+    for lane in range(e.width):
+        x = code.let(f"extractelement {kind} {value}, i64 {lane}")
+        store_scalar(e, stream.buffer, kept, at, x)
+        flag = code.let(f"extractelement {e.mask_type} {keep}, i64 {lane}")
+        at = code.let(f"add i64 {at}, {code.let(f'zext i1 {flag} to i64')}")
+
+
+def _compress(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
+    """Register by register."""
+    kept, value = stream.kept, stream.value
+    lanes = min(e.width, _REGISTER // _compressed(e, kept).bits)
+    at = base
+    for start in range(0, e.width, lanes):
+        piece = _piece(e, vec(kept, e.width), value, start, lanes)
+        mask = _flags(e, keep, start, lanes)
+        packed = _packed(e, kept, lanes, piece, mask)
+        place = element(e, stream.buffer, kept, at)
+        e.code.line(f"store {vec(kept, lanes)} {packed}, ptr {place}, align {kept.bytes}")
+        if start + lanes < e.width:
+            at = e.code.let(f"add i64 {at}, {count_bits(e, lanes, mask)}")
+
+
+def _compressed(e: Emitter, kept: DType) -> DType:
+    """The dtype that registers are compressed as: small ones are widened without VBMI2."""
+    return kept if kept.bits >= i32.bits or e.features.has_vbmi2 else u32
+
+
+def _piece(e: Emitter, kind: str, text: str, start: int, lanes: int) -> str:
+    """Some of the lanes, in order."""
+    if lanes == e.width:
+        return text
+    part = indices(range(start, start + lanes))
+    return e.code.let(f"shufflevector {kind} {text}, {kind} poison, {part}")
+
+
+def _flags(e: Emitter, keep: str, start: int, lanes: int) -> str:
+    """Some of the lanes' flags, cut out of a word in a general register."""
+    if lanes == e.width:
+        return keep
+    word = e.mask_bits(keep)
+    if start:
+        word = e.code.let(f"lshr i{e.width} {word}, {start}")
+    word = e.code.let(f"trunc i{e.width} {word} to i{lanes}")
+    return e.code.let(f"bitcast i{lanes} {word} to <{lanes} x i1>")
+
+
+def _packed(e: Emitter, kept: DType, lanes: int, piece: str, mask: str) -> str:
+    """The lanes of the mask moved to the front."""
+    code, wide = e.code, _compressed(e, kept)
+    if wide is not kept:
+        piece = code.let(f"zext {vec(kept, lanes)} {piece} to {vec(wide, lanes)}")
+    full = max(lanes, _LEAST // wide.bits)
+    if full > lanes:
+        piece = _padded(e, vec(wide, lanes), piece, lanes, full, "poison")
+        mask = _padded(e, f"<{lanes} x i1>", mask, lanes, full, "zeroinitializer")
+    kind, name = vec(wide, full), f"@llvm.x86.avx512.mask.compress.{suffix(wide, full)}"
+    code.declare(f"{kind} {name}({kind}, {kind}, <{full} x i1>)")
+    packed = code.let(
+        f"call {kind} {name}({kind} {piece}, {kind} zeroinitializer, <{full} x i1> {mask})"
+    )
+    if full > lanes:
+        packed = code.let(
+            f"shufflevector {kind} {packed}, {kind} poison, {indices(range(lanes))}"
+        )
+    if wide is not kept:
+        packed = code.let(f"trunc {vec(wide, lanes)} {packed} to {vec(kept, lanes)}")
+    return packed
+
+
+def _padded(e: Emitter, kind: str, text: str, lanes: int, full: int, fill: str) -> str:
+    """More lanes behind those there are."""
+    part = indices(range(full)) if full <= 2 * lanes else indices(
+        [*range(lanes), *([lanes] * (full - lanes))]
+    )
+    return e.code.let(f"shufflevector {kind} {text}, {kind} {fill}, {part}")
+
+
+HANDLERS: Handlers = {
+    StoreCompact: emit_compact,
+}

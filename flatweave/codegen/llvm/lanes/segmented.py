@@ -1,0 +1,180 @@
+"""A scan over lanes that starts anew at flags: a run of neighbours in each lane of one register.
+
+    lanes of 4 registers     x0 x1 x2 x3 | x4 x5 x6 x7 | ..
+    turned                   t0 = x0 x4 ..   t1 = x1 x5 ..   t2 = x2 x6 ..   t3 = x3 x7 ..
+    within the runs          t1 = f t0 t1;   t2 = f t1 t2;   t3 = f t2 t3
+    over the runs            s = scan of t3;  p = s moved up by a lane
+    joined                   t0 = f p t0;    t1 = f p t1;    t2 = f p t2;    t3 = s
+
+Each only in lanes where no segment starts in between; which these are is worked out in general
+registers. For R registers of L lanes the operator runs 2 R + log L - 2 times on a register, where
+doubling distances over all lanes takes nearly R log (R L). Who asks for the lane before, the last
+lane or a choice of lanes has it from the turned registers; they are turned back for others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
+from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING
+from flatweave.codegen.llvm.lanes import collectives
+from flatweave.codegen.llvm.lanes.collectives import combine, shifted
+from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.kernel_ir.syntax import LastLane, ScanLanes, ShiftLanes
+from flatweave.terms.syntax import Atom, Lambda, Let
+
+_REGISTER = 512
+
+Columns = list[str]
+"""The text of each component of an element."""
+
+
+def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
+    """scan_lanes; in runs where it starts anew and takes several registers."""
+    op: ScanLanes = let.op  # type: ignore[assignment]
+    dtypes = [scalar_type(arg.type) for arg in op.args]
+    runs = _runs(e, dtypes)
+    if not op.starts or runs == 1:
+        return collectives.emit_scan(e, let)
+    word = e.mask_bits(e.vector(op.starts[0]))
+    if e.width < i64.bits:
+        word = e.code.let(f"zext i{e.width} {word} to i64")
+    scan = _Scan(e.at(e.width // runs), op.fn, dtypes, op.neutral)
+    columns = scan.in_runs([e.vector(arg) for arg in op.args], word, runs)
+    return [_held(e, dtype, places) for dtype, places in zip(dtypes, columns, strict=True)]
+
+
+def emit_shift(e: Emitter, let: Let) -> Sequence[Held]:
+    """shift_lanes; of turned registers the last one moves to the front."""
+    op: ShiftLanes = let.op  # type: ignore[assignment]
+    held = [e.hold(arg) for arg in op.args]
+    if not all(each.turned for each in held):
+        return collectives.emit_shift(e, let)
+    moved = []
+    for atom, fill, each in zip(op.args, op.fill, held, strict=True):
+        dtype, inner = scalar_type(atom.type), e.at(e.width // len(each.turned))
+        first = shifted(inner, dtype, each.turned[-1], inner.vector(fill), 1)
+        moved.append(_held(e, dtype, [first, *each.turned[:-1]]))
+    return moved
+
+
+def emit_last(e: Emitter, let: Let) -> Sequence[Held]:
+    """last_lane; of turned registers that of the last one."""
+    op: LastLane = let.op  # type: ignore[assignment]
+    held = [e.hold(arg) for arg in op.args]
+    if not all(each.turned for each in held):
+        return collectives.emit_last(e, let)
+    last = []
+    for atom, each in zip(op.args, held, strict=True):
+        lanes = e.width // len(each.turned)
+        kind = vec(scalar_type(atom.type), lanes)
+        text = e.code.let(f"extractelement {kind} {each.turned[-1]}, i64 {lanes - 1}")
+        last.append(Held(UNIFORM, text))
+    return last
+
+
+def _runs(e: Emitter, dtypes: Sequence[DType]) -> int:
+    """How many registers the widest component takes; 1 where runs do not pay."""
+    if not e.features.has_avx512 or bool_ in dtypes:
+        return 1
+    return max(1, e.width * max(dtype.bits for dtype in dtypes) // _REGISTER)
+
+
+def _held(e: Emitter, dtype: DType, places: Sequence[str]) -> Held:
+    """What is held turned, and in the order of lanes for those who need that."""
+    return Held(VARYING, turn_back(e, dtype, places), turned=tuple(places))
+
+
+def turn_back(e: Emitter, dtype: DType, places: Sequence[str]) -> str:
+    """Turned registers in the order of lanes."""
+    if len(places) == 1:
+        return places[0]
+    even, odd = (turn_back(e.at(e.width // 2), dtype, places[k::2]) for k in (0, 1))
+    whole, half = vec(dtype, e.width), vec(dtype, e.width // 2)
+    name = f"@llvm.vector.interleave2.{suffix(dtype, e.width)}"
+    e.code.declare(f"{whole} {name}({half}, {half})")
+    return e.code.let(f"call {whole} {name}({half} {even}, {half} {odd})")
+
+
+def _turned(e: Emitter, dtype: DType, text: str, runs: int) -> Columns:
+    """Lanes k, k + runs, k + 2 runs .. for each k: every other lane, and again."""
+    if runs == 1:
+        return [text]
+    half = vec(dtype, e.width // 2)
+    kind, name = vec(dtype, e.width), f"@llvm.vector.deinterleave2.{suffix(dtype, e.width)}"
+    e.code.declare(f"{{ {half}, {half} }} {name}({kind})")
+    both = e.code.let(f"call {{ {half}, {half} }} {name}({kind} {text})")
+    inner, halves = e.at(e.width // 2), []
+    for k in (0, 1):
+        part = e.code.let(f"extractvalue {{ {half}, {half} }} {both}, {k}")
+        halves.append(_turned(inner, dtype, part, runs // 2))
+    return [place for pair in zip(*halves, strict=True) for place in pair]
+
+
+class _Scan:
+    """One scan; its emitter is that of a single register."""
+
+    def __init__(
+        self, e: Emitter, fn: Lambda, dtypes: Sequence[DType], neutral: Sequence[Atom]
+    ) -> None:
+        self.e = e
+        self.fn = fn
+        self.dtypes = dtypes
+        self.neutral = [e.vector(atom) for atom in neutral]
+
+    def in_runs(self, xs: Columns, starts: str, length: int) -> list[Columns]:
+        """Prefixes from the last start on, turned; `starts` has a bit for each element."""
+        whole = self.e.at(self.e.width * length)
+        pairs = zip(self.dtypes, xs, strict=True)
+        turned = [_turned(whole, dtype, x, length) for dtype, x in pairs]
+        places = [list(place) for place in zip(*turned, strict=True)]
+        begun = [self._every(starts, k, length) for k in range(length)]
+        for k in range(1, length):
+            places[k] = self._join(places[k - 1], places[k], begun[k])
+            begun[k] = self.e.code.let(f"or i64 {begun[k - 1]}, {begun[k]}")
+        last = self._over_runs(places[-1], begun[-1])
+        before = self._below(last, 1)
+        for k in range(length - 1):
+            apart = self.e.code.let(f"or i64 {begun[k]}, 1")
+            places[k] = self._join(before, places[k], apart)
+        return [list(column) for column in zip(*places[:-1], last, strict=True)]
+
+    def _over_runs(self, xs: Columns, starts: str) -> Columns:
+        """By doubling distances; `near` is where a start lies within reach, or the first lane."""
+        code, distance = self.e.code, 1
+        near = code.let(f"or i64 {starts}, 1")
+        while distance < self.e.width:
+            xs = self._join(self._below(xs, distance), xs, near)
+            near = code.let(f"or i64 {near}, {code.let(f'shl i64 {near}, {distance}')}")
+            distance *= 2
+        return xs
+
+    def _join(self, first: Columns, second: Columns, apart: str) -> Columns:
+        """fn first second; `second` alone in the lanes of the word `apart`."""
+        e, word = self.e, self.e.code.let(f"xor i64 {apart}, -1")
+        if e.width < i64.bits:
+            word = e.code.let(f"trunc i64 {word} to i{e.width}")
+        lanes = e.code.let(f"bitcast i{e.width} {word} to {e.mask_type}")
+        both = combine(e, self.fn, self.dtypes, first, second)
+        trios = zip(self.dtypes, both, second, strict=True)
+        return [e.select(lanes, dtype, joined, alone) for dtype, joined, alone in trios]
+
+    def _below(self, xs: Columns, distance: int) -> Columns:
+        """The values some lanes below."""
+        trios = zip(self.dtypes, xs, self.neutral, strict=True)
+        return [shifted(self.e, dtype, x, fill, distance) for dtype, x, fill in trios]
+
+    def _every(self, word: str, first: int, step: int) -> str:
+        """Every `step`-th bit of a word, side by side."""
+        name, places = "i64 @llvm.x86.bmi.pext.64", sum(1 << k for k in range(first, 64, step))
+        self.e.code.declare(f"{name}(i64, i64)")
+        return self.e.code.let(f"call {name}(i64 {word}, i64 {places - (places >> 63 << 64)})")
+
+
+HANDLERS: Handlers = {
+    ScanLanes: emit_scan,
+    ShiftLanes: emit_shift,
+    LastLane: emit_last,
+}

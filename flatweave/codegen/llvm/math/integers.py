@@ -1,0 +1,203 @@
+"""Integers and bools in LLVM: arithmetic that wraps, guarded division, shifts, powers, bit counts.
+
+Division by zero gives 0 and the least value over -1 wraps, where LLVM's sdiv traps. LLVM divides
+vectors lane by lane, so up to 32 bits quotients are taken in floats, where they are exact:
+
+    i8, i16 through f32     |a / b - n| >= 2**-16 * n for every whole n that it misses
+    i32, u32 through f64    .. 2**-32 * n; both far above half a unit in the last place
+"""
+
+from __future__ import annotations
+
+from flatweave.base.dtypes import BY_NAME, DType, f32, f64, i32, u32
+from flatweave.codegen.llvm.math.cast import cast
+from flatweave.codegen.llvm.text.values import Value, call_function
+
+MAX_UNROLLED_POWER = 64
+
+
+def add(a: Value, b: Value) -> Value:
+    """Sum; `or` of bools."""
+    return a | b if a.dtype.kind == "b" else a + b
+
+
+def mul(a: Value, b: Value) -> Value:
+    """Product; `and` of bools."""
+    return a & b if a.dtype.kind == "b" else a * b
+
+
+def absolute(a: Value) -> Value:
+    """Absolute value; the least integer stays."""
+    return a.intrinsic("abs", flag="false") if a.dtype.kind == "i" else a
+
+
+def sign(a: Value) -> Value:
+    """-1, 0 or 1."""
+    one = a.ne(0).where(a.number(1), 0)
+    return (a < 0).where(a.number(-1), one) if a.dtype.kind == "i" else one
+
+
+def minimum(a: Value, b: Value) -> Value:
+    """The smaller operand."""
+    if a.dtype.kind == "b":
+        return a & b
+    return a.intrinsic("smin" if a.dtype.kind == "i" else "umin", b)
+
+
+def maximum(a: Value, b: Value) -> Value:
+    """The greater operand."""
+    if a.dtype.kind == "b":
+        return a | b
+    return a.intrinsic("smax" if a.dtype.kind == "i" else "umax", b)
+
+
+def floordiv(a: Value, b: Value) -> Value:
+    """Quotient rounded down, 0 for a divisor of 0."""
+    if _is_safe_divisor(b):
+        return _round_down(a, b, a.binary("sdiv" if a.dtype.kind == "i" else "udiv", b))
+    if a.dtype.bits == 64 or a.width == 1:
+        return _guarded_quotient(a, b)
+    return _quotient_in_floats(a, b)
+
+
+def mod(a: Value, b: Value) -> Value:
+    """Remainder with the divisor's sign, 0 for a divisor of 0."""
+    if _is_safe_divisor(b):
+        return a - floordiv(a, b) * b
+    return b.eq(0).where(a.number(0), a - floordiv(a, b) * b)
+
+
+def _is_safe_divisor(b: Value) -> bool:
+    """Whether the divisor is a literal that can neither trap nor overflow."""
+    return b.is_constant and b.text not in {b.number(0).text, b.number(-1).text}
+
+
+def _round_down(a: Value, b: Value, quotient: Value) -> Value:
+    """Turn a quotient rounded toward zero into one rounded down."""
+    if a.dtype.kind == "u":
+        return quotient
+    inexact = (quotient * b).ne(a)
+    return (inexact & ((a ^ b) < 0)).where(quotient - 1, quotient)
+
+
+def _guarded_quotient(a: Value, b: Value) -> Value:
+    """Division by the machine's instruction, with divisors 0 and -1 replaced by 1."""
+    zero = b.eq(0)
+    if a.dtype.kind == "u":
+        return zero.where(a.number(0), a.binary("udiv", zero.where(b.number(1), b)))
+    minus = b.eq(-1)
+    divisor = (zero | minus).where(b.number(1), b)
+    quotient = _round_down(a, divisor, a.binary("sdiv", divisor))
+    return zero.where(a.number(0), minus.where(-a, quotient))
+
+
+def _quotient_in_floats(a: Value, b: Value) -> Value:
+    """Division in floats wide enough to be exact."""
+    zero = b.eq(0)
+    divisor = zero.where(b.number(1), b)
+    wide = f64 if a.dtype.bits == 32 else f32
+    quotient = (cast(a, wide) / cast(divisor, wide)).intrinsic("floor")
+    if a.dtype.kind == "u":
+        rounded = _narrow(quotient.convert("fptoui", u32), a.dtype)
+        return zero.where(a.number(0), rounded)
+    rounded = _narrow(quotient.convert("fptosi", i32), a.dtype)
+    return zero.where(a.number(0), b.eq(-1).where(-a, rounded))
+
+
+def _narrow(x: Value, dtype: DType) -> Value:
+    """The low bits of a 32-bit integer."""
+    return x if dtype.bits == 32 else x.convert("trunc", dtype)
+
+
+def from_bits(a: Value) -> Value:
+    """The float with these bits."""
+    wide = max(32, a.dtype.bits)
+    return cast(a, BY_NAME[f"u{wide}"]).convert("bitcast", BY_NAME[f"f{wide}"])
+
+
+def shl(a: Value, b: Value) -> Value:
+    """a << b; 0 when every bit has left."""
+    amount = Value(b.body, _unsigned(b.dtype), b.width, b.text)
+    return (amount < a.dtype.bits).where(a << b, 0)
+
+
+def shr(a: Value, b: Value) -> Value:
+    """a >> b; 0, or -1 for negative a, when every bit has left."""
+    amount = Value(b.body, _unsigned(b.dtype), b.width, b.text)
+    if a.dtype.kind == "i":
+        return a >> amount.intrinsic("umin", a.dtype.bits - 1)
+    return (amount < a.dtype.bits).where(a >> b, 0)
+
+
+def _unsigned(dtype: DType) -> DType:
+    """The unsigned dtype of the same width."""
+    return BY_NAME[f"u{dtype.bits}"]
+
+
+def popcount(a: Value) -> Value:
+    """The number of one bits."""
+    return a.intrinsic("ctpop")
+
+
+def clz(a: Value) -> Value:
+    """The number of leading zero bits."""
+    return a.intrinsic("ctlz", flag="false")
+
+
+def ctz(a: Value) -> Value:
+    """The number of trailing zero bits."""
+    return a.intrinsic("cttz", flag="false")
+
+
+def power(a: Value, b: Value) -> Value:
+    """Powers that wrap, by repeated squaring; negative exponents give 0 unless a is 1 or -1."""
+    exponent = _small_exponent(b)
+    if exponent is not None:
+        return _unrolled_power(a, exponent)
+    return call_function("pow", _power_loop, (a, b), "nounwind")
+
+
+def _small_exponent(b: Value) -> int | None:
+    """The exponent, if it is a small literal in every lane."""
+    for exponent in range(MAX_UNROLLED_POWER + 1):
+        if b.text == b.number(exponent).text:
+            return exponent
+    return None
+
+
+def _unrolled_power(a: Value, exponent: int) -> Value:
+    """A product of squares."""
+    total, square = a.number(1), a
+    while exponent:
+        if exponent & 1:
+            total = square if total.is_constant else total * square
+        exponent >>= 1
+        square = square * square if exponent else square
+    return total
+
+
+def _power_loop(a: Value, b: Value) -> Value:
+    """A loop that ends when no lane has exponent bits left."""
+    body, kind = a.body, a.type
+    body.line("br label %turn")
+    body.label("turn")
+    names = [body.fresh(stem) for stem in ("total", "square", "rest")]
+    after = [body.fresh(stem) for stem in ("total", "square", "rest")]
+    starts = [a.number(1).text, a.text, b.text]
+    for name, start, end in zip(names, starts, after, strict=True):
+        body.line(f"{name} = phi {kind} [ {start}, %entry ], [ {end}, %turn ]")
+    total, square, rest = (Value(body, a.dtype, a.width, name) for name in names)
+    odd, product = (rest & 1).ne(0), total * square
+    chosen = Value(body, a.dtype, a.width, after[0])
+    condition = f"{odd.type} {odd.text}"
+    body.line(f"{chosen.text} = select {condition}, {kind} {product.text}, {kind} {total.text}")
+    body.line(f"{after[1]} = mul {kind} {square.text}, {square.text}")
+    body.line(f"{after[2]} = lshr {kind} {rest.text}, {rest.number(1).text}")
+    more = Value(body, b.dtype, b.width, after[2]).ne(0).any()
+    body.line(f"br i1 {more}, label %turn, label %done")
+    body.label("done")
+    if b.dtype.kind == "u":
+        return chosen
+    signs = (b & 1).ne(0).where(a, 1)
+    inverse = a.eq(1).where(a, a.eq(-1).where(signs, 0))
+    return (b < 0).where(inverse, chosen)

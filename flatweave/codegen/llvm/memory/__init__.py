@@ -1,0 +1,9 @@
+"""Memory: loads and stores, atomic updates, and updates by any operator, under a lock or without.
+
+Each file ends with a table of the ops it emits; `HANDLERS` joins them.
+"""
+
+from flatweave.codegen.llvm.body.emitter import Handlers
+from flatweave.codegen.llvm.memory import access, atomics, updates
+
+HANDLERS: Handlers = {**access.HANDLERS, **atomics.HANDLERS, **updates.HANDLERS}

@@ -1,0 +1,267 @@
+"""Loads, stores and atomics: scalar, whole vectors, or lane by lane, as the index is held.
+
+    load xs i     i uniform:  load float                          one element for all lanes
+                  i linear:   load <16 x float>                   (reversed: and a reverse shuffle)
+                  i varying:  llvm.masked.gather
+    store xs i y  i uniform:  the value of the last lane          i linear, varying: as load
+    under a mask: llvm.masked.load, .store, .gather, .scatter
+
+Bools are i8 in memory and i1 in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType, bool_, i32, i64, u8, u32
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
+from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
+from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
+from flatweave.terms.syntax import BufferType, Let, Var
+
+LARGE = 32 * 2**10  # bytes of shared memory that are too many for a stack
+_GATHERS = 256  # bits of the least vectors that have gathers
+
+
+def stored(dtype: DType) -> DType:
+    """The dtype that a buffer's elements have in memory."""
+    return u8 if dtype is bool_ else dtype
+
+
+def from_memory(e: Emitter, dtype: DType, width: int, text: str) -> str:
+    """A loaded value as it is held in registers."""
+    if dtype is not bool_:
+        return text
+    zero = "0" if width == 1 else "zeroinitializer"
+    return e.code.let(f"icmp ne {vec(u8, width)} {text}, {zero}")
+
+
+def to_memory(e: Emitter, dtype: DType, width: int, text: str) -> str:
+    """A value from registers as it is stored."""
+    if dtype is not bool_:
+        return text
+    return e.code.let(f"zext {vec(bool_, width)} {text} to {vec(u8, width)}")
+
+
+def element(e: Emitter, buffer: str, dtype: DType, index: str) -> str:
+    """The address of one element that is there."""
+    return e.code.let(f"getelementptr inbounds {stored(dtype).llvm}, ptr {buffer}, i64 {index}")
+
+
+def load_scalar(e: Emitter, buffer: str, dtype: DType, index: str) -> str:
+    """One element."""
+    at = element(e, buffer, dtype, index)
+    kept = stored(dtype)
+    return from_memory(e, dtype, 1, e.code.let(f"load {kept.llvm}, ptr {at}, align {kept.bytes}"))
+
+
+def store_scalar(e: Emitter, buffer: str, dtype: DType, index: str, value: str) -> None:
+    """Write one element."""
+    at, kept = element(e, buffer, dtype, index), stored(dtype)
+    text = to_memory(e, dtype, 1, value)
+    e.code.line(f"store {kept.llvm} {text}, ptr {at}, align {kept.bytes}")
+
+
+def element_dtype(buffer: Var) -> DType:
+    """The dtype of a buffer's elements."""
+    if not isinstance(buffer.type, BufferType):
+        raise TypeError(f"{buffer} is not a buffer")
+    return buffer.type.dtype
+
+
+# -- load -----------------------------------------------------------------------------------------
+
+
+def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
+    """buffer[index]"""
+    op: Load = let.op  # type: ignore[assignment]
+    dtype, buffer, index = element_dtype(op.buffer), e.held[op.buffer].text, e.hold(op.index)
+    if index.shape is UNIFORM:
+        return (Held(UNIFORM, load_scalar(e, buffer, dtype, index.text)),)
+    kept = stored(dtype)
+    loaded = gather if index.shape is VARYING else _load_run
+    return (Held(VARYING, from_memory(e, dtype, e.width, loaded(e, buffer, kept, index))),)
+
+
+def _load_run(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
+    """Neighbouring elements."""
+    kind, align = vec(kept, e.width), kept.bytes
+    if e.mask is None:
+        at = element(e, buffer, kept, e.lowest(index))
+        text = e.code.let(f"load {kind}, ptr {at}, align {align}")
+    else:
+        at = _place(e, buffer, kept, index)
+        name = f"@llvm.masked.load.{suffix(kept, e.width)}.p0"
+        e.code.declare(f"{kind} {name}(ptr, i32, {e.mask_type}, {kind})")
+        text = e.code.let(
+            f"call {kind} {name}(ptr {at}, i32 {align}, "
+            f"{e.mask_type} {_mask_for(e, index)}, {kind} zeroinitializer)"
+        )
+    return reverse(e, kind, text) if index.shape is REVERSED else text
+
+
+def _place(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
+    """The address of the lowest lane's element, which need not be there under a mask."""
+    low = e.lowest(index)
+    return e.code.let(f"getelementptr {kept.llvm}, ptr {buffer}, i64 {low}")
+
+
+def _mask_for(e: Emitter, index: Held) -> str:
+    """The mask in the order of memory."""
+    mask = e.mask or "splat (i1 true)"
+    return reverse(e, e.mask_type, mask) if index.shape is REVERSED else mask
+
+
+def reverse(e: Emitter, kind: str, text: str) -> str:
+    """The lanes in opposite order."""
+    order = ", ".join(f"i32 {i}" for i in reversed(range(e.width)))
+    mask = f"<{e.width} x i32> <{order}>"
+    return e.code.let(f"shufflevector {kind} {text}, {kind} poison, {mask}")
+
+
+def _pointers(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
+    return e.code.let(
+        f"getelementptr {kept.llvm}, ptr {buffer}, <{e.width} x i64> {index.text}"
+    )
+
+
+def gather(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
+    """Elements from anywhere."""
+    if e.mask is not None and kept.bits < i32.bits and e.features.vector_bits >= _GATHERS:
+        return _gather_in_words(e, buffer, kept, index)
+    return _gathered(e, kept, _pointers(e, buffer, kept, index))
+
+
+def _gathered(e: Emitter, kept: DType, places: str) -> str:
+    """What is at these addresses, for the lanes that run."""
+    kind, type_ = vec(kept, e.width), f"<{e.width} x ptr>"
+    name = f"@llvm.masked.gather.{suffix(kept, e.width)}.v{e.width}p0"
+    e.code.declare(f"{kind} {name}({type_}, i32, {e.mask_type}, {kind})")
+    mask = e.mask or "splat (i1 true)"
+    return e.code.let(
+        f"call {kind} {name}({type_} {places}, i32 {kept.bytes}, "
+        f"{e.mask_type} {mask}, {kind} zeroinitializer)"
+    )
+
+
+def _gather_in_words(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
+    """Bytes and halves out of the aligned words around them: there is no gather of less, and
+    LLVM would ask every lane in turn whether it runs. An aligned word never crosses a page."""
+    code, width, kind = e.code, e.width, vec(u32, e.width)
+    pointers = _pointers(e, buffer, kept, index)
+    at = code.let(f"ptrtoint <{width} x ptr> {pointers} to {vec(i64, width)}")
+    word = code.let(f"and {vec(i64, width)} {at}, splat (i64 -4)")
+    places = code.let(f"inttoptr {vec(i64, width)} {word} to <{width} x ptr>")
+    words = _gathered(e, u32, places)
+    low = code.let(f"trunc {vec(i64, width)} {at} to {kind}")
+    bit = code.let(f"shl {kind} {low}, splat (i32 3)")
+    shift = code.let(f"and {kind} {bit}, splat (i32 31)")
+    moved = code.let(f"lshr {kind} {words}, {shift}")
+    return code.let(f"trunc {kind} {moved} to {vec(kept, width)}")
+
+
+# -- store ----------------------------------------------------------------------------------------
+
+
+def emit_store(e: Emitter, let: Let) -> Sequence[Held]:
+    """buffer[index] = value"""
+    op: Store = let.op  # type: ignore[assignment]
+    dtype, buffer, index = element_dtype(op.buffer), e.held[op.buffer].text, e.hold(op.index)
+    if index.shape is UNIFORM:
+        value = e.hold(op.value)
+        text = value.text
+        if value.shape is not UNIFORM:
+            text = e.last_active(e.lanes(value, dtype), dtype)
+        store_scalar(e, buffer, dtype, index.text, text)
+        return ()
+    text, kept = to_memory(e, dtype, e.width, e.vector(op.value)), stored(dtype)
+    if index.shape is VARYING:
+        _scatter(e, buffer, kept, index, text)
+    else:
+        _store_run(e, buffer, kept, index, text, op.streaming)
+    return ()
+
+
+def _store_run(
+    e: Emitter, buffer: str, kept: DType, index: Held, text: str, streaming: bool
+) -> None:
+    """Neighbouring elements; past the caches where that was asked for."""
+    kind = vec(kept, e.width)
+    if index.shape is REVERSED:
+        text = reverse(e, kind, text)
+    if e.mask is not None:
+        at, name = _place(e, buffer, kept, index), f"@llvm.masked.store.{suffix(kept, e.width)}.p0"
+        e.code.declare(f"void {name}({kind}, ptr, i32, {e.mask_type})")
+        mask = f"{e.mask_type} {_mask_for(e, index)}"
+        e.code.line(f"call void {name}({kind} {text}, ptr {at}, i32 {kept.bytes}, {mask})")
+        return
+    at = element(e, buffer, kept, e.lowest(index))
+    if streaming and index.shape is LINEAR:
+        e.code.has_streamed = True
+        align = min(64, e.width * kept.bytes)
+        e.code.line(f"store {kind} {text}, ptr {at}, align {align}, !nontemporal !0")
+    else:
+        e.code.line(f"store {kind} {text}, ptr {at}, align {kept.bytes}")
+
+
+def _scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> None:
+    """Elements to anywhere; of two lanes with one place the later stays."""
+    kind, places = vec(kept, e.width), f"<{e.width} x ptr>"
+    at = _pointers(e, buffer, kept, index)
+    name = f"@llvm.masked.scatter.{suffix(kept, e.width)}.v{e.width}p0"
+    e.code.declare(f"void {name}({kind}, {places}, i32, {e.mask_type})")
+    mask = e.mask or "splat (i1 true)"
+    e.code.line(
+        f"call void {name}({kind} {text}, {places} {at}, i32 {kept.bytes}, {e.mask_type} {mask})"
+    )
+
+
+def emit_shared(e: Emitter, let: Let) -> Sequence[Held]:
+    """A place on the stack; or in a buffer if it is large, for stacks may be small."""
+    op: Shared = let.op  # type: ignore[assignment]
+    size = op.count * stored(op.dtype).bytes
+    if size >= LARGE:
+        return (Held(UNIFORM, e.code.scratch(size)),)
+    return (Held(UNIFORM, e.code.alloca(f"[{op.count} x {stored(op.dtype).llvm}]")),)
+
+
+# -- ordered access -------------------------------------------------------------------------------
+
+
+def emit_acquire(e: Emitter, let: Let) -> Sequence[Held]:
+    """load atomic acquire"""
+    op: Acquire = let.op  # type: ignore[assignment]
+    dtype = element_dtype(op.buffer)
+    kept = stored(dtype)
+    at = element(e, e.held[op.buffer].text, dtype, e.uniform(op.index))
+    text = e.code.let(f"load atomic {kept.llvm}, ptr {at} acquire, align {kept.bytes}")
+    return (Held(UNIFORM, from_memory(e, dtype, 1, text)),)
+
+
+def emit_release(e: Emitter, let: Let) -> Sequence[Held]:
+    """store atomic release; streaming stores, which no release orders, are fenced first"""
+    op: Release = let.op  # type: ignore[assignment]
+    dtype = element_dtype(op.buffer)
+    kept = stored(dtype)
+    at = element(e, e.held[op.buffer].text, dtype, e.uniform(op.index))
+    text = to_memory(e, dtype, 1, e.uniform(op.value))
+    fence_streams(e)
+    e.code.line(f"store atomic {kept.llvm} {text}, ptr {at} release, align {kept.bytes}")
+    return ()
+
+
+def fence_streams(e: Emitter) -> None:
+    """Wait for streaming stores where there were any."""
+    if e.code.has_streamed and e.features.is_x86:
+        e.code.declare("void @llvm.x86.sse.sfence() nounwind")
+        e.code.line("call void @llvm.x86.sse.sfence()")
+
+
+HANDLERS: Handlers = {
+    Load: emit_load,
+    Shared: emit_shared,
+    Store: emit_store,
+    Acquire: emit_acquire,
+    Release: emit_release,
+}

@@ -1,0 +1,189 @@
+"""Updates of one element by any function: compare-and-swap of its bits, or under a lock.
+
+    atomic_update f xs i [y]     each lane: seen = load; turn: cmpxchg xs[i] seen (f seen y); again
+                                 unless won. Two u64 are swapped as one i128.
+    locked_update f locks ..     each lane: until atomicrmw xchg lock 1 gives 0: wait
+                                 xs[i] = f xs[i] y; store atomic 0 release
+
+Lanes take turns, so that the function runs on one element at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.base.dtypes import DType, bool_
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
+from flatweave.codegen.llvm.body.look import look
+from flatweave.codegen.llvm.body.shapes import UNIFORM
+from flatweave.codegen.llvm.body.turns import LONG
+from flatweave.codegen.llvm.memory.access import (
+    element,
+    element_dtype,
+    from_memory,
+    load_scalar,
+    store_scalar,
+    stored,
+    to_memory,
+)
+from flatweave.codegen.llvm.memory.atomics import swap
+from flatweave.kernel_ir.syntax import AtomicUpdate, LockedUpdate
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
+
+Act = Callable[[Emitter, str, Sequence[str]], None]  # what one lane does, with its place and values
+
+
+def emit_atomic_update(e: Emitter, let: Let) -> Sequence[Held]:
+    """A swap of the element's bits for each lane."""
+    op: AtomicUpdate = let.op  # type: ignore[assignment]
+    dtype, words = element_dtype(op.buffer), len(op.values_)
+
+    def act(one: Emitter, index: str, values: Sequence[str]) -> None:
+        first = one.code.let(f"mul i64 {index}, {words}") if words > 1 else index
+        at = element(one, one.held[op.buffer].text, dtype, first)
+        _swap(one, op.fn, dtype, at, values)
+
+    _each_lane(e, op.index, op.values_, act)
+    return ()
+
+
+def emit_locked_update(e: Emitter, let: Let) -> Sequence[Held]:
+    """A lock taken and given back for each lane."""
+    op: LockedUpdate = let.op  # type: ignore[assignment]
+
+    def act(one: Emitter, index: str, values: Sequence[str]) -> None:
+        code = one.code
+        stripe = code.let(f"and i64 {index}, {op.stripes - 1}")
+        lock = element(one, one.held[op.locks].text, element_dtype(op.locks), stripe)
+        _take(one, lock)
+        old = [_load(one, buffer, index) for buffer in op.buffers]
+        made = _call(one, op.fn, [*old, *values])
+        for buffer, value in zip(op.buffers, made, strict=True):
+            dtype = element_dtype(buffer)
+            store_scalar(one, one.held[buffer].text, dtype, index, value)
+        code.line(f"store atomic i32 0, ptr {lock} release, align 4")
+
+    _each_lane(e, op.index, op.values_, act)
+    return ()
+
+
+def _load(e: Emitter, buffer: Var, index: str) -> str:
+    return load_scalar(e, e.held[buffer].text, element_dtype(buffer), index)
+
+
+def _call(e: Emitter, fn: Lambda, args: Sequence[str]) -> list[str]:
+    """A function on scalars."""
+    return [held.text for held in e.run(fn, [Held(UNIFORM, text) for text in args])]
+
+
+def _each_lane(e: Emitter, index: Atom, values: Sequence[Atom], act: Act) -> None:
+    """act for the lanes that run, in order, of which there is at least one."""
+    if e.width == 1:
+        return act(e, e.uniform(index), [e.uniform(value) for value in values])
+    code, bits = e.code, f"i{e.width}"
+    code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
+    vectors = [(e.vector(atom), scalar_type(atom.type)) for atom in (index, *values)]
+    all_lanes = e.mask_bits(e.mask)
+    before, (turn, done) = code.block, code.names("lane", "done")
+    code.jump(turn)
+    code.label(turn)
+    hole = code.hole()
+    left = code.fresh("left")
+    lane = code.let(f"call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)")
+    place, *own = (
+        code.let(f"extractelement <{e.width} x {dtype.llvm}> {text}, {bits} {lane}")
+        for text, dtype in vectors
+    )
+    act(e.at(1), place, own)
+    less = code.let(f"sub {bits} {left}, 1")
+    rest = code.let(f"and {bits} {left}, {less}")
+    code.fill(hole, [(left, bits, [(all_lanes, before), (rest, code.block)])])
+    code.branch(code.let(f"icmp eq {bits} {rest}, 0"), done, turn)
+    code.label(done)
+
+
+def _swap(e: Emitter, fn: Lambda, dtype: DType, at: str, values: Sequence[str]) -> None:
+    """Compare-and-swap until nobody came between."""
+    code, words = e.code, len(values)
+    size = stored(dtype).bits
+    whole = f"i{size * words}"
+    first = _look(e, size, words, at)
+
+    def renewed(seen: str) -> str:
+        old = [_from_bits(e, dtype, part) for part in _split(e, seen, size, words)]
+        made = [_to_bits(e, dtype, text) for text in _call(e, fn, [*old, *values])]
+        return _join(e, made, size)
+
+    swap(code, whole, at, size * words // 8, first, renewed)
+
+
+def _look(e: Emitter, size: int, words: int, at: str) -> str:
+    """What is there now; words that do not belong together are found out by the swap."""
+    parts = []
+    for word in range(words):
+        place = at
+        if word:
+            place = e.code.let(f"getelementptr i{size}, ptr {at}, i64 {word}")
+        text = f"load atomic i{size}, ptr {place} monotonic, align {size // 8}"
+        parts.append(e.code.let(text))
+    return _join(e, parts, size)
+
+
+def _join(e: Emitter, parts: Sequence[str], size: int) -> str:
+    """Words as one integer, the first one lowest."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = f"i{size * len(parts)}"
+    low, high = (e.code.let(f"zext i{size} {part} to {whole}") for part in parts)
+    return e.code.let(f"or {whole} {low}, {e.code.let(f'shl {whole} {high}, {size}')}")
+
+
+def _split(e: Emitter, whole: str, size: int, words: int) -> list[str]:
+    """The words of one integer."""
+    if words == 1:
+        return [whole]
+    kind = f"i{size * words}"
+    high = e.code.let(f"lshr {kind} {whole}, {size}")
+    return [e.code.let(f"trunc {kind} {part} to i{size}") for part in (whole, high)]
+
+
+def _from_bits(e: Emitter, dtype: DType, text: str) -> str:
+    """A value from its bits in memory."""
+    if dtype.is_float:
+        return e.code.let(f"bitcast i{dtype.bits} {text} to {dtype.llvm}")
+    return from_memory(e, dtype, 1, text)
+
+
+def _to_bits(e: Emitter, dtype: DType, text: str) -> str:
+    """The bits that a value has in memory."""
+    if dtype.is_float:
+        return e.code.let(f"bitcast {dtype.llvm} {text} to i{dtype.bits}")
+    return to_memory(e, dtype, 1, text) if dtype is bool_ else text
+
+
+def _take(e: Emitter, lock: str) -> None:
+    """Wait until nobody holds the lock, and hold it."""
+    code = e.code
+    code.declare("void @fw_backoff(i64) nounwind")
+    turn, wait, held = code.names("try", "wait", "held")
+    before = code.block
+    code.jump(turn)
+    code.label(turn)
+    hole = code.hole()
+    number = code.fresh("attempt")
+    was = code.let(f"atomicrmw xchg ptr {lock}, i32 1 acquire, align 4")
+    free = code.let(f"icmp eq i32 {was}, 0")
+    code.branch(free, held, wait)
+    code.label(wait)
+    code.line(f"call void @fw_backoff(i64 {number})")
+    look(e, LONG)  # who holds it may have left with it
+    following = code.let(f"add i64 {number}, 1")
+    code.fill(hole, [(number, "i64", [("0", before), (following, code.block)])])
+    code.jump(turn)
+    code.label(held)
+
+
+HANDLERS: Handlers = {
+    AtomicUpdate: emit_atomic_update,
+    LockedUpdate: emit_locked_update,
+}

@@ -1,0 +1,4 @@
+"""A whole unit: `emit.py` defines a function for each kernel and one for the host.
+
+`host.py` says what the host's own ops become: buffers, launches, failures.
+"""

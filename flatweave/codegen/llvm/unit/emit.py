@@ -1,0 +1,98 @@
+"""A unit of kernel IR becomes LLVM text for the CPU: one function per kernel, one for the host.
+
+    kernel scale(n: i64, ..) => ..    define internal void @k_scale(ptr %ctx, ptr %args, i64 %block)
+    host (n: i64, xs: global f32, ..) => .. in ys
+                                      define i64 @fw_main(ptr %ctx, ptr %slots)
+
+`%args` is an array of eight-byte slots: a pointer, or a scalar in the low bytes. `%slots` holds the
+host's arguments and then its results: a scalar takes one slot, a buffer two, its data and its
+owner. `fw_main` returns 0, or 1 after an error, which the context `%ctx` describes.
+"""
+
+from __future__ import annotations
+
+from flatweave.base.errors import CompilerBug
+from flatweave.codegen.llvm import body, lanes, memory
+from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
+from flatweave.codegen.llvm.body.shapes import UNIFORM
+from flatweave.codegen.llvm.isa.features import CpuFeatures
+from flatweave.codegen.llvm.memory.access import emit_load, emit_store, fence_streams
+from flatweave.codegen.llvm.text.code import STOPPED, Code
+from flatweave.codegen.llvm.text.module import Module
+from flatweave.codegen.llvm.unit import host
+from flatweave.kernel_ir import syntax as k
+from flatweave.terms.syntax import BufferType, Lambda, Var
+
+KERNEL_HANDLERS: Handlers = {**body.HANDLERS, **memory.HANDLERS, **lanes.HANDLERS}
+HOST_HANDLERS: Handlers = {
+    **body.SCALAR_HANDLERS,
+    k.Load: emit_load,
+    k.Store: emit_store,
+    **host.HANDLERS,
+}
+
+
+def emit(unit: k.Unit, features: CpuFeatures) -> str:
+    """The text of a module that defines `fw_main`."""
+    module = Module(features.libmvec, features.has_avx512)
+    for kernel in unit.kernels:
+        _define_kernel(module, features, kernel)
+    _define_host(module, features, unit.host)
+    attributes = "nounwind"
+    if features.has_avx512:
+        attributes += ' "prefer-vector-width"="512" "min-legal-vector-width"="512"'
+    return f"{module.text()}\nattributes #0 = {{ {attributes} }}\n!0 = !{{i32 1}}\n"
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+
+def _define_kernel(module: Module, features: CpuFeatures, kernel: k.Kernel) -> None:
+    if kernel.warps != 1:
+        raise CompilerBug(f"kernel {kernel.name} asks for {kernel.warps} warps; a CPU has one")
+    code = Code(module)
+    e = Emitter(code, features, KERNEL_HANDLERS, {})
+    e.bind(kernel.params, [_argument(e, i, var) for i, var in enumerate(kernel.params)])
+    e.run(kernel.body)
+    fence_streams(e)
+    code.leave()
+    if code.can_stop:
+        code.label(STOPPED)
+        fence_streams(e)
+        code.line("ret void")
+    head = "define internal void {name}(ptr noalias %ctx, ptr readonly %args, i64 %block) #0 {"
+    module.define_once(f"@k_{kernel.name}", head, code)  # repeated operations share their kernels
+
+
+def _argument(e: Emitter, number: int, var: Var) -> Held:
+    return Held(UNIFORM, host.load_slot(e, "%args", number, var.type))
+
+
+# -- the host -------------------------------------------------------------------------------------
+
+
+def _define_host(module: Module, features: CpuFeatures, fn: Lambda) -> None:
+    code = Code(module)
+    e = Emitter(code, features, HOST_HANDLERS, {})
+    e.depth = 1  # its loops are not those of a block
+    for number, var in enumerate(fn.params):
+        text = host.load_slot(e, "%slots", number, var.type)
+        owner = "null" if isinstance(var.type, BufferType) else ""
+        e.bind([var], [Held(UNIFORM, text, owner)])
+    results = e.run(fn, [e.held[var] for var in fn.params])
+    number = len(fn.params)
+    for held, atom in zip(results, fn.results, strict=True):
+        host.store_slot(e, "%slots", number, atom.type, held.text)
+        if held.owner:
+            host.store_slot(e, "%slots", number + 1, atom.type, held.owner)
+        number += 2 if held.owner else 1
+    for owner in [held.owner for held in results if held.owner]:
+        code.declare("void @fw_escape(ptr, ptr) nounwind")
+        code.line(f"call void @fw_escape(ptr %ctx, ptr {owner})")
+    code.line("ret i64 0")
+    if code.can_stop:
+        code.label(STOPPED)
+        code.jump(host.FAILED)
+    code.label(host.FAILED)
+    code.line("ret i64 1")
+    module.define("@fw_main", "define i64 @fw_main(ptr %ctx, ptr %slots) #0 {", code)
