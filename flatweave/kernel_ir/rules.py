@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from flatweave.base.dtypes import DType, bool_, i64, u32, u64
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
+from flatweave.kernel_ir.hierarchy import LEVELS, ForAll, Local, WarpShared
 from flatweave.terms.rules import (
     condition_misfits,
     function_misfits,
@@ -29,6 +30,12 @@ def misfits(op: Op) -> Iterator[str]:
             yield from function_misfits("the body", body, ())
             if width < 1 or width & (width - 1):
                 yield f"{width} lanes are no power of two"
+        case ForAll(level=level, count=count, body=body):
+            yield from _level_misfits(level)
+            yield from index_misfits("the count", (count,))
+            yield from function_misfits("the body", body, (i64,), ())
+        case ir.Sync(level=level):
+            yield from _level_misfits(level)
         case ir.Call(fn=fn, args=args):
             yield from function_misfits("the function", fn, types_of(args))
         case ir.ReduceLanes(fn=fn, args=args):
@@ -47,6 +54,11 @@ def misfits(op: Op) -> Iterator[str]:
             yield from types_misfit("the mask", (mask,), (u64,))
         case _:
             yield from _memory_misfits(op)
+
+
+def _level_misfits(level: str) -> Iterator[str]:
+    if level not in LEVELS:
+        yield f"there is no level {level}, only {', '.join(LEVELS)}"
 
 
 def _memory_misfits(op: Op) -> Iterator[str]:
@@ -83,6 +95,9 @@ def _memory_misfits(op: Op) -> Iterator[str]:
             yield from index_misfits("the place", (base, limit))
             yield from condition_misfits(keep)
             yield from _dtypes_misfit(buffers, values)
+        case ir.Shared(count=count) | WarpShared(count=count) | Local(count=count):
+            if count < 1:
+                yield f"memory for {count} elements: it takes at least 1"
         case ir.Report(index=index):
             yield from index_misfits("the element", (index,))
         case ir.Backoff(attempt=attempt):

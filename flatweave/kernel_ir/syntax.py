@@ -8,6 +8,7 @@ of the block runs it, with one value for the warp, and what it stores is stored 
 `lanes W` opens a region that the W lanes of a warp run together: there a value may differ from lane
 to lane. On a CPU the block is a task of one core, has one warp, and the warp is a SIMD register
 (`lanes 16` makes <16 x T>, `lanes 1` plain scalars); on a GPU the lanes are threads.
+Kernels may also be written for any number of threads and warps: `hierarchy.py`.
 
     kernel scale(n: i64, xs: global f32, ys: global f32) =>
         b: i64 = block_index
@@ -379,8 +380,9 @@ class Backoff(Op):
 
 @op
 class Sync(Op):
-    """A barrier for the block's warps; also orders their writes to shared memory."""
+    """A barrier for the warps of a block, or the threads of a warp; orders what they wrote."""
 
+    level: str = "block"
     effect: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:

@@ -1,16 +1,21 @@
 """Which variables of a kernel may differ from lane to lane, and from warp to warp.
 
-    j = lane i           differs between the lanes
-    w = warp_index       differs between the warps
-    x = load xs j        as its index does
-    s = reduce_lanes ..  the same in all lanes
+    j = lane i              differs between the lanes
+    w = warp_index          differs between the warps
+    x = load xs j           as its index does; from memory of a thread or warp, between those, too
+    s = reduce_lanes ..     the same in all lanes
+    for_all warp n (w =>    w differs between the warps
+    for_all thread n (i =>  i differs between the lanes, and between the warps if all of them share
 
+What is the same for all threads of a warp differs at most between the warps, and what is the same
+for all threads of a block does not differ at all (`same_for`).
 A loop's state differs when its first value or a turn makes it so, or when the turns are not as many
 in every lane; then all of it does.
 """
 
 from __future__ import annotations
 
+from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll, Level, Local, WarpShared
 from flatweave.kernel_ir.syntax import (
     Atomic,
     Ballot,
@@ -32,16 +37,17 @@ from flatweave.terms.traverse import atoms_in, lambdas_in
 
 Marks = frozenset[str]
 NONE: Marks = frozenset()
-LANE: Marks = frozenset({"lane"})
-WARP: Marks = frozenset({"warp"})
+BY_LANE: Marks = frozenset({"lane"})
+BY_WARP: Marks = frozenset({"warp"})
 
 
 class Variation:
-    """The marks of every variable of a kernel's body: LANE, WARP, both or none."""
+    """The marks of every variable of a kernel's body: BY_LANE, BY_WARP, both or none."""
 
     def __init__(self, body: Lambda) -> None:
         self._marks: dict[Var, Marks] = {}
         self._width = 1
+        self._warps_apart = False  # inside the code of single warps
         before = -1
         while before != self._total():
             before = self._total()
@@ -51,6 +57,11 @@ class Variation:
         """The marks of any of some atoms."""
         known = (self._marks.get(atom, NONE) for atom in atoms if isinstance(atom, Var))
         return NONE.union(*known)
+
+    def same_for(self, level: Level, *atoms: Atom) -> bool:
+        """Whether all threads of each unit of a level have the same values."""
+        marks = self.of(*atoms)
+        return level is THREAD or not (marks - BY_WARP if level is WARP else marks)
 
     def turns(self, op: If | While | For) -> Marks:
         """Between whom it differs which way control goes."""
@@ -91,7 +102,9 @@ class Variation:
                 self._width = width
                 self._visit(body)
                 for var, result in zip(let.vars, body.results, strict=True):
-                    self._add((var,), self.of(result) - LANE)
+                    self._add((var,), self.of(result) - BY_LANE)
+            case ForAll():
+                self._for_all(let.op)
             case Call(fn=fn, args=args):
                 for param, arg in zip(fn.params, args, strict=True):
                     self._add((param,), self.of(arg))
@@ -102,6 +115,16 @@ class Variation:
                 self._add(let.vars, self._result(let.op))
                 for fn in lambdas_in(let.op):
                     self._visit(fn)
+
+    def _for_all(self, op: ForAll) -> None:
+        """Each unit has a number of its own."""
+        around = self._warps_apart
+        of_warps = LEVELS.get(op.level) is WARP
+        marks = BY_WARP if of_warps else BY_LANE if around else BY_LANE | BY_WARP
+        self._add(op.body.params, marks)
+        self._warps_apart = around or of_warps
+        self._visit(op.body)
+        self._warps_apart = around
 
     def _loop(
         self, let: Let, fn: Lambda, params: tuple[Var, ...], init: tuple[Atom, ...]
@@ -120,11 +143,13 @@ class Variation:
         marks = self.of(*atoms_in(op))
         match op:
             case ReduceLanes() | LastLane() | CountLanes() | Ballot():
-                return marks - LANE
+                return marks - BY_LANE
             case Lane() | InSet() | ScanLanes() | SelectZero() | ShiftLanes():
-                return marks | LANE if self._width > 1 else marks
-            case WarpIndex():
-                return WARP
+                return marks | BY_LANE if self._width > 1 else marks
+            case WarpIndex() | WarpShared():
+                return BY_WARP
+            case Local():
+                return BY_LANE | BY_WARP
             case Atomic():
-                return LANE | WARP
+                return BY_LANE | BY_WARP
         return marks

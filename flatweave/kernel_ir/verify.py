@@ -4,23 +4,48 @@
     host         no position, no lanes, no shared memory, no barriers; launches name a kernel of the
                  unit and pass what it takes
     kernel       no allocation, no launch; it gives no results and reads nothing from outside
-    lanes        not inside lanes; their results are the same in all lanes
+    lanes        not inside lanes or code of a thread; their results are the same in all lanes
     collectives  only inside lanes, and where control is the same in all of them
-    sync         only where control is the same in all warps and lanes: else some never arrive
+    for_all      only of a level below the code it stands in, where all units of that code come with
+                 the same count, and nothing that its body reads differs between those who share it
+    sync         only in code of its level, and only where all whom it joins arrive
+    memory       of a thread, warp or block is made in code of that level, and read there or below
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
+from flatweave.kernel_ir.hierarchy import (
+    BLOCK,
+    GRID,
+    LEVELS,
+    THREAD,
+    WARP,
+    ForAll,
+    Level,
+    Local,
+    WarpShared,
+)
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.rules import misfits
-from flatweave.kernel_ir.syntax import Acquire, Backoff, InSet, Lane, Lanes, Release, Unit
-from flatweave.kernel_ir.variation import NONE, Marks, Variation
+from flatweave.kernel_ir.syntax import (
+    Acquire,
+    Backoff,
+    InSet,
+    Kernel,
+    Lane,
+    Lanes,
+    Release,
+    Shared,
+    Sync,
+    Unit,
+)
+from flatweave.kernel_ir.variation import BY_LANE, NONE, Marks, Variation
 from flatweave.terms.control import For, If, While
 from flatweave.terms.rules import are_alike
-from flatweave.terms.syntax import ArrayType, Lambda, Let, Type, types_of
-from flatweave.terms.traverse import atoms_in
+from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Type, Var, types_of
+from flatweave.terms.traverse import atoms_in, free_vars, walk_lets
 from flatweave.terms.verify import Verifier
 
 SCALAR = frozenset({"apply", "cast", "if", "while", "for"})
@@ -31,12 +56,19 @@ UNIFORM = frozenset({"acquire", "release", "backoff"})
 HOST = SCALAR | {
     "load", "store", "alloc", "retain", "free", "is_unique", "trim", "launch", "fail", "threads",
 }  # fmt: skip
-IN_LANES = SCALAR | COLLECTIVE | UNIFORM | {
-    "block_index", "warp_index", "lane", "in_set", "load", "load_near", "load_tile", "select_zero",
-    "store", "store_compact", "atomic", "atomic_update", "locked_update", "sync", "report",
+ANYWHERE = SCALAR | {
+    "block_index", "load", "store", "atomic", "atomic_update", "locked_update", "report",
 }  # fmt: skip
 OF_LANES = COLLECTIVE | {"lane", "in_set", "load_near", "load_tile", "select_zero"}
-KERNEL = (IN_LANES - OF_LANES) | {"lanes", "shared", "call"}
+IN_LANES = ANYWHERE | OF_LANES | UNIFORM | {"warp_index", "store_compact", "sync", "local"}
+KERNEL = ANYWHERE | UNIFORM | {
+    "warp_index", "store_compact", "sync", "lanes", "call", "for_all", "shared",
+}  # fmt: skip
+IN_CODE: dict[Level, frozenset[str]] = {
+    BLOCK: KERNEL,
+    WARP: ANYWHERE | {"lanes", "call", "for_all", "sync", "warp_shared"},
+    THREAD: ANYWHERE | {"local"},
+}
 
 
 def verify(unit: Unit) -> None:
@@ -44,7 +76,7 @@ def verify(unit: Unit) -> None:
     HostVerifier(unit).function(unit.host)
     names = Counter(kernel.name for kernel in unit.kernels)
     for kernel in unit.kernels:
-        verifier = KernelVerifier(Variation(kernel.body))
+        verifier = KernelVerifier(kernel)
         if names[kernel.name] > 1:
             verifier.fail(f"two kernels are called {kernel.name}")
         if kernel.warps < 1:
@@ -90,38 +122,122 @@ class HostVerifier(MachineVerifier):
 
 
 class KernelVerifier(MachineVerifier):
-    """A kernel: where lanes are, and between whom control may differ at this place."""
+    """A kernel: whose code this is, where lanes are, and between whom control may differ here."""
 
-    def __init__(self, variation: Variation) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         super().__init__()
-        self.variation = variation
+        self.variation = Variation(kernel.body)
+        self.has_levels = any(isinstance(let.op, ForAll) for let in walk_lets(kernel.body))
+        self.level: Level = BLOCK
         self.lanes = False
         self.differs: Marks = NONE
+        for param in kernel.params:
+            if isinstance(param.type, BufferType) and param.type.space != GRID.space:
+                self.fail(f"{param} is {param.type.space} memory: only global comes from the host")
 
     def visit(self, let: Let) -> None:
         self._stands_right(let)
-        around = self.lanes, self.differs
+        around = self.level, self.lanes, self.differs
         match let.op:
             case Lanes():
                 self.lanes = True
             case If() | While() | For():
                 self.differs = self.differs | self.variation.turns(let.op)
+            case ForAll(level=level):
+                self.level, self.differs = LEVELS[level], NONE
         super().visit(let)
-        self.lanes, self.differs = around
+        self.level, self.lanes, self.differs = around
+
+    def atom(self, atom: Atom) -> None:
+        """Memory is out of scope where the code of its unit ends."""
+        if isinstance(atom, Var) and atom not in self.scope and isinstance(atom.type, BufferType):
+            self.fail(f"{atom} is {atom.type.space} memory, read outside of the code it belongs to")
+        super().atom(atom)
+
+    def _place(self) -> str:
+        """Where this is, in words."""
+        if self.level is not BLOCK:
+            return f"in code of a {self.level.word}" + (", inside lanes" if self.lanes else "")
+        return "inside lanes" if self.lanes else "in a kernel outside of lanes"
 
     def _stands_right(self, let: Let) -> None:
         op, name = let.op, let.op.name
-        if name not in (IN_LANES if self.lanes else KERNEL):
-            place = "inside lanes" if self.lanes else "in a kernel outside of lanes"
-            self.fail(f"{name} cannot stand {place}")
+        match op:
+            case ForAll():
+                self._for_all(op)
+            case Sync():
+                self._sync(op)
+            case Shared() | WarpShared() | Local():
+                self._memory(op)
+        if name not in (IN_LANES if self.lanes else IN_CODE[self.level]):
+            remedy = ""
+            if name in OF_LANES and self.level is THREAD:
+                remedy = ": it needs a warp, so put it inside lanes, in code of a warp"
+            self.fail(f"{name} cannot stand {self._place()}{remedy}")
         if name in COLLECTIVE and "lane" in self.differs:
             self.fail(f"{name} stands where not all lanes run")
-        if name == "sync" and self.differs:
-            self.fail("sync stands where not all warps arrive")
         if isinstance(op, Acquire | Release | Backoff | Lane | InSet):
             self._is_uniform(let)
         if isinstance(op, Lanes) and "lane" in self.variation.of(*op.body.results):
             self.fail("the results of lanes differ from lane to lane")
+
+    def _for_all(self, op: ForAll) -> None:
+        """Of a level below this code, where all its units come with what its body reads."""
+        level, what = LEVELS.get(op.level), f"for_all {op.level}"
+        if level is None:
+            self.fail(f"{what}: there is no level {op.level}, only {', '.join(LEVELS)}")
+        if level >= BLOCK:
+            self.fail(f"{what} cannot stand in a kernel: the host launches a kernel on its blocks")
+        if self.lanes:
+            self.fail(f"{what} cannot stand inside lanes, which are threads already")
+        if level >= self.level:
+            below = "a `for` loop" if self.level is THREAD else "for_all thread"
+            self.fail(
+                f"{what} stands in code of a {self.level.word}, which has no {level.word}s below "
+                f"it: take {below}"
+            )
+        apart = BY_LANE if self.level is WARP else BY_LANE | {"warp"}
+        if self.differs & apart:
+            self.fail(
+                f"{what} stands where not all threads of the {self.level.word} come: control "
+                "differs between them; put the condition inside the body"
+            )
+        for read in (var for var in free_vars(op) if var in self.scope):
+            if marks := sorted(self.variation.of(read) & apart):
+                self.fail(
+                    f"{what} reads {read}, which differs from {marks[-1]} to {marks[-1]} of the "
+                    f"{self.level.word} that shares the work: store it, sync and load it"
+                )
+
+    def _sync(self, op: Sync) -> None:
+        """In code of its own level, where all whom it joins arrive."""
+        level = LEVELS.get(op.level)
+        if level is None or level is THREAD:
+            self.fail(f"sync level={op.level}: there is nobody to wait for; leave it out")
+        if level is GRID:
+            self.fail("no barrier spans the grid: split the kernel")
+        if self.level is not level and (self.has_levels or self.level is not BLOCK):
+            self.fail(
+                f"sync of a {level.word} stands in code of a {self.level.word}: not all "
+                f"{'threads' if level is WARP else 'warps'} of one {level.word} come here; put it "
+                f"into code of the {level.word}"
+            )
+        if self.differs & (BY_LANE if level is WARP else BY_LANE | {"warp"}):
+            whom = "threads" if level is WARP else "warps"
+            self.fail(f"sync stands where not all {whom} arrive; move it out of this control")
+
+    def _memory(self, op: Shared | WarpShared | Local) -> None:
+        """In the code that it belongs to."""
+        owner = {Local: THREAD, WarpShared: WARP, Shared: BLOCK}[type(op)]
+        here = THREAD if self.lanes else self.level
+        if owner is here:
+            return
+        if self.level is BLOCK and not self.has_levels and owner is not WARP:
+            return  # refused, or not, by what may stand inside lanes and outside
+        self.fail(
+            f"{op.name} is memory of a {owner.word} and stands in code of a {here.word}: make it "
+            f"in code of a {owner.word}"
+        )
 
     def _is_uniform(self, let: Let) -> None:
         if "lane" in self.variation.of(*atoms_in(let.op)):

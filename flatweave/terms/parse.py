@@ -44,7 +44,7 @@ _TOKEN = re.compile(
     rf'(?P<skip>\s+|#[^\n]*)|(?P<number>{_NUMBER})|(?P<name>\w+)|(?P<string>"(?:[^"]|"")*")'
     r"|(?P<mark>=>|[()\[\],:=])"
 )
-_SPACES = ("global", "shared", "local")
+_SPACES = ("global", "shared", "warp_shared", "local")
 _T = TypeVar("_T")
 
 

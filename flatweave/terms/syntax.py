@@ -42,7 +42,8 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class BufferType:
-    """A flat piece of memory as a kernel sees it; `space` is global, shared or local."""
+    """A flat piece of memory as a kernel sees it; `space` is global, shared, warp_shared or
+    local."""
 
     dtype: DType
     space: str = "global"

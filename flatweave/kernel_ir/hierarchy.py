@@ -1,0 +1,100 @@
+"""The levels of a machine: thread < warp < block < grid; what runs at each, and whose memory it is.
+
+    level     what it is                its memory      who waits at a barrier
+    thread    a lane of a warp          local           nobody
+    warp      lanes in lock step        warp_shared     sync level=warp: its threads
+    block     warps with one memory     shared          sync: its warps
+    grid      the blocks of a launch    global          nobody: the next launch comes after all
+
+The code of a kernel is code of a block. `for_all` runs a body once for each of n units of a lower
+level, all of them in parallel: body 0 to body n - 1 in no order, on as many warps or threads as
+there are; one thread may take many of them.
+
+    kernel halves(n: i64, xs: global f32, sums: global f32) =>
+        b: i64 = block_index
+        lo: i64 = mul b 64
+        s: shared f32 = shared f32 64
+        for_all thread 64 (i: i64 =>
+            j: i64 = add lo i
+            x: f32 = load xs j
+            store s i x)
+        sync                                     # what one thread wrote another may read now
+        for_all thread 32 (i: i64 =>
+            ..
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import ClassVar
+
+from flatweave.base.dtypes import DType
+from flatweave.kernel_ir.syntax import Shared
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, op
+
+
+class Level(IntEnum):
+    """A level of the machine; a lower one is part of a higher one."""
+
+    THREAD = 0
+    WARP = 1
+    BLOCK = 2
+    GRID = 3
+
+    @property
+    def word(self) -> str:
+        """The level as texts say it."""
+        return self.name.lower()
+
+    @property
+    def space(self) -> str:
+        """The memory that a unit of this level has to itself."""
+        return SPACES[self]
+
+
+THREAD, WARP, BLOCK, GRID = Level
+SPACES = {THREAD: "local", WARP: "warp_shared", BLOCK: "shared", GRID: "global"}
+LEVELS = {level.word: level for level in Level}
+
+
+@op
+class ForAll(Op):
+    """Runs `body(i)` for each i below `count`, in parallel, each by one unit of `level`."""
+
+    level: str
+    count: Atom
+    body: Lambda
+    effect: ClassVar[bool] = True
+
+    def result_types(self) -> tuple[Type, ...]:
+        return ()
+
+
+@op
+class Local(Op):
+    """Memory of one thread for `count` elements, gone when its body ends."""
+
+    dtype: DType
+    count: int
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (BufferType(self.dtype, "local"),)
+
+
+@op
+class WarpShared(Op):
+    """Memory of one warp for `count` elements, gone when its body ends."""
+
+    dtype: DType
+    count: int
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (BufferType(self.dtype, "warp_shared"),)
+
+
+MEMORY: dict[Level, type[Local] | type[WarpShared] | type[Shared]] = {
+    THREAD: Local,
+    WARP: WarpShared,
+    BLOCK: Shared,
+}
+"""What makes memory of each level inside a kernel; that of the grid comes from the host."""
