@@ -12,7 +12,9 @@
     longest_run(np.array([3, 3, 1, 1, 1, 2]))             # Array(3, dtype=int64)
 
 A jitted function is traced once for its arguments' dtypes and ranks, then runs for every size.
-Outside of jit every function works at once on NumPy arrays.
+Outside of jit every function works at once on NumPy arrays. docs/language.md lists them all.
+`from flatweave import *` leaves out those that Python has, too: fw.abs, fw.all, fw.any, fw.filter,
+fw.map, fw.max, fw.min, fw.pow, fw.round, fw.sum.
 
 The tour, in the order in which a program travels through the folders:
 
@@ -68,7 +70,7 @@ from flatweave.frontend.arrays.stencil import stencil
 from flatweave.frontend.arrays.writing import histogram, permute, reduce_by_index, scatter
 from flatweave.frontend.call.schedule import schedule
 from flatweave.frontend.elements.elementwise import (
-    abs,
+    abs as abs,
     absolute,
     acos,
     acosh,
@@ -133,7 +135,7 @@ from flatweave.frontend.elements.elementwise import (
     popcount,
     remainder,
     right_shift,
-    round,
+    round as round,
     rsqrt,
     sign,
     sin,
@@ -145,7 +147,7 @@ from flatweave.frontend.elements.elementwise import (
     tanh,
     true_divide,
     truediv,
-)  # fmt: skip
+)
 from flatweave.frontend.elements.scalars import (
     astype,
     bitwise_count,
@@ -165,20 +167,27 @@ from flatweave.frontend.elements.scalars import (
     where,
 )
 from flatweave.frontend.functions.axes import (
-    all,
-    any,
+    all as all,
+    any as any,
     argmax,
     argmin,
     cumprod,
     cumsum,
     dot,
-    max,
+    max as max,
     mean,
-    min,
+    min as min,
     prod,
-    sum,
+    sum as sum,
 )
-from flatweave.frontend.functions.combinators import filter, map, partition, reduce, scan, zip_with
+from flatweave.frontend.functions.combinators import (
+    filter as filter,
+    map as map,
+    partition,
+    reduce,
+    scan,
+    zip_with,
+)
 from flatweave.frontend.functions.control import cond, fori_loop, while_loop
 from flatweave.frontend.functions.expand import expand, expand_reduce, replicated_iota
 from flatweave.frontend.ragged.cutting import ragged
@@ -191,8 +200,10 @@ __version__ = "0.1.0"
 pow = power
 newaxis = None
 
-# what `from flatweave import *` brings: everything but the names that would hide builtins, such as
-# map, sum and abs, which are reached as fw.map
+# public names that are builtins' names as well: reached as fw.map, not by a star import
+BESIDE_BUILTINS = ("abs", "all", "any", "filter", "map", "max", "min", "pow", "round", "sum")
+
+# what `from flatweave import *` brings: every public name that does not hide a builtin
 __all__ = [
     "ArgumentError", "Array", "CompilerBug", "DTypeError", "EscapedArrayError",
     "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "NegativeExtentError", "NestingError",
@@ -218,3 +229,8 @@ __all__ = [
     "target", "transpose", "true_divide", "truediv", "trunc", "u16", "u32", "u64", "u8",
     "where", "while_loop", "zip_with",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What users may call: `__all__`, and the names of builtins, such as `fw.map` and `fw.sum`."""
+    return sorted([*__all__, *BESIDE_BUILTINS])
