@@ -92,11 +92,13 @@ def _folds_run_along_memory(op: Sweep) -> bool:
 
 
 def _folds(fn: Lambda) -> Iterator[Fold]:
+    """The outermost folds of a body, those of its branches and loops among them."""
     for let in fn.lets:
         if isinstance(let.op, Fold):
             yield let.op
-        elif not lambdas_in(let.op):
             continue
+        for inner in lambdas_in(let.op):
+            yield from _folds(inner)
 
 
 def _depending_on(fn: Lambda, var: Var) -> set[Atom]:
