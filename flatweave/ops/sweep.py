@@ -47,11 +47,13 @@ def elements_in(dest: Sequence[Atom]) -> tuple[Type, ...]:
 class Sink(Part):
     """Where results of a sweep's body go; `arity` is how many of them it takes.
 
-    `forward`: the sweep must not be in reverse.
+    `forward`: the sweep must not be in reverse. `alone`: it is divided by what this sink writes, so
+    it has no other sink.
     """
 
     __slots__ = ()
     forward: ClassVar[bool] = False
+    alone: ClassVar[bool] = False
 
     @property
     def arity(self) -> int:
@@ -145,6 +147,7 @@ class Place(Sink):
     """Elements written to indices of `dest`; outside it they are dropped, the last one wins."""
 
     dest: tuple[Atom, ...]
+    alone: ClassVar[bool] = True
 
     @property
     def arity(self) -> int:
@@ -169,6 +172,7 @@ class Merge(Sink):
     fn: Lambda
     neutral: tuple[Atom, ...]
     dest: tuple[Atom, ...]
+    alone: ClassVar[bool] = True
 
     @property
     def arity(self) -> int:
@@ -298,6 +302,8 @@ class Sweep(Op):
             yield f"the sinks do not take {len(self.body.results)} results"
         if self.reverse and any(sink.forward for sink in self.sinks):
             yield "a sink that combines segments needs a sweep from the front"
+        if len(self.sinks) > 1 and any(sink.alone for sink in self.sinks):
+            yield "a sink that writes to computed places shares its sweep with another one"
         for sink, taken in zip(self.sinks, self.portions(), strict=True):
             yield from sink.misfits(taken)
 

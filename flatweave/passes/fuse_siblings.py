@@ -32,7 +32,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Combine, Compact, Index, Insert, Merge, Place, Prefix, Sink, Store, Sweep
+from flatweave.ops import Combine, Compact, Index, Insert, Prefix, Sink, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.operators import is_commutative
 from flatweave.passes.rewrite import Rewriter
@@ -297,7 +297,7 @@ class _Group(_Single):
 
 
 def _scatters(op: Sweep) -> bool:
-    return any(isinstance(sink, Place | Merge) for sink in op.sinks)
+    return any(sink.alone for sink in op.sinks)
 
 
 def _inserts(op: Sweep) -> bool:

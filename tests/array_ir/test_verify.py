@@ -153,6 +153,16 @@ def test_what_does_not_fit_is_found(body, message):
             "makes an array",
         ),
         (
+            "y, z = sweep [n] (i: i64 =>\n v = index xs [i]\n in i, v, v) [merge (add f32) [] [xs],"
+            " store]\n in y, z",
+            "computed places shares its sweep",
+        ),
+        (
+            "y, z = sweep [n] (i: i64 =>\n v = index xs [i]\n in i, v, i, v) [place [xs],"
+            " place [xs]]\n in y, z",
+            "computed places shares its sweep",
+        ),
+        (
             "m = add n n\n ys: f32[m] = concat m [xs, xs]\n in ys",
             "concat cannot stand on the host",
         ),

@@ -92,7 +92,10 @@ def array_op(draw, b, arrays, traced):
         (x,) = c.emit(Index(xs, (i,), draw(st.booleans())))
         starts = flag(c, x) if draw(st.booleans()) else ()
         (p,) = c.emit(Prefix(fn, (zero,), (x,), draw(st.booleans()), tuple(starts)))
-        return p, *flag(c, x), x, p, i, x
+        return p, *flag(c, x), x, p
+
+    def merged(c, i):
+        return i, *c.emit(Index(xs, (i,), checked=False))
 
     def segmented(c, i):
         (x,) = c.emit(Index(xs, (i,), checked=False))
@@ -120,9 +123,11 @@ def array_op(draw, b, arrays, traced):
         flags = b.emit(Map(b.function([dtype], flag), (xs,)))
         arrays += b.emit(ReduceSegments(fn, (zero,), flags[0], (xs,)))[1:]
     else:
-        sinks = (Store(), Compact(1), Combine(fn, (zero,)), Merge(fn, (zero,), (xs,)))
+        sinks = (Store(), Compact(1), Combine(fn, (zero,)))
         made = b.emit(Sweep((n,), b.function([i64], swept), sinks, draw(st.booleans())))
-        arrays += [made[0], made[2], made[4]]
+        arrays += [made[0], made[2]]
+        merge = (Merge(fn, (zero,), (xs,)),)
+        arrays += b.emit(Sweep((n,), b.function([i64], merged), merge, draw(st.booleans())))
         sinks = (CombineSegments(fn, (zero,)), CombineRows(fn, (zero,), n))
         made = b.emit(Sweep((n,), b.function([i64], segmented), sinks))
         arrays += made[1:]
