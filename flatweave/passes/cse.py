@@ -1,4 +1,4 @@
-"""Common subexpressions: the same read, and the same check, is done once in a body.
+"""Common subexpressions: the same read, check, fold or scan is done once in a body.
 
     squares(n: i64, xs: f32[n]) =>
         a: f32[n] = sweep [n] (i: i64 =>
@@ -15,8 +15,8 @@
             in z) [store]
         in a
 
-Scalar work is shared by the builder already. Reads, searches and checks are shared with enclosing
-bodies too, never out of a branch. A search for a row has read where the row begins.
+Scalar work is shared by the builder already. The rest is shared with enclosing bodies too, never
+out of a branch. A search for a row has read where the row begins.
 """
 
 from __future__ import annotations
@@ -26,44 +26,55 @@ from typing import Any
 
 from flatweave.array_ir.forms import FLAT, TRACED
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Check, Index, Locate, Reshape
+from flatweave.ops import Check, Fold, Index, Locate, Prefix, Reshape
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import emit, rewrite
+from flatweave.terms.alike import alike
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Let, Op
+from flatweave.terms.syntax import Atom, Lambda, Let, Op
+from flatweave.terms.traverse import lambdas_in
 
-Known = dict[tuple[Any, ...], Sequence[Atom]]
+Known = dict[tuple[Any, ...], list[tuple[Op, Sequence[Atom]]]]
 
 
 @array_pass(takes=(TRACED, FLAT))
 def cse(program: Program) -> Program:
-    """Share equal reads, views and checks."""
+    """Share equal reads, views, checks, folds and prefixes."""
     known: dict[Builder, Known] = {}
 
     def share(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
-        if not isinstance(op, Check | Index | Locate | Reshape):
+        if not isinstance(op, Check | Fold | Index | Locate | Prefix | Reshape):
             return None
         found = _shared(known, b, op)
         if found is None:
             found = _start_of_row(known, b, op)
         if found is not None:
             return found
-        known.setdefault(b, {})[_key(op)] = emit(b, op, [var.name for var in let.vars])
-        return known[b][_key(op)]
+        made = emit(b, op, [var.name for var in let.vars])
+        known.setdefault(b, {}).setdefault(_key(op), []).append((op, made))
+        return made
 
     return rewrite(program, share)
 
 
 def _key(op: Op) -> tuple[Any, ...]:
-    return (op.name, *op.values())
+    """What equal ops have in common, and most others have not: all but their functions."""
+    return (op.name, *(value for value in op.values() if not isinstance(value, Lambda)))
+
+
+def _equal(a: Op, b: Op) -> bool:
+    """Whether ops of one key are equal."""
+    pairs = zip(lambdas_in(a), lambdas_in(b), strict=True)
+    return all(alike(first, second) for first, second in pairs)
 
 
 def _shared(known: dict[Builder, Known], b: Builder, op: Op) -> Sequence[Atom] | None:
     """The results of an equal op here or in an enclosing body."""
     scope: Builder | None = b
     while scope is not None:
-        if _key(op) in known.get(scope, {}):
-            return known[scope][_key(op)]
+        for other, results in known.get(scope, {}).get(_key(op), ()):
+            if _equal(op, other):
+                return results
         scope = scope.outer
     return None
 
