@@ -14,7 +14,7 @@ from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcast import generated, read, read_stretched
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import emit, wrap
+from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import current
 from flatweave.ops import Filter, Map, Reduce, Scan
@@ -131,7 +131,7 @@ def scan_last_axis(
     starts: tuple[Atom, ...] = ()
     if len(shape) > 1:
         first = extents.sub(shape[-1], extents.ONE) if reverse else extents.ZERO
-        flags = generated(shape, lambda *at: wrap(current().apply("eq", at[-1], first)))
+        flags = generated(shape, lambda *at: tracer_of(current().apply("eq", at[-1], first)))
         starts = (flags[0].atom,)
     atoms = tuple(x.atom for x in arrays)
     return emit(Scan(fn, tuple(start), atoms, exclusive, reverse, starts))
@@ -149,22 +149,22 @@ def unravel(k: Atom, shape: Sequence[Atom]) -> list[Atom]:
 
 def filter_rows(mask: Tracer, arrays: Sequence[Tracer]) -> list[Tracer]:
     """The elements along axis 0 where the mask holds: their numbers first, then a gather."""
-    numbers = generated((mask.extents[0],), wrap)
-    count, kept = emit(Filter(mask.atom, (numbers[0].atom,)))
+    numbers = generated((mask.extents[0],), tracer_of)
+    count, found = emit(Filter(mask.atom, (numbers[0].atom,)))
     extents.known_extent(count.atom)
     results = []
     for x in arrays:
         shape = (count.atom, *x.extents[1:])
 
         def row(k: Atom, *at: Atom, x: Tracer = x) -> Tracer:
-            number = read(kept, (k,)).atom
+            number = read(found, (k,)).atom
             return read(x, (number, *at))
 
         results.append(generated(shape, row)[0])
     return results
 
 
-def kept(mask: Tracer, arrays: list[Tracer]) -> list[Tracer]:
+def compacted(mask: Tracer, arrays: list[Tracer]) -> list[Tracer]:
     """The elements of rank-1 arrays, or the rows of others, where the mask holds."""
     if any(x.ndim > 1 for x in arrays):
         return filter_rows(mask, arrays)

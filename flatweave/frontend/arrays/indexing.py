@@ -19,13 +19,13 @@ from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.columns import kept
+from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.arrays.reading import (
     element,
+    from_start,
     listed_index,
     must_be_a_place,
     read_atom,
-    wrapped,
 )
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import common_shape, generated, read_stretched
@@ -33,7 +33,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, floordiv, greatest, least, mul, sub
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
-from flatweave.frontend.trace.tracers import MOST, emit, extent_of, lift, scalar_of
+from flatweave.frontend.trace.tracers import MOST, as_tracer, emit, extent_of, scalar_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.scope import current
 from flatweave.ops import Index, Reshape
@@ -98,13 +98,13 @@ def _host(xs: Any, key: Any) -> Any:
 @operation(host=_host)
 def getitem(xs: Any, key: Any) -> Any:
     """`xs[key]`"""
-    array = lift(xs)
+    array = as_tracer(xs)
     parts = list(key) if isinstance(key, tuple) else [key]
     for part in parts:
         must_be_a_place(part)
     parts = [listed_index(part) for part in parts]
     if len(parts) == 1 and _is_mask(parts[0]):
-        return _masked(array, lift(parts[0]))
+        return _masked(array, as_tracer(parts[0]))
     selectors = _selectors(array, _expanded(array, parts))
     return _selected(array, selectors)
 
@@ -112,14 +112,14 @@ def getitem(xs: Any, key: Any) -> Any:
 def _is_mask(part: Any) -> bool:
     if isinstance(part, Tracer):
         return part.element is bool_
-    return isinstance(part, np.ndarray | HostArray | list) and lift(part).element is bool_
+    return isinstance(part, np.ndarray | HostArray | list) and as_tracer(part).element is bool_
 
 
 def _masked(array: Tracer, mask: Tracer) -> Tracer:
     """The elements, or rows, where a mask holds."""
     if mask.ndim == 1 and array.ndim:
         extents.same_length([array, mask], "a mask", ["the array", "the mask"])
-        return kept(mask, [array])[0]
+        return compacted(mask, [array])[0]
     if not mask.ndim:
         raise ShapeError(
             f"a single bool is no mask for an array of type {describe(array)}: a mask has a bool"
@@ -134,7 +134,7 @@ def _masked(array: Tracer, mask: Tracer) -> Tracer:
         )  # fmt: skip
     flat = [_flattened(x) for x in (array, mask)]
     extents.same_length(flat, "a mask", ["the array", "the mask"])
-    return kept(flat[1], [flat[0]])[0]
+    return compacted(flat[1], [flat[0]])[0]
 
 
 def _flattened(array: Tracer) -> Tracer:
@@ -173,7 +173,7 @@ def _selectors(array: Tracer, parts: Sequence[Any]) -> list[Selector]:
             found.append(sliced(part, next(axes)))
         else:
             next(axes)
-            selected = lift(part, "an index")
+            selected = as_tracer(part, "an index")
             if selected.element is bool_:
                 raise Unsupported(
                     "a mask beside other indices.",
@@ -342,7 +342,7 @@ def _reader(
                 index_.append(add(step, selector.start))
                 continue
             own = at[group : group + rank] if rank else ()
-            place, must = wrapped(read_atom(read_stretched(selector.index, own)), extent)
+            place, must = from_start(read_atom(read_stretched(selector.index, own)), extent)
             must_check = must_check or must
             index_.append(place)
         return emit(Index(array.atom, tuple(index_), must_check))[0]

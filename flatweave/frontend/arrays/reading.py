@@ -27,10 +27,10 @@ from flatweave.frontend.trace.tracers import (
     MOST,
     NO_PLACE,
     arrays_of,
+    as_tracer,
     counted_in_i64,
     emit,
-    lift,
-    wrap,
+    tracer_of,
 )
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
@@ -77,7 +77,7 @@ def must_be_a_place(index: Any) -> None:
         )
 
 
-def wrapped(index: Atom, extent: Atom) -> tuple[Atom, bool]:
+def from_start(index: Atom, extent: Atom) -> tuple[Atom, bool]:
     """The index with those below 0 counted from the end, and whether it must be checked."""
     scope = current()
     if isinstance(index, Var) and scope.trace.bounds.get(index) == extent:
@@ -104,7 +104,7 @@ def _constant(index: int, extent: int) -> tuple[Const, bool]:
 
 def element(array: Tracer, index: Sequence[Atom]) -> Tracer:
     """The element at user-given i64 indices, one for each axis: wrapped and checked."""
-    pairs = [wrapped(i, extent) for i, extent in zip(index, array.extents, strict=True)]
+    pairs = [from_start(i, extent) for i, extent in zip(index, array.extents, strict=True)]
     checked = any(must for _, must in pairs)
     return emit(Index(array.atom, tuple(i for i, _ in pairs), checked))[0]
 
@@ -117,7 +117,7 @@ def index_arrays(idx: Any, who: str) -> list[Tracer]:
             f"{who} needs an index array for at least one axis, got ().",
             where=user_location(), remedy="Give one index array, or a tuple of them.",
         )  # fmt: skip
-    arrays = [lift(part, f"the index of {who}") for part in parts]
+    arrays = [as_tracer(part, f"the index of {who}") for part in parts]
     for array in arrays:
         if not array.element.is_integer:
             raise DTypeError(
@@ -188,7 +188,7 @@ def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Any:
         for param, extent in zip(params, sizes, strict=True):
             inside.natural.add(param)
             inside.trace.bounds[param] = extent
-        found = f(*(wrap(param) for param in params))
+        found = f(*(tracer_of(param) for param in params))
         given = found if isinstance(found, tuple | list) else (found,)
         index = [read_atom(_scalar(part)) for part in given]
         for leaf in leaves:
@@ -202,13 +202,13 @@ def backpermute(shape: Any, f: Callable[..., Any], xs: Any) -> Any:
 
     if not sizes:
         with_none = body(current(), ())
-        return unflatten(tree, [wrap(atom) for atom in with_none])
+        return unflatten(tree, [tracer_of(atom) for atom in with_none])
     fn = current().function([i64] * len(sizes), body, "i")
     return unflatten(tree, emit(Generate(sizes, fn)))
 
 
 def _scalar(value: Any) -> Tracer:
-    index = lift(value, "the index of backpermute")
+    index = as_tracer(value, "the index of backpermute")
     if index.ndim:
         raise ShapeError(
             f"backpermute's function gives {describe(index)} where an index is needed.",

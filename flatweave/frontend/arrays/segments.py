@@ -17,9 +17,9 @@ from typing import Any
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import DTypeError, ShapeError, Unsupported
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.columns import kept, scalar_operator
+from flatweave.frontend.arrays.columns import compacted, scalar_operator
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import elements_of
+from flatweave.frontend.elements.arguments import arrays_of_one_length
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.lambdas import (
     combine_lambda,
@@ -31,7 +31,7 @@ from flatweave.frontend.elements.lambdas import (
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
-from flatweave.frontend.trace.tracers import emit, wrap
+from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, unflatten
@@ -68,7 +68,7 @@ class Segments:
 
 def _given(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any, who: str) -> Segments:
     """The arguments of a segmented operation, checked."""
-    arrays, tree = elements_of(xs, who)
+    arrays, tree = arrays_of_one_length(xs, who)
     starts = flags_of(flags, who)
     extents.same_length([starts, *arrays], who, ["flags", *["xs"] * len(arrays)])
     first = neutral(ne, tree, arrays, who)
@@ -101,7 +101,7 @@ def _scan_rows(
     def turned(*at: Atom) -> list[Tracer]:
         is_first = current().apply("eq", at[-1], ZERO)
         flag = current().apply("or", is_first, read(flags, (at[-1],)).atom)
-        return [wrap(flag), *(read(x, (at[-1], *at[:-1])) for x in arrays)]
+        return [tracer_of(flag), *(read(x, (at[-1], *at[:-1])) for x in arrays)]
 
     starts, *columns = generated((*rest, length), turned)
     atoms, neutrals = tuple(x.atom for x in columns), tuple(e.atom for e in first)
@@ -151,9 +151,9 @@ def _last_rows(given: Segments) -> list[Tracer]:
         behind = extents.add(i, ONE)
         inside = extents.least(behind, extents.sub(length, ONE))
         ends = scope.apply("eq", behind, length)
-        return wrap(scope.apply("or", ends, read(starts, (inside,)).atom))
+        return tracer_of(scope.apply("or", ends, read(starts, (inside,)).atom))
 
-    return kept(generated((length,), is_last)[0], scanned)
+    return compacted(generated((length,), is_last)[0], scanned)
 
 
 @operation()
@@ -164,7 +164,11 @@ def segmented_iota(flags: Any) -> Any:
     Raises DTypeError when flags are no bools.
     """
     starts = flags_of(flags, "segmented_iota")
-    ones = generated(starts.extents, lambda i: wrap(ONE))[0]
+    ones = generated(starts.extents, lambda i: tracer_of(ONE))[0]
     plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
     upto = emit(Scan(plus, (ZERO,), (ones.atom,), starts=(starts.atom,)))[0]
-    return generated(starts.extents, lambda i: wrap(extents.sub(read(upto, (i,)).atom, ONE)))[0]
+
+    def place(i: Atom) -> Tracer:
+        return tracer_of(extents.sub(read(upto, (i,)).atom, ONE))
+
+    return generated(starts.extents, place)[0]

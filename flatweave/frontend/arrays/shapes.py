@@ -21,7 +21,7 @@ from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace import extents, sizes
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.tracers import arrays_of, emit, extent_of, lift, same_dtype
+from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_of, same_dtype
 from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array, shown
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, unflatten
@@ -283,7 +283,7 @@ def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
 @operation(static="axis")
 def expand_dims(xs: Any, axis: int = 0) -> Any:
     """The array with a new axis of extent 1 at `axis`, from the end of the result when below 0."""
-    array = lift(xs, "xs of expand_dims")
+    array = as_tracer(xs, "xs of expand_dims")
     number = axis_of(array, axis, "expand_dims", new=1)
     shape = (*array.extents[:number], ONE, *array.extents[number:])
     return reshaped(array, shape) if array.ndim else generated(shape, lambda *at: array)[0]
@@ -292,7 +292,7 @@ def expand_dims(xs: Any, axis: int = 0) -> Any:
 @operation()
 def broadcast(xs: Any, shape: Any) -> Any:
     """The array repeated along new leading axes and along axes of extent 1."""
-    array = lift(xs)
+    array = as_tracer(xs)
     target = extents.shape_of(shape, "broadcast")
     start = len(target) - array.ndim
     if start < 0:

@@ -18,11 +18,11 @@ from flatweave.base.dtypes import BY_NAME, DType, bool_
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import elements_of
+from flatweave.frontend.elements.arguments import arrays_of_one_length
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.lambdas import check_arity, element_type, shape_text
 from flatweave.frontend.trace.extents import same_length
-from flatweave.frontend.trace.tracers import emit, flag_of, lift_leaves, wrap
+from flatweave.frontend.trace.tracers import as_tracers, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, kind_of
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, paths, unflatten
@@ -78,7 +78,7 @@ def _keys(
     """From an element to the unsigned integers that it is sorted by."""
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
-        leaves = [wrap(param) for param in params]
+        leaves = [tracer_of(param) for param in params]
         if key is not None:
             leaves = _key_of(key, unflatten(tree, leaves), who)
         return [order_bits(leaf, descending) for leaf in leaves]
@@ -89,7 +89,7 @@ def _keys(
 def _key_of(key: Callable[[Any], Any], element: Any, who: str) -> list[Tracer]:
     """The scalars of an element's key; ShapeError or ArgumentError for what has no order."""
     check_arity(key, 1, who)
-    leaves, tree = lift_leaves(key(element), f"the key of {who}")
+    leaves, tree = as_tracers(key(element), f"the key of {who}")
     remedy = "Give one scalar, or a tuple of them, of which the first counts most."
     if not leaves or not _is_tuple(tree):
         raise ArgumentError(
@@ -179,7 +179,7 @@ def _identity(keys: Sequence[Tracer]) -> Lambda:
 
 def _numbers(array: Tracer) -> Tracer:
     """0, 1, .., as many as an array has elements."""
-    return generated(array.extents[:1], lambda i: wrap(i))[0]
+    return generated(array.extents[:1], lambda i: tracer_of(i))[0]
 
 
 def _gathered(arrays: Sequence[Tracer], places: Tracer) -> list[Tracer]:
@@ -208,7 +208,7 @@ def sort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = Fa
     By digits of the keys, the least significant first: time is linear in the length, and digits in
     which no two keys differ cost nothing. Raises ShapeError for rows without a key.
     """
-    arrays, tree = elements_of(xs, "sort")
+    arrays, tree = arrays_of_one_length(xs, "sort")
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "sort")
     fn = _keys(key, arrays, tree, flag_of(descending, "descending"), "sort")
     if _is_narrow(fn, arrays):
@@ -222,7 +222,7 @@ def argsort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool =
 
     Raises as `sort` does.
     """
-    arrays, tree = elements_of(xs, "argsort")
+    arrays, tree = arrays_of_one_length(xs, "argsort")
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "argsort")
     return _places(_keys(key, arrays, tree, flag_of(descending, "descending"), "argsort"), arrays)
 
@@ -237,8 +237,8 @@ def sort_by_key(keys: Any, values: Any, descending: bool = False) -> Any:
     `keys` is an array of rank 1, or a tuple of them; `values` anything of the same length. Equal
     keys keep their order. Raises ShapeError when there are not as many keys as values.
     """
-    arrays, tree = elements_of(keys, "sort_by_key", "keys")
-    others, rest = elements_of(values, "sort_by_key", "values")
+    arrays, tree = arrays_of_one_length(keys, "sort_by_key", "keys")
+    others, rest = arrays_of_one_length(values, "sort_by_key", "values")
     names = ["keys" + path for path in paths(tree)]
     values_names = ["values" + path for path in paths(rest)]
     same_length([*arrays, *others], "sort_by_key", [*names, *values_names])

@@ -20,7 +20,7 @@ from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace.extents import length_of, shape_of
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check, is_refused
-from flatweave.frontend.trace.tracers import arrays_of, emit, lift_leaves, wrap
+from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import Scope, current
@@ -45,12 +45,13 @@ def generate(shape: Any, f: Callable[..., Any]) -> Any:
         for param, extent in zip(params, extents, strict=True):
             inside.natural.add(param)
             inside.trace.bounds[param] = extent
-        leaves, tree = lift_leaves(f(*(wrap(param) for param in params)), "the result of generate")
+        result = f(*(tracer_of(param) for param in params))
+        leaves, tree = as_tracers(result, "the result of generate")
         found.extend([tree, leaves])
         return [own(leaf, inside).atom for leaf in leaves]
 
     if not extents:
-        leaves, tree = lift_leaves(f(), "the result of generate")
+        leaves, tree = as_tracers(f(), "the result of generate")
         return unflatten(tree, leaves)
     fn = current().function([i64] * len(extents), body, "i")
     for leaf in found[1]:
@@ -69,7 +70,7 @@ def iota(n: Any, dtype: Any = i64) -> Any:
     length = length_of(n, "the length of iota")
     if wanted.is_integer and wanted.bits < i64.bits:
         _need_room(length, wanted)
-    return generated((length,), lambda i: strong(wrap(i), wanted))[0]
+    return generated((length,), lambda i: strong(tracer_of(i), wanted))[0]
 
 
 def _need_room(length: Atom, dtype: DType) -> None:

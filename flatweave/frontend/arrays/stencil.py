@@ -25,7 +25,7 @@ from flatweave.frontend.elements.conversion import taken
 from flatweave.frontend.elements.lambdas import need_function, shape_text
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
-from flatweave.frontend.trace.tracers import arrays_of, emit, lift_leaves
+from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit
 from flatweave.frontend.values.array import Tracer, describe, kind_of, shown
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, spelled, unflatten
@@ -201,7 +201,7 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
     mode, value = _boundary(boundary)
     constants: list[Tracer] = []
     if mode == "constant":
-        leaves, given = lift_leaves(value, "the constant of stencil")
+        leaves, given = as_tracers(value, "the constant of stencil")
         if given not in (tree, LEAF) or any(leaf.ndim for leaf in leaves):
             raise ArgumentError(
                 f"the constant of stencil is {shape_text(given, leaves)} for elements that are"
@@ -218,7 +218,7 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         inside.natural.update(params)
         near = Neighbourhood(arrays, tree, params, reach, mode, constants)
-        results, result_tree = lift_leaves(f(near), "the result of stencil's function")
+        results, result_tree = as_tracers(f(near), "the result of stencil's function")
         found.extend([result_tree, results])
         return [result.atom for result in results]
 

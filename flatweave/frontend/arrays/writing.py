@@ -24,7 +24,7 @@ from flatweave.frontend.elements.conversion import taken
 from flatweave.frontend.elements.elementwise import add
 from flatweave.frontend.elements.lambdas import neutral, operator, shape_text
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import arrays_of, emit, lift_leaves
+from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import Tree, paths, unflatten
@@ -75,7 +75,7 @@ class Writes:
                     a, b,
                     f"{self.who} writes rows of {{0}} elements, got rows of {{1}}." if is_row else
                     f"{self.who} needs as many values as indices, got {{1}} for {{0}}.",
-                    [extents.told(value, path, "{1}", axis)],
+                    [extents.origin_line(value, path, "{1}", axis)],
                     "Give values whose rows have the shape of the destination's." if is_row else
                     "Cut both to one length.",
                 )  # fmt: skip
@@ -167,7 +167,7 @@ def _destinations(dest: Any, who: str) -> tuple[list[Tracer], Tree]:
 
 def _elements(vals: Any, tree: Tree, dest: Sequence[Tracer], who: str) -> list[Tracer]:
     """The values' leaves in the dtypes of the destinations."""
-    leaves, given = lift_leaves(vals, f"the values of {who}")
+    leaves, given = as_tracers(vals, f"the values of {who}")
     if given != tree:
         raise ArgumentError(
             f"{who} writes {shape_text(given, leaves)} into {shape_text(tree, dest)}.",

@@ -4,8 +4,8 @@
     entry(flat)                      the results' leaves; flat = [n, xs, 2.5, ..]
 
 A trace knows no sizes, so it takes axes that meet for equally long. Where a call brings an axis of
-extent 1 to be broadcast, that check fails; then the function is traced once more with those axes
-marked, and such calls take that variant from then on.
+extent 1 to be broadcast, that check fails; then the function is traced once more, those extents
+constants, and such calls take that variant from then on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 
 Values = np.ndarray[Any, np.dtype[Any]]
-Marks = frozenset[tuple[int, int]]  # (number of the array among the arguments, axis)
+UnitAxes = frozenset[tuple[int, int]]  # of extent 1: (number of the array argument, axis)
 SAME = "same"
 
 
@@ -90,13 +90,13 @@ class Entry:
 
     __slots__ = ("_is_one_line", "_lock", "_make", "plain", "variants")
 
-    def __init__(self, make: Callable[[Marks], Compiled], is_one_line: bool = False) -> None:
+    def __init__(self, make: Callable[[UnitAxes], Compiled], is_one_line: bool = False) -> None:
         self._make = make
         # whether whatever goes wrong does so at the line of the call
         self._is_one_line = is_one_line
         self._lock = Lock()
         self.plain = make(frozenset())
-        self.variants: dict[Marks, Compiled] = {}
+        self.variants: dict[UnitAxes, Compiled] = {}
 
     def __call__(self, flat: list[Any]) -> Any:
         """The function's result for flat arguments: extents and arrays in turn, and scalars."""
@@ -117,22 +117,24 @@ class Entry:
 
     def _variant(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
         """The compiled variant for these extents, and the arguments it takes."""
-        marks = marks_of(flat)
-        found = self.variants.get(marks)
-        return (self.plain, flat) if found is None else (found, unmarked(flat, marks))
+        unit_axes = unit_axes_of(flat)
+        found = self.variants.get(unit_axes)
+        if found is None:
+            return self.plain, flat
+        return found, without_unit_extents(flat, unit_axes)
 
     def _broadcast(self, fault: Fault, flat: list[Any]) -> tuple[Compiled, list[Any]] | None:
-        """Try once more with the axes of extent 1 marked; None when that is no way out."""
-        marks = marks_of(flat)
-        if fault.code != SAME or not marks or marks in self.variants:
+        """Try the variant for the axes of extent 1; None when it was tried or there is none."""
+        unit_axes = unit_axes_of(flat)
+        if fault.code != SAME or not unit_axes or unit_axes in self.variants:
             return None
-        compiled = self._make(marks)
+        compiled = self._make(unit_axes)
         try:
-            results = compiled.run(unmarked(flat, marks))
+            results = compiled.run(without_unit_extents(flat, unit_axes))
         except Fault as second:
             raise self._error(second) from None
         with self._lock:
-            self.variants = {**self.variants, marks: compiled}
+            self.variants = {**self.variants, unit_axes: compiled}
         return compiled, results
 
     def _error(self, fault: Fault) -> UserError:
@@ -151,7 +153,7 @@ def arrays_of(flat: Sequence[Any]) -> list[Values]:
     return [value for value in flat if isinstance(value, np.ndarray) and value.ndim]
 
 
-def marks_of(flat: Sequence[Any]) -> Marks:
+def unit_axes_of(flat: Sequence[Any]) -> UnitAxes:
     """Every axis of extent 1 among the arguments."""
     return frozenset(
         (number, axis)
@@ -161,15 +163,15 @@ def marks_of(flat: Sequence[Any]) -> Marks:
     )
 
 
-def unmarked(flat: Sequence[Any], marks: Marks) -> list[Any]:
-    """The flat arguments without the extents of marked axes."""
+def without_unit_extents(flat: Sequence[Any], unit_axes: UnitAxes) -> list[Any]:
+    """The flat arguments without the extents of unit axes, which that variant does not take."""
     kept: list[Any] = []
     number = -1
     for value in flat:
         if isinstance(value, np.ndarray) and value.ndim:
             number += 1
             del kept[len(kept) - value.ndim :]
-            kept.extend(e for a, e in enumerate(value.shape) if (number, a) not in marks)
+            kept.extend(e for a, e in enumerate(value.shape) if (number, a) not in unit_axes)
         kept.append(value)
     return kept
 

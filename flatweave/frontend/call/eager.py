@@ -23,7 +23,7 @@ from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Marks
+from flatweave.frontend.call.compiled import Compiled, Entry, Executable, UnitAxes
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
 from flatweave.frontend.call.schedule import in_force
@@ -58,7 +58,7 @@ _STABLE = frozenset(
 )
 
 
-class Call:
+class OperationCall:
     """A call taken apart: its numbers and arrays, and everything else in its place."""
 
     def __init__(self, known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -125,10 +125,10 @@ class Call:
             self.leaves[i] = None
         self.values = [stand_in(value) for value in self.values]
 
-    def make(self, target: str, schedule: Schedule, marks: Marks) -> Compiled:
+    def make(self, target: str, schedule: Schedule, unit_axes: UnitAxes) -> Compiled:
         """Trace the call and compile it, or take what was compiled for an equal program."""
         names = [(self.names[i], f"{self.names[i]} of {self.known.name}") for i in self.dynamic]
-        traced = trace(self.known.name, self.body, leaves_of(self.values, names, marks))
+        traced = trace(self.known.name, self.body, leaves_of(self.values, names, unit_axes))
         return shared(traced, target, schedule)
 
 
@@ -145,7 +145,7 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         found = known.host(*args, **kwargs)
         if found is not NotImplemented:
             return found
-    call = Call(known, args, kwargs)
+    call = OperationCall(known, args, kwargs)
     target, schedule = config.target, in_force()
     signature = call.key()
     entry: Entry | None = None
@@ -153,7 +153,7 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         entry = _entries.get((target, config.cpu, schedule, signature))
     flat = flat_of(call.values)
     if entry is None:
-        entry = Entry(lambda marks: call.make(target, schedule, marks), signature is not None)
+        entry = Entry(lambda axes: call.make(target, schedule, axes), signature is not None)
         if signature is not None:
             call.forget_values()  # a variant may be traced later, so the entry keeps the call
             keep(_entries, (target, config.cpu, schedule, signature), entry)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import as_dtype, bool_, f64, i64
-from flatweave.frontend.call.compiled import Marks
+from flatweave.frontend.call.compiled import UnitAxes
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.interop import no_array, values_of
@@ -124,7 +124,9 @@ def flat_of(values: Sequence[Any]) -> list[Any]:
     return flat
 
 
-def leaves_of(values: Sequence[Any], names: Sequence[tuple[str, str]], marks: Marks) -> list[Leaf]:
+def leaves_of(
+    values: Sequence[Any], names: Sequence[tuple[str, str]], unit_axes: UnitAxes
+) -> list[Leaf]:
     """The leaves as the trace sees them; `names` are each one's name and origin."""
     leaves: list[Leaf] = []
     number = -1
@@ -136,7 +138,7 @@ def leaves_of(values: Sequence[Any], names: Sequence[tuple[str, str]], marks: Ma
         dtype = as_dtype(value.dtype)
         if value.ndim:
             number += 1
-        ones = frozenset(axis for n, axis in marks if n == number and value.ndim)
+        ones = frozenset(axis for n, axis in unit_axes if n == number and value.ndim)
         leaves.append(Leaf(dtype, name, origin, value.shape, ones=ones))
     return leaves
 

@@ -20,7 +20,7 @@ from flatweave.terms.control import For, While
 from flatweave.terms.syntax import Atom, Op, Var
 
 
-def elements_of(xs: Any, who: str, name: str = "xs") -> tuple[list[Tracer], Tree]:
+def arrays_of_one_length(xs: Any, who: str, name: str = "xs") -> tuple[list[Tracer], Tree]:
     """The arrays of a structured argument, all of one length, and their tree."""
     leaves, tree = arrays_of(xs, f"{name} of {who}")
     names = [name + path for path in paths(tree)]

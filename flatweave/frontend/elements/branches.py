@@ -16,7 +16,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import lift_leaves, wrap
+from flatweave.frontend.trace.tracers import as_tracers, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import current, entered
@@ -33,7 +33,7 @@ class Body:
     def __init__(self, fn: Callable[[], Any], name: str) -> None:
         self.scope = current().inner(optional=True)
         with entered(self.scope):
-            self.leaves, self.tree = lift_leaves(fn(), f"the result of {name}", True)
+            self.leaves, self.tree = as_tracers(fn(), f"the result of {name}", True)
 
     def close(self, atoms: Sequence[Atom]) -> Any:
         """The body as a lambda."""
@@ -102,5 +102,5 @@ def _bound(
     for rank, is_weak in zip(ranks, weak, strict=True):
         for _ in range(rank):
             extents.known_extent(next(rest))
-        leaves.append(wrap(next(rest), is_weak))
+        leaves.append(tracer_of(next(rest), is_weak))
     return unflatten(tree, leaves)

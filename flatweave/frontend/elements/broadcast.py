@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.frontend.trace.extents import ONE, ZERO, same, told
-from flatweave.frontend.trace.tracers import emit, wrap
+from flatweave.frontend.trace.extents import ONE, ZERO, origin_line, same
+from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.ops import Generate, Index, Map
@@ -52,7 +52,7 @@ def _mapped(
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         elements = iter(params)
-        args = [wrap(next(elements)) if x.ndim else x for x in operands]
+        args = [tracer_of(next(elements)) if x.ndim else x for x in operands]
         return [result.atom for result in _listed(fn(*args))]
 
     function = current().function([x.element for x in arrays], body, "a")
@@ -121,8 +121,8 @@ def _met(
         b,
         f"{who} needs operands whose shapes broadcast, got {{0}} and {{1}} elements{along}.",
         [
-            told(first, "left", "{0}", axis - rank),
-            told(second, "right", "{1}", axis - rank),
+            origin_line(first, "left", "{0}", axis - rank),
+            origin_line(second, "right", "{1}", axis - rank),
         ],
         "Cut both to one length, or give one of them the extent 1 there.",
     )

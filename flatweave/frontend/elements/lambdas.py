@@ -16,7 +16,7 @@ from flatweave.base.source import Location, function_location, user_location
 from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.conversion import cast, taken
-from flatweave.frontend.trace.tracers import lift, lift_leaves, wrap
+from flatweave.frontend.trace.tracers import as_tracer, as_tracers, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, kind_of
 from flatweave.frontend.values.interop import is_number_list, no_array
 from flatweave.frontend.values.scope import Scope, current
@@ -92,10 +92,10 @@ def element_function(
     found: list[Any] = []
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
-        parts = portions(trees, [wrap(param) for param in params])
+        parts = portions(trees, [tracer_of(param) for param in params])
         args = [unflatten(tree, part) for tree, part in zip(trees, parts, strict=True)]
         check_arity(fn, len(args), who)
-        leaves, tree = lift_leaves(fn(*args), f"the result of {name_of(fn)}")
+        leaves, tree = as_tracers(fn(*args), f"the result of {name_of(fn)}")
         found.extend([tree, leaves])
         return [own(leaf, inside).atom for leaf in leaves]
 
@@ -129,7 +129,7 @@ def defined_at(fn: Any) -> Location | None:
 
 def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[Tracer]:
     """The neutral element's leaves, in the dtypes of the elements; OperatorError if unlike them."""
-    leaves, given = lift_leaves(ne, f"the neutral element of {who}")
+    leaves, given = as_tracers(ne, f"the neutral element of {who}")
     if given != tree:
         raise OperatorError(
             f"{who} needs a neutral element like its elements,"
@@ -158,11 +158,11 @@ def operator(
     need_function(op, who)
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
-        elements = [wrap(param) for param in params]
+        elements = [tracer_of(param) for param in params]
         half = len(types)
         check_arity(op, 2, f"the operator of {who}", OperatorError)
         result = op(unflatten(tree, elements[:half]), unflatten(tree, elements[half:]))
-        leaves, given = lift_leaves(result, f"the result of the operator of {who}")
+        leaves, given = as_tracers(result, f"the result of the operator of {who}")
         if given != tree:
             raise _unlike(op, who, shape_text(tree, elements), shape_text(given, leaves))
         return [
@@ -179,7 +179,7 @@ def combine_lambda(combine: Callable[..., Sequence[Tracer]], types: Sequence[Typ
     """An operator of ours as a lambda."""
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
-        return [result.atom for result in combine(*(wrap(param) for param in params))]
+        return [result.atom for result in combine(*(tracer_of(param) for param in params))]
 
     return current().function([*types, *types], body, "a")
 
@@ -249,7 +249,7 @@ def single(value: Any, who: str) -> Tracer:
     """One array that is no tuple; ArgumentError otherwise."""
     leaves, tree = flatten(value, is_number_list)
     if tree == LEAF or value == []:
-        return lift(value, f"xs of {who}")
+        return as_tracer(value, f"xs of {who}")
     if tree == NONE:
         raise no_array(value, f"xs of {who}")
     raise ArgumentError(

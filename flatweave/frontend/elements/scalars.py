@@ -17,7 +17,7 @@ from flatweave.frontend.elements.broadcast import zipped
 from flatweave.frontend.elements.conversion import cast, compared, must_fit
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.tracers import lift
+from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.promotion import common, dtype_of, operand_dtype
 from flatweave.frontend.values.scope import current
@@ -73,7 +73,7 @@ def truth(value: Tracer) -> Tracer:
     """A scalar as a bool: whether it is not zero."""
     if value.element is bool_:
         return value
-    zero = lift(0.0) if value.element.is_float else lift(0)
+    zero = as_tracer(0.0) if value.element.is_float else as_tracer(0)
     return apply("ne", value, zero)
 
 
@@ -84,8 +84,8 @@ def operand(fn: str) -> str:
 
 def elementwise(fn: str, *values: Any) -> Tracer:
     """A row of the table on arrays of any shapes."""
-    lifted = [lift(value, operand(fn)) for value in values]
-    return zipped(lambda *xs: apply(fn, *xs), lifted, SYMBOLS.get(fn, fn))[0]
+    traced = [as_tracer(value, operand(fn)) for value in values]
+    return zipped(lambda *xs: apply(fn, *xs), traced, SYMBOLS.get(fn, fn))[0]
 
 
 def power_of(x: Tracer, y: Tracer) -> Tracer:
@@ -126,13 +126,13 @@ def power(x: Any, y: Any) -> Any:
 
     Raises ArgumentError (a ValueError) for an integer to a negative power.
     """
-    return zipped(power_of, [lift(x, operand("pow")), lift(y, operand("pow"))], "**")[0]
+    return zipped(power_of, [as_tracer(x, operand("pow")), as_tracer(y, operand("pow"))], "**")[0]
 
 
 @operation()
 def positive(x: Any) -> Any:
     """`+x`: the array itself. Raises DTypeError for bools, as NumPy does."""
-    value = lift(x, operand("positive"))
+    value = as_tracer(x, operand("positive"))
     if value.element is bool_:
         raise DTypeError(
             f"+ is not defined for {describe(value)}.",
@@ -143,7 +143,7 @@ def positive(x: Any) -> Any:
 
 def rounding(fn: str, x: Any) -> Tracer:
     """A whole number near x, in its dtype; bools are whole numbers."""
-    value = lift(x, operand(fn))
+    value = as_tracer(x, operand(fn))
     return value if value.element is bool_ else elementwise(fn, value)
 
 
@@ -168,7 +168,7 @@ def trunc(x: Any) -> Any:
 @operation()
 def rint(x: Any) -> Any:
     """The nearest whole number as a float, halves to the even one; element by element."""
-    value = lift(x, operand("rint"))
+    value = as_tracer(x, operand("rint"))
     wide = operand_dtype("sqrt", (value,))
     return elementwise("round", zipped(lambda v: strong(v, wide), [value], "rint")[0])
 
@@ -192,7 +192,7 @@ def bitwise_count(x: Any) -> Any:
     def count(value: Tracer) -> Tracer:
         return value if value.element is bool_ else apply("popcount", apply("abs", value))
 
-    value = lift(x, operand("bitwise_count"))
+    value = as_tracer(x, operand("bitwise_count"))
     return zipped(lambda v: strong(count(v), u8), [value], "bitwise_count")[0]
 
 
@@ -202,24 +202,24 @@ def where(p: Any, a: Any, b: Any) -> Any:
 
     Raises DTypeError unless `p` is bool. For one of two computations see `cond`.
     """
-    condition = lift(p, "the condition of where")
+    condition = as_tracer(p, "the condition of where")
     if condition.element is not bool_:
         raise DTypeError(
             f"where needs bools to choose by, got {describe(condition)}.",
             where=user_location(), remedy="Compare first, for instance with p != 0.",
         )  # fmt: skip
-    choices = [lift(value, "a choice of where") for value in (a, b)]
+    choices = [as_tracer(value, "a choice of where") for value in (a, b)]
     return zipped(select, [condition, *choices], "where")[0]
 
 
 @operation()
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """Values below `min` become `min`, values above `max` become `max`; None sets no bound."""
-    found = lift(x, "x of clip")
+    found = as_tracer(x, "x of clip")
     if min is not None:
-        found = elementwise("maximum", found, lift(min, "the least value of clip"))
+        found = elementwise("maximum", found, as_tracer(min, "the least value of clip"))
     if max is not None:
-        found = elementwise("minimum", found, lift(max, "the greatest value of clip"))
+        found = elementwise("minimum", found, as_tracer(max, "the greatest value of clip"))
     return found
 
 
@@ -231,7 +231,7 @@ def astype(x: Any, dtype: Any) -> Any:
     integers keep their low bits; anything but 0 becomes True.
     """
     wanted = dtype_of(dtype)
-    value = lift(x, "x of astype")
+    value = as_tracer(x, "x of astype")
     return zipped(lambda v: strong(v, wanted), [value], "astype")[0]
 
 
@@ -244,8 +244,8 @@ def strong(value: Tracer, dtype: DType) -> Tracer:
 
 def _logical(fn: str, *values: Any) -> Tracer:
     """A function of truth values."""
-    lifted = [lift(value, operand(f"logical_{fn}")) for value in values]
-    return zipped(lambda *xs: apply(fn, *map(truth, xs)), lifted, f"logical_{fn}")[0]
+    traced = [as_tracer(value, operand(f"logical_{fn}")) for value in values]
+    return zipped(lambda *xs: apply(fn, *map(truth, xs)), traced, f"logical_{fn}")[0]
 
 
 @operation()
@@ -275,7 +275,7 @@ def logical_not(x: Any) -> Any:
 @operation()
 def square(x: Any) -> Any:
     """`x * x`"""
-    value = lift(x, operand("square"))
+    value = as_tracer(x, operand("square"))
     if value.element is bool_:  # NumPy squares no bools, but small integers
         value = zipped(lambda v: strong(v, i8), [value], "square")[0]
     return elementwise("mul", value, value)

@@ -27,7 +27,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check, is_refused
-from flatweave.frontend.trace.tracers import emit, flag_of, lift, wrap
+from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import current
@@ -86,7 +86,7 @@ def along(
     return [reshaped(result, wide) for result in results]
 
 
-def reduced(fn: str, ne: Const, array: Tracer) -> Tracer:
+def reduced_by(fn: str, ne: Const, array: Tracer) -> Tracer:
     """A rank-1 array combined by a row of the table."""
     lambda_ = combine_lambda(lambda a, b: [apply(fn, a, b)], [array.element])
     return emit(Reduce(lambda_, (ne,), (array.atom,)))[0]
@@ -132,7 +132,7 @@ def _table_reduction(
     axes = axes_of(value, axis, who)
     if not axes:
         return value
-    return along([value], axes, keepdims, lambda xs: [reduced(fn, ne, xs[0])])[0]
+    return along([value], axes, keepdims, lambda xs: [reduced_by(fn, ne, xs[0])])[0]
 
 
 @operation(static="axis dtype keepdims")
@@ -193,7 +193,7 @@ def mean(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     total = _table_reduction("mean", "add", array, axis, keepdims, dtype)
     count = extents.product([array.extents[a] for a in axes_of(array, axis, "mean")])
     return zipped(
-        lambda t: apply("truediv", t, strong(wrap(count), dtype)), [total], "mean"
+        lambda t: apply("truediv", t, strong(tracer_of(count), dtype)), [total], "mean"
     )[0]
 
 
@@ -235,7 +235,7 @@ def _extremum(who: str, better: str, array: Tracer, axis: Any, keepdims: bool) -
         )  # fmt: skip
     need_elements(array, axis, who)
     if not array.ndim:
-        return lift(0).astype(i64)  # type: ignore[no-any-return]
+        return as_tracer(0).astype(i64)  # type: ignore[no-any-return]
     dtype = array.element
     worst = dtype.high if better == "lt" else dtype.low
     neutral = (constant(worst, dtype), Const(2**63 - 1, i64))
@@ -249,7 +249,7 @@ def _extremum(who: str, better: str, array: Tracer, axis: Any, keepdims: bool) -
         return [select(second, w, v), select(second, j, i)]
 
     def reduction(xs: list[Tracer]) -> list[Tracer]:
-        places = generated(xs[0].extents, wrap)[0]
+        places = generated(xs[0].extents, tracer_of)[0]
         fn = combine_lambda(combine, [dtype, i64])
         return emit(Reduce(fn, neutral, (xs[0].atom, places.atom), known=True))[1:]
 
@@ -291,7 +291,7 @@ def dot(x: Any, y: Any) -> Any:
 
     Scalars multiply. Raises ShapeError when the extents that meet differ.
     """
-    a, b = lift(x, "the left of dot"), lift(y, "the right of dot")
+    a, b = as_tracer(x, "the left of dot"), as_tracer(y, "the right of dot")
     if not a.ndim or not b.ndim:
         return zipped(lambda v, w: apply("mul", v, w), [a, b], "dot")[0]
     if a.ndim > 2 or b.ndim > 2:
@@ -303,7 +303,7 @@ def dot(x: Any, y: Any) -> Any:
         a.extents[-1],
         b.extents[0],
         "dot needs extents that meet to be equal, got {0} and {1}.",
-        [extents.told(a, "left", "{0}", -1), extents.told(b, "right", "{1}")],
+        [extents.origin_line(a, "left", "{0}", -1), extents.origin_line(b, "right", "{1}")],
         "Transpose one of them with .T, or cut both to one length.",
     )
 
@@ -313,7 +313,7 @@ def dot(x: Any, y: Any) -> Any:
             (inner,), lambda k: apply("mul", read(a, (*left, k)), read(b, (k, *right)))
         )[0]
         ne = constant(0, products.element)
-        return reduced("add", ne, products)
+        return reduced_by("add", ne, products)
 
     return generated((*a.extents[:-1], *b.extents[1:]), one)[0]
 

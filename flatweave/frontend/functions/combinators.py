@@ -13,9 +13,9 @@ from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays import columns
-from flatweave.frontend.arrays.columns import kept
+from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import check_regular, elements_of
+from flatweave.frontend.elements.arguments import arrays_of_one_length, check_regular
 from flatweave.frontend.elements.lambdas import (
     element_function,
     element_type,
@@ -26,7 +26,7 @@ from flatweave.frontend.elements.lambdas import (
 )
 from flatweave.frontend.ragged.map_rows import is_irregular, map_rows
 from flatweave.frontend.trace.extents import same_length
-from flatweave.frontend.trace.tracers import emit, flag_of, lift
+from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.tree import LEAF, Tree, paths, unflatten
 from flatweave.ops import Map, Reduce, Scan
@@ -55,7 +55,7 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
     names: list[str] = []
     for number, x in enumerate(xs, 1):
         name = "xs" if len(xs) == 1 else f"array {number}"
-        leaves, tree = elements_of(x, "map", name)
+        leaves, tree = arrays_of_one_length(x, "map", name)
         arrays += leaves
         trees.append(tree)
         names += [name + path for path in paths(tree)]
@@ -76,12 +76,12 @@ def reduce(op: Callable[[Any, Any], Any], ne: Any, xs: Any) -> Any:
     may be tuples: `op((x1, y1), (x2, y2))`. Rows of an array of rank n are combined element by
     element. Raises OperatorError when `op` does not give an element back, or is not associative.
     """
-    return reduced(op, ne, xs, "reduce")
+    return reduction(op, ne, xs, "reduce")
 
 
-def reduced(op: Callable[[Any, Any], Any], ne: Any, xs: Any, who: str) -> Any:
+def reduction(op: Callable[[Any, Any], Any], ne: Any, xs: Any, who: str) -> Any:
     """The reduction that a public function makes; messages name that function."""
-    arrays, tree = elements_of(xs, who)
+    arrays, tree = arrays_of_one_length(xs, who)
     start = neutral(ne, tree, arrays, who)
     fn = operator(op, tree, [element_type(x) for x in arrays], who)
     if any(x.ndim > 1 for x in arrays):
@@ -106,7 +106,7 @@ def scan(
     `y[i] = x[i] op y[i+1]`, `ne` at the right. One pass over the data (Merrill and Garland 2016).
     Raises OperatorError when `op` does not give an element back, or is not associative.
     """
-    arrays, tree = elements_of(xs, "scan")
+    arrays, tree = arrays_of_one_length(xs, "scan")
     exclusive, reverse = flag_of(exclusive, "exclusive"), flag_of(reverse, "reverse")
     start = neutral(ne, tree, arrays, "scan")
     fn = operator(op, tree, [element_type(x) for x in arrays], "scan")
@@ -136,18 +136,18 @@ def filter(p: Callable[[Any], Any], xs: Any) -> Any:
 
     Raises DTypeError unless `p` gives a bool.
     """
-    arrays, tree = elements_of(xs, "filter")
-    return unflatten(tree, kept(mask_of(p, arrays, tree, "filter"), arrays))
+    arrays, tree = arrays_of_one_length(xs, "filter")
+    return unflatten(tree, compacted(mask_of(p, arrays, tree, "filter"), arrays))
 
 
 @operation()
 def partition(p: Callable[[Any], Any], xs: Any) -> Any:
     """The elements for which `p` holds, and the others: two arrays, each in order."""
-    arrays, tree = elements_of(xs, "partition")
+    arrays, tree = arrays_of_one_length(xs, "partition")
     mask = mask_of(p, arrays, tree, "partition")
-    holds = unflatten(tree, kept(mask, arrays))
-    others = lift(~mask)
-    return holds, unflatten(tree, kept(others, arrays))
+    holds = unflatten(tree, compacted(mask, arrays))
+    others = as_tracer(~mask)
+    return holds, unflatten(tree, compacted(others, arrays))
 
 
 zip_with = map

@@ -22,7 +22,7 @@ from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.elements.lambdas import check_arity, need_function, shape_text
 from flatweave.frontend.elements.scalars import truth
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import extent_of, lift_leaves, scalar_of
+from flatweave.frontend.trace.tracers import as_tracers, extent_of, scalar_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import Scope, current, entered
@@ -98,7 +98,7 @@ def state_atoms(slots: Sequence[Slot], leaves: Sequence[Tracer]) -> list[Atom]:
 
 def checked_state(result: Any, tree: Tree, slots: list[Slot], who: str) -> list[Tracer]:
     """The leaves that a body gives back; Again when the slots must change to hold them."""
-    leaves, given = lift_leaves(result, f"the result of the body of {who}", True)
+    leaves, given = as_tracers(result, f"the result of the body of {who}", True)
     if given != tree:
         raise OperatorError(
             f"the body of {who} takes a state {spelled(tree, [s.text for s in slots])} but gives"
@@ -214,7 +214,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: An
     """
     check_arity(need_function(cond, "while_loop"), 1, "while_loop")
     check_arity(need_function(body, "while_loop"), 1, "while_loop")
-    leaves, tree = lift_leaves(state, "the state of while_loop", True)
+    leaves, tree = as_tracers(state, "the state of while_loop", True)
     slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
 
     def attempt(now: list[Slot]) -> tuple[Lambda, Lambda]:
@@ -253,7 +253,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
     """
     check_arity(need_function(body, "fori_loop"), 2, "fori_loop")
     start, stop = extent_of(lo, "lo of fori_loop"), extent_of(hi, "hi of fori_loop")
-    leaves, tree = lift_leaves(state, "the state of fori_loop", True)
+    leaves, tree = as_tracers(state, "the state of fori_loop", True)
     slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
     known = isinstance(start, Const) and isinstance(stop, Const) and start.value < stop.value
 

@@ -19,7 +19,7 @@ from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.sources import generate
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import check_regular, elements_of
+from flatweave.frontend.elements.arguments import arrays_of_one_length, check_regular
 from flatweave.frontend.elements.branches import branch
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.lambdas import (
@@ -32,12 +32,12 @@ from flatweave.frontend.elements.lambdas import (
     single,
 )
 from flatweave.frontend.elements.scalars import apply
-from flatweave.frontend.functions.combinators import map, reduced
+from flatweave.frontend.functions.combinators import map, reduction
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.sizes import check
-from flatweave.frontend.trace.tracers import emit, lift_leaves, wrap
+from flatweave.frontend.trace.tracers import as_tracers, emit, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
@@ -81,9 +81,9 @@ def last_of(ends: Tracer) -> Atom:
     """The last end, 0 when there is none: the number of results."""
     count = ends.extents[0]
     total: Tracer = branch(
-        wrap(current().apply("gt", count, ZERO)),
+        tracer_of(current().apply("gt", count, ZERO)),
         lambda: read(ends, (extents.sub(count, ONE),)),
-        lambda: wrap(ZERO),
+        lambda: tracer_of(ZERO),
     )
     extents.known_natural(total.atom)
     return total.atom
@@ -108,7 +108,7 @@ def expand(
     """
     check_arity(need_function(size, "expand"), 1, "expand")
     check_arity(need_function(get, "expand"), 2, "expand")
-    arrays, tree = elements_of(xs, "expand")
+    arrays, tree = arrays_of_one_length(xs, "expand")
     ends, total = _ends(size, arrays, tree, "expand", "a size of expand")
     found: list[Any] = []
 
@@ -120,7 +120,7 @@ def expand(
         i = extents.sub(p, start)
         extents.known_natural(i)
         x = unflatten(tree, [_source(array, s) for array in arrays])
-        leaves, given = lift_leaves(get(x, wrap(i)), "the result of expand's function")
+        leaves, given = as_tracers(get(x, tracer_of(i)), "the result of expand's function")
         found.extend([given, leaves])
         return [own(leaf, inside).atom for leaf in leaves]
 
@@ -143,12 +143,12 @@ def expand_reduce(
     """
     check_arity(need_function(size, "expand_reduce"), 1, "expand_reduce")
     check_arity(need_function(get, "expand_reduce"), 2, "expand_reduce")
-    elements_of(xs, "expand_reduce")
+    arrays_of_one_length(xs, "expand_reduce")
 
     def one(x: Any) -> Any:
         atom = _size(size, x, "a size of expand_reduce")
         count = Tracer(atom, current().home((atom,)))
-        return reduced(op, ne, generate(count, lambda i: get(x, i)), "expand_reduce")
+        return reduction(op, ne, generate(count, lambda i: get(x, i)), "expand_reduce")
 
     return map(one, xs)
 
@@ -173,4 +173,4 @@ def replicated_iota(reps: Any) -> Any:
         )  # fmt: skip
     what = "a repetition of replicated_iota"
     ends, total = _ends(lambda count: count, [array], LEAF, "replicated_iota", what)
-    return generated((total,), lambda p: wrap(locate(ends, 0, p)[0]))[0]
+    return generated((total,), lambda p: tracer_of(locate(ends, 0, p)[0]))[0]

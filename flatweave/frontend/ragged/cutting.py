@@ -27,7 +27,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.faults import CLASSES, check_message
 from flatweave.frontend.trace.sizes import check
-from flatweave.frontend.trace.tracers import emit, lift, lift_leaves, wrap
+from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, tracer_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe, kind_of
 from flatweave.frontend.values.interop import is_number_list, list_values, values_of
 from flatweave.frontend.values.scope import current
@@ -73,10 +73,10 @@ def ragged(values: Any, offsets: Any = None, lengths: Any = None, flags: Any = N
     the values, NegativeExtentError for a length below 0, ExtentOverflowError for too large ones.
     """
     name, given = _the_one(offsets, lengths, flags)
-    leaves, tree = lift_leaves(values, "values of ragged")
+    leaves, tree = as_tracers(values, "values of ragged")
     _check_values(leaves)
     total = extents.same_length(leaves, "ragged", ["values"] * len(leaves))
-    cut = lift(given, f"the {name} of ragged")
+    cut = as_tracer(given, f"the {name} of ragged")
     _check_cut(cut, name)
     if name == "flags":
         found = _from_flags(cut, total)
@@ -148,7 +148,7 @@ def wide(array: Tracer) -> Tracer:
 
 
 def _i64(value: Tracer) -> Tracer:
-    return wrap(current().cast(value.atom, i64))
+    return tracer_of(current().cast(value.atom, i64))
 
 
 def _need(condition: Atom, fault: Fault, *values: Atom) -> None:
@@ -159,7 +159,7 @@ def _need(condition: Atom, fault: Fault, *values: Atom) -> None:
 
 def _first(count: Atom, holds: Any) -> Atom:
     """The first place where a condition holds; beyond every array when there is none."""
-    places = generated((count,), lambda i: wrap(extents.select(holds(i), i, MOST)))[0]
+    places = generated((count,), lambda i: tracer_of(extents.select(holds(i), i, MOST)))[0]
     fn = combine_lambda(lambda a, b: [apply("minimum", a, b)], [i64])
     return emit(Reduce(fn, (MOST,), (places.atom,)))[0].atom
 
@@ -171,8 +171,8 @@ def _check_offsets(offsets: Tracer, total: Atom) -> None:
     _need(scope.apply("ge", length, ONE), NO_OFFSET)
     first = read(offsets, (ZERO,)).atom
     _need(scope.apply("eq", first, ZERO), FIRST, first)
-    rows = extents.sub(length, ONE)
-    extents.known_extent(rows)
+    count = extents.sub(length, ONE)
+    extents.known_extent(count)
 
     def own(i: Atom) -> Atom:
         behind = read(offsets, (extents.add(i, ONE),)).atom
@@ -182,36 +182,36 @@ def _check_offsets(offsets: Tracer, total: Atom) -> None:
         behind = read(offsets, (extents.add(i, ONE),)).atom
         return current().apply("lt", behind, read(offsets, (i,)).atom)
 
-    _none_at(_first(rows, falls), rows, FALLING, own)
-    last = read(offsets, (rows,)).atom
+    _none_at(_first(count, falls), count, FALLING, own)
+    last = read(offsets, (count,)).atom
     _need(scope.apply("eq", last, total), LAST, last, total)
 
 
-def _none_at(found: Atom, rows: Atom, fault: Fault, value: Any) -> None:
+def _none_at(found: Atom, count: Atom, fault: Fault, value: Any) -> None:
     """A check that a search came back without a place; else the place and its value are told."""
     scope = current()
     shown = scope.apply("eq", found, MOST)
-    inside = extents.least(found, extents.sub(rows, ONE))
-    told = branch(wrap(shown), lambda: wrap(ZERO), lambda: wrap(value(inside)))
+    inside = extents.least(found, extents.sub(count, ONE))
+    told = branch(tracer_of(shown), lambda: tracer_of(ZERO), lambda: tracer_of(value(inside)))
     _need(shown, fault, found, told.atom)
 
 
 def _from_lengths(lengths: Tracer, total: Atom) -> Tracer:
     scope = current()
-    rows = lengths.extents[0]
+    count = lengths.extents[0]
 
     def at(i: Atom) -> Atom:
         return read(lengths, (i,)).atom
 
-    _none_at(_first(rows, lambda i: current().apply("lt", at(i), ZERO)), rows, BELOW, at)
+    _none_at(_first(count, lambda i: current().apply("lt", at(i), ZERO)), count, BELOW, at)
     plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
     sums = emit(Scan(plus, (ZERO,), (lengths.atom,), False, False))[0]
-    zero = generated((ONE,), lambda i: wrap(ZERO))[0]
+    zero = generated((ONE,), lambda i: tracer_of(ZERO))[0]
     offsets: Tracer = concat([zero, sums])
     # of sums that overflow, the first one wraps to below 0: lengths are natural
-    wraps = _first(rows, lambda i: current().apply("lt", read(sums, (i,)).atom, ZERO))
+    wraps = _first(count, lambda i: current().apply("lt", read(sums, (i,)).atom, ZERO))
     _need(scope.apply("eq", wraps, MOST), TOO_MANY, wraps)
-    last = read(offsets, (rows,)).atom
+    last = read(offsets, (count,)).atom
     _need(scope.apply("eq", last, total), SUM, last, total)
     return offsets
 
@@ -224,13 +224,13 @@ def _from_flags(flags: Tracer, total: Atom) -> Tracer:
 
     def starts(i: Atom) -> Tracer:
         is_first = current().apply("eq", i, ZERO)
-        return wrap(current().apply("or", is_first, read(flags, (i,)).atom))
+        return tracer_of(current().apply("or", is_first, read(flags, (i,)).atom))
 
     mask = generated((length,), starts)[0]
-    places = generated((length,), wrap)[0]
+    places = generated((length,), tracer_of)[0]
     count, begins = emit(Filter(mask.atom, (places.atom,)))
     extents.known_extent(count.atom)
-    end = generated((ONE,), lambda i: wrap(total))[0]
+    end = generated((ONE,), lambda i: tracer_of(total))[0]
     offsets: Tracer = concat([begins, end])
     return offsets
 

@@ -5,10 +5,10 @@
                                 generate [values] (p => i, start = locate p in
                                                         values[p] / s[i])
 
-The function is traced once, on a row of unknown length. What it gives for each row is computed row
-by row. A result as long as the row is computed value by value: whatever it needs of its row as a
-whole, sums for instance, is computed for each row first, and kept. A scan of a row is done for all
-rows at once, before anything that needs it (`scan_rows.py`).
+The function is traced once, on a row of unknown length. A result of fixed shape is computed row by
+row. A result as long as the row is computed value by value; scalars of the row that it needs, sums
+for instance, are row invariants, computed once for each row before. A scan of a row is one
+segmented scan of all rows, before anything that needs it (`scan_rows.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from flatweave.frontend.ragged.ragged import Ragged, row_count, row_of
 from flatweave.frontend.ragged.scan_rows import read_of_rows, scan_of_rows
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, sub
-from flatweave.frontend.trace.tracers import emit, lift, lift_leaves
+from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.interop import is_number_list
 from flatweave.frontend.values.scope import Scope, current
@@ -37,7 +37,7 @@ from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, needed_for
 
-# what is computed again for every value of a row rather than kept for the row
+# what is cheaper to compute for every value of a row than to store once for the row
 CHEAP = (Apply, Cast, Index)
 ELEMENTWISE = (*CHEAP, Map, Generate)
 
@@ -48,7 +48,7 @@ def is_irregular(xs: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Source:
     """An array that the function gets elements of; of a Ragged's values, rows by its offsets."""
 
     array: Tracer
@@ -70,33 +70,33 @@ class RowTrace:
 
 def map_rows(f: Callable[..., Any], xs: Sequence[Any]) -> Any:
     """`f` on every row, or element, of several arguments of which one is a Ragged or holds one."""
-    parts: list[Part] = []
+    parts: list[Source] = []
     trees = [_parts_of(x, parts) for x in xs]
-    rows = _row_count(parts)
-    traced = _on_row(f, trees, parts, rows)
-    fn = _without_scans(traced, rows, f)
-    return unflatten(traced.tree, _computed(fn, traced.offsets, rows, f))
+    count = _row_count(parts)
+    traced = _on_row(f, trees, parts, count)
+    fn = _without_scans(traced, count, f)
+    return unflatten(traced.tree, _computed(fn, traced.offsets, count, f))
 
 
 def _computed(
-    fn: Lambda, lengths: Sequence[Tracer | None], rows: Atom, f: Callable[..., Any]
+    fn: Lambda, lengths: Sequence[Tracer | None], count: Atom, f: Callable[..., Any]
 ) -> list[Any]:
     """What `fn` gives for all rows: an array, or a Ragged where a result has a row's length."""
     pairs = list(zip(fn.results, lengths, strict=True))
     regular = [atom for atom, offsets in pairs if offsets is None]
     irregular = [atom for atom, offsets in pairs if offsets is not None]
-    kept = _kept(fn, irregular, f)
-    per_row = Lambda(fn.params, fn.lets, (*regular, *kept))
-    made = emit(Generate((rows,), per_row)) if per_row.results else []
-    whole, by_row = iter(made), dict(zip(kept, made[len(regular) :], strict=True))
-    rest = Lambda((*fn.params, *kept), _without(fn, kept, irregular), ())
+    invariants = _row_invariants(fn, irregular, f)
+    per_row = Lambda(fn.params, fn.lets, (*regular, *invariants))
+    made = emit(Generate((count,), per_row)) if per_row.results else []
+    whole, by_row = iter(made), dict(zip(invariants, made[len(regular) :], strict=True))
+    rest = Lambda((*fn.params, *invariants), _without(fn, invariants, irregular), ())
     return [
         next(whole) if offsets is None else _flat(rest, by_row, atom, offsets, f)
         for atom, offsets in pairs
     ]
 
 
-def _without_scans(traced: RowTrace, rows: Atom, f: Callable[..., Any]) -> Lambda:
+def _without_scans(traced: RowTrace, count: Atom, f: Callable[..., Any]) -> Lambda:
     """The function with every scan of its row done for all rows: what is left reads the result."""
     fn = traced.fn
     (i,) = fn.params
@@ -109,29 +109,29 @@ def _without_scans(traced: RowTrace, rows: Atom, f: Callable[..., Any]) -> Lambd
         if {var for let in fn.lets for var in let.vars} & free_vars((op.fn, op.neutral)).keys():
             raise _not_elementwise(op, f)
         before = Lambda(fn.params, fn.lets[:at], op.xs)
-        flat = [found.values for found in _computed(before, [offsets] * len(op.xs), rows, f)]
+        flat = [found.values for found in _computed(before, [offsets] * len(op.xs), count, f)]
         done = read_of_rows(let, length, scan_of_rows(op, flat, offsets), offsets, i)
         fn = Lambda(fn.params, (*fn.lets[:at], done, *fn.lets[at + 1 :]), fn.results)
     return fn
 
 
-def _parts_of(x: Any, parts: list[Part]) -> Tree:
+def _parts_of(x: Any, parts: list[Source]) -> Tree:
     """The arrays of an argument, and the tree of its elements, where a Ragged is its row."""
     found, tree = flatten(x, lambda value: isinstance(value, Ragged) or is_number_list(value))
     elements: list[Any] = []
     for leaf in found:
         if not isinstance(leaf, Ragged):
-            parts.append(Part(lift(leaf, "xs of map"), None))
+            parts.append(Source(as_tracer(leaf, "xs of map"), None))
             elements.append(0)
             continue
-        offsets = lift(leaf.offsets)
-        arrays, inner = lift_leaves(leaf.values, "the values of a Ragged that map goes through")
-        parts += [Part(array, offsets) for array in arrays]
+        offsets = as_tracer(leaf.offsets)
+        arrays, inner = as_tracers(leaf.values, "the values of a Ragged that map goes through")
+        parts += [Source(array, offsets) for array in arrays]
         elements.append(unflatten(inner, [0] * inner.size))
     return flatten(unflatten(tree, elements))[1]
 
 
-def _row_count(parts: Sequence[Part]) -> Atom:
+def _row_count(parts: Sequence[Source]) -> Atom:
     """The number of rows, which all arguments share."""
     count: Atom | None = None
     for part in parts:
@@ -151,7 +151,7 @@ def _row_count(parts: Sequence[Part]) -> Atom:
 
 
 def _on_row(
-    f: Callable[..., Any], trees: Sequence[Tree], parts: Sequence[Part], rows: Atom
+    f: Callable[..., Any], trees: Sequence[Tree], parts: Sequence[Source], count: Atom
 ) -> RowTrace:
     """The function traced on the i-th row of every part."""
     found: list[Any] = []
@@ -159,12 +159,12 @@ def _on_row(
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         i = params[0]
         inside.natural.add(i)
-        inside.trace.bounds[i] = rows
+        inside.trace.bounds[i] = count
         lengths: dict[Atom, Tracer] = {}
         elements = iter([_element(part, i, lengths) for part in parts])
         args = [unflatten(tree, [next(elements) for _ in range(tree.size)]) for tree in trees]
         check_arity(f, len(args), "map")
-        leaves, tree = lift_leaves(f(*args), f"the result of {name_of(f)}")
+        leaves, tree = as_tracers(f(*args), f"the result of {name_of(f)}")
         leaves = [own(leaf, inside) for leaf in leaves]
         found.extend([tree, [_length(leaf, lengths, inside, f) for leaf in leaves], lengths])
         return [leaf.atom for leaf in leaves]
@@ -173,7 +173,7 @@ def _on_row(
     return RowTrace(fn, *found)
 
 
-def _element(part: Part, i: Atom, lengths: dict[Atom, Tracer]) -> Tracer:
+def _element(part: Source, i: Atom, lengths: dict[Atom, Tracer]) -> Tracer:
     """The row, or element, of a part; a row's length is entered in `lengths`."""
     if part.offsets is None:
         if part.array.ndim == 1:
@@ -210,8 +210,8 @@ def _varies(extent: Atom, inside: Scope) -> bool:
     return isinstance(extent, Var) and not inside.outer.holds(inside.trace.homes[extent])
 
 
-def _is_kept(let: Let) -> bool:
-    """Whether what a let computes is kept for each row: scalars that take more than a step."""
+def _is_row_invariant(let: Let) -> bool:
+    """Whether a let is computed once for each row: it gives scalars, and takes more than a step."""
     return not isinstance(let.op, CHEAP) and all(isinstance(v.type, DType) for v in let.vars)
 
 
@@ -221,23 +221,23 @@ def _roots(fn: Lambda, irregular: Sequence[Atom]) -> list[Atom]:
     return [*irregular, *(atom for check in checks for atom in free_vars(check))]
 
 
-def _kept(fn: Lambda, irregular: Sequence[Atom], f: Callable[..., Any]) -> list[Var]:
-    """What the irregular results need of their row as a whole, computed once for each."""
+def _row_invariants(fn: Lambda, irregular: Sequence[Atom], f: Callable[..., Any]) -> list[Var]:
+    """The scalars of a row that the irregular results need, computed once for each row."""
     if not irregular:
         return []
     wanted: set[Atom] = set(_roots(fn, irregular))
-    kept: list[Var] = []
+    invariants: list[Var] = []
     for let in reversed(fn.lets):
         needed = [var for var in let.vars if var in wanted]
         if not needed:
             continue
-        if _is_kept(let):
-            kept += needed
+        if _is_row_invariant(let):
+            invariants += needed
             continue
         if not isinstance(let.op, ELEMENTWISE):
             raise _not_elementwise(let.op, f)
         wanted.update(free_vars(let.op))
-    return kept
+    return invariants
 
 
 def _not_elementwise(op: Op, f: Callable[..., Any]) -> Unsupported:
@@ -250,9 +250,9 @@ def _not_elementwise(op: Op, f: Callable[..., Any]) -> Unsupported:
     )
 
 
-def _without(fn: Lambda, kept: Sequence[Var], irregular: Sequence[Atom]) -> tuple[Let, ...]:
-    """The lets that the irregular results need beside what is kept."""
-    lets = [let for let in fn.lets if not any(var in kept for var in let.vars)]
+def _without(fn: Lambda, invariants: Sequence[Var], irregular: Sequence[Atom]) -> tuple[Let, ...]:
+    """The lets that the irregular results need beside the invariants."""
+    lets = [let for let in fn.lets if not any(var in invariants for var in let.vars)]
     needed = needed_for(lets, _roots(fn, irregular))
     return tuple(let for let in lets if isinstance(let.op, Check) or let in needed)
 
@@ -261,8 +261,8 @@ def _flat(
     rest: Lambda, by_row: dict[Var, Tracer], result: Atom, offsets: Tracer, f: Callable[..., Any]
 ) -> Ragged:
     """A Ragged of one irregular result: its values, each computed from its position."""
-    rows = row_count(offsets)
-    last = read(offsets, (rows,)).atom
+    count = row_count(offsets)
+    last = read(offsets, (count,)).atom
     extents.known_natural(last)
     assert isinstance(result, Var)
     assert isinstance(result.type, ArrayType)
@@ -270,8 +270,8 @@ def _flat(
 
     def value(p: Atom, *at: Atom) -> Tracer:
         i, start = locate(offsets, 1, p)
-        kept = [read(by_row[var], (i,)).atom for var in rest.params[1:]]
-        (row,) = current().builder.inline(fn, [i, *kept])
+        invariants = [read(by_row[var], (i,)).atom for var in rest.params[1:]]
+        (row,) = current().builder.inline(fn, [i, *invariants])
         return emit(Index(row, (sub(p, start), *at), False))[0]
 
     values = generated((last, *result.type.shape[1:]), value, "p")[0]

@@ -18,12 +18,12 @@ from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError, IndexOutOfBounds
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.reading import wrapped
+from flatweave.frontend.arrays.reading import from_start
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
-from flatweave.frontend.trace.tracers import emit, extent_of, lift, wrap
+from flatweave.frontend.trace.tracers import as_tracer, emit, extent_of, tracer_of
 from flatweave.frontend.values import misuse
 from flatweave.frontend.values.array import SHOWN, Array, HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.sugar import METHODS
@@ -121,10 +121,10 @@ def row_count(offsets: Tracer) -> Atom:
 @operation()
 def row_lengths(rows: Ragged) -> Any:
     """The number of elements in each row."""
-    offsets = lift(rows.offsets)
+    offsets = as_tracer(rows.offsets)
 
     def length(i: Atom) -> Tracer:
-        return wrap(sub(read(offsets, (add(i, ONE),)).atom, read(offsets, (i,)).atom))
+        return tracer_of(sub(read(offsets, (add(i, ONE),)).atom, read(offsets, (i,)).atom))
 
     return generated((row_count(offsets),), length)[0]
 
@@ -132,13 +132,13 @@ def row_lengths(rows: Ragged) -> Any:
 @operation()
 def row_flags(rows: Ragged) -> Any:
     """Where rows begin among the values."""
-    offsets = lift(rows.offsets)
+    offsets = as_tracer(rows.offsets)
     count = row_count(offsets)
-    total = lift(flatten(rows.values)[0][0]).extents[0]
+    total = as_tracer(flatten(rows.values)[0][0]).extents[0]
     no, yes = constant(False, bool_), constant(True, bool_)
-    none = generated((total,), lambda i: wrap(no))[0]
+    none = generated((total,), lambda i: tracer_of(no))[0]
     starts = generated((count,), lambda i: read(offsets, (i,)))[0]
-    marks = generated((count,), lambda i: wrap(yes))[0]
+    marks = generated((count,), lambda i: tracer_of(yes))[0]
     return emit(Scatter((none.atom,), starts.atom, (marks.atom,)))[0]
 
 
@@ -169,9 +169,9 @@ def row(rows: Ragged, i: Any) -> Any:
             where=user_location(),
             remedy="Read one row and index that, or cut rows.values and rows.offsets themselves.",
         )
-    offsets = lift(rows.offsets)
+    offsets = as_tracer(rows.offsets)
     count = row_count(offsets)
-    number, _ = wrapped(extent_of(i, "the number of a row"), count)
+    number, _ = from_start(extent_of(i, "the number of a row"), count)
 
     def at(distance: Atom) -> Atom:
         # through an array of `count` rows: a number outside is caught before anything is read
@@ -183,7 +183,7 @@ def row(rows: Ragged, i: Any) -> Any:
     extents.known_natural(start)
     extents.known_extent(length)
     leaves, tree = flatten(rows.values)
-    return unflatten(tree, [row_of(lift(leaf), start, length) for leaf in leaves])
+    return unflatten(tree, [row_of(as_tracer(leaf), start, length) for leaf in leaves])
 
 
 def row_of(values: Tracer, start: Atom, length: Atom) -> Tracer:

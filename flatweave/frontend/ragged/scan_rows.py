@@ -12,7 +12,7 @@ from flatweave.base.dtypes import i64
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.trace.extents import ONE, add, sub
-from flatweave.frontend.trace.tracers import emit, wrap
+from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import current
 from flatweave.ops import Generate, Index, Scan
@@ -25,7 +25,7 @@ def scan_of_rows(op: Scan, values: Sequence[Tracer], offsets: Tracer) -> list[Tr
     def begins(p: Atom) -> Tracer:
         i, start = locate(offsets, 1, p)
         first = sub(read(offsets, (add(i, ONE),)).atom, ONE) if op.reverse else start
-        return wrap(current().apply("eq", p, first))
+        return tracer_of(current().apply("eq", p, first))
 
     starts = generated(values[0].extents, begins, "p")[0]
     atoms = tuple(x.atom for x in values)

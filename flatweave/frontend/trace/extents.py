@@ -143,13 +143,13 @@ def same_length(arrays: Sequence[Tracer], who: str, names: Sequence[str] = ()) -
             length,
             other.extents[0],
             f"{who} needs arrays of one length, got {{0}} and {{1}}.",
-            [told(first, pair[0], "{0}"), told(other, pair[1], "{1}")],
+            [origin_line(first, pair[0], "{0}"), origin_line(other, pair[1], "{1}")],
             "Cut both to the shorter one, for instance with xs[:n], or pad the shorter one.",
         )
     return length
 
 
-def told(array: Tracer, name: str, length: str, axis: int = 0) -> str:
+def origin_line(array: Tracer, name: str, length: str, axis: int = 0) -> str:
     """Where an array came from, for messages: `xs: f32[3]  from argument 1 of saxpy`.
 
     `length` stands for the extent along `axis`; the others are not known when the check fails.

@@ -19,7 +19,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.source import user_location
-from flatweave.frontend.trace.tracers import lift
+from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import Trace, asides, entered
 from flatweave.frontend.values.tree import Tree, flatten, paths
@@ -62,10 +62,10 @@ def trace(name: str, body: Callable[[list[Tracer]], Any], leaves: Sequence[Leaf]
             results = body([_parameter(made, leaf) for leaf in leaves])
             found, tree = flatten(results)
             names = paths(tree)
-            lifted = [_result(name, leaf, path) for leaf, path in zip(found, names, strict=True)]
+            traced = [_result(name, leaf, path) for leaf, path in zip(found, names, strict=True)]
     finally:
         made.root.closed, made.frame = True, None
-    fn = made.root.builder.close(made.params, [value.atom for value in lifted])
+    fn = made.root.builder.close(made.params, [value.atom for value in traced])
     return Traced(Program(name, fn), tree, hidden_arguments(made.hidden))
 
 
@@ -85,7 +85,7 @@ def _parameter(made: Trace, leaf: Leaf) -> Tracer:
 def _result(name: str, leaf: Any, path: str) -> Tracer:
     """A returned leaf as a traced array."""
     try:
-        return lift(leaf)
+        return as_tracer(leaf)
     except ArgumentError as failure:
         if isinstance(leaf, UserError):
             raise

@@ -1,8 +1,8 @@
-"""Any value as a traced array of the innermost body.
+"""Any value as a tracer of the innermost body.
 
-    lift(3)              a weak constant             lift(np.float32(3))     a constant of f32
-    lift(xs)             a NumPy or host array: a hidden argument of the program
-    lift(tracer)         itself, if its body is still being traced
+    as_tracer(3)         a weak constant             as_tracer(np.float32(3))     a constant of f32
+    as_tracer(xs)        a NumPy or host array: a hidden argument of the program
+    as_tracer(tracer)    itself, if its body is still being traced
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Op, constant
 
 
-def wrap(atom: Atom, weak: bool = False) -> Tracer:
+def tracer_of(atom: Atom, weak: bool = False) -> Tracer:
     """An atom of the innermost body, or of one around it, as an array."""
     return Tracer(atom, current(), weak)
 
@@ -41,11 +41,11 @@ def wrap(atom: Atom, weak: bool = False) -> Tracer:
 def emit(op: Op, hint: str = "t") -> list[Tracer]:
     """Append an operation to the innermost body; its results, checked not to be too many."""
     fit_results(op)
-    return [wrap(var) for var in current().emit(op, hint)]
+    return [tracer_of(var) for var in current().emit(op, hint)]
 
 
-def lift(value: Any, name: str = "") -> Tracer:
-    """The value as a traced array; raises ArgumentError for what cannot be one.
+def as_tracer(value: Any, name: str = "") -> Tracer:
+    """The value as a tracer; raises ArgumentError for what cannot be one.
 
     Raises EscapedArrayError for a traced array whose body has ended.
     """
@@ -69,10 +69,10 @@ def lift(value: Any, name: str = "") -> Tracer:
     return Tracer(scope.trace.capture(values), scope)
 
 
-def lift_leaves(
+def as_tracers(
     value: Any, name: str = "", irregular: bool = False
 ) -> tuple[list[Tracer], Tree]:
-    """The leaves of a tree as traced arrays, and the tree; a list of numbers is one array.
+    """The leaves of a tree as tracers, and the tree; a list of numbers is one array.
 
     Raises Unsupported for a Ragged unless `irregular` says that one may be there.
     """
@@ -83,7 +83,7 @@ def lift_leaves(
             where=user_location(),
             remedy="Go through its rows with fw.map, or work on rows.values and rows.offsets.",
         )
-    return [lift(leaf, name) for leaf in leaves], tree
+    return [as_tracer(leaf, name) for leaf in leaves], tree
 
 
 def arrays_of(xs: Any, name: str) -> tuple[list[Tracer], Tree]:
@@ -91,11 +91,11 @@ def arrays_of(xs: Any, name: str) -> tuple[list[Tracer], Tree]:
 
     Raises ArgumentError for None, (), {} and trees of such.
     """
-    leaves, tree = lift_leaves(xs, name)
+    leaves, tree = as_tracers(xs, name)
     if leaves:
         return leaves, tree
     if isinstance(xs, list) and not xs:
-        return [lift(xs)], LEAF
+        return [as_tracer(xs)], LEAF
     if xs is None:
         raise no_array(xs, name)
     raise ArgumentError(
@@ -111,7 +111,7 @@ def scalar_of(value: Any, what: str) -> Tracer:
             f"{what} must be one number, got {'None' if value is None else kind_of(value)}.",
             where=user_location(), remedy="Pass a number, or an array of rank 0.",
         )  # fmt: skip
-    traced = lift(value, what)
+    traced = as_tracer(value, what)
     if traced.ndim:
         raise ShapeError(
             f"{what} must be a scalar, got {describe(traced)}.",
