@@ -26,7 +26,6 @@ from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
-from flatweave.lower.manifest import stored
 from flatweave.lower.program import lower
 from flatweave.passes.array_pass import ArrayPass, Explain, check_order, leading_to
 from flatweave.passes.audit import audit
@@ -35,6 +34,7 @@ from flatweave.passes.dce import dce
 from flatweave.passes.flatten import flatten
 from flatweave.passes.fuse import fuse
 from flatweave.passes.fuse_siblings import fuse_siblings
+from flatweave.passes.manifest import stored
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
 from flatweave.runtime.deep import check_wanted, on_deep_stack

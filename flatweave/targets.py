@@ -16,7 +16,7 @@ from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.codegen.llvm.isa.features import CpuFeatures
 from flatweave.kernel_ir.syntax import Unit
-from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL, Machine
+from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, Machine
 from flatweave.runtime import nvrtc
 from flatweave.runtime.cpu import CpuProgram
 from flatweave.runtime.device import Device, HostProgram

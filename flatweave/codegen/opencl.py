@@ -6,7 +6,7 @@
     __shfl_sync          store to local memory, barrier, load, barrier
 
 Barriers are for the whole work-group, so every loop around a collective must take the same turns in
-all its warps: the lowering's walk sees to that (`lower/walk.py`).
+all its warps: the lowering's walk sees to that (`lower/traverse/walk.py`).
 """
 
 from __future__ import annotations

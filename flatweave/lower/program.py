@@ -15,15 +15,15 @@ from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, S
 from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
-from flatweave.lower.context import Lowering, Program, buffer_type
-from flatweave.lower.liveness import find_last_uses
-from flatweave.lower.locate import Rows
-from flatweave.lower.machine import Machine
-from flatweave.lower.order import lower_order
-from flatweave.lower.place import lower_place, places
-from flatweave.lower.sweep import lower_sweep
-from flatweave.lower.values import HostArray, HostScope
+from flatweave.lower.host.context import Lowering, Program, buffer_type
+from flatweave.lower.kernel.scope import HostArray, HostScope
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.scatter.choose import lower_place, places
+from flatweave.lower.sort.radix import lower_order
+from flatweave.lower.sweep.launches import lower_sweep
+from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.ops import Check, Empty, Index, Locate, Order, Reshape, Sweep
+from flatweave.passes.liveness import find_last_uses
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var

@@ -22,7 +22,7 @@ from flatweave.codegen import llvm, opencl
 from flatweave.codegen.llvm.isa.features import CpuFeatures
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
-from flatweave.lower.machine import CPU_AVX512, OPENCL
+from flatweave.lower.machine.machine import CPU_AVX512, OPENCL
 from flatweave.lower.program import lower
 from flatweave.pipeline import optimise
 from flatweave.tools.show import changes

@@ -19,7 +19,7 @@ from flatweave.codegen import opencl
 from flatweave.frontend.trace.trace import Leaf, trace
 from flatweave.kernel_ir import interp as simulator
 from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine import OPENCL, Machine
+from flatweave.lower.machine.machine import OPENCL, Machine
 from flatweave.lower.program import Lowered, lower
 from flatweave.runtime.opencl import OpenClDevice
 from flatweave.runtime.opencl import device as best_device

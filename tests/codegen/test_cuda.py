@@ -11,7 +11,7 @@ from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.codegen import cuda
 from flatweave.kernel_ir import interp as simulator
 from flatweave.kernel_ir.syntax import Sync
-from flatweave.lower.machine import CUDA
+from flatweave.lower.machine.machine import CUDA
 from flatweave.runtime import nvrtc
 from flatweave.terms.syntax import Lambda
 from tests.codegen import scalar_programs

@@ -8,20 +8,22 @@ import pytest
 
 import flatweave
 from flatweave.kernel_ir import syntax as k
-from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL
+from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import lowered, program
 
 MACHINES = {"cpu": CPU_AVX512, "opencl": OPENCL, "cuda": CUDA}
 LOWER = Path(flatweave.__file__).parent / "lower"
 # Where a machine truly wants something else: named variants, each a file of its own.
-VARIANTS = {"warps.py", "two_pass.py", "slots.py", "fill.py"}
+VARIANTS = {
+    "scan/warps.py", "scan/two_pass.py", "scan/block_partials.py", "host/fill.py",
+    "traverse/warp_share.py",
+}  # fmt: skip
 # What calls them, and what only a machine of several warps has: all that threads add elsewhere.
 ADDED = {
-    ("walk.py", "warp_share"), ("walk.py", "warp_index"), ("sweep.py", "_clear"),
-    ("sweep.py", "_find_prefixes"), ("sweep.py", "_bind_reduced"),
-    ("sweep_kernel.py", "write_aggregates"), ("sweep_kernel.py", "_operator"),
-    ("sweep_kernel.py", "fn"), ("sweep_kernel.py", "leave"),
+    ("sweep/launches.py", "_clear"), ("sweep/launches.py", "_find_prefixes"),
+    ("sweep/launches.py", "_bind_reduced"), ("sweep/passes.py", "write_aggregates"),
+    ("sweep/writer.py", "operator"), ("sweep/writer.py", "fn"), ("sweep/last_pass.py", "leave"),
 }  # fmt: skip
 NAMES = ("reduce", "reduce_order", "scan", "scan_order", "scan_of_scan")
 
@@ -34,8 +36,8 @@ def writers(name: str, machine: str) -> frozenset[tuple[str, str]]:
 
     def note(frame, event, arg):
         path = Path(frame.f_code.co_filename)
-        if event == "call" and path.parent == LOWER and frame.f_code.co_name[0] != "<":
-            ran.add((path.name, frame.f_code.co_name))
+        if event == "call" and LOWER in path.parents and frame.f_code.co_name[0] != "<":
+            ran.add((path.relative_to(LOWER).as_posix(), frame.f_code.co_name))
 
     before = sys.getprofile()
     sys.setprofile(note)
@@ -62,10 +64,11 @@ def test_most_of_the_lowering_is_shared(machine):
     shared = writers("scan_order", "cpu") & writers("scan_order", machine)
 
     assert {
-        ("sweep_kernel.py", "write"), ("sweep_kernel.py", "_reduce_level"),
-        ("sweep_kernel.py", "_scan_step"), ("sinks.py", "write"),
-        ("walk.py", "block"), ("walk.py", "_region"), ("element.py", "_emit"),
-        ("stages.py", "find_stages"), ("sweep.py", "run"),
+        ("sweep/passes.py", "write"), ("sweep/aggregates.py", "reduce_level"),
+        ("sweep/scanned_body.py", "_scan"), ("sinks/elementwise.py", "write"),
+        ("traverse/walk.py", "block"), ("traverse/walk.py", "_region"),
+        ("kernel/elements.py", "_emit"), ("schedule/scan_levels.py", "find_scan_levels"),
+        ("sweep/launches.py", "run"),
     } <= shared  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import flatweave as fw
 from flatweave.array_ir.fault import Fault
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import Unsupported
-from flatweave.lower.machine import OPENCL
+from flatweave.lower.machine.machine import OPENCL
 from tests.codegen import scalar_programs
 from tests.codegen.device_programs import (
     PROGRAMS,

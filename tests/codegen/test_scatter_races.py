@@ -8,7 +8,7 @@ from flatweave import pipeline
 from flatweave.base.schedule import Schedule
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower import place_owner, place_partition, place_private
-from flatweave.lower.machine import CPU_AVX512, CUDA
+from flatweave.lower.machine.machine import CPU_AVX512, CUDA
 from flatweave.lower.program import lower
 from tests.codegen.device_programs import agree, expected, flat, nearer, simulated, traced
 

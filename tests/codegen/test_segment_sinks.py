@@ -19,9 +19,9 @@ from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen import opencl
 from flatweave.kernel_ir.verify import verify
-from flatweave.lower.machine import CPU_AVX512, CUDA, OPENCL
-from flatweave.lower.marks import CHUNK
+from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
+from flatweave.lower.sweep.head_flags import CHUNK
 from flatweave.passes.sweep import sweep
 from tests.codegen.device_programs import agree, quick_device, simulated, small_blocks
 

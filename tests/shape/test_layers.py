@@ -31,6 +31,8 @@ ROOMS = {
     "codegen": "c, llvm < cuda, opencl",
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
     "frontend": "values < trace < call < elements < arrays < ragged < functions",
+    "lower": "machine < schedule < traverse < kernel < host < scan < update < sinks < sweep"
+    " < scatter < sort < program",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 

@@ -1,0 +1,1 @@
+"""The host program under construction: buffers with owners, launches, error sites."""

@@ -1,0 +1,1 @@
+"""One kernel under construction: what it captures from the host, and element functions in it."""

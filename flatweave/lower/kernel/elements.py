@@ -1,0 +1,225 @@
+"""Element functions in kernel IR: scalar work, reads with their checks, control, inner folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, ReduceLanes, Report
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.scope import Sites
+from flatweave.lower.traverse.blocked import Tile
+from flatweave.lower.traverse.row_of_position import RowOf, Rows
+from flatweave.ops import Check, Fold, Index, Locate
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+
+
+class Elements:
+    """Emits the lets of an element function; `env` maps the program's variables to kernel atoms.
+
+    The element goes on behind a check that fails, though nothing is safe there: its loops take no
+    turn and its reads are at 0. `failed` says where that is so in the body that is being emitted.
+
+    `fold_width` is how many lanes share one inner fold: 1 runs it in sequence in each lane, more
+    run one element at a time with its fold spread over the lanes, where no lanes are around it.
+    """
+
+    def __init__(
+        self, kernel: KernelBuilder, sites: Sites, position: Atom, checks: bool, fold_width: int = 1
+    ) -> None:
+        self.kernel = kernel
+        self.sites = sites
+        self.position = position
+        self.checks = checks
+        self.fold_width = fold_width
+        self.own: tuple[Atom, ...] = ()
+        self.shape: tuple[Atom, ...] = ()
+        self.tile: Tile | None = None
+        self.located: Locate | None = None
+        self.row: RowOf | None = None
+        self.env: dict[Var, Atom] = {}
+        self.failed: Atom = Const(False, bool_)
+
+    def atom(self, atom: Atom) -> Atom:
+        if not isinstance(atom, Var):
+            return atom
+        if atom not in self.env:
+            self.env[atom] = self.kernel.scalar(atom)
+        return self.env[atom]
+
+    def atoms(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        return tuple(self.atom(atom) for atom in atoms)
+
+    def emit(self, b: Builder, lets: Sequence[Let]) -> None:
+        for let in lets:
+            b.where = let.where or b.where
+            self.env.update(zip(let.vars, self._emit(b, let), strict=True))
+
+    def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+        """The results of an element function on kernel atoms, its body emitted here."""
+        self.env.update(zip(fn.params, args, strict=True))
+        self.emit(b, fn.lets)
+        return self.atoms(fn.results)
+
+    def function(self, b: Builder, fn: Lambda) -> Lambda:
+        """An element function as a lambda of the kernel IR."""
+        inside, failed = b.inner(), self.failed
+        params = [inside.param(p.name, p.type) for p in fn.params]
+        made = inside.close(params, self.call(inside, fn, params))
+        self.failed = failed
+        return made
+
+    def _unless_failed(self, b: Builder, value: Atom, otherwise: Atom) -> Atom:
+        """The value, and the other one behind a check that failed."""
+        return b.apply("select", self.failed, otherwise, value)
+
+    def _emit(self, b: Builder, let: Let) -> Sequence[Atom]:
+        match let.op:
+            case Apply(fn=fn, args=args):
+                known = self.atoms(args)
+                return (self._first_of_row(fn, known) or b.apply(fn, *known),)
+            case Cast(dtype=dtype, arg=arg):
+                return (b.cast(self.atom(arg), dtype),)
+            case Index():
+                return (self._read(b, let.op, let),)
+            case Locate():
+                return self._locate(b, let.op)
+            case If(condition=condition, then=then, other=other):
+                test = self.atom(condition)
+                return b.emit(If(test, self.function(b, then), self.function(b, other)))
+            case While(condition=holds, body=body, init=init):
+                loop = While(self._test(b, holds), self.function(b, body), self.atoms(init))
+                return b.emit(loop)
+            case For(lo=lo, hi=hi, step=step, body=body, init=init):
+                lo, hi, step = self.atoms((lo, hi, step))
+                hi = self._unless_failed(b, hi, lo)
+                return b.emit(For(lo, hi, step, self.function(b, body), self.atoms(init)))
+            case Fold():
+                return self._fold(b, let.op)
+            case Check():
+                return self._check(b, let.op, let)
+            case _:
+                raise NotImplementedError(f"{let.op.name} inside an element function")
+
+    def _read(self, b: Builder, op: Index, let: Let) -> Atom:
+        buffer, shape = self.kernel.array(op.xs)
+        indices = list(self.atoms(op.indices))
+        if self.tile is not None and (tuple(indices), shape) == (self.own, self.shape):
+            return self.tile.read(b, buffer)
+        if op.checked and self.checks:
+            for axis, extent in enumerate(shape):
+                indices[axis] = self._checked(b, indices[axis], extent, let, axis)
+        near = self._near(b, op, buffer, indices)
+        return near or b.emit(Load(buffer, self._place(b, indices, shape)))[0]
+
+    def _place(self, b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
+        """Where an element lies, or 0 where that may rest on a check that failed."""
+        place = b.ravel(indices, shape)
+        is_safe = all(b.is_below(i, extent) for i, extent in zip(indices, shape, strict=True))
+        return place if is_safe else self._unless_failed(b, place, index(0))
+
+    def _test(self, b: Builder, fn: Lambda) -> Lambda:
+        """The condition of a loop, which ends it behind a check that failed."""
+        made = self.function(b, fn)
+        if isinstance(self.failed, Const) and not self.failed.value:
+            return made
+        inside = b.inner()
+        params = [inside.param(p.name, p.type) for p in made.params]
+        (holds,) = inside.inline(made, params)
+        return inside.close(params, [inside.apply("and", holds, inside.apply("not", self.failed))])
+
+    def _near(self, b: Builder, op: Index, buffer: Var, indices: Sequence[Atom]) -> Atom | None:
+        """A read at each position's row, or of where that ends, where rows lie close together."""
+        if self.row is None or self.row.near is None or len(indices) != 1:
+            return None
+        near, behind = self.row.near, index(0)
+        if indices[0] != self.row.row:
+            assert self.located is not None
+            behind = index(self.located.skip)
+            if op.xs != self.located.ends or indices[0] != b.add(self.row.row, behind):
+                return None
+        return b.emit(LoadNear(buffer, b.add(near.first, behind), near.offset, near.span))[0]
+
+    def _first_of_row(self, fn: str, args: Sequence[Atom]) -> Atom | None:
+        """Whether a position is where its row is_head, as the walk knows it."""
+        if self.row is None or self.row.first is None or fn != "eq":
+            return None
+        return self.row.first if args in ((self.position, self.row.start), (
+            self.row.start, self.position)) else None  # fmt: skip
+
+    def _locate(self, b: Builder, op: Locate) -> Sequence[Atom]:
+        """The row that the walk knows, or a search."""
+        if self.row is not None and op == self.located:
+            return self.row.row, self.row.start
+        return rows_of(self.kernel, op).search(b, self.atom(op.position))
+
+    def _checked(self, b: Builder, i: Atom, extent: Atom, let: Let, axis: int) -> Atom:
+        """The index, or 0 and a report when it lies outside."""
+        if b.is_below(i, extent):
+            return i
+        outside = b.apply("ge", b.cast(i, u64), b.cast(extent, u64))
+        if isinstance(outside, Const) and not outside.value:
+            return i
+        site = self.sites.add(Site("index", let.where, axis=axis))
+        report = b.inner()
+        report.emit(Report(INDEX_ERROR, site, self.position, i, extent))
+        b.emit(If(outside, report.close([], []), Lambda((), (), ())))
+        return b.apply("select", outside, index(0), i)
+
+    def _check(self, b: Builder, op: Check, let: Let) -> Sequence[Atom]:
+        """A report in the lanes where the condition fails; up to two values go with it."""
+        failed = b.apply("not", self.atom(op.condition))
+        values = [b.cast(self.atom(value), i64) for value in op.values_[:2]]
+        values += [index(0)] * (2 - len(values))
+        site = self.sites.add(Site(op.kind, let.where, op.message, len(op.values_)))
+        report = b.inner()
+        report.emit(Report(CHECK_ERROR, site, self.position, *values))
+        b.emit(If(failed, report.close([], []), Lambda((), (), ())))
+        self.failed = b.apply("or", self.failed, failed)
+        return ()
+
+    def _fold(self, b: Builder, op: Fold) -> Sequence[Atom]:
+        if self.fold_width > 1:
+            return self._fold_in_lanes(b, op)
+        extent, failed = self._unless_failed(b, self.atom(op.extent), index(0)), self.failed
+        inside = b.inner()
+        k = inside.param("k", i64, self.atom(op.extent))
+        state = [inside.param("s", atom.type) for atom in op.neutral]
+        values = self.call(inside, op.body, [k])
+        body = inside.close([k, *state], self.call(inside, op.fn, [*state, *values]))
+        self.failed = failed
+        return b.emit(For(index(0), extent, index(1), body, self.atoms(op.neutral)))
+
+    def _fold_in_lanes(self, b: Builder, op: Fold) -> Sequence[Atom]:
+        """One element's fold by all lanes: whole steps, then the rest one by one."""
+        extent, width = self._unless_failed(b, self.atom(op.extent), index(0)), self.fold_width
+        whole = b.mul(b.apply("floordiv", extent, index(width)), index(width))
+        state = self._fold_steps(b, op, width, index(0), whole, self.atoms(op.neutral))
+        return self._fold_steps(b, op, 1, whole, extent, state)
+
+    def _fold_steps(
+        self, b: Builder, op: Fold, width: int, lo: Atom, hi: Atom, init: tuple[Atom, ...]
+    ) -> tuple[Atom, ...]:
+        """Elements lo to hi folded into `init`, `width` at a time, in order."""
+        around, self.fold_width = self.fold_width, 1  # lanes do not nest: each runs inner folds
+        region, failed = b.inner(), self.failed
+        inside = region.inner()
+        i = inside.param("i", i64)
+        state = [inside.param("s", atom.type) for atom in init]
+        k = inside.emit(Lane(i))[0] if width > 1 else i
+        values = self.call(inside, op.body, [k])
+        if width > 1:
+            values = inside.emit(ReduceLanes(self.function(inside, op.fn), values))
+        body = inside.close([i, *state], self.call(inside, op.fn, [*state, *values]))
+        self.fold_width, self.failed = around, failed
+        out = region.emit(For(lo, hi, index(width), body, init))
+        return b.emit(Lanes(width, region.close([], out)))
+
+
+def rows_of(kernel: KernelBuilder, op: Locate) -> Rows:
+    """The rows among which an operation locates positions."""
+    ends, (extent,) = kernel.array(op.ends)
+    return Rows(ends, op.skip, kernel.body.sub(extent, index(op.skip)))

@@ -1,0 +1,93 @@
+"""The numbers that make one lowering fit each machine (decision: one algorithm, every machine)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType
+
+KIB = 1024
+WIDEST = 64
+"""Lanes of the widest step: their flags fit one machine word."""
+ROW_LANES = 32
+"""Lanes of a step along rows whose ends are data: with as many ends they fill a word of bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the lowering asks of a target; sizes in bytes.
+
+    `simt`: a warp's last step runs with some lanes idle (GPU) instead of lane by lane (CPU).
+    `tiles`: square tiles turned in registers are cheap, so that each lane may have its own run.
+    `forward_progress`: a block may wait for an earlier one, so a scan needs one pass only.
+    `block_work`: the operations that pay for a block. `shares_memory`: the host reads and writes
+    buffers itself at no cost; where it does not, what blocks leave behind is combined by a launch.
+    `swap_bytes`: what one compare-and-swap can replace.
+    """
+
+    name: str
+    vector_bytes: int
+    fixed_width: int | None
+    warps: int
+    block_bytes: int
+    simt: bool
+    forward_progress: bool
+    atomics: bool
+    tiles: bool
+    streaming_from: int | None
+    blocks_wanted: int
+    block_work: int = 32 * KIB
+    shares_memory: bool = True
+    swap_bytes: int = 8
+
+    def lanes(self, dtypes: list[DType]) -> int:
+        """Lanes that fill one register with the widest of `dtypes`."""
+        if self.fixed_width is not None:
+            return self.fixed_width
+        return max(1, self.vector_bytes // max([dtype.bytes for dtype in dtypes] or [8]))
+
+
+CPU_AVX512 = Machine(
+    name="cpu",
+    vector_bytes=64,
+    fixed_width=None,
+    warps=1,
+    block_bytes=256 * KIB,
+    simt=False,
+    forward_progress=True,
+    atomics=False,
+    tiles=True,
+    streaming_from=4 * KIB * KIB,
+    blocks_wanted=64,
+    swap_bytes=16,
+)
+OPENCL = Machine(
+    name="opencl",
+    vector_bytes=64,
+    fixed_width=32,
+    warps=4,
+    block_bytes=256 * KIB,
+    simt=True,
+    forward_progress=False,
+    atomics=True,
+    tiles=False,
+    streaming_from=None,
+    blocks_wanted=64,
+    block_work=8 * KIB,
+    shares_memory=False,
+)
+CUDA = Machine(
+    name="cuda",
+    vector_bytes=128,
+    fixed_width=32,
+    warps=8,
+    block_bytes=128 * KIB,
+    simt=True,
+    forward_progress=True,
+    atomics=True,
+    tiles=False,
+    streaming_from=None,
+    blocks_wanted=1024,
+    block_work=8 * KIB,
+    shares_memory=False,
+)

@@ -1,0 +1,213 @@
+"""Prefixes that start anew at flags: where the last segment starts, and one step of such a scan.
+
+    flags    F F T F F F T F        values   a b c d e f g h        carry  z
+    scan_lanes starts               a ab c cd cde cdef g gh
+    the carry, below the first start  za zab c cd cde cdef g gh      next carry  gh
+
+What a block leaves of its elements is what those from its last start on combine to. So the pass
+before the last walks back from the block's end by the flags alone, and reduces only what follows:
+nearly nothing where rows are short, and a plain reduction where one row fills the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.kernel_ir.syntax import Ballot, InSet, Lane, Lanes, LastLane, ScanLanes, ShiftLanes
+from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.traverse.position import FALSE, Position, State
+from flatweave.lower.traverse.row_of_position import RowOf, Rows
+from flatweave.lower.traverse.walk import Accumulator, Walk
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import If, While
+from flatweave.terms.syntax import Atom, constant
+
+EMPTY, FIRST = constant(0, u64), constant(1, u64)
+FlagAt = Callable[[Builder, Position], Atom]
+ValueAt = Callable[[Builder, Position, Atom], Atom]
+At = Callable[[Builder, Atom, int], Position]
+RowBefore = Callable[[Builder, Atom], tuple[Atom, At]]
+Reduce = Callable[[Sequence[ScanRecord], Atom], dict[ScanRecord, State]]
+
+
+# -- one step -------------------------------------------------------------------------------------
+
+
+def scan_step(
+    b: Builder, operator: Accumulator, carry: State, flag: Atom, values: State,
+    width: int, *, exclusive: bool, branches: bool,
+) -> tuple[State, State]:  # fmt: skip
+    """Prefixes of one step's elements, going on from `carry`; and the carry behind them.
+
+    With `branches` a step in which no segment starts is an ordinary scan: for machines where a
+    warp may take a way of its own.
+    """
+    if width == 1:
+        after = _select(b, flag, values, operator.fn(b, [*carry, *values]))
+        return (_select(b, flag, operator.neutral, carry) if exclusive else after), after
+    starts = b.emit(Ballot(flag))[0]
+    if branches:
+        some, none = b.inner(), b.inner()
+        anew, last = _anew(some, operator, carry, flag, starts, values)
+        on, after = _going_on(none, operator, carry, values)
+        ways = some.close([], (*anew, *last)), none.close([], (*on, *after))
+        found: State = b.emit(If(b.apply("ne", starts, EMPTY), *ways))
+        results, after = found[: len(values)], found[len(values) :]
+    else:
+        results, last = _anew(b, operator, carry, flag, starts, values)
+        after = _select(b, b.apply("eq", starts, EMPTY), operator.fn(b, [*carry, *last]), last)
+    if exclusive:
+        results = _select(b, flag, operator.neutral, b.emit(ShiftLanes(carry, results)))
+    return results, after
+
+
+def _anew(
+    b: Builder, operator: Accumulator, carry: State, flag: Atom, starts: Atom, values: State
+) -> tuple[State, State]:
+    """Prefixes of a step, the carry in those before its first start; and the last without it."""
+    alone = b.emit(ScanLanes(operator.function(b), operator.neutral, values, (flag,)))
+    # the lanes below the lowest start; of no start at all, every lane
+    below = b.apply("and", b.apply("not", starts), b.apply("sub", starts, FIRST))
+    reached = b.emit(InSet(below))[0]
+    results = _select(b, reached, operator.fn(b, [*carry, *alone]), alone)
+    return results, b.emit(LastLane(alone))
+
+
+def _going_on(
+    b: Builder, operator: Accumulator, carry: State, values: State
+) -> tuple[State, State]:
+    """Prefixes of a step in which no segment starts, and the carry behind it."""
+    alone = b.emit(ScanLanes(operator.function(b), operator.neutral, values))
+    # not the last lane of the results: so only this one operation waits for the last step
+    last = operator.fn(b, [*carry, *b.emit(LastLane(alone))])
+    return operator.fn(b, [*carry, *alone]), last
+
+
+def _select(b: Builder, flag: Atom, yes: Sequence[Atom], no: Sequence[Atom]) -> State:
+    pairs = zip(yes, no, strict=True)
+    return tuple(b.apply("select", flag, x, y) for x, y in pairs)
+
+
+# -- what a block leaves --------------------------------------------------------------------------
+
+
+def reduce_from_last_head(
+    b: Builder, walk: Walk, records: Sequence[ScanRecord], lo: Atom, hi: Atom, value_at: ValueAt,
+    reduce: Reduce,
+) -> dict[ScanRecord, State]:  # fmt: skip
+    """Whether a segment starts among lo to hi, and the elements from the last start on.
+
+    `reduce` combines, for records of elements alone, those from a position to hi.
+    """
+    found: dict[ScanRecord, State] = {}
+    for flag in dict.fromkeys(record.args[0] for record in records):
+        inner = {k: k.inner for k in records if k.inner is not None and k.args[0] == flag}
+
+        def flag_at(c: Builder, position: Position, flag: Atom = flag) -> Atom:
+            return value_at(c, position, flag)
+
+        first, seen = last_head(b, walk, lo, hi, flag_at)
+        combined = reduce(list(inner.values()), first)
+        found.update({record: (seen, *combined[alone]) for record, alone in inner.items()})
+    return found
+
+
+def last_head(b: Builder, walk: Walk, lo: Atom, hi: Atom, flag: FlagAt) -> tuple[Atom, Atom]:
+    """The last running position in lo to hi where a segment starts, and True; else lo and False."""
+    if walk.located is not None:
+        return _in_located(b, walk, walk.located, lo, hi, flag)
+    if walk.rows:
+        return _in_rows(b, walk, lo, hi, flag)
+    return _in_span(b, walk.width, lo, hi, walk.position, flag)
+
+
+def _in_rows(b: Builder, walk: Walk, lo: Atom, hi: Atom, flag: FlagAt) -> tuple[Atom, Atom]:
+    """Row after row of the last axis."""
+    extent = walk.shape[-1]
+
+    def row(c: Builder, last: Atom) -> tuple[Atom, At]:
+        number = c.apply("floordiv", last, extent)
+        start = c.mul(number, extent)
+        leading = c.unravel(number, walk.shape[:-1]) if len(walk.shape) > 2 else (number,)
+
+        def at(d: Builder, base: Atom, width: int) -> Position:
+            flat: Atom = d.emit(Lane(base))[0] if width > 1 else base
+            return Position(flat, (*leading, d.sub(flat, start)), width)
+
+        return start, at
+
+    return _row_by_row(b, walk.width, lo, hi, row, flag)
+
+
+def _in_located(
+    b: Builder, walk: Walk, rows: Rows, lo: Atom, hi: Atom, flag: FlagAt
+) -> tuple[Atom, Atom]:
+    """Row after row of those that positions are located among, found by search."""
+
+    def row(c: Builder, last: Atom) -> tuple[Atom, At]:
+        number, start = rows.search(c, last)
+        here = RowOf(number, start)
+
+        def at(d: Builder, base: Atom, width: int) -> Position:
+            return replace(walk.position(d, base, width), row=here, aligned=False)
+
+        return start, at
+
+    return _row_by_row(b, walk.width, lo, hi, row, flag)
+
+
+def _row_by_row(
+    b: Builder, width: int, lo: Atom, hi: Atom, row: RowBefore, flag: FlagAt
+) -> tuple[Atom, Atom]:
+    """From the last row back; `row` gives where the row of a position starts, and its steps."""
+    test, turn = b.inner(), b.inner()
+    stop, seen = test.param("p", i64), test.param("seen", bool_)
+    holds = test.close([stop, seen], [_goes_on(test, seen, lo, stop)])
+    stop, seen = turn.param("p", i64), turn.param("seen", bool_)
+    start, at = row(turn, turn.sub(stop, index(1)))
+    first = turn.apply("maximum", start, lo)
+    body = turn.close([stop, seen], _in_span(turn, width, first, stop, at, flag))
+    found: State = b.emit(While(holds, body, (hi, FALSE)))
+    return found[0], found[1]
+
+
+def _in_span(
+    b: Builder, width: int, lo: Atom, hi: Atom, at: At, flag: FlagAt
+) -> tuple[Atom, Atom]:
+    """In whole steps from the end, then one by one."""
+    steps = _in_steps(b, width, lo, hi, at, flag) if width > 1 else (hi, FALSE)
+    test, turn = b.inner(), b.inner()
+    p, found = test.param("p", i64), test.param("seen", bool_)
+    holds = test.close([p, found], [_goes_on(test, found, lo, p)])
+    p, found = turn.param("p", i64), turn.param("seen", bool_)
+    here = turn.sub(p, index(1))
+    body = turn.close([p, found], [here, flag(turn, at(turn, here, 1))])
+    result: State = b.emit(While(holds, body, steps))
+    return result[0], result[1]
+
+
+def _in_steps(
+    b: Builder, width: int, lo: Atom, hi: Atom, at: At, flag: FlagAt
+) -> tuple[Atom, Atom]:
+    """The last start that whole steps from `hi` back find; or where they end, and False."""
+    region = b.inner()
+    test, turn = region.inner(), region.inner()
+    p, starts = test.param("p", i64), test.param("starts", u64)
+    none = test.apply("eq", starts, EMPTY)
+    whole = test.apply("le", test.add(lo, index(width)), p)
+    holds = test.close([p, starts], [test.apply("and", none, whole)])
+    p, starts = turn.param("p", i64), turn.param("starts", u64)
+    here = turn.sub(p, index(width))
+    found = turn.emit(Ballot(flag(turn, at(turn, here, width))))[0]
+    out = region.emit(While(holds, turn.close([p, starts], [here, found]), (hi, EMPTY)))
+    p, starts = b.emit(Lanes(width, region.close([], out)))
+    seen = b.apply("ne", starts, EMPTY)
+    highest = b.sub(index(63), b.cast(b.apply("clz", starts), i64))
+    return b.apply("select", seen, b.add(p, highest), p), seen
+
+
+def _goes_on(b: Builder, seen: Atom, lo: Atom, p: Atom) -> Atom:
+    """Whether nothing was found yet, and there is more to look at."""
+    return b.apply("and", b.apply("not", seen), b.apply("lt", lo, p))

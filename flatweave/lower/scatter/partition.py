@@ -1,0 +1,244 @@
+"""Scattering by tiles of the destination: elements are sorted by tile first, then written.
+
+    for each round of elements, as many as fit the scratch memory:
+        block p:  takes some neighbouring elements into shared memory, counts those of each tile,
+                  and lays them down in scratch memory, tile after tile, each tile's in order
+        block t:  owns tile t, which fits the second-level cache, and writes what all blocks have
+                  for it, block after block
+
+    places 7 1 9 0 | 2 8 1 3   tiles of 4:    scratch  1 0 7 9 | 2 1 3 8    starts 0 2 3 4 | 0 3 3 4
+
+Every element is computed once and every place receives its elements in the order of the sweep: the
+same bits for any division and any number of threads, in work that does not grow with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType, i64, u16, u32
+from flatweave.kernel_ir.host import Alloc, Free, Launch
+from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.scatter.scattering import (
+    SLACK,
+    UNROLLED,
+    Scattering,
+    Source,
+    Stage,
+    bytes_of,
+    ceil_div,
+    one_by_one,
+)
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For
+from flatweave.terms.syntax import Atom, BufferType, Const, Var
+
+KIB = 1024
+TILE_BYTES = 256 * KIB
+STAGE_BYTES = 256 * KIB
+"""What a block lays down, which is also about what it stages: both stay in its core's cache."""
+BLOCKS, LEAST_BLOCK = 64, 4096
+"""How many blocks there are if that leaves each so many elements."""
+SCRATCH_BYTES = 32 * KIB * KIB
+MOST_TILES, LEAST_TILES = 4096, 32
+LEAST_BITS, MOST_BITS = 6, 16
+"""Of a place in its tile, which is kept as a u16."""
+MOST_PLACES = MOST_TILES << MOST_BITS
+LINE = 64
+"""Elements that leave at a time: a cache line of the smallest."""
+ZERO, ONE = Const(0, u32), Const(1, u32)
+
+
+class Partition:
+    """The two kernels of a partition, and their launches."""
+
+    def __init__(self, scattering: Scattering, suffix: str = "") -> None:
+        self.scattering = scattering
+        self.dtypes: list[DType] = [u16, *(scattering.dtypes[k] for k in scattering.varying)]
+        each = bytes_of(self.dtypes)
+        self.block = 1 << (STAGE_BYTES // each).bit_length() - 1
+        self.round = SCRATCH_BYTES // each // self.block * self.block
+        bits = (TILE_BYTES // bytes_of(scattering.dtypes)).bit_length() - 1
+        self.tile_bits = min(bits, MOST_BITS)
+        self.distribute = _Distribute(self, suffix)
+        self.gather = _gather_kernel(self, f"{self.distribute.name}_tiles")
+
+    def fits(self, host: Builder) -> Atom:
+        """Whether there are not too many tiles."""
+        return host.apply("le", self.scattering.extent, index(MOST_PLACES))
+
+    def launch(self, host: Builder) -> None:
+        """Round after round."""
+        s = self.scattering
+        bits = self._bits(host)
+        last = host.sub(s.extent, index(1))
+        tiles = host.add(host.apply("shr", last, bits), index(1))
+        size = self._size(host)
+        most = host.apply("minimum", index(self.round), s.total)
+        blocks = ceil_div(host, most, size)
+        room = host.mul(blocks, size)
+        site = s.low.site()
+        scratch = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
+        rows = host.mul(blocks, host.add(tiles, index(1)))
+        starts = host.emit(Alloc(u32, rows, site))[0]
+        inside = host.inner()
+        at = inside.param("r", i64)
+        left = inside.apply("minimum", inside.sub(s.total, at), index(self.round))
+        blocks = ceil_div(inside, left, size)
+        shared = (*scratch, starts, tiles, bits, size)
+        inside.emit(Launch(self.distribute.name, blocks, (*self.distribute.args, *shared, at)))
+        args = (*self.gather.args, *shared, blocks)
+        inside.emit(Launch(self.gather.name, tiles, args))
+        body = inside.close([at], [])
+        host.emit(For(index(0), s.total, index(self.round), body, ()))
+        for buffer in (*scratch, starts):
+            host.emit(Free(buffer))
+
+    def _size(self, host: Builder) -> Atom:
+        """Elements of a block: few enough for many blocks, whole lines, no more than it has room
+        for."""
+        lines = ceil_div(host, self.scattering.total, index(BLOCKS * LINE))
+        size = host.apply("maximum", host.mul(lines, index(LINE)), index(LEAST_BLOCK))
+        return host.apply("minimum", size, index(self.block))
+
+    def _bits(self, host: Builder) -> Atom:
+        """A tile has 2^bits elements: at most what the cache holds, unless they get too many."""
+        last = host.apply("maximum", host.sub(self.scattering.extent, index(1)), index(0))
+
+        def bits_for(tiles: int) -> Atom:
+            part = host.apply("shr", last, index(tiles.bit_length() - 1))
+            return host.sub(index(64), host.apply("clz", part))
+
+        bits = host.apply("maximum", bits_for(LEAST_TILES), index(LEAST_BITS))
+        bits = host.apply("minimum", bits, index(self.tile_bits))
+        return host.apply("maximum", bits, bits_for(MOST_TILES))
+
+
+class _Distribute:
+    """The kernel that lays down elements tile after tile."""
+
+    def __init__(self, partition: Partition, suffix: str) -> None:
+        scattering = partition.scattering
+        self.partition = partition
+        writer = scattering.writer(suffix)
+        b = writer.b
+        self.scratch = [b.param("scratch", BufferType(dtype)) for dtype in partition.dtypes]
+        self.starts = b.param("starts", BufferType(u32))
+        self.tiles, self.bits = b.param("tiles", i64), b.param("bits", i64)
+        size, start = b.param("size", i64), b.param("start", i64)
+        self.shift = b.apply("and", self.bits, index(63))  # so that no shift can be too far
+        block = b.emit(BlockIndex())[0]
+        self.base = b.mul(block, size)
+        self.row = b.mul(block, b.add(self.tiles, index(1)))
+        lo = b.add(start, self.base)
+        stop = b.apply("minimum", b.add(start, index(partition.round)), writer.total)
+        hi = b.apply("minimum", b.add(lo, size), stop)
+        source = Source(scattering, writer, index(0), writer.kernel.capture(scattering.extent))
+        stage = Stage.of(b, scattering, partition.block, u32)
+        count, _ = stage.fill(b, source, lo, hi, ())
+        counts = b.emit(Shared(u32, UNROLLED * MOST_TILES))[0]
+        self._count(b, stage, counts, count)
+        self._begin(b, counts)
+        self._lay_down(b, stage, counts, count)
+        own = (*self.scratch, self.starts, self.tiles, self.bits, size, start)
+        scattering.low.program.kernels.append(writer.kernel.finish(own))
+        self.name = writer.kernel.name
+        self.args = tuple(writer.kernel.args)
+
+    def _count(self, b: Builder, stage: Stage, counts: Var, count: Atom) -> None:
+        """Elements of each tile, in several counters: so the next element seldom waits for one."""
+        clear = b.inner()
+        t = clear.param("t", i64)
+        for k in range(UNROLLED):
+            clear.emit(Store(counts, clear.add(t, index(k * MOST_TILES)), ZERO))
+        b.emit(For(index(0), self.tiles, index(1), clear.close([t], []), ()))
+
+        def add(c: Builder, k: Atom, turn: int) -> None:
+            place = stage.place(c, k)
+            tile = c.apply("shr", place, self.shift)
+            at = c.add(tile, index(turn * MOST_TILES))
+            c.emit(Store(counts, at, c.add(c.emit(Load(counts, at))[0], ONE)))
+
+        one_by_one(b, index(0), count, add)
+
+    def _begin(self, b: Builder, counts: Var) -> None:
+        """Where the elements of each tile begin; counts go on from there."""
+        each = b.inner()
+        t, start = each.param("t", i64), each.param("s", u32)
+        of_tile: Atom = start
+        for k in range(UNROLLED):
+            at = each.add(t, index(k * MOST_TILES))
+            of_tile = each.add(of_tile, each.emit(Load(counts, at))[0])
+        each.emit(Store(counts, t, start))
+        each.emit(Store(self.starts, each.add(self.row, t), start))
+        end = b.emit(
+            For(index(0), self.tiles, index(1), each.close([t, start], [of_tile]), (ZERO,))
+        )[0]
+        b.emit(Store(self.starts, b.add(self.row, self.tiles), end))
+
+    def _lay_down(self, b: Builder, stage: Stage, counts: Var, count: Atom) -> None:
+        """Each element to the next place of its tile: the place in the tile, and the values."""
+        mask = b.sub(b.apply("shl", index(1), self.shift), index(1))
+        room = self.partition.block + SLACK
+        laid = [b.emit(Shared(dtype, room))[0] for dtype in self.partition.dtypes]
+
+        def put(c: Builder, k: Atom, turn: int) -> None:
+            place, values = stage.element(c, k)
+            tile = c.apply("shr", place, self.shift)
+            next_ = c.emit(Load(counts, tile))[0]
+            c.emit(Store(counts, tile, c.add(next_, ONE)))
+            at = c.cast(next_, i64)
+            inside = c.cast(c.apply("and", place, mask), u16)
+            for buffer, value in zip(laid, (inside, *values), strict=True):
+                c.emit(Store(buffer, at, value))
+
+        one_by_one(b, index(0), count, put)
+        self._leave(b, laid, count)
+
+    def _leave(self, b: Builder, laid: Sequence[Var], count: Atom) -> None:
+        """The block's elements to scratch memory: whole lines around the caches, then the rest."""
+        whole = b.mul(b.apply("floordiv", count, index(LINE)), index(LINE))
+        for lanes, lo, hi in ((LINE, index(0), whole), (1, whole, count)):
+            region = b.inner()
+            loop = region.inner()
+            i = loop.param("i", i64)
+            at = loop.emit(Lane(i))[0] if lanes > 1 else i
+            for source, target in zip(laid, self.scratch, strict=True):
+                value = loop.emit(Load(source, at))[0]
+                loop.emit(Store(target, loop.add(self.base, at), value, streaming=lanes > 1))
+            region.emit(For(lo, hi, index(lanes), loop.close([i], []), ()))
+            b.emit(Lanes(lanes, region.close([], [])))
+
+
+def _gather_kernel(partition: Partition, name: str) -> KernelBuilder:
+    """The kernel that writes a tile."""
+    scattering = partition.scattering
+    low = scattering.low
+    kernel = KernelBuilder(name, low.host, low.scope, low.machine.warps)
+    b = kernel.body
+    scratch = [b.param("scratch", BufferType(dtype)) for dtype in partition.dtypes]
+    starts = b.param("starts", BufferType(u32))
+    tiles, bits = b.param("tiles", i64), b.param("bits", i64)
+    size, blocks = b.param("size", i64), b.param("blocks", i64)
+    dest = [kernel.buffer(buffer) for buffer in scattering.dest]
+    tile = b.emit(BlockIndex())[0]
+    first = b.apply("shl", tile, bits)
+    of_block = b.inner()
+    block = of_block.param("b", i64)
+    row = of_block.add(of_block.mul(block, of_block.add(tiles, index(1))), tile)
+    base = of_block.mul(block, size)
+    lo, hi = (
+        of_block.add(base, of_block.cast(of_block.emit(Load(starts, at))[0], i64))
+        for at in (row, of_block.add(row, index(1)))
+    )
+
+    def write(c: Builder, k: Atom, turn: int) -> None:
+        inside, *values = (c.emit(Load(buffer, k))[0] for buffer in scratch)
+        scattering.write(kernel, c, dest, c.add(first, c.cast(inside, i64)), values)
+
+    one_by_one(of_block, lo, hi, write)
+    b.emit(For(index(0), blocks, index(1), of_block.close([block], []), ()))
+    low.program.kernels.append(kernel.finish((*scratch, starts, tiles, bits, size, blocks)))
+    return kernel
+

@@ -1,0 +1,246 @@
+"""Scattering into private copies: block p combines its elements into a copy of its own.
+
+    block p:   copy p = the neutral element everywhere
+               for its elements: copy p [place] fn= value
+    then:      dest[j] = dest[j] fn copy 0 [j] fn copy 1 [j] ..      in order
+
+For operators with a neutral element and destinations small beside the input. An operator that is
+exact in any grouping gets a copy for each thread, any other a number that depends on sizes alone,
+unless `jit(deterministic=False)` says that bits may differ. Where every element adds the same
+integer, copies hold counts of 32 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType, i64, u32
+from flatweave.kernel_ir.host import Alloc, Free, Launch, Threads
+from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.scatter.scattering import (
+    NOTHING,
+    Scattering,
+    Source,
+    Stage,
+    bytes_of,
+    ceil_div,
+    one_by_one,
+)
+from flatweave.lower.traverse.position import Position, State
+from flatweave.lower.traverse.walk import Walk
+from flatweave.ops import Merge
+from flatweave.passes.cost import cost_of_body
+from flatweave.passes.operators import component_functions, is_exact
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For, If
+from flatweave.terms.syntax import Atom, BufferType, Const, Var
+
+CHUNK = 2048
+CHEAP = 8
+"""A body up to this cost is computed where its element is combined, without a stage."""
+FIXED_COPIES = 16
+MOST_BYTES = 32 * 1024 * 1024
+"""Of all copies together."""
+MOST_BYTES_EACH = 4 * 1024 * 1024
+"""Of one copy: what lies around a core's cache in the one that cores share."""
+COMBINED = 4096
+"""Elements of the destination that a block combines."""
+COUNTED = 31
+"""A block takes fewer than 2^31 elements, so that their number fits a counter."""
+
+
+class Private:
+    """The two kernels of private copies, and their launches."""
+
+    def __init__(self, scattering: Scattering, neutral: Sequence[Atom], suffix: str = "") -> None:
+        assert isinstance(scattering.sink, Merge)
+        self.scattering = scattering
+        self.neutral = neutral
+        self.counts = _counts(scattering)
+        self.dtypes: Sequence[DType] = (
+            [u32] * len(scattering.dtypes) if self.counts else scattering.dtypes
+        )
+        deterministic = scattering.low.schedule.deterministic
+        self.exact = is_exact(scattering.sink.fn) or not deterministic
+        self.own = _OwnCopy(self, suffix)
+        self.all = _combine_kernel(self, f"{self.own.name}_all")
+
+    def copies(self, host: Builder) -> Atom:
+        """How many copies there are."""
+        if not self.exact:
+            return index(FIXED_COPIES)
+        room = host.mul(self.scattering.extent, index(bytes_of(self.dtypes)))
+        most = host.apply(
+            "floordiv", index(MOST_BYTES), host.apply("maximum", room, index(1))
+        )
+        copies = host.apply("minimum", host.emit(Threads())[0], most)
+        least = host.add(host.apply("shr", self.scattering.total, index(COUNTED)), index(1))
+        return host.apply("maximum", copies, least)
+
+    def pays(self, host: Builder) -> Atom:
+        """Whether the copies fit the caches, and are combined in less work than the elements."""
+        extent, total = self.scattering.extent, self.scattering.total
+        each = bytes_of(self.dtypes)
+        most = MOST_BYTES_EACH if self.exact else MOST_BYTES // FIXED_COPIES
+        fits = host.apply("le", extent, index(most // each))
+        copies = index(2) if self.exact else index(FIXED_COPIES)
+        work = host.mul(host.mul(extent, copies), index(2))
+        return host.apply("and", fits, host.apply("le", work, total))
+
+    def launch(self, host: Builder) -> None:
+        """Copies, then their combination."""
+        s = self.scattering
+        copies = self.copies(host)
+        site = s.low.site()
+        room = host.mul(copies, s.extent)
+        buffers = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
+        host.emit(Launch(self.own.name, copies, (*self.own.args, *buffers, copies)))
+        blocks = ceil_div(host, s.extent, index(COMBINED))
+        host.emit(Launch(self.all.name, blocks, (*self.all.args, *buffers, copies)))
+        for buffer in buffers:
+            host.emit(Free(buffer))
+
+
+def _counts(scattering: Scattering) -> bool:
+    """Whether all that an element does is to add an integer that is the same for all."""
+    assert isinstance(scattering.sink, Merge)
+    names = component_functions(scattering.sink.fn) or ["none"]
+    values = scattering.op.body.results[1:]
+    return all(name == "add" for name in names) and all(
+        isinstance(value, Const) and value.dtype.is_integer for value in values
+    )
+
+
+class _OwnCopy:
+    """The kernel in which each block fills a copy."""
+
+    def __init__(self, private: Private, suffix: str) -> None:
+        scattering = private.scattering
+        self.private = private
+        self.scattering = scattering
+        self.writer = scattering.writer(suffix)
+        b, self.kernel = self.writer.b, self.writer.kernel
+        extent = self.kernel.capture(scattering.extent)
+        self.copies = [b.param("copies", BufferType(dtype)) for dtype in private.dtypes]
+        blocks = b.param("blocks", i64)
+        block = b.emit(BlockIndex())[0]
+        self.base = b.mul(block, extent)
+        lo, hi = self.writer.share(b, block, blocks)
+        self._clear(b, extent)
+        source = Source(scattering, self.writer, index(0), extent)
+        if cost_of_body(scattering.op.body) > CHEAP:
+            self._staged(b, source, lo, hi)
+        else:
+            self._directly(b, source, lo, hi)
+        scattering.low.program.kernels.append(self.kernel.finish((*self.copies, blocks)))
+        self.name = self.kernel.name
+        self.args = tuple(self.kernel.args)
+
+    def _clear(self, b: Builder, extent: Atom) -> None:
+        """The neutral element everywhere."""
+        low = self.scattering.low
+        first = [self.kernel.scalar(atom) for atom in self.private.neutral]
+        if self.private.counts:
+            first = [Const(0, u32)] * len(first)
+
+        def step(c: Builder, position: Position, state: State) -> State:
+            at = c.add(self.base, position.flat)
+            for buffer, atom in zip(self.copies, first, strict=True):
+                c.emit(Store(buffer, at, atom))
+            return state
+
+        width = low.machine.lanes(list(self.private.dtypes))
+        walk = Walk(low.machine, (extent,), extent, width, False, False, ())
+        walk.block(b, index(0), extent, (), step)
+
+    def _directly(self, b: Builder, source: Source, lo: Atom, hi: Atom) -> None:
+        """Element by element."""
+        writer = self.writer
+
+        def step(c: Builder, position: Position, state: State) -> State:
+            place, values, mine, after = source.element(c, position, state)
+            inside = c.inner()
+            self._write(inside, place, values)
+            c.emit(If(mine, inside.close([], []), NOTHING))
+            return after
+
+        def act(c: Builder, i: Atom, turn: int) -> None:
+            step(c, Position(i, (i,), 1, alone=True), ())
+
+        plain = not (writer.strategy.rows or writer.op.reverse or writer.located)
+        if plain and len(writer.shape) == 1:
+            one_by_one(b, lo, hi, act)
+        else:
+            one = min(1, writer.strategy.width)  # 0: folds may use the lanes
+            writer.walk((), width=one).block(b, lo, hi, (), step)
+
+    def _staged(self, b: Builder, source: Source, lo: Atom, hi: Atom) -> None:
+        """A chunk on all lanes into shared memory, then one by one."""
+        stage = Stage.of(b, self.scattering, CHUNK)
+        chunks = b.inner()
+        at = chunks.param("c", i64)
+        stop = chunks.apply("minimum", chunks.add(at, index(CHUNK)), hi)
+        count, _ = stage.fill(chunks, source, at, stop, ())
+
+        def write(c: Builder, k: Atom, turn: int) -> None:
+            self._write(c, *stage.element(c, k))
+
+        one_by_one(chunks, index(0), count, write)
+        b.emit(For(lo, hi, index(CHUNK), chunks.close([at], []), ()))
+
+    def _write(self, b: Builder, place: Atom, values: Sequence[Atom]) -> None:
+        """One element into this block's copy."""
+        at = b.add(self.base, place)
+        if not self.private.counts:
+            self.scattering.write(self.kernel, b, self.copies, at, values)
+            return
+        for buffer in self.copies:
+            b.emit(Store(buffer, at, b.add(b.emit(Load(buffer, at))[0], Const(1, u32))))
+
+
+def _combine_kernel(private: Private, name: str) -> KernelBuilder:
+    """dest[j] = dest[j] fn copy 0 [j] fn copy 1 [j] .., the copies in order."""
+    scattering = private.scattering
+    low = scattering.low
+    kernel = KernelBuilder(name, low.host, low.scope, low.machine.warps)
+    b, extent = kernel.body, kernel.capture(scattering.extent)
+    dest = [kernel.buffer(buffer) for buffer in scattering.dest]
+    copies = [b.param("copies", BufferType(dtype)) for dtype in private.dtypes]
+    count = b.param("count", i64)
+    lo = b.mul(b.emit(BlockIndex())[0], index(COMBINED))
+    hi = b.apply("minimum", b.add(lo, index(COMBINED)), extent)
+
+    def step(c: Builder, position: Position, state: State) -> State:
+        j = position.flat
+        inside = c.inner()
+        k = inside.param("k", i64)
+        params = [inside.param("s", dtype) for dtype in scattering.dtypes]
+        at = inside.add(inside.mul(k, extent), j)
+        more = _copied(private, inside, copies, at)
+        combined = scattering.combine(kernel, inside, params, more)
+        init = tuple(c.emit(Load(buffer, j))[0] for buffer in dest)
+        body = inside.close([k, *params], combined)
+        results = c.emit(For(index(0), count, index(1), body, init))
+        for buffer, value in zip(dest, results, strict=True):
+            c.emit(Store(buffer, j, value))
+        return state
+
+    width = low.machine.lanes(list(scattering.dtypes))
+    walk = Walk(low.machine, (extent,), extent, width, False, False, ())
+    walk.block(b, lo, hi, (), step)
+    low.program.kernels.append(kernel.finish((*copies, count)))
+    return kernel
+
+
+def _copied(private: Private, b: Builder, copies: Sequence[Var], at: Atom) -> list[Atom]:
+    """What a copy has for a place: the element there, or as often as was counted the one added."""
+    held = [b.emit(Load(buffer, at))[0] for buffer in copies]
+    if not private.counts:
+        return list(held)
+    values = private.scattering.op.body.results[1:]
+    return [
+        b.mul(b.cast(number, value.dtype), value)
+        for number, value in zip(held, values, strict=True)
+        if isinstance(value, Const)
+    ]

@@ -1,0 +1,213 @@
+"""One scattering sweep on its way to its launches: where it writes, and what it writes there.
+
+    dest[place] = value          place sinks      the last element in the sweep's order stays
+    dest[place] fn= value        merge sinks      elements meet in the sweep's order, or in groups
+
+Which block writes what is a variant's matter: `owner.py`, `private.py`, `partition.py`,
+`strided.py`; `choose.py` says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType, bool_, i64, u64
+from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.scan.called_operator import Operator
+from flatweave.lower.schedule.division import find_located
+from flatweave.lower.schedule.scan_levels import find_scan_levels
+from flatweave.lower.schedule.strategy import choose_strategy
+from flatweave.lower.schedule.tiling import choose_tiling
+from flatweave.lower.sinks.outputs import Outputs
+from flatweave.lower.sweep.scanned_body import ScannedBody
+from flatweave.lower.sweep.writer import KernelWriter, call_operator
+from flatweave.lower.traverse.position import Position, State, count_lanes
+from flatweave.ops import Merge, Place, Prefix, Sweep
+from flatweave.ops.rows import scalar_type
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+
+UNROLLED = 4
+"""Elements that a loop over single elements takes in a turn."""
+SLACK = 64
+"""Elements behind a stage that a whole step may spoil."""
+NOTHING = Lambda((), (), ())
+YES = Const(True, bool_)
+NO = Const(False, bool_)
+
+
+class Scattering:
+    """A scattering sweep on the host: its destination, which it owns, and its sizes."""
+
+    def __init__(self, low: Lowering, let: Let) -> None:
+        op = let.op
+        assert isinstance(op, Sweep) and len(op.sinks) == 1
+        sink = op.sinks[0]
+        assert isinstance(sink, Place | Merge)
+        self.low = low
+        self.let = let
+        self.op = op
+        self.sink: Place | Merge = sink
+        self.dest = low.own_all(sink.dest, let)
+        self.dtypes = [scalar_type(value) for value in op.body.results[1:]]
+        self.extent = low.host.product(low.scope.array(sink.dest[0]).shape)
+        self.total = low.host.product([low.scope.scalar(e) for e in op.shape])
+        bound = {var for inner in op.body.lets for var in inner.vars} | set(op.body.params)
+        self.varying = [k for k, atom in enumerate(op.body.results[1:]) if atom in bound]
+        """The components whose values differ from element to element."""
+
+    @property
+    def scans(self) -> bool:
+        """Whether an element depends on those before it."""
+        return any(isinstance(inner.op, Prefix) for inner in self.op.body.lets)
+
+    def writer(self, suffix: str = "", width: int | None = None) -> KernelWriter:
+        """A kernel that visits the elements; `width` lanes at a time, or as their body asks."""
+        low, op = self.low, self.op
+        if width is None:
+            along_rows = find_located(op) is not None
+            width = choose_tiling(low.machine, op, in_order=True, along_rows=along_rows).width
+        kernel = low.kernel(self.let, suffix)
+        return KernelWriter(
+            low, op, find_scan_levels(op), choose_strategy(op, width), Outputs(), kernel,
+            self.total, self.total, False,
+        )  # fmt: skip
+
+    def combine(
+        self, kernel: KernelBuilder, b: Builder, old: Sequence[Atom], new: Sequence[Atom]
+    ) -> Sequence[Atom]:
+        """old fn new, for merge sinks."""
+        assert isinstance(self.sink, Merge)
+        return call_operator(self.low, kernel, b, self.sink.fn, [*old, *new])
+
+    def operator(self, kernel: KernelBuilder) -> Operator:
+        """What combines old values and new ones."""
+        half = len(self.dtypes)
+        return lambda b, args: tuple(self.combine(kernel, b, args[:half], args[half:]))
+
+    def whole(self, kernel: KernelBuilder, varying: Sequence[Atom]) -> list[Atom]:
+        """An element's values, those that are the same for all put in."""
+        known = dict(zip(self.varying, varying, strict=True))
+        values = self.op.body.results[1:]
+        return [known[k] if k in known else kernel.scalar(atom) for k, atom in enumerate(values)]
+
+    def write(
+        self, kernel: KernelBuilder, b: Builder, dest: Sequence[Var], at: Atom,
+        varying: Sequence[Atom], combine: Operator | None = None,
+    ) -> None:  # fmt: skip
+        """One element to its place in `dest`, by the operator as `combine` applies it."""
+        values: Sequence[Atom] = self.whole(kernel, varying)
+        if isinstance(self.sink, Merge):
+            old = [b.emit(Load(buffer, at))[0] for buffer in dest]
+            join = combine or self.operator(kernel)
+            values = join(b, [*old, *values])
+        for buffer, value in zip(dest, values, strict=True):
+            b.emit(Store(buffer, at, value))
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Shared memory for elements that go to [first, last): their places and varying values."""
+
+    places: Var
+    dtype: DType
+    values: tuple[Var, ...]
+    room: int
+
+    @staticmethod
+    def of(b: Builder, scattering: Scattering, count: int, places: DType = i64) -> Stage:
+        """Room for `count` elements, whose places fit the dtype `places`."""
+        room = count + SLACK
+        dtypes = [scattering.dtypes[k] for k in scattering.varying]
+        values = tuple(b.emit(Shared(dtype, room))[0] for dtype in dtypes)
+        return Stage(b.emit(Shared(places, room))[0], places, values, room)
+
+    def fill(
+        self, b: Builder, source: Source, lo: Atom, hi: Atom, state: State
+    ) -> tuple[Atom, State]:
+        """The elements lo to hi that `source` lets through, on all lanes; how many they are."""
+
+        def step(c: Builder, position: Position, known: State) -> State:
+            place, values, mine, after = source.element(c, position, known[1:])
+            buffers, width = (self.places, *self.values), position.width
+            place = c.cast(place, self.dtype)
+            if width > 1:
+                kept = (place, *values)
+                c.emit(StoreCompact(buffers, known[0], index(self.room), mine, kept))
+            else:
+                for buffer, value in zip(buffers, (place, *values), strict=True):
+                    c.emit(Store(buffer, known[0], value))
+            return (c.add(known[0], count_lanes(c, mine, width)), *after)
+
+        count, *after = source.writer.walk(()).block(b, lo, hi, (index(0), *state), step)
+        return count, tuple(after)
+
+    def element(self, b: Builder, k: Atom) -> tuple[Atom, list[Atom]]:
+        """The place and the values of a staged element."""
+        return self.place(b, k), [b.emit(Load(buffer, k))[0] for buffer in self.values]
+
+    def place(self, b: Builder, k: Atom) -> Atom:
+        """Where a staged element goes."""
+        return b.cast(b.emit(Load(self.places, k))[0], i64)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The elements of a sweep inside a kernel; those that go outside [first, last) are dropped."""
+
+    scattering: Scattering
+    writer: KernelWriter
+    first: Atom
+    last: Atom
+
+    @property
+    def carries(self) -> State:
+        """What the scans of the body start from."""
+        kernel, records = self.writer.kernel, self.writer.scans.records
+        return tuple(kernel.scalar(atom) for record in records for atom in record.neutral)
+
+    def element(
+        self, b: Builder, position: Position, state: State
+    ) -> tuple[Atom, list[Atom], Atom, State]:
+        """An element's place, its varying values, whether it counts, and the carries behind it."""
+        writer, body = self.writer, self.writer.op.body
+        elements = writer.elements(position)
+        depth = writer.scans.depth
+        after = ScannedBody(writer).emit(b, elements, body.lets, depth, position, state)
+        results = elements.atoms(body.results)
+        values = [results[1 + k] for k in self.scattering.varying]
+        place = b.cast(results[0], i64)
+        above = b.cast(b.sub(place, self.first), u64)
+        mine = b.apply("lt", above, b.cast(b.sub(self.last, self.first), u64))
+        if position.active is not None:
+            mine = b.apply("and", mine, position.active)
+        return place, values, mine, after
+
+
+def one_by_one(
+    b: Builder, lo: Atom, hi: Atom, act: Callable[[Builder, Atom, int], None]
+) -> None:
+    """act at lo, lo + 1, .. below hi, some written out in a turn; it is told which."""
+    length = b.sub(hi, lo)
+    whole = b.mul(b.apply("floordiv", length, index(UNROLLED)), index(UNROLLED))
+    mid = b.add(lo, whole)
+    for first, last, turns in ((lo, mid, UNROLLED), (mid, hi, 1)):
+        inside = b.inner()
+        i = inside.param("i", i64)
+        for turn in range(turns):
+            act(inside, inside.add(i, index(turn)), turn)
+        b.emit(For(first, last, index(turns), inside.close([i], []), ()))
+
+
+def ceil_div(b: Builder, a: Atom, size: Atom) -> Atom:
+    """How many parts of `size` hold `a` elements."""
+    return b.apply("floordiv", b.add(a, b.sub(size, index(1))), size)
+
+
+def bytes_of(dtypes: Sequence[DType]) -> int:
+    """The bytes of one element."""
+    return sum(dtype.bytes for dtype in dtypes)

@@ -1,0 +1,211 @@
+"""Scattering an expansion whose indices advance evenly along each row: a tile at a time.
+
+    sieve:  row s writes q^2, q^2 + q, q^2 + 2 q, ..   with its own q
+
+    for each tile of the destination (a block; it fits the second-level cache):
+        for each row:    the first and the last step that fall into the tile, by division
+            for those:   dest[j] = value, or dest[j] fn value
+
+Every element is computed once, by the block that owns its destination, and what meets at one place
+comes in the order of the sweep: the same bits as by any other division. Pays where rows are long
+beside the number of tiles, which the host finds out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType, i64, u64
+from flatweave.kernel_ir.syntax import BlockIndex, Lanes, Load, Store
+from flatweave.lower.kernel.elements import Elements, rows_of
+from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.row_of_position import RowOf
+from flatweave.ops import Check, Index, Merge, Place, Prefix, Sweep
+from flatweave.passes.strides import Course, course_of, courses_along_rows
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For, If
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
+from flatweave.terms.traverse import needed_for, walk_lets
+
+TILE_BYTES = 512 * 1024
+VISIT = 8
+"""What finding a row's steps in a tile costs, in elements written."""
+FAR = 1 << 61
+LONG_STEP = 1 << 30
+UNROLLED = 4
+"""Steps that a turn of the inner loop takes."""
+UNROLL = index(UNROLLED)
+NOTHING = Lambda((), (), ())
+
+
+def is_strided(op: Sweep, writer: KernelWriter) -> bool:
+    """Whether a scattering sweep writes along each row in even steps, and fails nowhere."""
+    if writer.located is None:
+        return False
+    for let in walk_lets(op.body):
+        if isinstance(let.op, Check | Prefix) or (isinstance(let.op, Index) and let.op.checked):
+            return False
+    return course_of(courses_along_rows(op, writer.located), op.body.results[0]) is Course.LINEAR
+
+
+def tile_of(dtypes: Sequence[DType]) -> int:
+    """Elements of the destination that a block writes."""
+    return TILE_BYTES // sum(dtype.bytes for dtype in dtypes)
+
+
+def pays(host: Builder, rows: Atom, tiles: Atom, total: Atom) -> Atom:
+    """Whether rows are long enough to be looked up in every tile."""
+    visits = host.mul(host.mul(rows, tiles), index(VISIT))
+    return host.apply("le", visits, total)
+
+
+def write_strided_kernel(
+    writer: KernelWriter, sink: Place | Merge, dtypes: Sequence[DType]
+) -> tuple[Var, ...]:
+    """Write the kernel's body; the parameters that the launch sets are returned."""
+    b = writer.b
+    dest = tuple(b.param("dest", BufferType(dtype)) for dtype in dtypes)
+    extent = b.param("extent", i64)
+    size = index(tile_of(dtypes))
+    lo = b.mul(b.emit(BlockIndex())[0], size)
+    hi = b.apply("minimum", b.add(lo, size), extent)
+    _Tile(writer, sink, dest, lo, hi).write(b)
+    return (*dest, extent)
+
+
+class _Tile:
+    """One tile of the destination, [lo, hi)."""
+
+    def __init__(
+        self, writer: KernelWriter, sink: Place | Merge, dest: Sequence[Var], lo: Atom, hi: Atom
+    ) -> None:
+        assert writer.located is not None
+        self.writer = writer
+        self.sink = sink
+        self.dest = dest
+        self.lo = lo
+        self.hi = hi
+        self.rows = rows_of(writer.kernel, writer.located)
+        self.courses = courses_along_rows(writer.op, writer.located)
+
+    def write(self, b: Builder) -> None:
+        """All rows, one after the other; what a row's elements share is computed once."""
+        outer = b.inner()
+        row = outer.param("r", i64)
+        start, stop = self.rows.start(outer, row), self.rows.end(outer, row)
+        fixed = self._fixed(outer, row, start)
+        at = self._place(outer, fixed, start)
+        stride = outer.sub(self._place(outer, fixed, outer.add(start, index(1))), at)
+        size = outer.sub(stop, start)
+        first, behind = self._steps(outer, at, stride, size)
+        known, unknown = outer.inner(), outer.inner()
+        row_of_tile = _Row(start, at, stride, fixed)
+        self._run(known, row_of_tile, first, behind, tested=False)
+        self._run(unknown, row_of_tile, index(0), size, tested=True)
+        moderate = _moderate(outer, at, stride, size)
+        outer.emit(If(moderate, known.close([], []), unknown.close([], [])))
+        b.emit(For(index(0), self.rows.count, index(1), outer.close([row], []), ()))
+
+    def _run(self, b: Builder, row: _Row, lo: Atom, hi: Atom, *, tested: bool) -> None:
+        """The steps lo to hi of a row; `tested` where some may lie outside the tile."""
+        region = b.inner()
+        whole = region.mul(region.apply("floordiv", region.sub(hi, lo), UNROLL), UNROLL)
+        mid = region.add(lo, whole)
+        self._steps_written(region, row, lo, mid, UNROLLED, tested=tested)
+        self._steps_written(region, row, mid, hi, 1, tested=tested)
+        b.emit(Lanes(1, region.close([], [])))
+
+    def _steps_written(
+        self, b: Builder, row: _Row, lo: Atom, hi: Atom, turns: int, *, tested: bool
+    ) -> None:
+        """A loop over the steps, `turns` of them written out in its body."""
+        inner = b.inner()
+        k, place = inner.param("k", i64), inner.param("j", i64)
+        at: Atom = place
+        for turn in range(turns):
+            p = inner.add(inner.add(row.start, k), index(turn))
+            self._write(inner, row.fixed, p, at, tested=tested)
+            at = inner.add(at, row.stride)
+        begin = b.add(row.at, b.mul(lo, row.stride))
+        b.emit(For(lo, hi, index(turns), inner.close([k, place], [at]), (begin,)))
+
+    def _steps(self, b: Builder, at: Atom, stride: Atom, size: Atom) -> tuple[Atom, Atom]:
+        """The first step of a row that falls into the tile, and the one behind the last."""
+        falls = b.apply("lt", stride, index(0))
+        length = b.apply("maximum", b.apply("abs", stride), index(1))
+        # measured along the row's direction: the tile is_head `near` ahead, and ends `far` ahead
+        near = b.apply("select", falls, b.add(b.sub(at, self.hi), index(1)), b.sub(self.lo, at))
+        far = b.apply("select", falls, b.add(b.sub(at, self.lo), index(1)), b.sub(self.hi, at))
+        first = self._steps_to(b, near, length)
+        behind = self._steps_to(b, far, length)
+        first = b.apply("minimum", b.apply("maximum", first, index(0)), size)
+        behind = b.apply("minimum", b.apply("maximum", behind, first), size)
+        return first, behind
+
+    def _steps_to(self, b: Builder, distance: Atom, length: Atom) -> Atom:
+        """How many steps of a length are needed to go a distance."""
+        return b.apply("floordiv", b.add(distance, b.sub(length, index(1))), length)
+
+    def _fixed(self, b: Builder, row: Atom, start: Atom) -> dict[Var, Atom]:
+        """What is the same for all elements of a row."""
+        elements = self._elements(start, {})
+        elements.located, elements.row = self.writer.located, RowOf(row, start)
+        lets = self.writer.op.body.lets
+        elements.emit(b, [let for let in lets if self._is(let.vars[0], Course.FIXED)])
+        return elements.env
+
+    def _elements(self, p: Atom, known: dict[Var, Atom]) -> Elements:
+        writer = self.writer
+        elements = Elements(writer.kernel, writer.low.sites, p, writer.low.checks)
+        elements.env.update({**known, writer.op.body.params[0]: p})
+        return elements
+
+    def _is(self, var: Var, course: Course) -> bool:
+        return course_of(self.courses, var) is course
+
+    def _place(self, b: Builder, fixed: dict[Var, Atom], p: Atom) -> Atom:
+        """The index that the element at p writes to."""
+        elements, body = self._elements(p, fixed), self.writer.op.body
+        lets = needed_for(body.lets, body.results[:1])
+        elements.emit(b, [let for let in lets if let.vars[0] not in fixed])
+        return elements.atom(body.results[0])
+
+    def _write(
+        self, b: Builder, fixed: dict[Var, Atom], p: Atom, place: Atom, *, tested: bool
+    ) -> None:
+        """The element at p, written to its place if that falls into the tile."""
+        elements, body = self._elements(p, fixed), self.writer.op.body
+        lets = needed_for(body.lets, body.results[1:])
+        elements.emit(b, [let for let in lets if let.vars[0] not in fixed])
+        values = list(elements.atoms(body.results[1:]))
+        inside = b.inner() if tested else b
+        if isinstance(self.sink, Merge):
+            old = [inside.emit(Load(buffer, place))[0] for buffer in self.dest]
+            values = list(self.writer.call(inside, self.sink.fn, [*old, *values]))
+        for buffer, value in zip(self.dest, values, strict=True):
+            inside.emit(Store(buffer, place, value))
+        if not tested:
+            return
+        above = b.cast(b.sub(place, self.lo), u64)
+        mine = b.apply("lt", above, b.cast(b.sub(self.hi, self.lo), u64))
+        b.emit(If(mine, inside.close([], []), NOTHING))
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """One row: its first position, where that writes to, the way to the next, what all share."""
+
+    start: Atom
+    at: Atom
+    stride: Atom
+    fixed: dict[Var, Atom]
+
+
+def _moderate(b: Builder, at: Atom, stride: Atom, size: Atom) -> Atom:
+    """Whether a row moves at all, and no index of it can overflow."""
+    moves = b.apply("ne", stride, index(0))
+    for value, bound in ((at, FAR), (stride, LONG_STEP), (size, LONG_STEP)):
+        moves = b.apply("and", moves, b.apply("lt", value, index(bound)))
+        moves = b.apply("and", moves, b.apply("gt", value, index(-bound)))
+    return moves

@@ -1,0 +1,74 @@
+"""How an expansion is divided among blocks, and how a block walks along its sources.
+
+    balanced        equal numbers of results for each block, found by a search; short sources by
+                    position, long ones one after the other                 (Merrill, Garland 2016)
+    n-per-block     n sources for each block, by position
+    per-block       one source for each block, all lanes along it
+    per-source      one source for each lane; in order, where that matters, one after the other
+
+The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is balanced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from flatweave.lower.machine.machine import ROW_LANES, Machine
+from flatweave.ops import Combine, Locate, Merge, Prefix, Store, Sweep
+from flatweave.passes.operators import is_commutative
+from flatweave.terms.traverse import walk_lets
+
+
+class Along(Enum):
+    """What the lanes of a step go along."""
+
+    EITHER = auto()
+    POSITIONS = auto()
+    ROW = auto()
+    ROWS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Sources of a block (None: as many as make up its share of results), and the walk."""
+
+    sources: int | None
+    along: Along
+
+
+LONG_ROW = 64
+"""From this mean length on rows are walked one by one: most steps lie inside one row."""
+BALANCED = Division(None, Along.EITHER)
+SOURCES = 32 * ROW_LANES
+"""Sources of a block where each lane takes one."""
+
+
+def find_located(op: Sweep) -> Locate | None:
+    """The rows that a sweep finds its own positions in, if it does: its walk goes along them."""
+    if len(op.shape) != 1 or op.reverse:
+        return None
+    found = (let.op for let in walk_lets(op.body) if isinstance(let.op, Locate))
+    return next((op_ for op_ in found if op_.position is op.body.params[0]), None)
+
+
+def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:
+    """The division that a schedule names, as far as this sweep and machine go along with it."""
+    if variant is None or variant == "balanced":
+        return BALANCED
+    in_row = Along.POSITIONS if machine.simt else Along.ROW
+    if variant == "per-source":
+        return Division(SOURCES, Along.ROWS if _in_any_order(op) else in_row)
+    if variant == "per-block":
+        return Division(1, in_row)
+    return Division(int(variant.split("-", 1)[0]), Along.POSITIONS)
+
+
+def _in_any_order(op: Sweep) -> bool:
+    """Whether elements may be visited in another order than the program's."""
+    if any(isinstance(let.op, Prefix) for let in op.body.lets):
+        return False
+    return all(
+        isinstance(sink, Store) or (isinstance(sink, Combine | Merge) and is_commutative(sink.fn))
+        for sink in op.sinks
+    )

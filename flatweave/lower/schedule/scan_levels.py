@@ -1,0 +1,112 @@
+"""The scans of a sweep's body, by level: a scan of level 2 reads what one of level 1 gives.
+
+    body:  x = index xs i            level 0
+           p = prefix (add) [0] x    level 1: one look-back
+           q = prefix (max) [..] p   level 2: a second one, when the first is known
+
+A compaction is a scan, too: of how many elements were kept before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import bool_, i64
+from flatweave.lower.schedule.segmented_operator import segmented_operator
+from flatweave.ops import CombineSegments, Compact, Prefix, Sweep
+from flatweave.terms.build import index, lambda_of
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+from flatweave.terms.traverse import free_vars
+
+COUNT = lambda_of("add", i64)
+
+
+@dataclass(frozen=True, eq=False)
+class ScanRecord:
+    """What one scan carries from element to element, and from block to block: a prefix's value, or
+    how many elements a sink kept, or how many segments it closed.
+
+    A prefix that starts anew at flags carries pairs of a flag and an element; `inner` is the record
+    of its elements alone. `initial` is what the first block goes on from, where that is not the
+    neutral element.
+    """
+
+    fn: Lambda
+    neutral: tuple[Atom, ...]
+    args: tuple[Atom, ...]
+    prefix: Let | None = None
+    compact: int | None = None
+    closing: bool = False
+    inner: ScanRecord | None = None
+    initial: tuple[Atom, ...] = ()
+
+    @property
+    def first(self) -> tuple[Atom, ...]:
+        """What comes before all elements."""
+        return self.initial or self.neutral
+
+
+@dataclass(frozen=True, eq=False)
+class ScanLevels:
+    """The records of each level, from 1 on."""
+
+    levels: tuple[tuple[ScanRecord, ...], ...]
+
+    @property
+    def depth(self) -> int:
+        return len(self.levels)
+
+    @property
+    def records(self) -> tuple[ScanRecord, ...]:
+        """The records of all levels, in order."""
+        return tuple(record for records in self.levels for record in records)
+
+
+def with_slots(records: Iterable[ScanRecord]) -> Iterator[tuple[int, ScanRecord]]:
+    """Each record with the first of its slots among the values that they carry together."""
+    slot = 0
+    for record in records:
+        yield slot, record
+        slot += len(record.neutral)
+
+
+def record_of(records: Iterable[ScanRecord], let: Let) -> tuple[ScanRecord | None, int]:
+    """The record of a prefix, with its first slot among the carries."""
+    found = ((record, slot) for slot, record in with_slots(records) if record.prefix is let)
+    return next(found, (None, 0))
+
+
+def find_scan_levels(op: Sweep) -> ScanLevels:
+    """The level of every prefix and of every sink that counts."""
+    level: dict[Var, int] = {}
+    found: dict[int, list[ScanRecord]] = {}
+    for let in op.body.lets:
+        known = max((level.get(v, 0) for v in free_vars(let.op)), default=0)
+        if isinstance(let.op, Prefix):
+            known += 1
+            found.setdefault(known, []).append(_record_of_prefix(let, let.op))
+        level.update((var, known) for var in let.vars)
+    for k, (sink, taken) in enumerate(zip(op.sinks, op.portions(), strict=True)):
+        if isinstance(sink, Compact):
+            known = _level(level, taken[0]) + 1
+            record = ScanRecord(COUNT, (index(0),), (taken[0],), compact=k)
+            found.setdefault(known, []).append(record)
+        if isinstance(sink, CombineSegments):
+            known = _level(level, taken[0]) + 1
+            record = ScanRecord(COUNT, (index(0),), (taken[0],), compact=k, closing=True)
+            found.setdefault(known, []).append(record)
+    depth = max(found, default=0)
+    return ScanLevels(tuple(tuple(found.get(k, ())) for k in range(1, depth + 1)))
+
+
+def _record_of_prefix(let: Let, op: Prefix) -> ScanRecord:
+    alone = ScanRecord(op.fn, op.neutral, op.args, prefix=let, initial=op.initial)
+    if not op.starts:
+        return alone
+    neutral, args = (Const(False, bool_), *op.neutral), (*op.starts, *op.args)
+    return ScanRecord(segmented_operator(op.fn), neutral, args, prefix=let, inner=alone)
+
+
+def _level(level: dict[Var, int], atom: Atom) -> int:
+    return level.get(atom, 0) if isinstance(atom, Var) else 0

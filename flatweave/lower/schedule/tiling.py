@@ -1,0 +1,52 @@
+"""How a sweep is divided into blocks and steps, from what its body costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType
+from flatweave.lower.machine.machine import ROW_LANES, WIDEST, Machine
+from flatweave.ops import Sweep
+from flatweave.ops.rows import scalar_type
+from flatweave.passes.cost import cost_of_body
+from flatweave.terms.syntax import ArrayType
+from flatweave.terms.traverse import free_vars
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How one sweep is divided: lanes of a step, and least and most elements of a block."""
+
+    width: int
+    least: int
+    most: int
+
+
+def element_dtypes(sweep: Sweep) -> list[DType]:
+    """The dtypes of all that a sweep reads from arrays or hands to its sinks."""
+    read = [var.type.dtype for var in free_vars(sweep) if isinstance(var.type, ArrayType)]
+    return [*read, *(scalar_type(result) for result in sweep.body.results)]
+
+
+def choose_tiling(
+    machine: Machine, sweep: Sweep, *, in_order: bool, along_rows: bool = False
+) -> Tiling:
+    """Lanes of a step, and the least and most elements of a block, from what the body costs."""
+    cost = max(1, cost_of_body(sweep.body))
+    dtypes = element_dtypes(sweep)
+    width = machine.lanes(dtypes)
+    if machine.fixed_width is None:
+        width = min(WIDEST, width * _registers(cost, in_order=in_order))
+        width = ROW_LANES if along_rows else width
+    bytes_each = max(1, sum(dtype.bytes for dtype in dtypes))
+    step = width * machine.warps
+    most = max(step, machine.block_bytes // bytes_each // step * step)
+    least = min(most, max(step, machine.block_work // cost // step * step))
+    return Tiling(width, least, most)
+
+
+def _registers(cost: int, *, in_order: bool) -> int:
+    """Registers for each value of a step: independent work hides latency until they run out."""
+    if in_order:
+        return 4 if cost <= 8 else 2 if cost <= 16 else 1
+    return 4 if cost < 40 else 2

@@ -1,0 +1,204 @@
+"""Segments that are rows: the result of row r goes to place r, rows without elements are neutral.
+
+    row      0 0 0 3 3 | 3 3 5 5 6 | 6 6          the shares of three warps, of 8 rows
+    closed   0           3 5                      rows from that of the element before the share
+                                                  up to that of its last element
+    neutral  1 2         4         7              those passed, before the first, behind the last
+
+Where the rows of any position are found by a search, a share stores its results side by side and
+moves them apart in the end, if it passed rows without elements. Else it fills its places first and
+stores each result by itself.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import LastLane, Load, ShiftLanes, Store, StoreCompact, Sync
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.sinks.outputs import Segmented
+from flatweave.lower.sinks.segments import Step
+from flatweave.lower.traverse.position import NO_BODY, Position, State
+from flatweave.lower.traverse.row_of_position import Rows
+from flatweave.lower.traverse.walk import Walk
+from flatweave.ops import CombineRows
+from flatweave.ops.rows import scalar_type
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For, If
+from flatweave.terms.syntax import Atom, Var
+
+RowAt = Callable[[Builder, Atom], Atom]
+"""Emits the row of the element at a position."""
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """The positions `first` to `limit` of `total` that are one warp's, the first of all or not."""
+
+    first: Atom
+    limit: Atom
+    total: Atom
+    leads: Atom
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Buffers of one element for each of `rows` rows, and what a row without elements has."""
+
+    buffers: tuple[Var, ...]
+    neutral: State
+    rows: Atom
+
+
+def results_of(kernel: KernelBuilder, sink: CombineRows, buffers: Segmented) -> Results:
+    """What a sink's results go to, inside the kernel."""
+    return Results(
+        tuple(kernel.buffer(buffer) for buffer in buffers.results),
+        tuple(kernel.scalar(atom) for atom in sink.neutral), kernel.scalar(sink.rows),
+    )  # fmt: skip
+
+
+class FromBefore:
+    """Places whose state is that of the open row; at first the row of the element `before`."""
+
+    before: Atom
+
+    def enter(self) -> State:
+        return (self.before,)
+
+    def number(self, kept: State, carries: State) -> Atom:
+        return kept[0]
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide(FromBefore):
+    """Results from place `before` on, one for each row closed; `last` is the last element's row.
+
+    `before` is the row of the element before the share. The place of the open row is kept.
+    """
+
+    located: Rows
+    neutral: State
+    before: Atom
+    last: Atom
+
+    def store(
+        self, b: Builder, step: Step, results: Sequence[Var], values: Sequence[Atom]
+    ) -> None:
+        b.emit(StoreCompact(tuple(results), step.number, self.last, step.close, tuple(values)))
+
+    def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
+        return (b.add(step.number, step.count) if busy else step.number,)
+
+    def leave(
+        self, b: Builder, results: Sequence[Var], kept: State, carries: State
+    ) -> Atom:
+        """Move results to their rows, the last one first, where there are gaps."""
+        inside = b.inner()
+        loop = inside.inner()
+        turn, place = loop.param("t", i64), loop.param("place", i64)
+        row = loop.sub(loop.sub(self.last, index(1)), turn)
+        there = loop.apply("gt", self.located.end(loop, row), self.located.start(loop, row))
+        for buffer, empty in zip(results, self.neutral, strict=True):
+            value = loop.emit(Load(buffer, place))[0]
+            loop.emit(Store(buffer, row, loop.apply("select", there, value, empty)))
+        body = loop.close([turn, place], [loop.sub(place, loop.cast(there, i64))])
+        passed, top = inside.sub(self.last, self.before), inside.sub(kept[0], index(1))
+        inside.emit(For(index(0), passed, index(1), body, (top,)))
+        has_gaps = b.apply("ne", kept[0], self.last)
+        b.emit(If(has_gaps, inside.close([], []), NO_BODY))
+        return self.last
+
+
+@dataclass(frozen=True, eq=False)
+class OneByOne(FromBefore):
+    """Each result to its row, over what was filled; the row of the open segment is kept."""
+
+    row: Atom
+    before: Atom
+
+    def store(
+        self, b: Builder, step: Step, results: Sequence[Var], values: Sequence[Atom]
+    ) -> None:
+        """Each to the row of the element before it."""
+        (closed,) = b.emit(ShiftLanes((step.number,), (step.elements.atom(self.row),)))
+        inside = b.inner()
+        for buffer, value in zip(results, values, strict=True):
+            inside.emit(Store(buffer, closed, value))
+        b.emit(If(step.close, inside.close([], []), NO_BODY))
+
+    def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
+        if not busy:
+            return (step.number,)
+        row, known = step.elements.atom(self.row), step.position.row
+        if known is not None and known.row == row and known.last is not None:
+            return (known.last,)
+        return (b.emit(LastLane((row,)))[0] if step.position.width > 1 else row,)
+
+    def leave(
+        self, b: Builder, results: Sequence[Var], kept: State, carries: State
+    ) -> Atom:
+        return kept[0]
+
+
+def located_rows(
+    b: Builder, machine: Machine, results: Results, located: Rows, share: Share
+) -> SideBySide:
+    """The rows of a share, found by a search; those before the first and behind the last filled."""
+    before, last = _ends(b, lambda c, at: located.search(c, at)[0], share)
+    leading = b.apply("select", b.apply("eq", share.first, index(0)), before, index(0))
+    fill(b, machine, results, index(0), leading)
+    fill(b, machine, results, last, b.apply("select", _is_last(b, share), results.rows, last))
+    return SideBySide(located, results.neutral, before, last)
+
+
+def filled_rows(
+    b: Builder, machine: Machine, results: Results, row: Atom, row_at: RowAt, share: Share
+) -> OneByOne:
+    """The rows of a share, all of them filled; `row_at` gives the row of any position."""
+    before, last = _ends(b, row_at, share)
+    lo = b.apply("select", b.apply("eq", share.first, index(0)), index(0), before)
+    hi = b.apply("select", b.apply("eq", share.first, share.limit), lo, last)
+    fill(b, machine, results, lo, b.apply("select", _is_last(b, share), results.rows, hi))
+    if machine.warps > 1:
+        b.emit(Sync())  # lanes store over what others have filled
+    return OneByOne(row, before)
+
+
+def _is_last(b: Builder, share: Share) -> Atom:
+    """Whether a share has the last element; where there are none the first one counts as such."""
+    has_any = b.apply("or", b.apply("lt", share.first, share.limit), share.leads)
+    return b.apply("and", b.apply("eq", share.limit, share.total), has_any)
+
+
+def _ends(b: Builder, row_at: RowAt, share: Share) -> tuple[Atom, Atom]:
+    """The rows of the element before the share and of its last; 0 where there are no elements."""
+    some, none = b.inner(), b.inner()
+    some.hoists = False
+    ends = [
+        row_at(some, some.apply("maximum", some.sub(at, index(1)), index(0)))
+        for at in (share.first, share.limit)
+    ]
+    any_ = b.apply("gt", share.total, index(0))
+    rows = b.emit(If(any_, some.close([], ends), none.close([], [index(0), index(0)])))
+    return rows[0], rows[1]
+
+
+def fill(b: Builder, machine: Machine, results: Results, lo: Atom, hi: Atom) -> None:
+    """The neutral elements in the places from lo to hi, by this warp alone."""
+    alone = dataclasses.replace(machine, warps=1)
+    width = machine.lanes([scalar_type(atom) for atom in results.neutral])
+
+    def step(c: Builder, position: Position, state: State) -> State:
+        inside = c if position.active is None else c.inner()
+        for buffer, value in zip(results.buffers, results.neutral, strict=True):
+            inside.emit(Store(buffer, position.flat, value))
+        if position.active is not None:
+            c.emit(If(position.active, inside.close([], []), NO_BODY))
+        return state
+
+    Walk(alone, (hi,), hi, width, False, False, ()).block(b, lo, hi, (), step)

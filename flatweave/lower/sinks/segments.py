@@ -1,0 +1,217 @@
+"""Segments combined in one pass: each warp closes those whose end it meets.
+
+    a a a b b b b b | b b b b b b b b | b b c c d d d d      the shares of three warps
+          ^ a                               ^ b ^ c          a head closes what was open before it
+                  b                 b               d        carry-outs: what is open at the end
+
+A closed segment is stored by the one warp that meets the next head; what of it lies in the shares
+before is joined to it afterwards (`carry_out.py`). So no warp waits for another, a long segment is
+shared by all, and nothing depends on timing.
+
+In a step that meets no head all lanes are combined into the open value: long segments go by at the
+speed of memory. Else the lanes are scanned, from each head anew, and a head stores what the lane
+before it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import (
+    Ballot,
+    CountLanes,
+    Lane,
+    LastLane,
+    Load,
+    ReduceLanes,
+    ScanLanes,
+    ShiftLanes,
+    Store,
+    StoreCompact,
+)
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.sinks.outputs import Segmented
+from flatweave.lower.traverse.position import FALSE, NO_BODY, Position, State, while_active
+from flatweave.ops import CombineRows, CombineSegments
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import If
+from flatweave.terms.syntax import Atom, Lambda, Var
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One step of the walk: which elements close a segment and how many do.
+
+    `number` is the place of the segment open before the step.
+    """
+
+    elements: Elements
+    position: Position
+    close: Atom
+    count: Atom
+    number: Atom
+
+
+class Places(Protocol):
+    """Where the results of segments go; it may keep values in the state of the walk."""
+
+    def enter(self) -> State:
+        """What is kept, at the beginning of the warp's share."""
+
+    def number(self, kept: State, carries: State) -> Atom:
+        """The place of the open segment."""
+
+    def store(
+        self, b: Builder, step: Step, results: Sequence[Var], values: Sequence[Atom]
+    ) -> None:
+        """Store the segments that a step closes; each stands in the lane of the start behind it."""
+
+    def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
+        """What is kept behind a step; a `busy` one may have met starts."""
+
+    def leave(
+        self, b: Builder, results: Sequence[Var], kept: State, carries: State
+    ) -> Atom:
+        """The place of the segment open at the end of the share; what is stored is in place."""
+
+
+@dataclass(frozen=True, eq=False)
+class Consecutive:
+    """One place after the other: carry `slot` counts them, this warp's are those below `end`."""
+
+    slot: int
+    end: Atom
+
+    def enter(self) -> State:
+        return ()
+
+    def number(self, kept: State, carries: State) -> Atom:
+        return carries[self.slot]
+
+    def store(
+        self, b: Builder, step: Step, results: Sequence[Var], values: Sequence[Atom]
+    ) -> None:
+        b.emit(StoreCompact(tuple(results), step.number, self.end, step.close, tuple(values)))
+
+    def behind(self, b: Builder, step: Step, *, busy: bool) -> State:
+        return ()
+
+    def leave(
+        self, b: Builder, results: Sequence[Var], kept: State, carries: State
+    ) -> Atom:
+        return self.number(kept, carries)
+
+
+def closes(b: Builder, start: Atom, position: Position) -> Atom:
+    """Whether an element closes the segment before it: a start that has something before it."""
+    behind = b.apply("and", start, b.apply("ne", position.flat, index(0)))
+    return while_active(b, (behind,), (FALSE,), position)[0]
+
+
+class SegmentWriter:
+    """Writes one sink that combines segments; its state is the value of the open one."""
+
+    def __init__(
+        self, low: Lowering, kernel: KernelBuilder, sink: CombineSegments | CombineRows,
+        taken: Sequence[Atom], buffers: Segmented, places: Places,
+    ) -> None:  # fmt: skip
+        self.low = low
+        self.kernel = kernel
+        self.fn = sink.fn
+        self.start, *self.values = taken[-1 - len(sink.neutral) :]
+        self.neutral = tuple(kernel.scalar(atom) for atom in sink.neutral)
+        self.buffers = buffers
+        self.results = tuple(kernel.buffer(buffer) for buffer in buffers.results)
+        self.places = places
+
+    @property
+    def size(self) -> int:
+        """How many values its state has."""
+        return len(self.enter())
+
+    def enter(self) -> State:
+        """The state at the beginning of the warp's share."""
+        return (*self.neutral, *self.places.enter())
+
+    def step(
+        self, b: Builder, elements: Elements, position: Position, close: Atom, state: State,
+        carries: State,
+    ) -> State:  # fmt: skip
+        """Store what one step closes; the state behind it."""
+        open_, kept = state[: len(self.neutral)], state[len(self.neutral) :]
+        values = while_active(b, elements.atoms(self.values), self.neutral, position)
+        count = b.emit(CountLanes(close))[0] if position.width > 1 else b.cast(close, i64)
+        step = Step(elements, position, close, count, self.places.number(kept, carries))
+        if position.width == 1:
+            return self._one(b, step, values, open_)
+        busy = b.apply("ne", count, index(0))
+        if self.low.machine.simt:  # all warps of a block go the same way
+            last = self._scan(b, step, values, open_)
+            on = self._select(b, busy, last, self._call(b, open_, last))
+            return (*on, *self.places.behind(b, step, busy=True))
+        then, other = b.inner(), b.inner()
+        met = (*self._scan(then, step, values, open_), *self.places.behind(then, step, busy=True))
+        whole = other.emit(ReduceLanes(self._function(other), values))
+        on = self._call(other, open_, whole)
+        none_met = (*on, *self.places.behind(other, step, busy=False))
+        return b.emit(If(busy, then.close([], met), other.close([], none_met)))
+
+    def _one(self, b: Builder, step: Step, values: State, open_: State) -> State:
+        """A step of one element."""
+        inside = b.inner()
+        for buffer, value in zip(self.results, open_, strict=True):
+            inside.emit(Store(buffer, step.number, value))
+        b.emit(If(step.close, inside.close([], []), NO_BODY))
+        on = self._select(b, step.close, values, self._call(b, open_, values))
+        return (*on, *self.places.behind(b, step, busy=True))
+
+    def _scan(self, b: Builder, step: Step, values: State, open_: State) -> State:
+        """Store what the starts of a step close; the value of the last lane's segment.
+
+        The open value goes in at the first start only, so that no step waits for the one before.
+        """
+        scanned = b.emit(ScanLanes(self._function(b), self.neutral, values, (step.close,)))
+        closed: State = b.emit(ShiftLanes(self.neutral, scanned))
+        if self.low.machine.simt:
+            first = b.cast(b.apply("ctz", b.emit(Ballot(step.close))[0]), i64)
+            is_first = b.apply("eq", b.emit(Lane(index(0)))[0], first)
+            closed = self._select(b, is_first, self._call(b, open_, closed), closed)
+        self.places.store(b, step, self.results, closed)
+        if not self.low.machine.simt:  # one element in memory is cheaper than all lanes
+            pieces = [b.emit(Load(buffer, step.number))[0] for buffer in self.results]
+            whole = self._call(b, open_, pieces)
+            for buffer, value in zip(self.results, whole, strict=True):
+                b.emit(Store(buffer, step.number, value))
+        return b.emit(LastLane(scanned))
+
+    def leave(
+        self, b: Builder, slot: Atom, before: State, state: State, carries: State
+    ) -> None:
+        """Leave which segments are open at both ends of the share, and the value of the last.
+
+        The carries are those `before` the share and behind it.
+        """
+        open_, kept = state[: len(self.neutral)], state[len(self.neutral) :]
+        first = self.places.number(self.places.enter(), before)
+        left, last = self.buffers, self.places.leave(b, self.results, kept, carries)
+        pairs = zip((left.firsts, left.lasts, *left.carry_outs), (first, last, *open_), strict=True)
+        for buffer, value in pairs:
+            b.emit(Store(self.kernel.buffer(buffer), slot, value))
+
+    def _call(self, b: Builder, first: Sequence[Atom], second: Sequence[Atom]) -> State:
+        return self._elements().call(b, self.fn, (*first, *second))
+
+    def _function(self, b: Builder) -> Lambda:
+        return self._elements().function(b, self.fn)
+
+    def _elements(self) -> Elements:
+        return Elements(self.kernel, self.low.sites, index(0), self.low.checks)
+
+    @staticmethod
+    def _select(b: Builder, flag: Atom, a: Sequence[Atom], c: Sequence[Atom]) -> State:
+        return tuple(b.apply("select", flag, x, y) for x, y in zip(a, c, strict=True))

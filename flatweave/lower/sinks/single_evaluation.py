@@ -1,0 +1,103 @@
+"""Compaction with a single evaluation: if the predicate or the elements are expensive, evaluate a
+block once into scratch memory, and copy when its output offset is known.
+
+    evaluate the block    scratch  x x x x x x x x x . . .    what is kept, from 0 on, in cache
+    publish how many; look back: the output offset
+    copy                  . x x | x x x x x x | x . .         whole lines around the caches
+
+A cheap body is counted first and evaluated again when the offset is known: its inputs are in the
+caches then, and nothing needs to be stored twice.
+"""
+
+from __future__ import annotations
+
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.machine.machine import WIDEST, Machine
+from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord
+from flatweave.lower.schedule.strategy import Strategy
+from flatweave.lower.schedule.tiling import choose_tiling
+from flatweave.lower.sinks.write_combining import LINE, NO_BODY
+from flatweave.lower.traverse.position import State, Step
+from flatweave.lower.traverse.walk import Walks
+from flatweave.ops import Combine, Compact, Sweep
+from flatweave.ops import Store as StoreSink
+from flatweave.passes.cost import cost_of_body
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For, If
+from flatweave.terms.syntax import Atom, BufferType, Var
+
+EXPENSIVE = 8
+"""From this cost on a body had better not be evaluated twice."""
+
+
+def evaluates_once(machine: Machine, op: Sweep, scans: ScanLevels, strategy: Strategy) -> bool:
+    """Whether blocks evaluate their elements before they know where the kept ones go."""
+    if scans.depth != 1 or any(record.compact is None for record in scans.records):
+        return False
+    plain = all(isinstance(sink, Compact | Combine | StoreSink) for sink in op.sinks)
+    one_warp = machine.forward_progress and machine.warps == 1
+    lanes = strategy.width > 1 and not strategy.rows
+    return plain and one_warp and lanes and cost_of_body(op.body) >= EXPENSIVE
+
+
+class SingleEvaluation:
+    """What a block keeps for each compact sink until it is moved."""
+
+    def __init__(
+        self, kernel: KernelBuilder, compacts: dict[int, tuple[Var, ...]], machine: Machine,
+        op: Sweep,
+    ) -> None:  # fmt: skip
+        self.room = choose_tiling(machine, op, in_order=True).most + 2 * WIDEST
+        self.targets = {k: tuple(map(kernel.buffer, found)) for k, found in compacts.items()}
+        self.buffers = {
+            k: tuple(self._stage(kernel.body, buffer) for buffer in found)
+            for k, found in self.targets.items()
+        }
+        self.bases: dict[int, Atom] = {k: index(0) for k in compacts}
+
+    def _stage(self, b: Builder, buffer: Var) -> Var:
+        assert isinstance(buffer.type, BufferType)
+        return b.emit(Shared(buffer.type.dtype, self.room))[0]
+
+    def block(
+        self, b: Builder, walk: Walks, lo: Atom, hi: Atom, state: State, step: Step, carries: int
+    ) -> State:
+        """The walk over a block, at one go."""
+        return walk.block(b, lo, hi, state, step)
+
+    def move(
+        self, b: Builder, record: ScanRecord, start: Atom, count: Atom, streaming: bool
+    ) -> None:
+        """Write what was kept for a record's sink from `start` on, a cache line at a time."""
+        assert record.compact is not None
+        k = record.compact
+        stop = b.add(start, count)
+        loop = b.inner()
+        line = loop.param("p", i64)
+        after = loop.apply("ge", line, start)
+        whole = loop.apply("and", after, loop.apply("le", loop.add(line, index(LINE)), stop))
+        inside, edge = loop.inner(), loop.inner()
+        self._line(inside, k, line, start, stop, whole=True, streaming=streaming)
+        self._line(edge, k, line, start, stop, whole=False, streaming=False)
+        loop.emit(If(whole, inside.close([], []), edge.close([], [])))
+        first = b.apply("and", start, index(-LINE))
+        b.emit(For(first, stop, index(LINE), loop.close([line], []), ()))
+
+    def _line(
+        self, b: Builder, k: int, line: Atom, start: Atom, stop: Atom, *, whole: bool,
+        streaming: bool,
+    ) -> None:  # fmt: skip
+        region = b.inner()
+        place = region.emit(Lane(line))[0]
+        store = region if whole else region.inner()
+        source = store.sub(place, start)
+        for stage, target in zip(self.buffers[k], self.targets[k], strict=True):
+            value = store.emit(Load(stage, source))[0]
+            store.emit(Store(target, place, value, streaming))
+        if not whole:
+            after = region.apply("ge", place, start)
+            mine = region.apply("and", after, region.apply("lt", place, stop))
+            region.emit(If(mine, store.close([], []), NO_BODY))
+        b.emit(Lanes(LINE, region.close([], [])))

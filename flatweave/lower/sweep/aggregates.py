@@ -1,0 +1,119 @@
+"""What the elements of a block combine to: the first passes over it, before its prefix is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.kernel_ir.syntax import ReduceLanes
+from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.scan.segmented import reduce_from_last_head
+from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.sweep.scanned_body import ScannedBody
+from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.blocked import blocked_layout_for
+from flatweave.lower.traverse.position import Position, State, count_lanes, while_active
+from flatweave.lower.traverse.walk import Walk
+from flatweave.ops import Locate
+from flatweave.passes.operators import is_commutative
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Lambda
+from flatweave.terms.traverse import needed_for, walk_lets
+
+
+class Aggregates:
+    """The passes over one block that do nothing but combine its elements."""
+
+    def __init__(self, writer: KernelWriter) -> None:
+        self.writer = writer
+        self.body = ScannedBody(writer)
+
+    def reduce_level(
+        self, level: int, records: Sequence[ScanRecord], lo: Atom, hi: Atom, carried: State
+    ) -> State:
+        """The aggregate of the block for one chain; the chains before it are known."""
+        writer = self.writer
+        by_heads = [k for k in records if level == 0 and self._is_found_by_heads(k)]
+        rest = [k for k in records if k not in by_heads]
+        found = self._reduce(level, rest, lo, hi, carried) if rest else {}
+
+        def reduce(inner: Sequence[ScanRecord], first: Atom) -> dict[ScanRecord, State]:
+            return self._reduce(0, inner, first, hi, ())
+
+        b, walk, value_at = writer.b, writer.walk(()), writer.value_at
+        found.update(reduce_from_last_head(b, walk, by_heads, lo, hi, value_at, reduce))
+        return tuple(atom for record in records for atom in found[record])
+
+    def _is_found_by_heads(self, record: ScanRecord) -> bool:
+        """Whether the flags alone tell where a link's last segment in a block starts."""
+        writer = self.writer
+        if record.inner is None or writer.low.machine.simt:
+            return False
+        lets = Lambda((), needed_for(writer.op.body.lets, record.args[:1]), ())
+        located = [let.op for let in walk_lets(lets) if isinstance(let.op, Locate)]
+        return all(op == writer.located for op in located)
+
+    def _reduce(
+        self, level: int, records: Sequence[ScanRecord], lo: Atom, hi: Atom, carried: State
+    ) -> dict[ScanRecord, State]:
+        """What the elements lo to hi combine to for some records of one chain."""
+        writer = self.writer
+        lanewise, ordered, walk = self.arrange(records, pure=level == 0)
+        lets = needed_for(writer.op.body.lets, [a for k in records for a in k.args])
+
+        def step(b: Builder, position: Position, state: State) -> State:
+            elements = writer.elements(position)
+            start = sum(len(k.neutral) for k in (*lanewise, *ordered))
+            known = self.body.emit(b, elements, lets, level, position, state[start:])
+            out: list[Atom] = []
+            for record in (*lanewise, *ordered):
+                part = state[len(out) : len(out) + len(record.neutral)]
+                out.extend(self.fold_step(b, elements, record, part, position, record in ordered))
+            return (*out, *known)
+
+        first = [atom for k in (*lanewise, *ordered) for atom in writer.scalars(k.neutral)]
+        results = walk.block(writer.b, lo, hi, (*first, *carried), step)
+        by_link: dict[ScanRecord, State] = {}
+        start = 0
+        for record in (*lanewise, *ordered):
+            by_link[record] = results[start : start + len(record.neutral)]
+            start += len(record.neutral)
+        return by_link
+
+    def arrange(
+        self, records: Sequence[ScanRecord], *, pure: bool
+    ) -> tuple[list[ScanRecord], list[ScanRecord], Walk]:
+        """What each lane accumulates, what is combined across lanes at each step, and the walk.
+
+        An operator that does not commute accumulates in lanes only if each has a run of its own,
+        which a pass that does nothing but reduce can arrange.
+        """
+        writer = self.writer
+        lanewise = [k for k in records if k.compact is None and is_commutative(k.fn)]
+        ordered = [k for k in records if k not in lanewise]
+        runs = None
+        if pure and ordered:
+            runs = blocked_layout_for(writer.low.machine, writer.op, [k.fn for k in records])
+        counts = any(k.compact is not None for k in records)
+        if writer.strategy.rows or writer.strategy.width < 2 or counts or writer.located:
+            runs = None
+        if runs is not None:
+            lanewise, ordered = list(records), []
+        walk = writer.walk([writer.accumulator(k.fn, k.neutral) for k in lanewise], runs=runs)
+        return lanewise, ordered, walk
+
+    def fold_step(
+        self, b: Builder, elements: Elements, record: ScanRecord, state: State, position: Position,
+        ordered: bool,
+    ) -> State:  # fmt: skip
+        """One step's elements folded into the state of a record or reduction."""
+        writer = self.writer
+        if record.compact is not None:
+            flag = self.body.flag(b, elements, record, position, last=False)
+            if record in writer.saved_bits:
+                writer.saved_bits[record].note(b, position, flag)
+            return (b.add(state[0], count_lanes(b, flag, position.width)),)
+        neutral = writer.scalars(record.neutral)
+        values = while_active(b, elements.atoms(record.args), neutral, position)
+        if ordered and position.width > 1:
+            values = b.emit(ReduceLanes(writer.function(b, record.fn), values))
+        return writer.call(b, record.fn, [*state, *values])

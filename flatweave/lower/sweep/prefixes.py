@@ -1,0 +1,59 @@
+"""What lies before a block and a warp, combined: by look-back, or known from launches before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.lower.scan.called_operator import called
+from flatweave.lower.scan.look_back import Chain, go_on
+from flatweave.lower.scan.two_pass import KnownPrefixes, load_prefix, slot_of_warp
+from flatweave.lower.scan.warps import by_first_warp, meet
+from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.sweep.aggregates import Aggregates
+from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.position import State
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom
+
+
+class Prefixes:
+    """How this warp learns where its elements start and end in each scan."""
+
+    def __init__(self, writer: KernelWriter) -> None:
+        self.writer = writer
+        self.aggregates = Aggregates(writer)
+
+    def find(self, block: Atom, lo: Atom, hi: Atom) -> State:
+        """For each chain, all elements before those of this warp combined."""
+        writer = self.writer
+        carried: State = ()
+        for level, chain in enumerate(writer.outputs.chains):
+            records = writer.scans.levels[level]
+            if isinstance(chain, KnownPrefixes):
+                slot = slot_of_warp(writer.b, writer.low.machine, block)
+                prefix = load_prefix(writer.b, writer.kernel, chain, slot)
+                end = load_prefix(writer.b, writer.kernel, chain, writer.b.add(slot, index(1)))
+            else:
+                mine = self.aggregates.reduce_level(level, records, lo, hi, carried)
+                prefix, end = self.go_on(chain, block, records, mine)
+            carried = (*carried, *prefix)
+            writer.ends.extend(end)
+        return carried
+
+    def go_on(
+        self, chain: Chain, block: Atom, records: Sequence[ScanRecord], mine: State
+    ) -> tuple[State, State]:
+        """Where this warp's elements start and end in the single-pass scan."""
+        writer = self.writer
+        warps, fn = writer.low.machine.warps, writer.operator(records)
+        types = [atom.type for atom in mine]
+        join = called(writer.b, [record.fn for record in records], types, fn)
+        if warps == 1:
+            return go_on(writer.b, writer.kernel, chain, block, mine, join)
+        neutral = writer.scalars([atom for record in records for atom in record.neutral])
+        before, whole = meet(writer.b, warps, fn, neutral, mine)
+        of_block = by_first_warp(
+            writer.b, types, lambda b: go_on(b, writer.kernel, chain, block, whole, join)[0]
+        )
+        prefix = fn(writer.b, [*of_block, *before])
+        return prefix, fn(writer.b, [*prefix, *mine])

@@ -1,0 +1,83 @@
+"""The body of a sweep with its scans: one step's prefixes, and what is carried to the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.kernel_ir.syntax import LastLane, ScanLanes, ShiftLanes
+from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.scan.segmented import scan_step
+from flatweave.lower.schedule.scan_levels import ScanRecord, record_of
+from flatweave.lower.sinks.segments import closes
+from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.position import FALSE, Position, State, while_active
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Let
+
+
+class ScannedBody:
+    """One step of a sweep's body, its scans going on from what is carried."""
+
+    def __init__(self, writer: KernelWriter) -> None:
+        self.writer = writer
+
+    def emit(
+        self, b: Builder, elements: Elements, lets: Sequence[Let], levels: int,
+        position: Position, carries: State,
+    ) -> State:  # fmt: skip
+        """Emit lets of the body, scanning the records of the first `levels` chains; new carries."""
+        known = [record for records in self.writer.scans.levels[:levels] for record in records]
+        after = list(carries)
+        for let in lets:
+            record, slot = record_of(known, let)
+            if record is None:
+                elements.emit(b, (let,))
+                continue
+            part = carries[slot : slot + len(record.neutral)]
+            values, last = self._scan(b, elements, record, part, position)
+            elements.env.update(zip(let.vars, values, strict=True))
+            after[slot : slot + len(record.neutral)] = last
+        return tuple(after)
+
+    def _scan(
+        self, b: Builder, elements: Elements, record: ScanRecord, carry: State, position: Position
+    ) -> tuple[State, State]:
+        """Prefixes of one step's elements, going on from `carry`; and the carry behind them."""
+        writer = self.writer
+        assert record.prefix is not None
+        op = record.prefix.op
+        neutral = writer.scalars(record.neutral)
+        values = while_active(b, elements.atoms(record.args), neutral, position)
+        if record.inner is not None:
+            operator = writer.accumulator(record.inner.fn, record.inner.neutral)
+            results, last = scan_step(
+                b, operator, carry[1:], values[0], values[1:], position.width,
+                exclusive=op.exclusive,  # type: ignore[attr-defined]
+                branches=writer.low.machine.warps == 1,
+            )  # fmt: skip
+            return results, (carry[0], *last)
+        if position.width > 1:
+            values = b.emit(ScanLanes(writer.function(b, record.fn), neutral, values))
+        results = writer.call(b, record.fn, [*carry, *values])
+        if position.width == 1:
+            return (carry if op.exclusive else results), results  # type: ignore[attr-defined]
+        # not the last lane of the results: so only this one operation waits for the last step
+        last = writer.call(b, record.fn, [*carry, *b.emit(LastLane(values))])
+        if op.exclusive:  # type: ignore[attr-defined]
+            results = b.emit(ShiftLanes(carry, results))
+        return results, last
+
+    def flag(
+        self, b: Builder, elements: Elements, record: ScanRecord, position: Position, *, last: bool
+    ) -> Atom:
+        """Whether an element counts for a record that counts, as it was saved or as it is."""
+        writer = self.writer
+        saved = None
+        if last and record in writer.saved_bits:
+            saved = writer.saved_bits[record].recall(b, position)
+        if saved is not None:
+            return saved
+        (flag,) = elements.atoms(record.args)
+        if record.closing:
+            return closes(b, flag, position)
+        return while_active(b, (flag,), (FALSE,), position)[0]

@@ -1,0 +1,151 @@
+"""What writes the kernel of a sweep: its parameters, its walk, its elements, its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.kernel_ir.syntax import BlockIndex
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.elements import Elements, rows_of
+from flatweave.lower.scan.called_operator import Operator
+from flatweave.lower.schedule.division import LONG_ROW, division_of, find_located
+from flatweave.lower.schedule.head_flags import find_head_flags
+from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord
+from flatweave.lower.schedule.strategy import Strategy
+from flatweave.lower.sinks.outputs import Outputs
+from flatweave.lower.traverse.blocked import BlockedLayout
+from flatweave.lower.traverse.position import Position
+from flatweave.lower.traverse.row_of_position import Rows
+from flatweave.lower.traverse.saved_bits import SavedBits
+from flatweave.lower.traverse.sources import blocks_of, share_of
+from flatweave.lower.traverse.walk import Accumulator, Walk
+from flatweave.ops import Sweep
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom, Lambda
+from flatweave.terms.traverse import needed_for
+
+
+def call_operator(
+    low: Lowering, kernel: KernelBuilder, b: Builder, fn: Lambda, args: Sequence[Atom]
+) -> tuple[Atom, ...]:
+    """An operator of the program on kernel atoms."""
+    return Elements(kernel, low.sites, index(0), low.checks).call(b, fn, args)
+
+
+class KernelWriter:
+    """A sweep's kernel under construction."""
+
+    def __init__(
+        self, low: Lowering, op: Sweep, scans: ScanLevels, strategy: Strategy, outputs: Outputs,
+        kernel: KernelBuilder, total: Atom, size: Atom, streaming: bool,
+    ) -> None:  # fmt: skip
+        self.low = low
+        self.op = op
+        self.scans = scans
+        self.strategy = strategy
+        self.outputs = outputs
+        self.kernel = kernel
+        self.streaming = streaming
+        self.b = kernel.body
+        self.ends: list[Atom] = []
+        self.saved_bits: dict[ScanRecord, SavedBits] = {}
+        self.total = kernel.capture(total)
+        self.size = kernel.capture(size)
+        self.shape = tuple(kernel.scalar(extent) for extent in self.op.shape)
+        self.located = find_located(op)
+        self.heads = find_head_flags(low.machine, op, self.located)
+        self.division = division_of(low.schedule.expand, op, low.machine)
+
+    def block(self) -> tuple[Atom, Atom, Atom]:
+        """This block's number, and where its elements start and stop."""
+        block = self.b.emit(BlockIndex())[0]
+        if self.located is not None and self.division.sources is not None:
+            rows = rows_of(self.kernel, self.located)
+            blocks = blocks_of(self.division, self.b, rows.count)
+            return block, *share_of(self.division, self.b, rows, self.total, block, blocks)
+        lo = self.b.mul(block, self.size)
+        return block, lo, self.b.apply("minimum", self.b.add(lo, self.size), self.total)
+
+    def share(self, b: Builder, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
+        """Where the elements of one of `blocks` equal parts start and stop."""
+        if self.located is not None and self.division.sources is not None:
+            rows = rows_of(self.kernel, self.located)
+            return share_of(self.division, b, rows, self.total, block, blocks)
+        lo = b.apply("floordiv", b.mul(block, self.total), blocks)
+        return lo, b.apply("floordiv", b.mul(b.add(block, index(1)), self.total), blocks)
+
+    def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+        return call_operator(self.low, self.kernel, b, fn, args)
+
+    def function(self, b: Builder, fn: Lambda) -> Lambda:
+        elements = Elements(self.kernel, self.low.sites, index(0), self.low.checks)
+        return elements.function(b, fn)
+
+    def operator(self, records: Sequence[ScanRecord]) -> Operator:
+        """All records of a level as one operator on tuples."""
+
+        def fn(b: Builder, args: Sequence[Atom]) -> tuple[Atom, ...]:
+            half = len(args) // 2
+            out: list[Atom] = []
+            start = 0
+            for record in records:
+                stop = start + len(record.neutral)
+                pair = [*args[start:stop], *args[half + start : half + stop]]
+                out.extend(self.call(b, record.fn, pair))
+                start = stop
+            return tuple(out)
+
+        return fn
+
+    def scalars(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
+        return tuple(self.kernel.scalar(atom) for atom in atoms)
+
+    def accumulator(self, fn: Lambda, neutral: Sequence[Atom]) -> Accumulator:
+        return Accumulator(
+            lambda b, args: self.call(b, fn, args),
+            lambda b: self.function(b, fn),
+            self.scalars(neutral),
+        )
+
+    def walk(
+        self, accumulators: Sequence[Accumulator], width: int | None = None,
+        runs: BlockedLayout | None = None,
+    ) -> Walk:  # fmt: skip
+        """How this sweep visits the positions of a block."""
+        lanes = runs.width if runs else self.strategy.width if width is None else width
+        located, by_row = self.rows()
+        return Walk(
+            self.low.machine, self.shape, self.total, lanes, self.strategy.rows,
+            self.op.reverse, tuple(accumulators), runs, 0 if runs else self.strategy.reach,
+            located, self.division.along, by_row,
+        )  # fmt: skip
+
+    def rows(self) -> tuple[Rows | None, Atom | None]:
+        """The rows that positions are located among, and whether they had better be walked one
+        by one."""
+        if self.located is None:
+            return None, None
+        rows = rows_of(self.kernel, self.located)
+        if self.low.machine.simt:
+            return rows, None
+        least = self.b.mul(rows.count, index(LONG_ROW))
+        return rows, self.b.apply("ge", self.total, least)
+
+    def elements(self, position: Position) -> Elements:
+        fold_width = self.strategy.fold_width if position.alone else 1
+        elements = Elements(
+            self.kernel, self.low.sites, position.flat, self.low.checks, fold_width
+        )
+        elements.env.update(zip(self.op.body.params, position.indices, strict=True))
+        elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile
+        elements.located, elements.row = self.located, position.row
+        if position.is_head is not None and self.heads is not None:
+            elements.env.update(dict.fromkeys(self.heads.flags, position.is_head))
+        return elements
+
+    def value_at(self, b: Builder, position: Position, atom: Atom) -> Atom:
+        """What the body computes at a position, from nothing but its elements."""
+        elements = self.elements(position)
+        elements.emit(b, needed_for(self.op.body.lets, [atom]))
+        return elements.atom(atom)

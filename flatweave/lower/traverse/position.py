@@ -1,0 +1,58 @@
+"""One step of a traversal: where it is, and which of its lanes have an element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import bool_, i64
+from flatweave.kernel_ir.syntax import CountLanes
+from flatweave.lower.traverse.blocked import Tile
+from flatweave.lower.traverse.row_of_position import RowOf
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Const, Lambda
+
+FALSE = Const(False, bool_)
+NO_BODY = Lambda((), (), ())
+
+
+@dataclass(frozen=True, eq=False)
+class Position:
+    """Where a step is: its flat position, its indices, the lanes, and which of them count.
+
+    `base` and `last` are the first and the last position of the step, `row` is the row of each
+    position and where that begins, `is_head` whether it begins there; `aligned` says that steps
+    begin on multiples of their width. Where a step is `alone`, no lanes are around it, and folds
+    inside the element may use them.
+    """
+
+    flat: Atom
+    indices: tuple[Atom, ...]
+    width: int
+    active: Atom | None = None
+    tile: Tile | None = None
+    base: Atom | None = None
+    last: Atom | None = None
+    row: RowOf | None = None
+    is_head: Atom | None = None
+    aligned: bool = True
+    alone: bool = False
+
+
+State = tuple[Atom, ...]
+Step = Callable[[Builder, Position, State], State]
+
+
+def while_active(
+    b: Builder, values: Sequence[Atom], idle: Sequence[Atom], position: Position
+) -> tuple[Atom, ...]:
+    """The values, with the neutral ones in lanes that have no element."""
+    if position.active is None:
+        return tuple(values)
+    pairs = zip(values, idle, strict=True)
+    return tuple(b.apply("select", position.active, v, n) for v, n in pairs)
+
+
+def count_lanes(b: Builder, flag: Atom, width: int) -> Atom:
+    """In how many lanes of a step a flag holds."""
+    return b.emit(CountLanes(flag))[0] if width > 1 else b.cast(flag, i64)

@@ -1,0 +1,58 @@
+"""Predicate bits: flags that the first pass over a block finds, saved for the last one.
+
+    first     saved[step] = ballot of the step's flags
+    last      the flags of a step = in_set saved[step]
+
+The flags of a step of 64 lanes are one word, so those of a block stay in the first-level cache,
+from where its elements and all that flags are computed from would have been evicted by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import u64
+from flatweave.kernel_ir.syntax import Ballot, InSet, Load, Shared, Store
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.strategy import Strategy
+from flatweave.lower.schedule.tiling import choose_tiling
+from flatweave.lower.traverse.position import Position
+from flatweave.ops import Sweep
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom, Var
+
+
+@dataclass(frozen=True, eq=False)
+class SavedBits:
+    """The flags of each whole step of a block that is_head at `lo`."""
+
+    words: Var
+    lo: Atom
+    width: int
+
+    def note(self, b: Builder, position: Position, flag: Atom) -> None:
+        """Keep the flags of a step, if it is a whole one."""
+        if position.base is not None and position.width == self.width:
+            step = self._step(b, position.base)
+            b.emit(Store(self.words, step, b.emit(Ballot(flag))[0]))
+
+    def recall(self, b: Builder, position: Position) -> Atom | None:
+        """The flags of a step, if they were kept."""
+        if position.base is None or position.width != self.width:
+            return None
+        word = b.emit(Load(self.words, self._step(b, position.base)))[0]
+        return b.emit(InSet(word))[0]
+
+    def _step(self, b: Builder, base: Atom) -> Atom:
+        """The number of a step in its block."""
+        return b.apply("floordiv", b.sub(base, self.lo), index(self.width))
+
+
+def saved_bits_for(
+    b: Builder, machine: Machine, op: Sweep, strategy: Strategy, lo: Atom
+) -> SavedBits | None:
+    """Room for the saved_bits of a block, where it goes in whole steps along its positions."""
+    if machine.simt or strategy.rows or strategy.width < 2:
+        return None
+    steps = choose_tiling(machine, op, in_order=True).most // strategy.width
+    return SavedBits(b.emit(Shared(u64, steps + 1))[0], lo, strategy.width)

@@ -1,0 +1,1 @@
+"""How one element is combined into memory that other threads write too."""

@@ -1,0 +1,124 @@
+"""Writing to computed indices where threads may collide, by the machine's atomic instructions.
+
+    merge add dest     atomic add dest[j] x                     any order gives the same combination
+    place dest         atomic maximum winners[j] i; elements[i] = x      i counts in running order,
+                       then for each j:  dest[j] = elements[winners[j]]  so the last one wins
+
+The first part of each stands where the sweep feeds its sinks. `choose.py` says which
+operators these are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import i64, u64
+from flatweave.kernel_ir.host import Alloc, Free
+from flatweave.kernel_ir.rules import ATOMIC
+from flatweave.kernel_ir.syntax import Atomic, AtomicUpdate, Load, Store
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.host.each_place import each_place
+from flatweave.lower.host.fill import fill
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.schedule.scatter_variants import chosen_variant
+from flatweave.lower.update.arrays import Merged, Placed
+from flatweave.ops import Merge, Place
+from flatweave.ops.rows import scalar_type
+from flatweave.passes.operators import component_functions
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import If
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
+
+NOBODY = index(-1)
+NO_BODY = Lambda((), (), ())
+
+
+@dataclass(frozen=True, eq=False)
+class ByComponent:
+    """Arrays that are updated each by a function of its own."""
+
+    dest: tuple[Var, ...]
+    extent: Atom
+    functions: tuple[str | Lambda, ...]
+
+    def update(self, b: Builder, elements: Elements, place: Atom, values: Sequence[Atom]) -> None:
+        """One instruction, or a swap, for each component."""
+        for fn, dest, value in zip(self.functions, self.dest, values, strict=True):
+            buffer = elements.kernel.buffer(dest)
+            if isinstance(fn, str):
+                b.emit(Atomic(fn, buffer, place, value))
+            else:
+                b.emit(AtomicUpdate(elements.function(b, fn), buffer, place, (value,)))
+
+    def finish(self, low: Lowering, let: Let) -> None:
+        """All is where it belongs."""
+
+
+def by_component(sink: Merge, dest: tuple[Var, ...], extent: Atom) -> ByComponent:
+    """Arrays whose components know nothing of each other."""
+    names = component_functions(sink.fn)
+    assert names is not None
+    dtypes = [scalar_type(param) for param in sink.fn.params]
+    functions = tuple(
+        name if name in ATOMIC else lambda_of(name, dtype)
+        for name, dtype in zip(names, dtypes, strict=False)
+    )
+    return ByComponent(dest, extent, functions)
+
+
+def placed(low: Lowering, let: Let, sink: Place, taken: Sequence[Atom], total: Atom) -> Placed:
+    """The arrays to write, nobody's yet, and room for every element."""
+    chosen_variant(low.schedule, low.machine, let, sink)
+    extent = low.host.product(low.scope.array(sink.dest[0]).shape)
+    dest = low.own_all(sink.dest, let)
+    winners = low.host.emit(Alloc(i64, extent, low.site()))[0]
+    fill(low, let, winners, extent, NOBODY, NOBODY)
+    elements = tuple(low.alloc_like(atom, total) for atom in sink.dest)
+    return Placed(dest, winners, elements, extent)
+
+
+def merge_element(
+    b: Builder, elements: Elements, merged: Merged, taken: Sequence[Atom]
+) -> None:
+    """Combine one element into its place; outside it is dropped."""
+    place, *values = taken
+    place = b.cast(place, i64)
+    inside = b.inner()
+    merged.update(inside, elements, place, values)
+    there = _is_inside(b, elements.kernel, place, merged.extent)
+    b.emit(If(there, inside.close([], []), NO_BODY))
+
+
+def place_element(
+    b: Builder, kernel: KernelBuilder, placed: Placed, taken: Sequence[Atom], order: Atom
+) -> None:
+    """Keep one element, and claim its place for it; outside nothing is claimed."""
+    place, *values = taken
+    place = b.cast(place, i64)
+    for buffer, value in zip(placed.elements, values, strict=True):
+        b.emit(Store(kernel.buffer(buffer), order, value))
+    inside = b.inner()
+    inside.emit(Atomic("maximum", kernel.buffer(placed.winners), place, order))
+    b.emit(If(_is_inside(b, kernel, place, placed.extent), inside.close([], []), NO_BODY))
+
+
+def write_winners(low: Lowering, let: Let, placed: Placed) -> None:
+    """Launch: every place that somebody claimed gets the element that came last."""
+
+    def write(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
+        winner = b.emit(Load(kernel.buffer(placed.winners), j))[0]
+        inside = b.inner()
+        for buffer, elements in zip(placed.dest, placed.elements, strict=True):
+            value = inside.emit(Load(kernel.buffer(elements), winner))[0]
+            inside.emit(Store(kernel.buffer(buffer), j, value))
+        b.emit(If(b.apply("ge", winner, index(0)), inside.close([], []), NO_BODY))
+
+    each_place(low, let, "_place", placed.extent, [i64], write)
+    for buffer in (placed.winners, *placed.elements):
+        low.host.emit(Free(buffer))
+
+
+def _is_inside(b: Builder, kernel: KernelBuilder, place: Atom, extent: Atom) -> Atom:
+    return b.apply("lt", b.cast(place, u64), b.cast(kernel.capture(extent), u64))

@@ -1,0 +1,162 @@
+"""Combining elements by compare-and-swap: an element of a few bytes is one word, swapped whole.
+
+    (f32, u32)      pack:    words[j] = bits depth[j] | colour[j] << 32
+                    update:  words[j] = pack (fn (unpack words[j]) value)    again unless won
+                    unpack:  depth[j], colour[j] = unpack words[j]
+
+An element of one component is swapped where it is. Of more than eight bytes there are two words,
+which a CPU swaps together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import BY_NAME, DType, u32, u64
+from flatweave.kernel_ir.host import Alloc, Free
+from flatweave.kernel_ir.syntax import AtomicUpdate, Load, Store
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.host.each_place import each_place
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.elements import Elements
+from flatweave.ops import Merge
+from flatweave.ops.rows import scalar_type
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+
+WORD_BITS = 64
+
+
+def bits_of(dtypes: Sequence[DType]) -> int:
+    """The bits of one element in memory."""
+    return sum(8 * dtype.bytes for dtype in dtypes)
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Where the components of an element are in its words: (word, bit), the widest first."""
+
+    dtypes: tuple[DType, ...]
+    word: DType
+    words: int
+    places: tuple[tuple[int, int], ...]
+
+    @staticmethod
+    def of(dtypes: Sequence[DType]) -> Packing:
+        """Components never lie across two words: their widths are powers of two."""
+        total = bits_of(dtypes)
+        start, starts = 0, {}
+        for k in sorted(range(len(dtypes)), key=lambda k: -dtypes[k].bytes):
+            starts[k] = start
+            start += 8 * dtypes[k].bytes
+        places = tuple(divmod(starts[k], WORD_BITS) for k in range(len(dtypes)))
+        words = -(-total // WORD_BITS)
+        return Packing(tuple(dtypes), u32 if total <= u32.bits else u64, words, places)
+
+    def pack(self, b: Builder, values: Sequence[Atom]) -> list[Atom]:
+        """The words of an element."""
+        packed: list[Atom] = [Const(0, self.word)] * self.words
+        for value, (word, bit) in zip(values, self.places, strict=True):
+            moved = b.apply("shl", b.cast(_unsigned(b, value), self.word), Const(bit, self.word))
+            packed[word] = b.apply("or", packed[word], moved)
+        return packed
+
+    def unpack(self, b: Builder, words: Sequence[Atom]) -> list[Atom]:
+        """The components of an element."""
+        values = []
+        for dtype, (word, bit) in zip(self.dtypes, self.places, strict=True):
+            moved = b.apply("shr", words[word], Const(bit, self.word))
+            bits = b.cast(moved, BY_NAME[f"u{8 * dtype.bytes}"])
+            values.append(b.apply("from_bits", bits) if dtype.is_float else b.cast(bits, dtype))
+        return values
+
+
+def _unsigned(b: Builder, value: Atom) -> Atom:
+    """The bits of a value."""
+    dtype = scalar_type(value)
+    if dtype.is_float:
+        return b.apply("bits", value)
+    return b.cast(value, BY_NAME[f"u{8 * dtype.bytes}"])
+
+
+@dataclass(frozen=True, eq=False)
+class InPlace:
+    """Elements of one component."""
+
+    dest: tuple[Var, ...]
+    extent: Atom
+    fn: Lambda
+
+    def update(self, b: Builder, elements: Elements, place: Atom, values: Sequence[Atom]) -> None:
+        """Swap it where it is."""
+        buffer = elements.kernel.buffer(self.dest[0])
+        b.emit(AtomicUpdate(elements.function(b, self.fn), buffer, place, tuple(values)))
+
+    def finish(self, low: Lowering, let: Let) -> None:
+        """All is where it belongs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Elements of several components, in words while they are combined."""
+
+    dest: tuple[Var, ...]
+    extent: Atom
+    fn: Lambda
+    packing: Packing
+    buffer: Var
+
+    def update(self, b: Builder, elements: Elements, place: Atom, values: Sequence[Atom]) -> None:
+        """Swap the words for those of what the element and the value combine to."""
+        packing = self.packing
+        fn = b.inner()
+        old = [fn.param("old", packing.word) for _ in range(packing.words)]
+        new = [fn.param("new", packing.word) for _ in range(packing.words)]
+        operands = [*packing.unpack(fn, old), *packing.unpack(fn, new)]
+        made = packing.pack(fn, elements.call(fn, self.fn, operands))
+        swap = fn.close([*old, *new], made)
+        words = tuple(packing.pack(b, values))
+        b.emit(AtomicUpdate(swap, elements.kernel.buffer(self.buffer), place, words))
+
+    def finish(self, low: Lowering, let: Let) -> None:
+        """Take the components out of the words."""
+
+        def unpack(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
+            words = kernel.buffer(self.buffer)
+            found = [b.emit(Load(words, at))[0] for at in self._words(b, j)]
+            for buffer, value in zip(self.dest, self.packing.unpack(b, found), strict=True):
+                b.emit(Store(kernel.buffer(buffer), j, value))
+
+        each_place(low, let, "_unpack", self.extent, [self.packing.word], unpack)
+        low.host.emit(Free(self.buffer))
+
+    def begin(self, low: Lowering, let: Let) -> None:
+        """Put the components into the words."""
+
+        def pack(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
+            values = [b.emit(Load(kernel.buffer(buffer), j))[0] for buffer in self.dest]
+            words = self.packing.pack(b, values)
+            for at, word in zip(self._words(b, j), words, strict=True):
+                b.emit(Store(kernel.buffer(self.buffer), at, word))
+
+        each_place(low, let, "_pack", self.extent, [self.packing.word], pack)
+
+    def _words(self, b: Builder, j: Atom) -> list[Atom]:
+        """Where the words of an element are."""
+        first = b.mul(j, index(self.packing.words))
+        return [b.add(first, index(k)) for k in range(self.packing.words)]
+
+
+def swapped(low: Lowering, let: Let, sink: Merge, dest: tuple[Var, ...], extent: Atom) -> (
+    InPlace | Packed
+):
+    """Arrays whose elements are combined by compare-and-swap."""
+    if len(dest) == 1:
+        return InPlace(dest, extent, sink.fn)
+    packing = Packing.of([scalar_type(result) for result in sink.fn.results])
+    room = low.host.mul(extent, index(packing.words))
+    buffer = low.host.emit(Alloc(packing.word, room, low.site()))[0]
+    packed = Packed(dest, extent, sink.fn, packing, buffer)
+    packed.begin(low, let)
+    return packed

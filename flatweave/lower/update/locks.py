@@ -1,0 +1,51 @@
+"""Combining elements under locks: for elements that no instruction swaps whole.
+
+    locks[j mod 4096]   held while dest[j] = dest[j] fn value
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import u32
+from flatweave.kernel_ir.host import Alloc, Free
+from flatweave.kernel_ir.syntax import LockedUpdate
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.host.fill import fill
+from flatweave.lower.kernel.elements import Elements
+from flatweave.ops import Merge
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+
+STRIPES = 4096
+FREE = Const(0, u32)
+
+
+@dataclass(frozen=True, eq=False)
+class Locked:
+    """Arrays of elements of any size, and the locks that places share."""
+
+    dest: tuple[Var, ...]
+    extent: Atom
+    fn: Lambda
+    locks: Var
+
+    def update(self, b: Builder, elements: Elements, place: Atom, values: Sequence[Atom]) -> None:
+        """Combine the element while nobody else can."""
+        kernel = elements.kernel
+        buffers = tuple(kernel.buffer(buffer) for buffer in self.dest)
+        fn = elements.function(b, self.fn)
+        locks = kernel.buffer(self.locks)
+        b.emit(LockedUpdate(fn, locks, STRIPES, buffers, place, tuple(values)))
+
+    def finish(self, low: Lowering, let: Let) -> None:
+        """Nobody needs the locks any more."""
+        low.host.emit(Free(self.locks))
+
+
+def locked(low: Lowering, let: Let, sink: Merge, dest: tuple[Var, ...], extent: Atom) -> Locked:
+    """Arrays whose elements are combined under locks."""
+    locks = low.host.emit(Alloc(u32, index(STRIPES), low.site()))[0]
+    fill(low, let, locks, index(STRIPES), FREE, FREE)
+    return Locked(dest, extent, sink.fn, locks)
