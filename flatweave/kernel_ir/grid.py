@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import CompilerBug
+from flatweave.kernel_ir.access import Failure, Progress
 from flatweave.kernel_ir.control import Event
-from flatweave.kernel_ir.memory import Agent, BlockTimes, Buffer
+from flatweave.kernel_ir.memory import Agent, BlockTimes, Buffer, WarpTimes
 from flatweave.kernel_ir.syntax import Kernel
-from flatweave.kernel_ir.warp import Failure, Progress, Warp
+from flatweave.kernel_ir.warp import Warp
 from flatweave.terms.batch import Env
 
 PATIENCE = 1000  # turns of every waiting block without any progress, before we call it a deadlock
@@ -62,9 +63,9 @@ def _block(
     times = BlockTimes(np.zeros(grid, np.int64))
     env = Env()
     env.values.update(zip(kernel.params, args, strict=True))
+    agents = [_agent(number, warp, kernel.warps, times) for warp in range(kernel.warps)]
     warps = [
-        Warp(Agent(number, warp, kernel.warps, times), progress).call(env, kernel.body, ())
-        for warp in range(kernel.warps)
+        Warp(agent, progress, warp).call(env, kernel.body, ()) for warp, agent in enumerate(agents)
     ]
     ready, arrived, done = list(range(kernel.warps)), 0, 0
     while done < kernel.warps:
@@ -89,3 +90,9 @@ def _block(
         if event is Event.WAIT:
             ready.append(ready.pop(at))
         yield event
+
+
+def _agent(block: int, warp: int, warps: int, times: BlockTimes) -> Agent:
+    """A warp that the machine has."""
+    number = block * warps + warp
+    return Agent(block, f"block {block}, warp {warp}", warps, times, WarpTimes(), number, number)

@@ -18,10 +18,10 @@ from flatweave.base.dtypes import DTYPES, DType
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
+from flatweave.kernel_ir.access import Failure
 from flatweave.kernel_ir.control import Runner, Steps
 from flatweave.kernel_ir.grid import launch
 from flatweave.kernel_ir.memory import Buffer
-from flatweave.kernel_ir.warp import Failure
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.syntax import Atom, BufferType, Let, Op, Var
 

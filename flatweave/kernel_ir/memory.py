@@ -5,13 +5,15 @@
     race               two agents use one element, one of them writes another value, and nothing
                        orders the two: between warps a barrier, between blocks release and acquire
 
-An *agent* is a warp of a block. Lanes of a warp run in lock step: what one writes the others may
-read in the next step, but two lanes may not write different values to one element in one step.
+An *agent* is who uses memory: a warp of a block, or, inside a `for_all`, one of its units. Lanes of
+a warp run in lock step: what one writes the others may read in the next step, but two lanes may not
+write different values to one element in one step. Units of a `for_all` are in no order at all: a
+barrier must stand between what one writes and another uses.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,35 +25,64 @@ NOBODY, SEVERAL = -1, -2
 
 
 @dataclass(eq=False)
-class Agent:
-    """A warp of a block, and what its block knows of the others.
-
-    `epoch` counts the block's barriers, `releases` its releases; `known[b]` is how many releases of
-    block b it has seen.
-    """
-
-    block: int
-    warp: int
-    warps: int
-    times: BlockTimes
-
-    @property
-    def number(self) -> int:
-        """Different for all agents of a launch."""
-        return self.block * self.warps + self.warp
-
-
-@dataclass(eq=False)
 class BlockTimes:
-    """The clock of a block."""
+    """The clock of a block: `epoch` counts its barriers, `releases` its releases, and `known[b]` is
+    how many releases of block b it has seen."""
 
     known: Value
     epoch: int = 0
     releases: int = 0
 
 
+@dataclass(eq=False)
+class WarpTimes:
+    """The clock of a warp: `epoch` counts its barriers."""
+
+    epoch: int = 0
+
+
+@dataclass(eq=False)
+class Agent:
+    """Who uses memory: a warp, a unit of a `for_all`, or all its threads that run in lock step.
+
+    `number` is different for all agents of a launch, and `crew` for all warps; threads have one
+    each, in the order of the elements that they use. `units` are their numbers in the `for_all`;
+    `warps` is how many warps run this code.
+    """
+
+    block: int
+    name: str
+    warps: int
+    times: BlockTimes
+    warp_times: WarpTimes
+    number: int | Value
+    crew: int | Value
+    alone: bool = False  # nobody else may write what it writes, not even the same
+    units: Value | None = None
+
+    def unit(self, number: int, unit: int) -> Agent:
+        """One warp of a `for_all`."""
+        name = f"{self.name.split(',')[0]}, warp {unit} of a for_all"
+        return Agent(self.block, name, 1, self.times, WarpTimes(), number, number, alone=True)
+
+    def threads(self, numbers: Value, units: Value, of_warp: bool) -> Agent:
+        """The threads of a `for_all`, of a single warp or of the block."""
+        crew = self.crew if of_warp else numbers
+        return replace(self, number=numbers, crew=crew, alone=True, units=units)
+
+    def some(self, chosen: Value) -> Agent:
+        """Those threads alone."""
+        assert isinstance(self.number, np.ndarray) and self.units is not None
+        crew = self.crew[chosen] if isinstance(self.crew, np.ndarray) else self.crew
+        return replace(self, number=self.number[chosen], crew=crew, units=self.units[chosen])
+
+    def who(self, element: int) -> str:
+        """The agent that uses the element, in words."""
+        return self.name if self.units is None else f"{self.name}, thread {self.units[element]}"
+
+
 class Trace:
-    """Who last used each element, in which epoch of its block, and after how many releases.
+    """Who last used each element, in which epochs of block and warp, and after how many releases.
 
     Where SEVERAL warps of a block wrote one value (`agreed`), each of them may go on as if alone.
     """
@@ -59,28 +90,46 @@ class Trace:
     def __init__(self, count: int, agreed: bool) -> None:
         self.agreed = agreed
         self.agent = np.full(count, NOBODY, np.int64)
+        self.crew = np.full(count, NOBODY, np.int64)
         self.block = np.full(count, NOBODY, np.int64)
         self.epoch = np.zeros(count, np.int64)
+        self.warp_epoch = np.zeros(count, np.int64)
         self.releases = np.zeros(count, np.int64)
 
     def unordered(self, at: Value, by: Agent) -> Value:
         """Where the last use was by another agent, and nothing orders it before `by`."""
         agent, block = self.agent[at], self.block[at]
-        alone = agent != by.number
+        another = agent != by.number
         same_block = block == by.block
-        if self.agreed:
-            alone &= ~(same_block & (agent == SEVERAL))
+        if self.agreed and not by.alone:
+            another &= ~(same_block & (agent == SEVERAL))
         before_barrier = same_block & (self.epoch[at] < by.times.epoch)
+        same_warp = self.crew[at] == by.crew
+        before_barrier |= same_warp & (self.warp_epoch[at] < by.warp_times.epoch)
         others = np.where(block >= 0, block, 0)
         released = ~same_block & (self.releases[at] < by.times.known[others])
-        return np.asarray((block != NOBODY) & alone & ~before_barrier & ~released)
+        return np.asarray((block != NOBODY) & another & ~before_barrier & ~released)
 
     def note(self, at: Value, by: Agent, others: Value) -> None:
         """Agent `by` uses the elements, together with `others` where so marked."""
-        self.agent[at] = np.where(others, SEVERAL, by.number)
+        twice = _used_twice(at, by)
+        mixed = others & (self.crew[at] != by.crew)
+        if isinstance(by.crew, np.ndarray):
+            mixed |= twice
+        self.agent[at] = np.where(others | twice, SEVERAL, by.number)
+        self.crew[at] = np.where(mixed, SEVERAL, by.crew)
         self.block[at] = by.block
         self.epoch[at] = by.times.epoch
+        self.warp_epoch[at] = by.warp_times.epoch
         self.releases[at] = by.times.releases
+
+
+def _used_twice(at: Value, by: Agent) -> Value:
+    """Where two threads use one element at once."""
+    if by.units is None:
+        return np.zeros(at.shape, np.bool_)
+    _, inverse, count = np.unique(at, return_inverse=True, return_counts=True)
+    return np.asarray(count[inverse] > 1)
 
 
 @dataclass(eq=False)
@@ -161,10 +210,12 @@ class Buffer:
         """Refuse to write what others use; where all write one value, all may."""
         writes, reads, atomic = self._traces()
         changes = np.ones(at.shape, np.bool_)
-        if values is not None:
+        if values is not None and not by.alone:
             changes = ~self.known[at] | ~is_same(self.data[at], values)
+        self._refuse(_used_twice(at, by), at, "is written by two threads", by)
         others = writes.unordered(at, by)
-        self._refuse(others & changes, at, "is written with different values", by)
+        what = "is written by two units" if by.alone else "is written with different values"
+        self._refuse(others & changes, at, what, by)
         readers = reads.unordered(at, by) & changes
         self._refuse(readers, at, "is read by one and written by another", by)
         writes.note(at, by, others)
@@ -179,7 +230,7 @@ class Buffer:
     def _refuse(self, bad: Value, at: Value, what: str, by: Agent) -> None:
         found = np.flatnonzero(bad)
         if found.size:
-            who = f"block {by.block}, warp {by.warp}"
+            who = by.who(int(found[0]))
             raise CompilerBug(
                 f"race: {self.name}[{at[found[0]]}] {what}, with nothing between them ({who})."
             )
@@ -222,6 +273,29 @@ class Buffer:
         if at in self.released:
             np.maximum(by.times.known, self.released[at], out=by.times.known)
         return np.asarray(self.data[at])
+
+
+@dataclass(eq=False)
+class Private:
+    """Memory that each of so many threads has to itself: `count` elements for each."""
+
+    buffer: Buffer
+    count: int
+
+    @staticmethod
+    def fresh(name: str, dtype: DType, count: int, threads: int) -> Private:
+        """Memory that nobody has written."""
+        return Private(Buffer.fresh(name, dtype, count * threads), count)
+
+    def places(self, at: Value, threads: Value) -> Value:
+        """Where the elements of these threads are."""
+        bad = np.flatnonzero((at < 0) | (at >= self.count))
+        if bad.size:
+            raise CompilerBug(
+                f"out of bounds: index {at[bad[0]]} of {self.buffer.name}, of which a thread has "
+                f"{self.count}."
+            )
+        return np.asarray(threads * self.count + at)
 
 
 def is_same(a: Value, b: Value) -> Value:

@@ -1,58 +1,39 @@
-"""One warp of a block in the simulator: its lanes in lock step, its memory watched."""
+"""One warp of a block in the simulator: its lanes in lock step, its share of what is for all."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import syntax as ir
-from flatweave.kernel_ir.control import Event, Runner, Steps
-from flatweave.kernel_ir.memory import Agent, Buffer, is_same
-from flatweave.scalar import ops as scalar
-from flatweave.terms.batch import Env, Value, Values, prepend, spread, take
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.kernel_ir.access import Accessor, Progress
+from flatweave.kernel_ir.control import Event, Steps
+from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
+from flatweave.kernel_ir.memory import Agent, Buffer, Private
+from flatweave.terms.batch import Env, Values, prepend, spread, take
+from flatweave.terms.syntax import Atom, Lambda, Let, Op
+
+TOGETHER = 32
+"""So many neighbouring threads of a `for_all` are of one warp."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What a unit reports instead of results; `index` is the smallest element with an error."""
+class Warp(Accessor):
+    """Runs a kernel's body for one warp, the one with this number in its block."""
 
-    code: int
-    site: int
-    index: int = 0
-    value: int = 0
-    extent: int = 0
-
-
-@dataclass(eq=False)
-class Progress:
-    """What a launch has brought about so far."""
-
-    failure: Failure | None = None
-    events: int = 0
-    shared: dict[tuple[int, Var], Buffer] = field(default_factory=dict)
-
-    def report(self, failure: Failure) -> None:
-        """The smallest index wins."""
-        if self.failure is None or failure.index < self.failure.index:
-            self.failure = failure
-
-
-class Warp(Runner):
-    """Runs a kernel's body for one warp."""
-
-    def __init__(self, agent: Agent, progress: Progress) -> None:
-        self.agent = agent
-        self.progress = progress
-        self.width = 1
+    def __init__(self, agent: Agent, progress: Progress, number: int) -> None:
+        super().__init__(agent, progress)
+        self.number = number
 
     def other(self, env: Env, let: Let, op: Op) -> Steps:
         match op:
-            case ir.Sync():
-                yield Event.SYNC
+            case ir.Sync(level=level):
+                if LEVELS[level] is WARP:
+                    self.agent.warp_times.epoch += 1
+                    yield Event.LOOK
+                else:
+                    yield Event.SYNC
                 return ()
             case ir.Acquire(buffer=buffer, index=index):
                 yield Event.LOOK
@@ -63,13 +44,59 @@ class Warp(Runner):
                 return ()
             case ir.Lanes(width=width, body=body):
                 return (yield from self._lanes(env, width, body))
+            case ForAll(level=level):
+                if LEVELS[level] is WARP:
+                    return (yield from self._warps(env, op))
+                return (yield from self._threads(env, op))
             case ir.Call(fn=fn, args=args):
                 return (yield from self.call(env, fn, self.atoms(env, args)))
-            case ir.Shared(dtype=dtype, count=count):
-                key = self.agent.block, let.vars[0]
-                made = Buffer.fresh(let.vars[0].name, dtype, count)
-                return (self.progress.shared.setdefault(key, made),)  # type: ignore[return-value]
+            case ir.Shared() | WarpShared() | Local():
+                return (self._memory_of(env, let, op),)  # type: ignore[return-value]
         return self._position(env, op)
+
+    # -- units ------------------------------------------------------------------------------------
+
+    def _warps(self, env: Env, op: ForAll) -> Steps:
+        """This warp's share of warps, one after the other."""
+        around = self.agent
+        for unit in range(self.number, int(self._one(env, op.count, "the count")), around.warps):
+            self.agent = around.unit(int(self.progress.numbers(1)[0]), unit)
+            yield from self.call(env, op.body, (np.asarray(unit),))
+        self.agent = around
+        return ()
+
+    def _threads(self, env: Env, op: ForAll) -> Steps:
+        """This warp's share of threads, all at once, in an order that nobody may count on."""
+        if env.size is not None:
+            raise CompilerBug("a for_all inside lanes.")
+        around = self.agent
+        units = np.arange(int(self._one(env, op.count, "the count")))
+        of_warp = around.alone
+        if not of_warp:
+            units = units[units // TOGETHER % around.warps == self.number]
+        if units.size:
+            self.agent = around.threads(self.progress.numbers(units.size), units, of_warp)
+            yield from self.call(env.batch(units.size), op.body, (units,))
+            self.agent = around
+        return ()
+
+    def _memory_of(
+        self, env: Env, let: Let, op: ir.Shared | WarpShared | Local
+    ) -> Buffer | Private:
+        """What nobody has written; that of a block is the same for all its warps."""
+        name, dtype, count = let.vars[0].name, op.dtype, op.count
+        if isinstance(op, Local):
+            return Private.fresh(name, dtype, count, self._lanes_around(env))
+        made = Buffer.fresh(name, dtype, count)
+        if isinstance(op, WarpShared):
+            return made
+        return self.progress.shared.setdefault((self.agent.block, let.vars[0]), made)
+
+    def _lanes_around(self, env: Env) -> int:
+        """How many lanes or threads there are, running or not."""
+        return 1 if env.positions is None else int(env.positions.max()) + 1
+
+    # -- lanes ------------------------------------------------------------------------------------
 
     def _lanes(self, env: Env, width: int, body: Lambda) -> Steps:
         if env.size is not None:
@@ -79,21 +106,12 @@ class Warp(Runner):
         self.width = 1
         return tuple(self._uniform(result, "a result of lanes") for result in results)
 
-    def _uniform(self, value: Value, what: str) -> Value:
-        """The one value that all lanes have."""
-        if value.ndim and not is_same(value, value[:1]).all():
-            raise CompilerBug(f"{what} differs from lane to lane: {value}.")
-        return value if value.ndim == 0 else np.asarray(value[0])
-
-    def _one(self, env: Env, atom: Atom, what: str) -> Value:
-        return self._uniform(self.atom(env, atom), what)
-
     def _position(self, env: Env, op: Op) -> Values:
         match op:
             case ir.BlockIndex():
                 return (np.asarray(self.agent.block),)
             case ir.WarpIndex():
-                return (np.asarray(self.agent.warp),)
+                return (np.asarray(self.number),)
             case ir.Lane(base=base, reverse=reverse):
                 lanes = np.zeros(1, np.int64) if env.positions is None else env.positions
                 first = self._one(env, base, "the base of lane")
@@ -135,13 +153,6 @@ class Warp(Runner):
             raise CompilerBug(f"{env.size} of {self.width} lanes run a collective.")
         return spread(self.atoms(env, atoms), env.size)
 
-    def _apply(self, env: Env, fn: Lambda, args: Values) -> Values:
-        size = len(args[0])
-        outside = env
-        while outside.size is not None and outside.outer is not None:
-            outside = outside.outer
-        return spread(self.pure(outside.batch(size), fn, args), size)
-
     def _reduce(self, env: Env, fn: Lambda, columns: Values) -> Values:
         """Neighbours combined until one value is left."""
         while len(columns[0]) > 1:
@@ -168,116 +179,3 @@ class Warp(Runner):
             columns = prepend(take(columns, slice(distance)), rest)
             distance *= 2
         return columns
-
-    # -- memory -----------------------------------------------------------------------------------
-
-    def _memory(self, env: Env, op: Op) -> Values:
-        match op:
-            case ir.Load(buffer=buffer, index=index):
-                at = self.atom(env, index)
-                values = self._buffer(env, buffer).load(at.reshape(-1), self.agent)
-                return (values.reshape(at.shape),)
-            case ir.LoadNear(buffer=buffer, base=base, offset=offset, span=span):
-                at, last = self.atom(env, offset), int(self._one(env, span, "the span"))
-                if ((at < 0) | (at > last)).any():
-                    raise CompilerBug(f"a load {at} behind its base, at most {last} allowed.")
-                at = at + self._one(env, base, "the base of load_near")
-                values = self._buffer(env, buffer).load(at.reshape(-1), self.agent)
-                return (values.reshape(at.shape),)
-            case ir.Store(buffer=buffer, index=index, value=value, streaming=streaming):
-                self._store(env, buffer, index, value, streaming)
-            case ir.StoreCompact():
-                self._compact(env, op)
-            case ir.Atomic():
-                return (self._atomic(env, op),)
-            case ir.AtomicUpdate(fn=fn, buffer=buffer, index=index, values_=values):
-                words = len(values)
-                places = [(self._buffer(env, buffer), words, k) for k in range(words)]
-                self._update(env, fn, places, index, values)
-            case ir.LockedUpdate(fn=fn, buffers=buffers, index=index, values_=values):
-                places = [(self._buffer(env, buffer), 1, 0) for buffer in buffers]
-                self._update(env, fn, places, index, values)
-            case ir.Release(buffer=buffer, index=index, value=value):
-                at = self._one(env, index, "the index of release")
-                new = self._one(env, value, "the value of release")
-                self._buffer(env, buffer).release(int(at), new, self.agent)
-                self.progress.events += 1
-            case ir.Report():
-                self._report(env, op)
-            case _:
-                raise CompilerBug(f"{op.name} cannot be simulated in a kernel.")
-        return ()
-
-    def _buffer(self, env: Env, var: Var) -> Buffer:
-        buffer: object = env[var]
-        assert isinstance(buffer, Buffer)
-        return buffer
-
-    def _store(self, env: Env, var: Var, index: Atom, value: Atom, streaming: bool) -> None:
-        at, values = self.atom(env, index), self.atom(env, value)
-        size = max(at.size, values.size)
-        at, values = np.broadcast_to(at, size), np.broadcast_to(values, size)
-        buffer = self._buffer(env, var)
-        if streaming:
-            step = min(64, size * values.itemsize)
-            linear = (at == at[0] + np.arange(size)).all()
-            if not linear or at[0] * values.itemsize % step:
-                raise CompilerBug(f"a streaming store at {at}, which is not aligned and linear.")
-        buffer.store(at, values, self.agent)
-
-    def _compact(self, env: Env, op: ir.StoreCompact) -> None:
-        base = int(self._one(env, op.base, "the base of store_compact"))
-        limit = int(self._one(env, op.limit, "the limit of store_compact"))
-        size = env.size or 1
-        kept = np.flatnonzero(np.broadcast_to(self.atom(env, op.keep), size))
-        stop = base + kept.size
-        if kept.size and stop > limit:
-            raise CompilerBug(f"store_compact keeps up to {stop}, beyond its limit {limit}.")
-        for var, value in zip(op.buffers, op.values_, strict=True):
-            buffer = self._buffer(env, var)
-            values = np.broadcast_to(self.atom(env, value), size)[kept]
-            buffer.store(np.arange(base, stop), values, self.agent)
-            if base + self.width <= limit:
-                buffer.spoil(np.arange(stop, base + self.width), self.agent)
-
-    def _atomic(self, env: Env, op: ir.Atomic) -> Value:
-        at, values = self._each(env, (op.index, op.value))
-        before = np.empty(at.shape, values.dtype)
-        buffer = self._buffer(env, op.buffer)
-        for lane in np.ndindex(at.shape):
-            place = buffer.atomic_place(int(at[lane]), self.agent)
-            before[lane] = place[0]
-            place[0] = scalar.evaluate(op.fn, place[0], values[lane])
-        self.progress.events += 1
-        return before
-
-    def _update(
-        self, env: Env, fn: Lambda, places: Sequence[tuple[Buffer, int, int]], index: Atom,
-        values: Sequence[Atom],
-    ) -> None:  # fmt: skip
-        """fn on what each lane finds at its place: word k of every so many in a buffer."""
-        at, *new = self._each(env, (index, *values))
-        for lane in np.ndindex(at.shape):
-            found = [
-                buffer.atomic_place(int(at[lane]) * words + k, self.agent)
-                for buffer, words, k in places
-            ]
-            args = (*(x.copy() for x in found), *(np.asarray(x[lane]).reshape(1) for x in new))
-            for place, result in zip(found, self._apply(env, fn, args), strict=True):
-                place[0] = result[0]
-        self.progress.events += 1
-
-    def _each(self, env: Env, atoms: Sequence[Atom]) -> Values:
-        """Values of one shape, for an update of each lane."""
-        if env.size is None and self.agent.warps > 1:
-            raise CompilerBug("an atomic outside of lanes: how many warps do it?")
-        found = self.atoms(env, atoms)
-        shape = () if env.size is None else (env.size,)
-        shape = np.broadcast_shapes(shape, *(x.shape for x in found))
-        return tuple(np.broadcast_to(x, shape) for x in found)
-
-    def _report(self, env: Env, op: ir.Report) -> None:
-        found = spread(self.atoms(env, (op.index, op.value, op.extent)), env.size or 1)
-        for index, value, extent in zip(*found, strict=True):
-            failure = Failure(op.code, op.site, int(index), int(value), int(extent))
-            self.progress.report(failure)
