@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from flatweave.array_ir.syntax import Program
 from flatweave.terms.parse import parse_function
-from flatweave.terms.print import print_function
+from flatweave.terms.print import print_function, print_name
 
 
 def print_program(program: Program) -> str:
     """The text of a program."""
-    return print_function(program.name, program.fn)
+    return print_function(print_name(program.name), program.fn)
 
 
 def parse_program(text: str) -> Program:
@@ -19,5 +19,5 @@ def parse_program(text: str) -> Program:
 
 def same(a: Program, b: Program) -> bool:
     """Whether two programs differ only in the names of their variables."""
-    texts = [print_function(program.name, program.fn, canonical=True) for program in (a, b)]
-    return texts[0] == texts[1]
+    texts = [print_function("", program.fn, canonical=True) for program in (a, b)]
+    return a.name == b.name and texts[0] == texts[1]

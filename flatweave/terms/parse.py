@@ -1,5 +1,6 @@
 """Text, as `print.py` writes it, back to terms.
 
+    program ::= (name | "<" name ">" | string) "(" binder, .. ")" "=>" body
     lambda  ::= "(" (binder, ..) "=>" body ")"  |  "(" function dtype ")"       params "()" if none
     body    ::= let* ("in" results)?  |  results  |  op          op: its results are the body's
     let     ::= (name (":" type)?, .. "=")? op                   types left out are inferred
@@ -42,7 +43,7 @@ _DTYPES = "|".join(name for name in BY_NAME if name != "bool")
 _NUMBER = rf"-?(?:(?:inf|nan)(?=f\d)|\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?:{_DTYPES})?(?!\w)"
 _TOKEN = re.compile(
     rf'(?P<skip>\s+|#[^\n]*)|(?P<number>{_NUMBER})|(?P<name>\w+)|(?P<string>"(?:[^"]|"")*")'
-    r"|(?P<mark>=>|[()\[\],:=])"
+    r"|(?P<anonymous><\w+>)|(?P<mark>=>|[()\[\],:=])"
 )
 _SPACES = ("global", "shared", "warp_shared", "local")
 _T = TypeVar("_T")
@@ -51,7 +52,7 @@ _T = TypeVar("_T")
 def parse_function(text: str) -> tuple[str, Lambda]:
     """The name and the lambda of `name(params) => body`."""
     parser = Parser(text)
-    name = parser.word()
+    name = parser.function_name()
     try:
         fn = parser.rest_of_function(parser.header())
     except RecursionError:
@@ -105,6 +106,10 @@ class Parser:
         if self.kind != "name":
             self.fail("expected a name")
         return self.take()
+
+    def function_name(self) -> str:
+        """What a program is called: a word, `<lambda>`, or any other text in quotes."""
+        return self.take() if self.kind == "anonymous" else self._string()
 
     def fail(self, message: str) -> NoReturn:
         """Refuse the text, with the line where it goes wrong."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
@@ -53,6 +54,11 @@ def is_reserved(name: str) -> bool:
     """Whether a name means something else in the text."""
     known = name in KEYWORDS or name in BY_NAME or name in TABLE or name in OPS or name in PARTS
     return known or name[:4] in ("inff", "nanf")
+
+
+def print_name(name: str) -> str:
+    """What a program is called, in quotes unless it is a word or Python's `<lambda>`."""
+    return name if re.fullmatch(r"(?!inff|nanf)[^\W\d]\w*|<\w+>", name) else quoted(name)
 
 
 def print_function(name: str, fn: Lambda, label: str = "", canonical: bool = False) -> str:

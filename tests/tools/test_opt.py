@@ -1,7 +1,9 @@
 """The command that replays passes: text in, text out."""
 
+import numpy as np
 import pytest
 
+import flatweave as fw
 from flatweave.array_ir.text import parse_program, print_program
 from flatweave.array_ir.verify import form_of_text
 from flatweave.kernel_ir.text import parse_unit
@@ -27,6 +29,28 @@ def test_without_passes_the_text_comes_back(air, capsys):
     """Read, verified and printed."""
     assert opt.main([str(air)]) == 0
     assert capsys.readouterr().out == TEXT
+
+
+@pytest.mark.parametrize("name", ["<lambda>", '"a ""b"" c"', '"3d"', '"inff32"', "sum"])
+def test_the_program_of_any_function_comes_back(name, tmp_path, capsys):
+    """Python calls a function what it likes: `<lambda>`, or what somebody wrote in `__name__`."""
+    text = TEXT.replace("total", name)
+    path = tmp_path / "any.air"
+    path.write_text(text)
+
+    assert opt.main([str(path)]) == 0
+    assert capsys.readouterr().out == text
+
+
+def test_every_stage_of_a_lambda_is_read_back(tmp_path, capsys):
+    """As the stages of a jitted lambda print it."""
+    stages = fw.jit(lambda xs: fw.sum(xs + 1)).stages(np.arange(3.0))
+    for stage, kind in (("array", "air"), ("fused", "air"), ("flat", "air"), ("kernel", "kir")):
+        path = tmp_path / f"{stage}.{kind}"
+        path.write_text(stages.text[stage])
+
+        assert opt.main([str(path)]) == 0, stage
+        assert capsys.readouterr().out == stages.text[stage]
 
 
 def test_passes_are_applied_in_order(air, capsys):
