@@ -14,7 +14,7 @@ from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.plan import OUT_OF_MEMORY, Plan
 from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.c.host_steps import host_steps
-from flatweave.codegen.llvm.isa.features import CpuFeatures
+from flatweave.codegen.llvm import isa
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, Machine
 from flatweave.runtime import nvrtc
@@ -111,7 +111,7 @@ def fault_of(status: Status, plan: Plan) -> Exception:
 
 
 def _emit_cpu(unit: Unit) -> dict[str, str]:
-    return {"llvm": llvm.emit(unit, CpuFeatures.host())}
+    return {"llvm": llvm.emit(unit, isa.here())}
 
 
 def _load_cpu(text: dict[str, str], plan: Plan, unit: Unit) -> Runnable:

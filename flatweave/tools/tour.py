@@ -19,7 +19,7 @@ import numpy as np
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program, print_program
 from flatweave.codegen import llvm, opencl
-from flatweave.codegen.llvm.isa.features import CpuFeatures
+from flatweave.codegen.llvm.isa.avx512 import Avx512
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.machine.machine import CPU_AVX512, OPENCL
@@ -29,7 +29,6 @@ from flatweave.tools.show import changes
 
 EXAMPLE = Path("examples/total.py")
 CALL = "total(np.arange(1000.0, dtype=np.float32))"
-FEATURES = CpuFeatures(vector_bits=512, is_x86=True, has_avx512=True)
 OWN = "<!-- of the machine that wrote this page: not compared -->"
 WHY = {
     "simplify": "Extents that were checked to be equal become one.",
@@ -193,7 +192,7 @@ def _loop_of_opencl(swept: Program) -> str:
 
 def _loop_of_llvm(unit: Unit) -> str:
     """The body of the first loop over vectors."""
-    return "".join(f"{line}\n" for line in _loop(llvm.emit(unit, FEATURES).splitlines()))
+    return "".join(f"{line}\n" for line in _loop(llvm.emit(unit, Avx512()).splitlines()))
 
 
 def _loop(lines: Sequence[str]) -> Iterator[str]:

@@ -15,8 +15,6 @@ from flatweave.codegen.llvm.text.module import Body, Module, vec
 from flatweave.runtime.processor import processor
 
 MADE_FOR = processor()
-FEATURES = MADE_FOR.features
-HAS_SCALEF = {"avx512f", "avx512dq", "avx512vl"} <= FEATURES
 BLOCK = 64  # every array's length is a multiple of the widest vector
 
 

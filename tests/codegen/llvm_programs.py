@@ -10,7 +10,7 @@ import numpy as np
 
 from flatweave.base.dtypes import BY_NAME, DType, as_dtype, i64
 from flatweave.codegen.llvm import emit
-from flatweave.codegen.llvm.isa.features import CpuFeatures
+from flatweave.codegen.llvm.isa import InstructionSet, here
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Kernel, Lane, Lanes, Load, Store, Unit
 from flatweave.runtime.native import compile_text
@@ -19,8 +19,8 @@ from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, Var
 
 Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-HOST = CpuFeatures.host()
-PORTABLE = CpuFeatures()
+HOST = here()
+PORTABLE = InstructionSet()
 
 
 class Writer(Builder):
@@ -127,11 +127,11 @@ def run_host(
     host: Lambda,
     kernels: Sequence[Kernel],
     args: Sequence[Any],
-    features: CpuFeatures = HOST,
+    isa: InstructionSet = HOST,
     cancel: bool = False,
 ) -> Outcome:
     """Compile a unit and call it; `cancel` sets the cancel flag beforehand."""
-    code = compile_text(emit(Unit(host, tuple(kernels)), features))
+    code = compile_text(emit(Unit(host, tuple(kernels)), isa))
     context = np.zeros(32, np.int64)
     context[7], context[8] = 1, cancel
     slots = np.zeros(len(args) + 16, np.int64)
@@ -160,10 +160,10 @@ def kernel_unit(types: Sequence[Type], body: Callable[..., None]) -> Unit:
 
 
 def run_kernel(
-    body: Callable[..., None], *args: Any, grid: int = 1, features: CpuFeatures = HOST
+    body: Callable[..., None], *args: Any, grid: int = 1, isa: InstructionSet = HOST
 ) -> Outcome:
     """Run `body(w, *params)` as a kernel on these arguments, which it may write."""
     unit = kernel_unit([type_of(arg) for arg in args], body)
-    return run_host(unit.host, unit.kernels, [*args, grid], features)
+    return run_host(unit.host, unit.kernels, [*args, grid], isa)
 
 

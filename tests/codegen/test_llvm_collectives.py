@@ -11,7 +11,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.dtypes import DTYPES, DType, bool_, f32, f64, i8, i32, i64
-from flatweave.codegen.llvm.isa.features import CpuFeatures
+from flatweave.codegen.llvm import isa
 from flatweave.kernel_ir.syntax import (
     Ballot,
     CountLanes,
@@ -23,14 +23,15 @@ from flatweave.kernel_ir.syntax import (
     StoreCompact,
 )
 from flatweave.runtime.native import optimised_text
+from flatweave.runtime.processor import processor
 from flatweave.scalar import ops as scalar
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.syntax import constant
 from tests.codegen.llvm_programs import HOST, PORTABLE, run_kernel
 
 WIDTHS = [1, 2, 4, 8, 16, 32, 64]
-NO_VBMI2 = CpuFeatures(512, True, HOST.has_avx512, False)
-FEATURES = {"host": HOST, "portable": PORTABLE, "no vbmi2": NO_VBMI2}
+NO_VBMI2 = isa.of(processor().features - {"avx512vbmi2"})
+SETS = {"host": HOST, "portable": PORTABLE, "no vbmi2": NO_VBMI2}
 
 
 def values(dtype: DType, count: int, seed: int = 0) -> np.ndarray:
@@ -179,10 +180,10 @@ def test_operators_with_loops(width: int) -> None:
     assert total[0] == np.gcd.reduce(xs)
 
 
-@pytest.mark.parametrize("features", ["host", "portable"])
+@pytest.mark.parametrize("chosen", SETS)
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.6, 1.0])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_scans_that_start_anew(width: int, share: float, features: str) -> None:
+def test_scans_that_start_anew(width: int, share: float, chosen: str) -> None:
     """From the last start on, register by register or, by an operator with a loop, in one go."""
     random = np.random.default_rng(width)
     starts, xs = random.random(width) < share, random.integers(1, 60, width) * 12
@@ -216,7 +217,7 @@ def test_scans_that_start_anew(width: int, share: float, features: str) -> None:
     def combine(g, a, b, s, h, c, d, t):
         return np.gcd(g, h), *affine(a, b, c, d), s + t
 
-    run_kernel(body, starts, xs, small, *out, features=FEATURES[features])
+    run_kernel(body, starts, xs, small, *out, isa=SETS[chosen])
     rows = [xs, xs, np.arange(width), small]
     bounds = [0, *(i for i in range(1, width) if starts[i]), width]
     parts = [[row[a:b] for row in rows] for a, b in itertools.pairwise(bounds)]
@@ -315,10 +316,10 @@ def test_float_sums_are_the_same_at_every_run() -> None:
 # -- store_compact -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("features", FEATURES, ids=str)
+@pytest.mark.parametrize("chosen", SETS, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_compact_of_every_dtype(width: int, dtype: DType, features: str) -> None:
+def test_compact_of_every_dtype(width: int, dtype: DType, chosen: str) -> None:
     """Two buffers of different dtypes keep the chosen lanes in order, warp after warp."""
     random = np.random.default_rng(width)
     n = 10 * width
@@ -340,7 +341,7 @@ def test_compact_of_every_dtype(width: int, dtype: DType, features: str) -> None
         w.store(count, index(0), total)
 
     limit = int(keep.sum())
-    run_kernel(body, n, limit, xs, keep, ys, at, count, features=FEATURES[features])
+    run_kernel(body, n, limit, xs, keep, ys, at, count, isa=SETS[chosen])
     assert count[0] == limit
     np.testing.assert_array_equal(ys[:limit], xs[keep])
     np.testing.assert_array_equal(at[:limit], np.flatnonzero(keep))

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import f32, f64
-from flatweave.codegen.llvm.isa.libmvec import host_libmvec
+from flatweave.codegen.llvm.isa import InstructionSet, here
 from flatweave.codegen.llvm.math.elementary import FASTER_IN_LIBMVEC, NAMES
 from flatweave.codegen.llvm.math.scalar import emit_scalar
 from flatweave.codegen.llvm.text.module import Module, constant
 from flatweave.scalar.ops import TABLE
-from tests.codegen.element_loops import FEATURES, HAS_SCALEF, Loop, Loops, same_bits, samples
+from tests.codegen.element_loops import Loop, Loops, same_bits, samples
 
 WIDTHS = (1, 4, 16, 64)
 COUNT = 1 << 15
@@ -23,7 +23,7 @@ INVERSES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arct
             "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
 
 
-def compiled(cases, widths, **machine):
+def compiled(cases, widths, isa):
     """Loops over these functions."""
     loops = [
         Loop(
@@ -33,29 +33,28 @@ def compiled(cases, widths, **machine):
         for name, dtype in cases
         for width in widths
     ]  # fmt: skip
-    return Loops(Module(**machine), loops)
+    return Loops(Module(isa), loops)
 
 
 @pytest.fixture(scope="module")
 def own():
     """Our own functions at every width."""
-    return compiled(CASES, WIDTHS, has_scalef=HAS_SCALEF)
+    return compiled(CASES, WIDTHS, type(here())())
 
 
 @pytest.fixture(scope="module")
 def portable():
     """Our own functions as other machines get them."""
-    return compiled(CASES, (16,))
+    return compiled(CASES, (16,), InstructionSet())
 
 
 @pytest.fixture(scope="module")
 def library():
     """The functions taken from libmvec."""
-    names = host_libmvec(FEATURES)
-    if not names:
+    if not here().libmvec:
         pytest.skip("this host has no libmvec")
     cases = [case for case in CASES if case in FASTER_IN_LIBMVEC]
-    return compiled(cases, WIDTHS, libmvec=names, has_scalef=HAS_SCALEF)
+    return compiled(cases, WIDTHS, here())
 
 
 def operands(name, dtype):
@@ -158,7 +157,7 @@ def test_powers_by_a_literal_are_short_and_accurate(dtype):
         for k, exponent in enumerate(exponents)
     ]  # fmt: skip
 
-    short = Loops(Module(), loops)
+    short = Loops(Module(InstructionSet()), loops)
 
     for k, exponent in enumerate(exponents):
         with np.errstate(all="ignore"):

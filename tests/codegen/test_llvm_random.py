@@ -107,7 +107,7 @@ def test_every_width_gives_the_same(seed: int) -> None:
     """The same statements on 1, 4, 16 and 64 lanes, and for a CPU without AVX-512."""
     xs = np.random.default_rng(seed).integers(-100, 100, N)
     found = []
-    for width, features in ((1, None), (4, None), (16, None), (64, None), (8, PORTABLE)):
+    for width, chosen in ((1, None), (4, None), (16, None), (64, None), (8, PORTABLE)):
         ys = np.zeros(N * PLACES, np.int64)
 
         def body(w, n, xs, ys, width=width):
@@ -118,7 +118,7 @@ def test_every_width_gives_the_same(seed: int) -> None:
 
             for_each(w, n, width, each)
 
-        more = {} if features is None else {"features": features}
+        more = {} if chosen is None else {"isa": chosen}
         run_kernel(body, N, xs, ys, **more)
         found.append(ys)
     for ys in found[1:]:

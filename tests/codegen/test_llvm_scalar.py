@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i32
+from flatweave.codegen.llvm.isa import InstructionSet
 from flatweave.codegen.llvm.math.elementary import NAMES
 from flatweave.codegen.llvm.math.scalar import emit_cast, emit_scalar
 from flatweave.codegen.llvm.text.module import Body, Module, constant, vec
@@ -41,7 +42,8 @@ def row_loop(name, dtype, width):
 @pytest.fixture(scope="module")
 def rows():
     """All rows with an exact meaning, compiled at once."""
-    return Loops(Module(), [row_loop(n, d, width) for n, d in CASES for width in WIDTHS])
+    loops = [row_loop(n, d, width) for n, d in CASES for width in WIDTHS]
+    return Loops(Module(InstructionSet()), loops)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +58,7 @@ def casts():
         for target in DTYPES
         for width in WIDTHS
     ]  # fmt: skip
-    return Loops(Module(), loops)
+    return Loops(Module(InstructionSet()), loops)
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=str)
@@ -103,7 +105,7 @@ def test_literal_divisors_and_exponents_keep_the_meaning(dtype):
         for k, number in enumerate(numbers)
     ]  # fmt: skip
 
-    compiled = Loops(Module(), loops)
+    compiled = Loops(Module(InstructionSet()), loops)
 
     for name in ("floordiv", "mod", "pow"):
         for k, number in enumerate(numbers):
@@ -124,7 +126,7 @@ def test_text_is_the_same_every_time():
     """Names and declarations come in order of first use."""
 
     def text():
-        module = Module()
+        module = Module(InstructionSet())
         body = Body(module)
         result = emit_scalar(body, "mod", f64, 8, ["%x", "%y"])
         body.line(f"ret {vec(f64, 8)} {result}")

@@ -10,7 +10,7 @@ from flatweave.kernel_ir.syntax import CountLanes, LastLane, ScanLanes, ShiftLan
 from flatweave.terms.build import index
 from flatweave.terms.syntax import constant
 from tests.codegen.llvm_programs import run_kernel
-from tests.codegen.test_llvm_collectives import FEATURES
+from tests.codegen.test_llvm_collectives import SETS
 
 WIDTHS = [1, 8, 16, 32, 64]
 STEPS = 12
@@ -39,11 +39,11 @@ def inputs(dtype: DType, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return starts, xs.astype(dtype.numpy), random.integers(1, 5, n)
 
 
-@pytest.mark.parametrize("features", FEATURES, ids=str)
+@pytest.mark.parametrize("chosen", SETS, ids=str)
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d is not bool_], ids=str)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_what_starts_close_is_stored_side_by_side(
-    width: int, dtype: DType, features: str
+    width: int, dtype: DType, chosen: str
 ) -> None:
     """Step after step; nothing is written from the limit on."""
     n = width * STEPS
@@ -78,7 +78,7 @@ def test_what_starts_close_is_stored_side_by_side(
         w.loop(index(0), n, index(width), [index(0)], turn)
 
     run_kernel(body, n, total, starts, xs, ys, firsts, seconds, lasts.reshape(-1),
-               features=FEATURES[features])  # fmt: skip
+               isa=SETS[chosen])  # fmt: skip
     closed = []
     for step in range(STEPS):
         part = slice(step * width, (step + 1) * width)
@@ -91,9 +91,9 @@ def test_what_starts_close_is_stored_side_by_side(
     assert (firsts[total:] == 9).all() and (seconds[total:] == -9).all()
 
 
-@pytest.mark.parametrize("features", FEATURES, ids=str)
+@pytest.mark.parametrize("chosen", SETS, ids=str)
 @pytest.mark.parametrize("width", [8, 32, 64])
-def test_one_lane_equals_a_number(width: int, features: str) -> None:
+def test_one_lane_equals_a_number(width: int, chosen: str) -> None:
     """A linear value compared with a uniform one, on either side, below, within and above."""
     low, high = -70, width + 70
     same, other = np.zeros((2, high - low, width), bool)
@@ -110,7 +110,7 @@ def test_one_lane_equals_a_number(width: int, features: str) -> None:
 
         w.loop(index(low), index(high), index(1), [], turn)
 
-    run_kernel(body, same.reshape(-1), other.reshape(-1), features=FEATURES[features])
+    run_kernel(body, same.reshape(-1), other.reshape(-1), isa=SETS[chosen])
     expected = np.arange(low, high)[:, None] == np.arange(3, 3 + width)
     np.testing.assert_array_equal(same, expected)
     np.testing.assert_array_equal(other, ~expected)

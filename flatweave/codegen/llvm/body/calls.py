@@ -47,7 +47,7 @@ def _define(
     code = Code(e.code.module)
     params = {var: f"%p{k}" for k, var in enumerate((*fn.params, *captured))}
     held = {var: Held(UNIFORM, name) for var, name in params.items()}
-    inner = Emitter(code, e.features, e.handlers, held)
+    inner = Emitter(code, e.isa, e.handlers, held)
     inner.depth = 1  # its loops are not those of a block
     found = inner.run(fn, [held[param] for param in fn.params])
     kind, whole = _struct(results), "poison"

@@ -14,10 +14,11 @@ from typing import NamedTuple
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING, Shape
-from flatweave.codegen.llvm.isa.features import CpuFeatures
+from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.math.scalar import emit_cast
 from flatweave.codegen.llvm.text.code import Code
-from flatweave.codegen.llvm.text.module import constant, is_constant, vec
+from flatweave.codegen.llvm.text.module import constant, vec
+from flatweave.codegen.llvm.text.vectors import splat
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var
 
@@ -44,14 +45,14 @@ class Emitter:
     def __init__(
         self,
         code: Code,
-        features: CpuFeatures,
+        isa: InstructionSet,
         handlers: Handlers,
         held: dict[Var, Held],
         width: int = 1,
         shapes: Mapping[Var, Shape] | None = None,
     ) -> None:
         self.code = code
-        self.features = features
+        self.isa = isa
         self.handlers = handlers
         self.held = held
         self.width = width
@@ -65,7 +66,7 @@ class Emitter:
         """An emitter of code that runs in `width` lanes, all of them."""
         known = self.shapes if shapes is None else shapes
         known = known if width > 1 else {}
-        made = Emitter(self.code, self.features, self.handlers, self.held, width, known)
+        made = Emitter(self.code, self.isa, self.handlers, self.held, width, known)
         made.made, made.depth = self.made, self.depth
         return made
 
@@ -133,16 +134,10 @@ class Emitter:
 
     def splat(self, text: str, dtype: DType) -> str:
         """The same value in every lane."""
-        if is_constant(text):
-            return f"splat ({dtype.llvm} {text})"
-        kind = vec(dtype, self.width)
-        known = self._vectors.get((text, kind))
-        if known is None:
-            one = self.code.let(f"insertelement {kind} poison, {dtype.llvm} {text}, i64 0")
-            zeros = f"<{self.width} x i32> zeroinitializer"
-            known = self.code.let(f"shufflevector {kind} {one}, {kind} poison, {zeros}")
-            self._vectors[text, kind] = known
-        return known
+        key = (text, vec(dtype, self.width))
+        if key not in self._vectors:
+            self._vectors[key] = splat(self.code, dtype, self.width, text)
+        return self._vectors[key]
 
     def spread(self, held: Held, dtype: DType) -> str:
         """A linear value, base + lane or base - lane, modulo an integer dtype."""

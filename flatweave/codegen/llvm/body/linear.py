@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import i64
 from flatweave.codegen.llvm.body.emitter import Emitter, Held
 from flatweave.codegen.llvm.body.shapes import LINEAR, UNIFORM
-
-_LEAST = 32
-"""From so many lanes on a word beats vectors."""
+from flatweave.codegen.llvm.text.vectors import mask_of_word
 
 
 def is_one_lane(e: Emitter, fn: str, held: Sequence[Held]) -> bool:
     """Whether a function of these values is a comparison of this kind."""
-    wide = e.features.has_avx512 and e.width >= _LEAST
-    return wide and fn in ("eq", "ne") and {h.shape for h in held} == {LINEAR, UNIFORM}
+    shapes = {h.shape for h in held}
+    return fn in ("eq", "ne") and shapes == {LINEAR, UNIFORM} and e.isa.compares_in_words(e.width)
 
 
 def emit_one_lane(e: Emitter, fn: str, held: Sequence[Held]) -> str:
@@ -32,6 +29,4 @@ def emit_one_lane(e: Emitter, fn: str, held: Sequence[Held]) -> str:
     word = e.code.let(f"select i1 {there}, i64 {bit}, i64 0")
     if fn == "ne":
         word = e.code.let(f"xor i64 {word}, -1")
-    if e.width < i64.bits:
-        word = e.code.let(f"trunc i64 {word} to i{e.width}")
-    return e.code.let(f"bitcast i{e.width} {word} to {e.mask_type}")
+    return mask_of_word(e.code, e.width, word)

@@ -9,11 +9,12 @@ Every width calls the same function, so a value's result does not depend on its 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
-from flatweave.codegen.llvm.text.module import Body, Module, vec
+from flatweave.codegen.llvm.text.module import Body, Instructions, vec
 from flatweave.codegen.llvm.text.values import Value
+from flatweave.codegen.llvm.text.vectors import joined, shuffle
 
 LIBRARY = "libmvec.so.1"
 FUNCTIONS = {
@@ -23,7 +24,6 @@ FUNCTIONS = {
     "erf": 1, "erfc": 1, "cbrt": 1, "pow": 2, "hypot": 2,
 }  # fmt: skip
 _ATTRIBUTES = "nounwind willreturn memory(none)"
-_CALLING = {"avx512f": ("e", 512), "avx2": ("d", 256)}  # CPU feature: letter, register bits
 
 
 def symbol(name: str, letter: str, bits: int, dtype_bits: int) -> str:
@@ -32,11 +32,10 @@ def symbol(name: str, letter: str, bits: int, dtype_bits: int) -> str:
     return f"_ZGV{letter}N{lanes}{'v' * FUNCTIONS[name]}_{name}{'f' if dtype_bits == 32 else ''}"
 
 
-def host_libmvec(features: Collection[str]) -> frozenset[str]:
-    """The functions of the host's libmvec that a CPU with these features can run.
+def host_libmvec(letters: Sequence[tuple[str, int]]) -> frozenset[str]:
+    """The functions of the host's libmvec for registers that these letters spell.
 
-    `features` are the names of a Processor's. The library stays loaded with its symbols
-    global, so that a JIT finds them.
+    The library stays loaded with its symbols global, so that a JIT finds them.
     """
     try:
         library = ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
@@ -44,21 +43,20 @@ def host_libmvec(features: Collection[str]) -> frozenset[str]:
         return frozenset()
     names = (
         symbol(name, letter, bits, dtype_bits)
-        for feature, (letter, bits) in _CALLING.items()
-        if feature in features
+        for letter, bits in letters
         for name in FUNCTIONS
         for dtype_bits in (32, 64)
     )
     return frozenset(name for name in names if hasattr(library, name))
 
 
-def find(module: Module, name: str, dtype: DType) -> tuple[str, int] | None:
-    """The widest function the module may call, and its lanes; None where there is none."""
+def find(isa: Instructions, name: str, dtype: DType) -> tuple[str, int] | None:
+    """The widest function that code may call, and its lanes; None where there is none."""
     if name not in FUNCTIONS:
         return None
-    for letter, bits in _CALLING.values():
+    for letter, bits in isa.libmvec_letters:
         found = symbol(name, letter, bits, dtype.bits)
-        if found in module.libmvec:
+        if found in isa.libmvec:
             return found, bits // dtype.bits
     return None
 
@@ -88,30 +86,14 @@ def _chunk(x: Value, start: int, lanes: int) -> str:
     if x.width == 1:
         source = vec(x.dtype, lanes)
         text = x.body.let(f"insertelement {source} poison, {x.type} {x.text}, i64 0")
-    indices = [0 if x.width == 1 else (start + i) % x.width for i in range(lanes)]
-    return x.body.let(f"shufflevector {source} {text}, {source} poison, {_mask(indices)}")
-
-
-def _mask(indices: Sequence[int]) -> str:
-    """A shuffle mask."""
-    return f"<{len(indices)} x i32> <{', '.join(f'i32 {i}' for i in indices)}>"
+    order = [0 if x.width == 1 else (start + i) % x.width for i in range(lanes)]
+    return shuffle(x.body, source, text, order)
 
 
 def _joined(body: Body, dtype: DType, results: Sequence[str], lanes: int, width: int) -> str:
     """The first `width` values of the results put side by side."""
-    parts, size = list(results), lanes
     if width == 1:
-        return body.let(f"extractelement {vec(dtype, lanes)} {parts[0]}, i64 0")
+        return body.let(f"extractelement {vec(dtype, lanes)} {results[0]}, i64 0")
     if width < lanes:
-        kind = vec(dtype, lanes)
-        mask = _mask(range(width))
-        return body.let(f"shufflevector {kind} {parts[0]}, {kind} poison, {mask}")
-    while len(parts) > 1:
-        kind = vec(dtype, size)
-        mask = _mask(range(2 * size))
-        parts = [
-            body.let(f"shufflevector {kind} {low}, {kind} {high}, {mask}")
-            for low, high in zip(parts[::2], parts[1::2], strict=True)
-        ]
-        size *= 2
-    return parts[0]
+        return shuffle(body, vec(dtype, lanes), results[0], range(width))
+    return joined(body, dtype.llvm, results, lanes)

@@ -12,12 +12,13 @@ The operator is emitted at every width that it is needed at.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.dtypes import DType, bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.shapes import LINEAR, UNIFORM, VARYING
 from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.codegen.llvm.text.vectors import indices, mask_of_word, word_of_mask
 from flatweave.kernel_ir.syntax import (
     Ballot,
     CountLanes,
@@ -33,12 +34,6 @@ from flatweave.terms.syntax import Atom, Lambda, Let
 
 _EXACT = ("add", "mul", "and", "or", "xor")
 _BOOLS = {"add": "or", "mul": "and", "minimum": "and", "maximum": "or"}
-
-
-def indices(lanes: Iterable[int]) -> str:
-    """The mask of a shuffle."""
-    listed = [f"i32 {i}" for i in lanes]
-    return f"<{len(listed)} x i32> <{', '.join(listed)}>"
 
 
 def operator_name(fn: Lambda) -> str:
@@ -238,29 +233,22 @@ def emit_ballot(e: Emitter, let: Let) -> Sequence[Held]:
     op: Ballot = let.op  # type: ignore[assignment]
     if e.width == 1:
         return (Held(UNIFORM, e.code.let(f"zext i1 {e.uniform(op.flag)} to i64")),)
-    return (Held(UNIFORM, _word(e, e.width, e.masked(e.vector(op.flag)))),)
+    return (Held(UNIFORM, word_of_mask(e.code, e.width, e.masked(e.vector(op.flag)))),)
 
 
 def emit_in_set(e: Emitter, let: Let) -> Sequence[Held]:
     """The bits of a word, one for each lane."""
     op: InSet = let.op  # type: ignore[assignment]
-    lanes, bits = e.uniform(op.lanes), f"i{e.width}"
-    word = lanes if e.width == i64.bits else e.code.let(f"trunc i64 {lanes} to {bits}")
+    lanes = e.uniform(op.lanes)
     if e.width == 1:
-        return (Held(UNIFORM, word),)
-    return (Held(VARYING, e.code.let(f"bitcast {bits} {word} to {e.mask_type}")),)
-
-
-def _word(e: Emitter, width: int, mask: str) -> str:
-    """A mask of at most 64 lanes as an i64."""
-    whole = e.code.let(f"bitcast <{width} x i1> {mask} to i{width}")
-    return whole if width == i64.bits else e.code.let(f"zext i{width} {whole} to i64")
+        return (Held(UNIFORM, e.code.let(f"trunc i64 {lanes} to i1")),)
+    return (Held(VARYING, mask_of_word(e.code, e.width, lanes)),)
 
 
 def count_bits(e: Emitter, width: int, mask: str) -> str:
     """How many of the lanes of a mask are set, as an i64."""
     e.code.declare("i64 @llvm.ctpop.i64(i64)")
-    return e.code.let(f"call i64 @llvm.ctpop.i64(i64 {_word(e, width, mask)})")
+    return e.code.let(f"call i64 @llvm.ctpop.i64(i64 {word_of_mask(e.code, width, mask)})")
 
 
 HANDLERS: Handlers = {

@@ -1,13 +1,11 @@
 """StoreCompact: the lanes kept, side by side in memory, and nothing from `limit` on.
 
-    base + W <= limit    AVX-512:   pieces of one register: compress it, store all of it, step by
-                                    popcount; what is not kept is overwritten by the next
-                         elsewhere: store every lane, step by its flag
+    base + W <= limit    pieces of one register: compress it, store all of it, step by popcount;
+                         what is not kept is overwritten by the next
+                         where nothing compresses: store every lane, step by its flag
     near the limit       for each lane kept: store its values
 
 A scan that starts anew leaves its values turned; those are looked up (lanes/lookup.py).
-
-Compressing straight to memory is microcoded on Zen 4 and twelve times slower.
 """
 
 from __future__ import annotations
@@ -15,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flatweave.base.dtypes import DType, i32, u32
+from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
-from flatweave.codegen.llvm.lanes.collectives import count_bits, indices
+from flatweave.codegen.llvm.lanes.collectives import count_bits
 from flatweave.codegen.llvm.lanes.lookup import Turned, store_looked_up
 from flatweave.codegen.llvm.memory.access import (
     element,
@@ -26,12 +24,10 @@ from flatweave.codegen.llvm.memory.access import (
     stored,
     to_memory,
 )
-from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.codegen.llvm.text.module import vec
+from flatweave.codegen.llvm.text.vectors import shuffle
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.terms.syntax import Let
-
-_REGISTER = 512
-_LEAST = 128
 
 
 class _Stream(NamedTuple):
@@ -59,7 +55,7 @@ def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
     far, near, done = code.names("far", "near", "done")
     code.branch(code.let(f"icmp sle i64 {end}, {limit}"), far, near if keep else done)
     code.label(far)
-    if e.features.has_vbmi2 and all(stream.turned for stream in streams):
+    if e.isa.looks_up() and all(stream.turned for stream in streams):
         found = [Turned(stream.buffer, stream.kept, stream.turned) for stream in streams]
         store_looked_up(e, found, base, keep)
     else:
@@ -77,7 +73,7 @@ def _store_all(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
     """As many places as there are lanes, the kept ones first."""
     if e.width == 1:
         store_scalar(e, stream.buffer, stream.kept, base, stream.value)
-    elif e.features.has_avx512:
+    elif e.isa.compress_lanes(stream.kept):
         _compress(e, stream, base, keep)
     else:
         _store_each(e, stream, base, keep)
@@ -127,29 +123,23 @@ def _store_each(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
 def _compress(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
     """Register by register."""
     kept, value = stream.kept, stream.value
-    lanes = min(e.width, _REGISTER // _compressed(e, kept).bits)
+    lanes = min(e.width, e.isa.compress_lanes(kept))
     at = base
     for start in range(0, e.width, lanes):
         piece = _piece(e, vec(kept, e.width), value, start, lanes)
         mask = _flags(e, keep, start, lanes)
-        packed = _packed(e, kept, lanes, piece, mask)
+        packed = e.isa.compress(e.code, kept, lanes, piece, mask)
         place = element(e, stream.buffer, kept, at)
         e.code.line(f"store {vec(kept, lanes)} {packed}, ptr {place}, align {kept.bytes}")
         if start + lanes < e.width:
             at = e.code.let(f"add i64 {at}, {count_bits(e, lanes, mask)}")
 
 
-def _compressed(e: Emitter, kept: DType) -> DType:
-    """The dtype that registers are compressed as: small ones are widened without VBMI2."""
-    return kept if kept.bits >= i32.bits or e.features.has_vbmi2 else u32
-
-
 def _piece(e: Emitter, kind: str, text: str, start: int, lanes: int) -> str:
     """Some of the lanes, in order."""
     if lanes == e.width:
         return text
-    part = indices(range(start, start + lanes))
-    return e.code.let(f"shufflevector {kind} {text}, {kind} poison, {part}")
+    return shuffle(e.code, kind, text, range(start, start + lanes))
 
 
 def _flags(e: Emitter, keep: str, start: int, lanes: int) -> str:
@@ -161,37 +151,6 @@ def _flags(e: Emitter, keep: str, start: int, lanes: int) -> str:
         word = e.code.let(f"lshr i{e.width} {word}, {start}")
     word = e.code.let(f"trunc i{e.width} {word} to i{lanes}")
     return e.code.let(f"bitcast i{lanes} {word} to <{lanes} x i1>")
-
-
-def _packed(e: Emitter, kept: DType, lanes: int, piece: str, mask: str) -> str:
-    """The lanes of the mask moved to the front."""
-    code, wide = e.code, _compressed(e, kept)
-    if wide is not kept:
-        piece = code.let(f"zext {vec(kept, lanes)} {piece} to {vec(wide, lanes)}")
-    full = max(lanes, _LEAST // wide.bits)
-    if full > lanes:
-        piece = _padded(e, vec(wide, lanes), piece, lanes, full, "poison")
-        mask = _padded(e, f"<{lanes} x i1>", mask, lanes, full, "zeroinitializer")
-    kind, name = vec(wide, full), f"@llvm.x86.avx512.mask.compress.{suffix(wide, full)}"
-    code.declare(f"{kind} {name}({kind}, {kind}, <{full} x i1>)")
-    packed = code.let(
-        f"call {kind} {name}({kind} {piece}, {kind} zeroinitializer, <{full} x i1> {mask})"
-    )
-    if full > lanes:
-        packed = code.let(
-            f"shufflevector {kind} {packed}, {kind} poison, {indices(range(lanes))}"
-        )
-    if wide is not kept:
-        packed = code.let(f"trunc {vec(wide, lanes)} {packed} to {vec(kept, lanes)}")
-    return packed
-
-
-def _padded(e: Emitter, kind: str, text: str, lanes: int, full: int, fill: str) -> str:
-    """More lanes behind those there are."""
-    part = indices(range(full)) if full <= 2 * lanes else indices(
-        [*range(lanes), *([lanes] * (full - lanes))]
-    )
-    return e.code.let(f"shufflevector {kind} {text}, {kind} {fill}, {part}")
 
 
 HANDLERS: Handlers = {

@@ -12,15 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from flatweave.base.dtypes import DType, u8, u16, u32, u64
+from flatweave.base.dtypes import DType, u8
 from flatweave.codegen.llvm.body.emitter import Emitter
 from flatweave.codegen.llvm.lanes.collectives import count_bits
 from flatweave.codegen.llvm.memory.access import element
-from flatweave.codegen.llvm.text.module import suffix, vec
-
-_LEAST = 128
-_WORDS = {dtype.bits: dtype for dtype in (u8, u16, u32, u64)}
-_PERMUTES = {8: "qi", 16: "hi", 32: "d", 64: "q"}
+from flatweave.codegen.llvm.text.module import vec
 
 
 class Turned(NamedTuple):
@@ -45,7 +41,7 @@ def store_looked_up(e: Emitter, targets: Sequence[Turned], base: str, keep: str)
     hole, at = code.hole(), code.fresh("at")
     there = code.let(f"load {vec(u8, inner.width)}, ptr {element(e, kept, u8, at)}, align 1")
     for target in targets:
-        value = _look_up(inner, target, there)
+        value = e.isa.look_up(code, target.dtype, inner.width, target.registers, there)
         place = element(e, target.buffer, target.dtype, code.let(f"add i64 {base}, {at}"))
         kind = vec(target.dtype, inner.width)
         code.line(f"store {kind} {value}, ptr {place}, align {target.dtype.bytes}")
@@ -57,43 +53,7 @@ def store_looked_up(e: Emitter, targets: Sequence[Turned], base: str, keep: str)
 
 def _places(e: Emitter, runs: int, keep: str) -> str:
     """Where the lanes kept stand among the turned registers, in order."""
-    lanes, kind = e.width // runs, vec(u8, e.width)
+    lanes = e.width // runs
     numbers = [lane % runs * lanes + lane // runs for lane in range(e.width)]
     listed = f"<{', '.join(f'i8 {number}' for number in numbers)}>"
-    name = f"@llvm.x86.avx512.mask.compress.{suffix(u8, e.width)}"
-    e.code.declare(f"{kind} {name}({kind}, {kind}, {e.mask_type})")
-    operands = f"{kind} {listed}, {kind} zeroinitializer, {e.mask_type} {keep}"
-    return e.code.let(f"call {kind} {name}({operands})")
-
-
-def _look_up(e: Emitter, target: Turned, places: str) -> str:
-    """One value for each of the places, as the bytes say."""
-    code, word = e.code, _WORDS[max(target.dtype.bits, _LEAST // e.width)]
-    kind, raw = vec(word, e.width), vec(_WORDS[target.dtype.bits], e.width)
-    at = code.let(f"zext {vec(u8, e.width)} {places} to {kind}") if word is not u8 else places
-    found = [_as_words(e, target.dtype, word, register) for register in target.registers]
-    name = f"@llvm.x86.avx512.vpermi2var.{_PERMUTES[word.bits]}.{word.bits * e.width}"
-    code.declare(f"{kind} {name}({kind}, {kind}, {kind})")
-    found = [
-        code.let(f"call {kind} {name}({kind} {a}, {kind} {at}, {kind} {b})")
-        for a, b in zip(found[::2], found[1::2], strict=True)
-    ]
-    bit = 2 * e.width
-    while len(found) > 1:
-        tested = code.let(f"and {kind} {at}, splat ({word.llvm} {bit})")
-        high = code.let(f"icmp ne {kind} {tested}, zeroinitializer")
-        pairs = zip(found[::2], found[1::2], strict=True)
-        found = [e.select(high, word, b, a) for a, b in pairs]
-        bit *= 2
-    text = found[0] if kind == raw else code.let(f"trunc {kind} {found[0]} to {raw}")
-    return code.let(f"bitcast {raw} {text} to {vec(target.dtype, e.width)}")
-
-
-def _as_words(e: Emitter, dtype: DType, word: DType, text: str) -> str:
-    """Values as the unsigned integers that permutes take."""
-    raw = vec(_WORDS[dtype.bits], e.width)
-    text = e.code.let(f"bitcast {vec(dtype, e.width)} {text} to {raw}")
-    if word.bits == dtype.bits:
-        return text
-    return e.code.let(f"zext {raw} {text} to {vec(word, e.width)}")
-
+    return e.isa.compress(e.code, u8, e.width, listed, keep)

@@ -22,10 +22,9 @@ from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING
 from flatweave.codegen.llvm.lanes import collectives
 from flatweave.codegen.llvm.lanes.collectives import combine, shifted
 from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.codegen.llvm.text.vectors import mask_of_word
 from flatweave.kernel_ir.syntax import LastLane, ScanLanes, ShiftLanes
 from flatweave.terms.syntax import Atom, Lambda, Let
-
-_REGISTER = 512
 
 Columns = list[str]
 """The text of each component of an element."""
@@ -77,9 +76,9 @@ def emit_last(e: Emitter, let: Let) -> Sequence[Held]:
 
 def _runs(e: Emitter, dtypes: Sequence[DType]) -> int:
     """How many registers the widest component takes; 1 where runs do not pay."""
-    if not e.features.has_avx512 or bool_ in dtypes:
+    if bool_ in dtypes:
         return 1
-    return max(1, e.width * max(dtype.bits for dtype in dtypes) // _REGISTER)
+    return e.isa.scan_registers(e.width, max(dtype.bits for dtype in dtypes))
 
 
 def _held(e: Emitter, dtype: DType, places: Sequence[str]) -> Held:
@@ -130,7 +129,7 @@ class _Scan:
         pairs = zip(self.dtypes, xs, strict=True)
         turned = [_turned(whole, dtype, x, length) for dtype, x in pairs]
         places = [list(place) for place in zip(*turned, strict=True)]
-        begun = [self._every(starts, k, length) for k in range(length)]
+        begun = [self.e.isa.every_bit(self.e.code, starts, k, length) for k in range(length)]
         for k in range(1, length):
             places[k] = self._join(places[k - 1], places[k], begun[k])
             begun[k] = self.e.code.let(f"or i64 {begun[k - 1]}, {begun[k]}")
@@ -154,9 +153,7 @@ class _Scan:
     def _join(self, first: Columns, second: Columns, apart: str) -> Columns:
         """fn first second; `second` alone in the lanes of the word `apart`."""
         e, word = self.e, self.e.code.let(f"xor i64 {apart}, -1")
-        if e.width < i64.bits:
-            word = e.code.let(f"trunc i64 {word} to i{e.width}")
-        lanes = e.code.let(f"bitcast i{e.width} {word} to {e.mask_type}")
+        lanes = mask_of_word(e.code, e.width, word)
         both = combine(e, self.fn, self.dtypes, first, second)
         trios = zip(self.dtypes, both, second, strict=True)
         return [e.select(lanes, dtype, joined, alone) for dtype, joined, alone in trios]
@@ -165,12 +162,6 @@ class _Scan:
         """The values some lanes below."""
         trios = zip(self.dtypes, xs, self.neutral, strict=True)
         return [shifted(self.e, dtype, x, fill, distance) for dtype, x, fill in trios]
-
-    def _every(self, word: str, first: int, step: int) -> str:
-        """Every `step`-th bit of a word, side by side."""
-        name, places = "i64 @llvm.x86.bmi.pext.64", sum(1 << k for k in range(first, 64, step))
-        self.e.code.declare(f"{name}(i64, i64)")
-        return self.e.code.let(f"call {name}(i64 {word}, i64 {places - (places >> 63 << 64)})")
 
 
 HANDLERS: Handlers = {

@@ -57,7 +57,7 @@ def elementary(name: str, operands: Sequence[Value]) -> Value:
     if name == "pow" and (short := powers.power_by_literal(*operands)) is not None:
         return short
     if (name, first.dtype) in FASTER_IN_LIBMVEC:
-        found = libmvec.find(first.body.module, name, first.dtype)
+        found = libmvec.find(first.body.module.isa, name, first.dtype)
         if found is not None:
             return libmvec.call(*found, operands)
     return call_function(name, _BUILD[name], operands, "alwaysinline nounwind")

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flatweave.base.dtypes import i32
-from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.codegen.llvm.text.values import Value
 
 LOG2E = 1.4426950408889634
@@ -111,13 +109,11 @@ def power_of_two(k: Value) -> Value:
 
 def scale(x: Value, k: Value) -> Value:
     """x * 2**k for |x| near 1, rounded once, into zero, subnormals and inf."""
-    if not x.body.module.has_scalef:
-        half = k >> 1
-        return x * power_of_two(half) * power_of_two(k - half)
-    exponent = k if k.dtype == i32 else k.convert("trunc", i32)
-    symbol = f"@llvm.ldexp.{suffix(x.dtype, x.width)}.{suffix(i32, x.width)}"
-    x.body.declare(f"{x.type} {symbol}({x.type}, {vec(i32, x.width)})")
-    return x.let(f"call {x.type} {symbol}({x.type} {x.text}, {exponent.type} {exponent.text})")
+    scaled = x.body.module.isa.scale(x.body, x.dtype, x.width, x.text, k.text)
+    if scaled is not None:
+        return Value(x.body, x.dtype, x.width, scaled)
+    half = k >> 1
+    return x * power_of_two(half) * power_of_two(k - half)
 
 
 def exp(x: Value, halvings: int = 0) -> Value:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType, bool_, i32, i64, u8, u32
+from flatweave.base.dtypes import DType, bool_, i64, u8, u32
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
 from flatweave.codegen.llvm.text.module import suffix, vec
@@ -21,7 +21,6 @@ from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
 from flatweave.terms.syntax import BufferType, Let, Var
 
 LARGE = 32 * 2**10  # bytes of shared memory that are too many for a stack
-_GATHERS = 256  # bits of the least vectors that have gathers
 
 
 def stored(dtype: DType) -> DType:
@@ -128,7 +127,7 @@ def _pointers(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
 
 def gather(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
     """Elements from anywhere."""
-    if e.mask is not None and kept.bits < i32.bits and e.features.vector_bits >= _GATHERS:
+    if e.isa.gathers_in_words(kept, masked=e.mask is not None):
         return _gather_in_words(e, buffer, kept, index)
     return _gathered(e, kept, _pointers(e, buffer, kept, index))
 
@@ -253,9 +252,8 @@ def emit_release(e: Emitter, let: Let) -> Sequence[Held]:
 
 def fence_streams(e: Emitter) -> None:
     """Wait for streaming stores where there were any."""
-    if e.code.has_streamed and e.features.is_x86:
-        e.code.declare("void @llvm.x86.sse.sfence() nounwind")
-        e.code.line("call void @llvm.x86.sse.sfence()")
+    if e.code.has_streamed:
+        e.isa.fence_streams(e.code)
 
 
 HANDLERS: Handlers = {

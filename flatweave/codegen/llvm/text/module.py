@@ -1,6 +1,6 @@
 """LLVM text under construction: a module's declarations and functions, and one function's body.
 
-    module = Module(libmvec=host_libmvec(features), has_scalef=True)
+    module = Module(isa.here())
     body = Body(module)
     a = body.let("fadd <16 x float> %x, %y")              # %t0 = fadd <16 x float> %x, %y
     module.declare("float @llvm.sqrt.f32(float)")         # once, however often it is asked for
@@ -13,22 +13,27 @@ Order of declaration is order of first use, so the same calls give the same text
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from math import copysign
+from typing import Protocol
 
 from flatweave.base.dtypes import DType
 
 
+class Instructions(Protocol):
+    """What functions of values ask of the CPU that a module is for (isa/portable.py)."""
+
+    libmvec: frozenset[str]
+    libmvec_letters: tuple[tuple[str, int], ...]
+
+    def scale(self, body: Body, dtype: DType, width: int, text: str, exponent: str) -> str | None:
+        """x * 2**k in one instruction, if there is one."""
+
+
 class Module:
-    """One LLVM module: what it declares and defines, and what its machine offers.
+    """One LLVM module: what it declares and defines, and the CPU that it is for."""
 
-    `libmvec` names the vector functions it may call; `has_scalef` tells that the machine has
-    AVX-512's vscalef, which is what llvm.ldexp becomes there (elsewhere it becomes libm calls).
-    """
-
-    def __init__(self, libmvec: Iterable[str] = (), has_scalef: bool = False) -> None:
-        self.libmvec = frozenset(libmvec)
-        self.has_scalef = has_scalef
+    def __init__(self, isa: Instructions) -> None:
+        self.isa = isa
         self._declarations: dict[str, None] = {}
         self._functions: dict[str, str] = {}
         self._shared: dict[tuple[str, str], str] = {}

@@ -15,7 +15,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm import body, lanes, memory
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.body.shapes import UNIFORM
-from flatweave.codegen.llvm.isa.features import CpuFeatures
+from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.memory.access import emit_load, emit_store, fence_streams
 from flatweave.codegen.llvm.text.code import STOPPED, Code
 from flatweave.codegen.llvm.text.module import Module
@@ -32,26 +32,23 @@ HOST_HANDLERS: Handlers = {
 }
 
 
-def emit(unit: k.Unit, features: CpuFeatures) -> str:
+def emit(unit: k.Unit, isa: InstructionSet) -> str:
     """The text of a module that defines `fw_main`."""
-    module = Module(features.libmvec, features.has_avx512)
+    module = Module(isa)
     for kernel in unit.kernels:
-        _define_kernel(module, features, kernel)
-    _define_host(module, features, unit.host)
-    attributes = "nounwind"
-    if features.has_avx512:
-        attributes += ' "prefer-vector-width"="512" "min-legal-vector-width"="512"'
-    return f"{module.text()}\nattributes #0 = {{ {attributes} }}\n!0 = !{{i32 1}}\n"
+        _define_kernel(module, isa, kernel)
+    _define_host(module, isa, unit.host)
+    return f"{module.text()}\nattributes #0 = {{ {isa.attributes} }}\n!0 = !{{i32 1}}\n"
 
 
 # -- kernels --------------------------------------------------------------------------------------
 
 
-def _define_kernel(module: Module, features: CpuFeatures, kernel: k.Kernel) -> None:
+def _define_kernel(module: Module, isa: InstructionSet, kernel: k.Kernel) -> None:
     if kernel.warps != 1:
         raise CompilerBug(f"kernel {kernel.name} asks for {kernel.warps} warps; a CPU has one")
     code = Code(module)
-    e = Emitter(code, features, KERNEL_HANDLERS, {})
+    e = Emitter(code, isa, KERNEL_HANDLERS, {})
     e.bind(kernel.params, [_argument(e, i, var) for i, var in enumerate(kernel.params)])
     e.run(kernel.body)
     fence_streams(e)
@@ -71,9 +68,9 @@ def _argument(e: Emitter, number: int, var: Var) -> Held:
 # -- the host -------------------------------------------------------------------------------------
 
 
-def _define_host(module: Module, features: CpuFeatures, fn: Lambda) -> None:
+def _define_host(module: Module, isa: InstructionSet, fn: Lambda) -> None:
     code = Code(module)
-    e = Emitter(code, features, HOST_HANDLERS, {})
+    e = Emitter(code, isa, HOST_HANDLERS, {})
     e.depth = 1  # its loops are not those of a block
     for number, var in enumerate(fn.params):
         text = host.load_slot(e, "%slots", number, var.type)

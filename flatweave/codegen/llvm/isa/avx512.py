@@ -1,0 +1,217 @@
+"""x86-64 with AVX-512: registers of 512 bits, masks in registers of their own, compress, permutes.
+
+    compress     vpcompressd of registers; small elements are widened where VBMI2 is lacking.
+                 Straight to memory it is microcoded on Zen 4 and twelve times slower.
+    permute      vpermd of one register, vpermi2d of two, selects between pairs of more
+    select_zero  the bytes 0 .. 63, compressed
+
+A gather of 16 elements takes as long as 16 loads on Zen 4, a permute of two registers one cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType, i32, i64, u8, u16, u32, u64
+from flatweave.codegen.llvm.isa.avx2 import Avx2
+from flatweave.codegen.llvm.text.module import Body, suffix, vec
+from flatweave.codegen.llvm.text.vectors import joined, mask_of_word, shuffle
+
+_LEAST = 128  # bits of the smallest register
+_WORDS = {dtype.bits: dtype for dtype in (u8, u16, u32, u64)}
+_ONE = {64: "di", 32: "si", 16: "hi", 8: "qi"}  # vperm*, by bits of an element
+_TWO = {64: "q", 32: "d", 16: "hi", 8: "qi"}  # vpermi2*
+_MOST_REGISTERS = 4  # that a permute takes its values from
+_LEAST_LANES = 32  # from so many on a word beats a vector of comparisons
+
+
+class Avx512(Avx2):
+    """AVX-512 F, DQ, BW and VL; with VBMI2 bytes and halves are compressed and permuted, too."""
+
+    name = "avx512"
+    register_bits = 512
+    registers = 32
+    attributes = 'nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512"'
+    libmvec_letters = (("e", 512), ("d", 256))
+
+    def __init__(self, libmvec: frozenset[str] = frozenset(), *, has_vbmi2: bool = False) -> None:
+        super().__init__(libmvec)
+        self._has_vbmi2 = has_vbmi2
+
+    # -- compress ---------------------------------------------------------------------------------
+
+    def compress_lanes(self, kept: DType) -> int:
+        """One register of what elements are compressed as."""
+        return self.register_bits // self._compressed(kept).bits
+
+    def _compressed(self, kept: DType) -> DType:
+        """The dtype that registers are compressed as."""
+        return kept if kept.bits >= i32.bits or self._has_vbmi2 else u32
+
+    def compress(self, body: Body, kept: DType, lanes: int, text: str, mask: str) -> str:
+        """vpcompress: of 128 bits at least, so fewer lanes are padded."""
+        wide = self._compressed(kept)
+        if wide is not kept:
+            text = body.let(f"zext {vec(kept, lanes)} {text} to {vec(wide, lanes)}")
+        full = max(lanes, _LEAST // wide.bits)
+        if full > lanes:
+            text = _padded(body, vec(wide, lanes), text, lanes, full, "poison")
+            mask = _padded(body, f"<{lanes} x i1>", mask, lanes, full, "zeroinitializer")
+        text = _compress(body, wide, full, text, mask)
+        if full > lanes:
+            text = shuffle(body, vec(wide, full), text, range(lanes))
+        if wide is not kept:
+            text = body.let(f"trunc {vec(wide, lanes)} {text} to {vec(kept, lanes)}")
+        return text
+
+    def select_zeros(self, body: Body, width: int, zeros: str) -> str:
+        """The numbers of 64 bytes, compressed."""
+        if not self._has_vbmi2:
+            return super().select_zeros(body, width, zeros)
+        numbers = f"<{', '.join(f'i8 {place}' for place in range(64))}>"
+        packed = _compress(body, u8, 64, numbers, mask_of_word(body, 64, zeros))
+        if width < 64:
+            packed = shuffle(body, vec(u8, 64), packed, range(width))
+        return body.let(f"zext {vec(u8, width)} {packed} to {vec(i64, width)}")
+
+    # -- permutes ---------------------------------------------------------------------------------
+
+    def permutes(self, kept: DType, width: int) -> bool:
+        """Whether all lanes' worth of elements can be permuted in registers."""
+        fits = width * kept.bits <= _MOST_REGISTERS * self.register_bits
+        return fits and (kept.bits > u8.bits or self._has_vbmi2)
+
+    def permute(self, body: Body, kept: DType, width: int, table: str, offsets: str) -> str:
+        """Register by register."""
+        element, lanes = f"i{kept.bits}", self.register_bits // kept.bits
+        full = max(width, lanes)
+        kind, plain = vec(kept, width), f"<{width} x {element}>"
+        if kept.is_float:
+            table = body.let(f"bitcast {kind} {table} to {plain}")
+        if kept.bits < i64.bits:
+            offsets = body.let(f"trunc {vec(i64, width)} {offsets} to {plain}")
+        if full > width:
+            again = [lane % width for lane in range(full)]
+            table = shuffle(body, plain, table, again)
+            offsets = shuffle(body, plain, offsets, again)
+        tables = [_part(body, element, full, table, k, lanes) for k in range(full // lanes)]
+        found = [
+            _chosen(body, element, lanes, tables, _part(body, element, full, offsets, k, lanes))
+            for k in range(full // lanes)
+        ]
+        text = joined(body, element, found, lanes)
+        if full > width:
+            text = shuffle(body, f"<{full} x {element}>", text, range(width))
+        return body.let(f"bitcast {plain} {text} to {kind}") if kept.is_float else text
+
+    def looks_up(self) -> bool:
+        """Where the places can be compressed as bytes."""
+        return self._has_vbmi2
+
+    def look_up(
+        self, body: Body, dtype: DType, lanes: int, registers: Sequence[str], places: str
+    ) -> str:
+        """A permute for each two registers, then selects."""
+        element = _WORDS[max(dtype.bits, _LEAST // lanes)]
+        kind, raw = vec(element, lanes), vec(_WORDS[dtype.bits], lanes)
+        at = places
+        if element is not u8:
+            at = body.let(f"zext {vec(u8, lanes)} {places} to {kind}")
+        found = [_as_words(body, dtype, element, lanes, register) for register in registers]
+        found = [
+            _permute_two(body, element.llvm, lanes, a, b, at)
+            for a, b in zip(found[::2], found[1::2], strict=True)
+        ]
+        bit = 2 * lanes
+        while len(found) > 1:
+            tested = body.let(f"and {kind} {at}, splat ({element.llvm} {bit})")
+            high = body.let(f"icmp ne {kind} {tested}, zeroinitializer")
+            found = [
+                body.let(f"select <{lanes} x i1> {high}, {kind} {b}, {kind} {a}")
+                for a, b in zip(found[::2], found[1::2], strict=True)
+            ]
+            bit *= 2
+        text = found[0] if kind == raw else body.let(f"trunc {kind} {found[0]} to {raw}")
+        return body.let(f"bitcast {raw} {text} to {vec(dtype, lanes)}")
+
+    # -- lanes and words --------------------------------------------------------------------------
+
+    def scan_registers(self, width: int, bits: int) -> int:
+        """As many as the values fill."""
+        return max(1, width * bits // self.register_bits)
+
+    def every_bit(self, body: Body, text: str, first: int, step: int) -> str:
+        """pext"""
+        name, places = "i64 @llvm.x86.bmi.pext.64", sum(1 << k for k in range(first, 64, step))
+        body.declare(f"{name}(i64, i64)")
+        return body.let(f"call {name}(i64 {text}, i64 {places - (places >> 63 << 64)})")
+
+    def compares_in_words(self, width: int) -> bool:
+        """Masks live in registers of their own and come from words."""
+        return width >= _LEAST_LANES
+
+    # -- scalar functions -------------------------------------------------------------------------
+
+    def scale(self, body: Body, dtype: DType, width: int, text: str, exponent: str) -> str | None:
+        """vscalef, which is what llvm.ldexp becomes here; elsewhere it becomes calls of libm."""
+        kind, exponents = vec(dtype, width), vec(i32, width)
+        if dtype.bits > i32.bits:
+            exponent = body.let(f"trunc {vec(i64, width)} {exponent} to {exponents}")
+        symbol = f"@llvm.ldexp.{suffix(dtype, width)}.{suffix(i32, width)}"
+        body.declare(f"{kind} {symbol}({kind}, {exponents})")
+        return body.let(f"call {kind} {symbol}({kind} {text}, {exponents} {exponent})")
+
+
+def _compress(body: Body, dtype: DType, lanes: int, text: str, mask: str) -> str:
+    """vpcompress of one register, or a part of one."""
+    kind, name = vec(dtype, lanes), f"@llvm.x86.avx512.mask.compress.{suffix(dtype, lanes)}"
+    body.declare(f"{kind} {name}({kind}, {kind}, <{lanes} x i1>)")
+    operands = f"{kind} {text}, {kind} zeroinitializer, <{lanes} x i1> {mask}"
+    return body.let(f"call {kind} {name}({operands})")
+
+
+def _padded(body: Body, kind: str, text: str, lanes: int, full: int, fill: str) -> str:
+    """More lanes behind those there are."""
+    behind = range(lanes, full) if full <= 2 * lanes else [lanes] * (full - lanes)
+    return shuffle(body, kind, text, [*range(lanes), *behind], fill)
+
+
+def _part(body: Body, element: str, full: int, text: str, k: int, lanes: int) -> str:
+    """Register k of several."""
+    if full == lanes:
+        return text
+    return shuffle(body, f"<{full} x {element}>", text, range(k * lanes, (k + 1) * lanes))
+
+
+def _chosen(body: Body, element: str, lanes: int, tables: Sequence[str], places: str) -> str:
+    """One register of values: out of one table register, out of two, or out of the half of the
+    tables that a place says."""
+    kind, bits = f"<{lanes} x {element}>", Avx512.register_bits // lanes
+    if len(tables) == 1:
+        name = f"@llvm.x86.avx512.permvar.{_ONE[bits]}.512"
+        body.declare(f"{kind} {name}({kind}, {kind})")
+        return body.let(f"call {kind} {name}({kind} {tables[0]}, {kind} {places})")
+    if len(tables) == 2:
+        return _permute_two(body, element, lanes, tables[0], tables[1], places)
+    half = len(tables) // 2
+    low = _chosen(body, element, lanes, tables[:half], places)
+    high = _chosen(body, element, lanes, tables[half:], places)
+    split = body.let(f"icmp ult {kind} {places}, splat ({element} {half * lanes})")
+    return body.let(f"select <{lanes} x i1> {split}, {kind} {low}, {kind} {high}")
+
+
+def _permute_two(body: Body, element: str, lanes: int, low: str, high: str, places: str) -> str:
+    """vpermi2"""
+    kind, bits = f"<{lanes} x {element}>", int(element[1:])
+    name = f"@llvm.x86.avx512.vpermi2var.{_TWO[bits]}.{bits * lanes}"
+    body.declare(f"{kind} {name}({kind}, {kind}, {kind})")
+    return body.let(f"call {kind} {name}({kind} {low}, {kind} {places}, {kind} {high})")
+
+
+def _as_words(body: Body, dtype: DType, element: DType, lanes: int, text: str) -> str:
+    """Values as the unsigned integers that permutes take."""
+    raw = vec(_WORDS[dtype.bits], lanes)
+    text = body.let(f"bitcast {vec(dtype, lanes)} {text} to {raw}")
+    if element.bits == dtype.bits:
+        return text
+    return body.let(f"zext {raw} {text} to {vec(element, lanes)}")

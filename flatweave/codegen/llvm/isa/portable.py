@@ -1,0 +1,120 @@
+"""What code generation asks of a CPU, answered for every CPU: plain LLVM, nothing measured.
+
+An instruction set overrides what it does better. Methods append to a body and give the text of a
+value; a method that asks (`permutes`, `compress_lanes` ..) says whether the other one pays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.errors import CompilerBug
+from flatweave.codegen.llvm.text.module import Body, vec
+from flatweave.codegen.llvm.text.vectors import mask_of_word, shuffle, splat, word_of_mask
+
+
+class InstructionSet:
+    """Any CPU that LLVM knows: vectors of 128 bits, no instruction that only some have.
+
+    `libmvec` names the functions of glibc's vector library that this CPU can run.
+    """
+
+    name = "portable"
+    register_bits = 128
+    registers = 16
+    attributes = "nounwind"
+    """The attributes of every function."""
+    libmvec_letters: tuple[tuple[str, int], ...] = ()
+    """How names of libmvec's functions spell registers that this CPU has, and their bits."""
+
+    def __init__(self, libmvec: frozenset[str] = frozenset()) -> None:
+        self.libmvec = libmvec
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def fence_streams(self, body: Body) -> None:
+        """Order non-temporal stores before what follows, where a release does not."""
+
+    def gathers_in_words(self, kept: DType, *, masked: bool) -> bool:
+        """Whether elements of this dtype are gathered as the aligned words of 32 bits around them.
+
+        A masked gather that the CPU lacks becomes a branch for each lane.
+        """
+        return False
+
+    # -- compress ---------------------------------------------------------------------------------
+
+    def compress_lanes(self, kept: DType) -> int:
+        """How many lanes `compress` takes at once; 0 where lanes are best stored one by one."""
+        return 0
+
+    def compress(self, body: Body, kept: DType, lanes: int, text: str, mask: str) -> str:
+        """The lanes of the mask, moved to the front; behind them anything."""
+        raise CompilerBug(f"{self.name} does not compress")
+
+    def select_zeros(self, body: Body, width: int, zeros: str) -> str:
+        """In lane l the number of the l-th bit set in a word, as i64.
+
+        By halving: as many bits are skipped as hold no more ones than are wanted.
+        """
+        kind = vec(i64, width)
+        count = f"@llvm.ctpop.v{width}i64"
+        body.declare(f"{kind} {count}({kind})")
+        left = f"<{', '.join(f'i64 {lane}' for lane in range(width))}>"
+        bits, place = splat(body, i64, width, zeros), "zeroinitializer"
+        for half in (32, 16, 8, 4, 2, 1):
+            ahead = body.let(f"lshr {kind} {bits}, {place}")
+            low = body.let(f"and {kind} {ahead}, splat (i64 {(1 << half) - 1})")
+            found = body.let(f"call {kind} {count}({kind} {low})")
+            skips = body.let(f"icmp uge {kind} {left}, {found}")
+            less = body.let(f"sub {kind} {left}, {found}")
+            left = body.let(f"select <{width} x i1> {skips}, {kind} {less}, {kind} {left}")
+            further = body.let(f"add {kind} {place}, splat (i64 {half})")
+            place = body.let(f"select <{width} x i1> {skips}, {kind} {further}, {kind} {place}")
+        return place
+
+    # -- permutes ---------------------------------------------------------------------------------
+
+    def permutes(self, kept: DType, width: int) -> bool:
+        """Whether `permute` of so many lanes beats a gather from memory."""
+        return False
+
+    def permute(self, body: Body, kept: DType, width: int, table: str, offsets: str) -> str:
+        """table[offset] in each lane; the offsets are i64 and less than the width."""
+        raise CompilerBug(f"{self.name} does not permute")
+
+    def looks_up(self) -> bool:
+        """Whether `look_up` beats putting several registers into the order of lanes first."""
+        return False
+
+    def look_up(
+        self, body: Body, dtype: DType, lanes: int, registers: Sequence[str], places: str
+    ) -> str:
+        """A value for each of the places, bytes that number the lanes of all these registers."""
+        raise CompilerBug(f"{self.name} does not look up")
+
+    # -- lanes and words --------------------------------------------------------------------------
+
+    def scan_registers(self, width: int, bits: int) -> int:
+        """How many registers values of so many bits are spread over for a segmented scan.
+
+        More than one: a run of neighbours in each lane of one register (lanes/segmented.py).
+        """
+        return 1
+
+    def every_bit(self, body: Body, text: str, first: int, step: int) -> str:
+        """Every `step`-th bit of a word, side by side."""
+        lanes = range(first, i64.bits, step)
+        part = shuffle(body, "<64 x i1>", mask_of_word(body, i64.bits, text), lanes)
+        return word_of_mask(body, len(lanes), part)
+
+    def compares_in_words(self, width: int) -> bool:
+        """Whether the one lane where base + lane equals a number is best found as a bit."""
+        return False
+
+    # -- scalar functions -------------------------------------------------------------------------
+
+    def scale(self, body: Body, dtype: DType, width: int, text: str, exponent: str) -> str | None:
+        """x * 2**k in one instruction, rounded once, for k as wide as x; None if there is none."""
+        return None
