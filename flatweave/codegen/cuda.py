@@ -55,6 +55,7 @@ CUDA_C = Dialect(
     thread="(int)threadIdx.x",
     block="(int64_t)blockIdx.x",
     barrier="__syncthreads();",
+    warp_barrier="__syncwarp();",
     claim="""\
 __shared__ uint32_t fw_number[1];
 if (fw_thread == 0) fw_number[0] = atomicAdd(fw_claim, 1U);

@@ -5,8 +5,9 @@
     shared               local
     __shfl_sync          store to local memory, barrier, load, barrier
 
-Barriers are for the whole work-group, so every loop around a collective must take the same turns in
-all its warps: the lowering's walk sees to that (`lower/traverse/walk.py`).
+Barriers are for the whole work-group, that of a warp, too. So every loop around a collective must
+take the same turns in all its warps: the lowering's walk sees to that (`lower/traverse/walk.py`),
+and `kernel_passes/guarded.py`.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ OPENCL_C = Dialect(
     thread="(int)get_local_id(0)",
     block="(int64_t)get_group_id(0)",
     barrier=BARRIER,
+    warp_barrier=BARRIER,
     claim="""\
 __local uint fw_number[1];
 if (fw_thread == 0) fw_number[0] = atomic_inc((volatile __global uint *)fw_claim);

@@ -380,7 +380,8 @@ class Backoff(Op):
 
 @op
 class Sync(Op):
-    """A barrier for the warps of a block, or the threads of a warp; orders what they wrote."""
+    """A barrier for the warps of a block, or the threads of a warp; also orders their writes to
+    shared memory."""
 
     level: str = "block"
     effect: ClassVar[bool] = True

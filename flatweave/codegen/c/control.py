@@ -13,6 +13,7 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.values import scalar_type
 from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir.hierarchy import LEVELS, WARP
 from flatweave.scalar.cast import c_cast
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -134,8 +135,10 @@ def emit_warp_index(e: CEmitter, let: Let) -> None:
 
 
 def emit_sync(e: CEmitter, let: Let) -> None:
-    """A barrier for all threads of the block."""
-    e.line(e.dialect.barrier)
+    """A barrier for all threads of the block, or of the warp."""
+    op: k.Sync = let.op  # type: ignore[assignment]
+    of_warp = LEVELS[op.level] is WARP
+    e.line(e.dialect.warp_barrier if of_warp else e.dialect.barrier)
 
 
 def emit_backoff(e: CEmitter, let: Let) -> None:

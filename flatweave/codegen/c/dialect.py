@@ -56,6 +56,7 @@ class Dialect:
     thread: str
     block: str
     barrier: str
+    warp_barrier: str
     claim: str
     acquire: str
     release: str

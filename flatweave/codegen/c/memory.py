@@ -10,8 +10,9 @@ from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c.atomics import REPORT, atomic_helper
 from flatweave.codegen.c.emitter import CEmitter, Handlers
-from flatweave.codegen.c.values import buffer_dtype, scalar_type
+from flatweave.codegen.c.values import buffer_dtype, scalar_type, stored
 from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir.hierarchy import Local
 from flatweave.terms.syntax import Let
 
 
@@ -50,6 +51,12 @@ def emit_shared(e: CEmitter, let: Let) -> None:
     """An array of the block, stated at the kernel's head."""
     op: k.Shared = let.op  # type: ignore[assignment]
     e.declare_shared(e.names.of(let.vars[0]), op.dtype, op.count)
+
+
+def emit_local(e: CEmitter, let: Let) -> None:
+    """An array of the thread."""
+    op: Local = let.op  # type: ignore[assignment]
+    e.line(f"{stored(op.dtype).c} {e.names.of(let.vars[0])}[{op.count}];")
 
 
 def emit_atomic(e: CEmitter, let: Let) -> None:
@@ -101,6 +108,7 @@ HANDLERS: Handlers = {
     k.LoadNear: emit_load_near,
     k.Store: emit_store,
     k.Shared: emit_shared,
+    Local: emit_local,
     k.Atomic: emit_atomic,
     k.Acquire: emit_acquire,
     k.Release: emit_release,

@@ -1,0 +1,1 @@
+"""Kernel to kernel: rewriting inside the machine language."""

@@ -1,0 +1,262 @@
+"""What is for all units of a level becomes loops over the warps and lanes that a machine has.
+
+    for_all thread n (i => f)    CPU      lanes W: for 0 whole W (base => i = lane base; f)
+                                          lanes 1: for whole n 1 (i => f)
+                                 devices  lanes W: for 0 n threads (base =>
+                                              i = lane (base + W * warp); if i < n (f))
+    for_all warp n (w => f)      CPU      for 0 n 1 (w => f)
+                                 devices  for 0 n warps (base => w = base + warp; if w < n (f))
+    sync level=warp              CPU      nothing: there is one warp, and it is in lock step
+    warp_shared T k              shared T (k * warps), in which each warp has its part
+    local T k                    CPU: shared T (k * W), lanes side by side; devices: as it is
+
+A thread that takes many i takes every (threads)th, so that neighbours read neighbours. Where a
+loop needs one turn only, there is no loop, and where all have work, no mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import CompilerBug
+from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
+from flatweave.kernel_ir.syntax import (
+    Atomic,
+    Call,
+    Kernel,
+    Lane,
+    Lanes,
+    Load,
+    Shared,
+    Store,
+    Sync,
+    Unit,
+    WarpIndex,
+)
+from flatweave.kernel_passes.guarded import emit_guarded, meets
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For, If
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field, walk_lets
+
+NOTHING = Lambda((), (), ())
+Place = Callable[[Builder, Atom], Atom]
+"""Where an element of memory is that became part of another."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockShape:
+    """What a machine gives each block: `warps` of `width` lanes.
+
+    `simt`: lanes are threads, and idle ones are masked; else a step has all lanes, and what is left
+    goes one by one. `warps_meet_alone`: a warp's barrier concerns no other warp.
+    """
+
+    warps: int
+    width: int
+    simt: bool = True
+    warps_meet_alone: bool = True
+
+
+def distribute(unit: Unit, shape: BlockShape) -> Unit:
+    """The unit with all its kernels distributed over blocks of this shape."""
+    return Unit(unit.host, tuple(distribute_kernel(kernel, shape) for kernel in unit.kernels))
+
+
+def distribute_kernel(kernel: Kernel, shape: BlockShape) -> Kernel:
+    """A kernel without for_all, and without memory of warps."""
+    if not any(isinstance(let.op, ForAll) for let in walk_lets(kernel.body)):
+        return kernel
+    b = Builder()
+    Distributor(shape, b).body(b, kernel.body.lets)
+    return Kernel(kernel.name, kernel.params, Lambda((), tuple(b.lets), ()), shape.warps)
+
+
+class Distributor:
+    """Emits the lets of a kernel anew; what each variable became is in `renaming`."""
+
+    def __init__(self, shape: BlockShape, b: Builder) -> None:
+        self.shape = shape
+        self.renaming = Substitution(fresh=lambda var, type_: b.var(var.name, type_))
+        self.places: dict[Var, Place] = {}
+        self.warp: Atom = b.emit(WarpIndex(), "w")[0] if shape.warps > 1 else index(0)
+        self.of_warp = False
+
+    # -- bodies -----------------------------------------------------------------------------------
+
+    def body(self, b: Builder, lets: Sequence[Let]) -> None:
+        """Emit lets."""
+        for let in lets:
+            b.where = let.where
+            self._let(b, let)
+
+    def function(self, b: Builder, fn: Lambda) -> Lambda:
+        """A lambda inside the code of `b`."""
+        inside = b.inner()
+        params = [inside.param(param.name, param.type) for param in fn.params]
+        self.renaming.mapping.update(zip(fn.params, params, strict=True))
+        self.body(inside, fn.lets)
+        return inside.close(params, [self.renaming.atom(atom) for atom in fn.results])
+
+    def bound(self, b: Builder, fn: Lambda, arg: Atom) -> Builder:
+        """A builder in which a body of one parameter has been emitted for this argument."""
+        self.renaming.mapping[fn.params[0]] = arg
+        self.body(b, fn.lets)
+        return b
+
+    def _let(self, b: Builder, let: Let) -> None:
+        match let.op:
+            case ForAll(count=Const(value=value)) if value <= 0:
+                pass
+            case ForAll(level=level):
+                (self._warps if LEVELS[level] is WARP else self._threads)(b, let.op)
+            case Sync(level=level) if LEVELS[level] is WARP and not self.shape.simt:
+                pass
+            case WarpShared(dtype=dtype, count=count):
+                self._move(b, let.vars[0], dtype, count * self.shape.warps, self._part(count))
+            case Local() if not self.shape.simt:
+                pass  # made before its lanes
+            case Call(fn=fn, args=args):
+                fn = Substitution(self.renaming.mapping).function(fn)
+                atoms = tuple(self.renaming.atom(arg) for arg in args)
+                self._bind(b, let, Call(fn, atoms))
+            case op if _is_code(op):
+                self._bind(
+                    b, let, map_field(op, self.renaming.atom, lambda fn: self.function(b, fn))
+                )
+            case Load() | Store() | Atomic() if let.op.buffer in self.places:
+                at = self.places[let.op.buffer](b, self.renaming.atom(let.op.index))
+                self._bind(b, let, self.renaming.op(let.op).replace(index=at))
+            case op if any(buffer in self.places for buffer in free_vars(op)):
+                raise CompilerBug(f"{op.name} on memory of a thread or warp", where=let.where)
+            case _:
+                b.inline_let(let, self.renaming)
+
+    def _bind(self, b: Builder, let: Let, op: Op) -> None:
+        self.renaming.mapping.update(zip(let.vars, b.emit(op), strict=True))
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def _move(self, b: Builder, var: Var, dtype: DType, count: int, place: Place) -> None:
+        """Memory that becomes a part of a block's."""
+        self.renaming.mapping[var] = b.emit(Shared(dtype, count), var.name)[0]
+        self.places[var] = place
+
+    def _part(self, count: int) -> Place:
+        """Each warp has `count` elements."""
+        return lambda b, at: b.add(b.mul(self.warp, index(count)), at)
+
+    # -- threads ----------------------------------------------------------------------------------
+
+    def _threads(self, b: Builder, op: ForAll) -> None:
+        count = self.renaming.atom(op.count)
+        if self.shape.simt:
+            self._masked_threads(b, op.body, count)
+        else:
+            self._steps(b, op.body, count)
+
+    def _masked_threads(self, b: Builder, fn: Lambda, count: Atom) -> None:
+        """Every thread takes its share; the last step of all runs with some of them idle."""
+        width = self.shape.width
+        stride = width if self.of_warp else width * self.shape.warps
+        region = b.inner()
+        first = index(0) if self.of_warp else region.mul(self.warp, index(width))
+
+        def turn(inside: Builder, base: Atom) -> None:
+            i = inside.emit(Lane(inside.add(base, first)), fn.params[0].name)[0]
+            if _is_multiple(count, stride):
+                self.bound(inside, fn, i)
+            else:
+                active = inside.apply("lt", i, count)
+                then = self.bound(inside.inner(), fn, i)
+                inside.emit(If(active, then.close([], []), NOTHING))
+
+        _turns(region, index(0), count, stride, turn)
+        b.emit(Lanes(width, region.close([], [])))
+
+    def _steps(self, b: Builder, fn: Lambda, count: Atom) -> None:
+        """Steps of all lanes, then one by one what is left."""
+        width = self.shape.width
+        whole = index(0) if width == 1 else b.sub(count, b.apply("mod", count, index(width)))
+        locals_ = [let for let in walk_lets(fn) if isinstance(let.op, Local)]
+        for let in locals_:
+            self._move(b, let.vars[0], let.op.dtype, let.op.count * width, lambda b, at: at)  # type: ignore[attr-defined]
+        parts = [(width, index(0), whole), (1, whole, count)] if width > 1 else [(1, whole, count)]
+        for lanes, lo, hi in parts:
+            if lo == hi:
+                continue
+            region = b.inner()
+            lane = region.emit(Lane(index(0)))[0] if locals_ and lanes > 1 else index(0)
+            for let in locals_:
+                self.places[let.vars[0]] = _side_by_side(lane, width)
+
+            def turn(inside: Builder, base: Atom, lanes: int = lanes) -> None:
+                hint = fn.params[0].name
+                i: Atom = inside.emit(Lane(base), hint)[0] if lanes > 1 else base
+                self.bound(inside, fn, i)
+
+            _turns(region, lo, hi, lanes, turn)
+            b.emit(Lanes(lanes, region.close([], [])))
+
+    # -- warps ------------------------------------------------------------------------------------
+
+    def _warps(self, b: Builder, op: ForAll) -> None:
+        """Every warp takes its share."""
+        count, warps, fn = self.renaming.atom(op.count), self.shape.warps, op.body
+        again = not _is_one_turn(index(0), count, warps) and self.shape.simt
+        waits = again and any(isinstance(let.op, WarpShared) for let in walk_lets(fn))
+        guarded = meets(fn) and not self.shape.warps_meet_alone
+        self.of_warp = True
+
+        def turn(inside: Builder, base: Atom) -> None:
+            w = inside.add(base, self.warp)
+            if _is_multiple(count, warps):
+                self.bound(inside, fn, w)
+            else:
+                active = inside.apply("lt", w, count)
+                self.renaming.mapping[fn.params[0]] = w
+                if guarded:
+                    emit_guarded(self, inside, fn.lets, active)
+                else:
+                    then = self.bound(inside.inner(), fn, w)
+                    inside.emit(If(active, then.close([], []), NOTHING))
+            if waits:  # what the warp writes next it may still read
+                inside.emit(Sync("warp"))
+
+        _turns(b, index(0), count, warps, turn)
+        self.of_warp = False
+
+
+def _turns(
+    b: Builder, lo: Atom, hi: Atom, step: int, turn: Callable[[Builder, Atom], None]
+) -> None:
+    """turn(b, base) for base = lo, lo + step, .. below hi; no loop for a single turn."""
+    if _is_one_turn(lo, hi, step):
+        turn(b, lo)
+        return
+    inside = b.inner()
+    base = inside.param("base", index(0).type)
+    turn(inside, base)
+    b.emit(For(lo, hi, index(step), inside.close([base], []), ()))
+
+
+def _is_one_turn(lo: Atom, hi: Atom, step: int) -> bool:
+    if not (isinstance(lo, Const) and isinstance(hi, Const)):
+        return False
+    return lo.value < hi.value <= lo.value + step
+
+
+def _is_multiple(count: Atom, of: int) -> bool:
+    return of == 1 or isinstance(count, Const) and int(count.value) % of == 0
+
+
+def _side_by_side(lane: Atom, width: int) -> Place:
+    """The elements of all lanes with one index are neighbours."""
+    return lambda b, at: b.add(lane, b.mul(at, index(width)))
+
+
+def _is_code(op: Op) -> bool:
+    """Whether an op's bodies are code of a kernel, in which anything may stand."""
+    return isinstance(op, Lanes) or (bool(lambdas_in(op)) and op.name in ("if", "while", "for"))
