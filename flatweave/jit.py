@@ -25,7 +25,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
-from flatweave.frontend.call.compiled import Compiled, Entry, Executable, UnitAxes
+from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Variant
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.eager import COMPILER, compile_program
 from flatweave.frontend.call.schedule import in_force
@@ -193,10 +193,11 @@ class Call:
         named = dict(zip(self.keywords, values[count:], strict=True))
         return self.f.__wrapped__(*values[:count], **named)
 
-    def make(self, target: str, schedule: Schedule, unit_axes: UnitAxes) -> Compiled:
+    def make(self, target: str, schedule: Schedule, variant: Variant) -> Compiled:
         """Trace and compile the function for this signature."""
         self.f.traces += 1
-        traced = trace(self.f.__name__, self.body, leaves_of(self.values, self.names, unit_axes))
+        leaves = leaves_of(self.values, self.names, variant.unit_axes)
+        traced = trace(self.f.__name__, self.body, leaves, variant.stretches)
         program = traced.program
         return Compiled(traced, compile_program(program, target, self.f.checks, schedule))
 
@@ -264,7 +265,7 @@ class Jitted(Generic[P, R]):
             with self._lock:
                 entry = self._entries.get(key)
                 if entry is None:
-                    entry = Entry(lambda unit_axes: call.make(target, schedule, unit_axes))
+                    entry = Entry(lambda variant: call.make(target, schedule, variant))
                     call.forget_values()
                     self._entries[key] = entry
         return entry, flat

@@ -15,7 +15,7 @@ from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, read, zipped
+from flatweave.frontend.elements.broadcast import generated, met, read, read_stretched, zipped
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace import extents, sizes
@@ -302,13 +302,9 @@ def broadcast(xs: Any, shape: Any) -> Any:
         )  # fmt: skip
     for own, wanted in zip(array.extents, target[start:], strict=True):
         if own != ONE:
-            extents.same(
-                own, wanted, "an axis of {0} elements cannot be broadcast to {1}.",
-                remedy="Only an axis of extent 1 can be repeated: reshape, or use fw.replicate.",
+            met(
+                (own, wanted), "an axis of {0} elements cannot be broadcast to {1}.", [],
+                "Only an axis of extent 1 can be repeated: reshape, or use fw.replicate.",
+                repeatable=(own,),
             )  # fmt: skip
-
-    def at(*place: Atom) -> Tracer:
-        pairs = zip(array.extents, place[start:], strict=True)
-        return read(array, [ZERO if e == ONE else i for e, i in pairs])
-
-    return generated(target, at)[0]
+    return generated(target, lambda *at: read_stretched(array, at))[0]

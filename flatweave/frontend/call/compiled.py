@@ -5,13 +5,14 @@
 
 A trace knows no sizes, so it takes axes that meet for equally long. Where a call brings an axis of
 extent 1 to be broadcast, that check fails; then the function is traced once more, those extents
-constants, and such calls take that variant from then on.
+constants, and such calls take that variant from then on. Where an extent that the program computes
+is 1, a variant that compares such extents with 1 runs instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,6 +28,13 @@ from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 Values = np.ndarray[Any, np.dtype[Any]]
 UnitAxes = frozenset[tuple[int, int]]  # of extent 1: (number of the array argument, axis)
 SAME = "same"
+
+
+class Variant(NamedTuple):
+    """What a trace takes for granted: which extents are 1, and whether computed ones may be."""
+
+    unit_axes: UnitAxes = frozenset()
+    stretches: bool = False
 
 
 class Executable(Protocol):
@@ -86,56 +94,74 @@ class Compiled:
 
 
 class Entry:
-    """One signature of a function: its trace, and its variants with axes of extent 1."""
+    """One signature of a function: its trace, and the variants that broadcast axes of extent 1."""
 
     __slots__ = ("_is_one_line", "_lock", "_make", "plain", "variants")
 
-    def __init__(self, make: Callable[[UnitAxes], Compiled], is_one_line: bool = False) -> None:
+    def __init__(self, make: Callable[[Variant], Compiled], is_one_line: bool = False) -> None:
         self._make = make
         # whether whatever goes wrong does so at the line of the call
         self._is_one_line = is_one_line
         self._lock = Lock()
-        self.plain = make(frozenset())
-        self.variants: dict[UnitAxes, Compiled] = {}
+        self.plain = make(Variant())
+        self.variants: dict[Variant, Compiled] = {}
 
     def __call__(self, flat: list[Any]) -> Any:
         """The function's result for flat arguments: extents and arrays in turn, and scalars."""
         compiled = self.plain
         given = flat
         if self.variants:
-            compiled, given = self._variant(flat)
+            compiled, given = self._chosen(flat)
         try:
             results = compiled.run(given)
         except Fault as fault:
-            again = self._broadcast(fault, flat)
-            if again is None:
-                raise self._error(fault) from None
-            compiled, results = again
+            compiled, results = self._broadcast(fault, compiled, flat)
         except MemoryError as failure:
             raise out_of_memory(failure) from None
         return rebuilt(compiled.tree, results, flat)
 
-    def _variant(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
+    def _chosen(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
         """The compiled variant for these extents, and the arguments it takes."""
         unit_axes = unit_axes_of(flat)
-        found = self.variants.get(unit_axes)
+        found = self.variants.get(Variant(unit_axes))
         if found is None:
             return self.plain, flat
         return found, without_unit_extents(flat, unit_axes)
 
-    def _broadcast(self, fault: Fault, flat: list[Any]) -> tuple[Compiled, list[Any]] | None:
-        """Try the variant for the axes of extent 1; None when it was tried or there is none."""
+    def _broadcast(
+        self, fault: Fault, tried: Compiled, flat: list[Any]
+    ) -> tuple[Compiled, list[Any]]:
+        """The variant that broadcasts where the one tried met an extent of 1, and its results.
+
+        Raises the user's error where none does.
+        """
         unit_axes = unit_axes_of(flat)
-        if fault.code != SAME or not unit_axes or unit_axes in self.variants:
-            return None
-        compiled = self._make(unit_axes)
+        for variant in (Variant(unit_axes), Variant(unit_axes, True)):
+            if fault.code != SAME or (variant.stretches and 1 not in fault.values):
+                break
+            compiled = self._variant(variant)
+            if compiled is None or compiled is tried:
+                continue
+            try:
+                return compiled, compiled.run(without_unit_extents(flat, unit_axes))
+            except Fault as second:
+                fault = second
+        raise self._error(fault) from None
+
+    def _variant(self, variant: Variant) -> Compiled | None:
+        """A variant, compiled when it is first needed; None where the function cannot be it."""
+        found = self.variants.get(variant)
+        if found is not None or variant == Variant():
+            return found
         try:
-            results = compiled.run(without_unit_extents(flat, unit_axes))
-        except Fault as second:
-            raise self._error(second) from None
+            found = self._make(variant)
+        except UserError:
+            return None
+        if found.tree != self.plain.tree:
+            return None  # rows repeated to one length are an array, where others are a Ragged
         with self._lock:
-            self.variants = {**self.variants, unit_axes: compiled}
-        return compiled, results
+            self.variants = {**self.variants, variant: found}
+        return found
 
     def _error(self, fault: Fault) -> UserError:
         """The user's error for a fault."""
@@ -145,7 +171,7 @@ class Entry:
 
     def compiled_for(self, flat: list[Any]) -> Compiled:
         """The variant that a call with these arguments runs."""
-        return self._variant(flat)[0]
+        return self._chosen(flat)[0]
 
 
 def arrays_of(flat: Sequence[Any]) -> list[Values]:

@@ -23,7 +23,7 @@ from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.call.compiled import Compiled, Entry, Executable, UnitAxes
+from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Variant
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
 from flatweave.frontend.call.schedule import in_force
@@ -125,10 +125,11 @@ class OperationCall:
             self.leaves[i] = None
         self.values = [stand_in(value) for value in self.values]
 
-    def make(self, target: str, schedule: Schedule, unit_axes: UnitAxes) -> Compiled:
+    def make(self, target: str, schedule: Schedule, variant: Variant) -> Compiled:
         """Trace the call and compile it, or take what was compiled for an equal program."""
         names = [(self.names[i], f"{self.names[i]} of {self.known.name}") for i in self.dynamic]
-        traced = trace(self.known.name, self.body, leaves_of(self.values, names, unit_axes))
+        leaves = leaves_of(self.values, names, variant.unit_axes)
+        traced = trace(self.known.name, self.body, leaves, variant.stretches)
         return shared(traced, target, schedule)
 
 
@@ -153,7 +154,7 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         entry = _entries.get((target, config.cpu, schedule, signature))
     flat = flat_of(call.values)
     if entry is None:
-        entry = Entry(lambda axes: call.make(target, schedule, axes), signature is not None)
+        entry = Entry(lambda variant: call.make(target, schedule, variant), signature is not None)
         if signature is not None:
             call.forget_values()  # a variant may be traced later, so the entry keeps the call
             keep(_entries, (target, config.cpu, schedule, signature), entry)

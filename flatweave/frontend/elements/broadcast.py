@@ -4,7 +4,11 @@
     x: f32[n] * 2.0              map (a => mul a 2.0) x
 
 An axis is stretched where its extent is the constant 1. Extents of arguments are variables, also
-when they are 1 in a call: `call/compiled.py` says how such a call is served.
+when they are 1 in a call: `call/compiled.py` says how such a call is served. In a trace that
+`stretches`, an extent that is computed, such as the number of elements that a filter keeps, may be
+1 as well: it is compared with 1 when the program runs.
+
+    filter p xs + ys: f32[m]     generate [m] (j => add (kept[select (eq n 1) 0 j]) (ys[j]))
 """
 
 from __future__ import annotations
@@ -12,7 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
+from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, origin_line, same
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import Scope, current
@@ -37,7 +44,30 @@ def zipped(
 def _fills(operand: Tracer, shape: Sequence[Atom]) -> bool:
     """Whether no axis of an operand is stretched."""
     pairs = zip(operand.extents, shape, strict=False)
-    return all(extent != ONE or wanted == ONE for extent, wanted in pairs)
+    return not any(_is_stretched(extent, wanted) for extent, wanted in pairs)
+
+
+def _is_stretched(extent: Atom, wanted: Atom) -> bool:
+    """Whether an axis is repeated, or may be when the program runs."""
+    if extent == wanted:
+        return False
+    if extent == ONE:
+        return True
+    return may_be_one(extent) and not _are_equal(extent, wanted)
+
+
+def _are_equal(a: Atom, b: Atom) -> bool:
+    """Whether a check has found two extents to be equal."""
+    return current().is_checked(current().apply("eq", a, b))
+
+
+def may_be_one(extent: Atom) -> bool:
+    """Whether an extent is to be compared with 1 when the program runs: a computed one.
+
+    Extents of arguments are not: where one is 1 it is a constant of the trace.
+    """
+    trace = current().trace
+    return trace.stretches and isinstance(extent, Var) and extent not in trace.hints
 
 
 def _listed(results: Tracer | Scalars) -> list[Tracer]:
@@ -89,7 +119,17 @@ def read_stretched(array: Tracer, at: Sequence[Atom]) -> Tracer:
         return array
     own = at[len(at) - array.ndim :]
     pairs = zip(array.extents, own, strict=True)
-    return read(array, [ZERO if extent == ONE else i for extent, i in pairs])
+    return read(array, [_place(extent, i) for extent, i in pairs])
+
+
+def _place(extent: Atom, i: Atom) -> Atom:
+    """Where index `i` of the common shape is along an axis."""
+    if extent == ONE:
+        return ZERO
+    scope = current()
+    if not may_be_one(extent) or (isinstance(i, Var) and scope.trace.bounds.get(i) == extent):
+        return i
+    return extents.select(scope.apply("eq", extent, ONE), ZERO, i)
 
 
 def common_shape(operands: Sequence[Tracer], who: str) -> tuple[Atom, ...]:
@@ -116,16 +156,39 @@ def _met(
     if a == b:
         return a
     along = f" along axis {axis}" if rank > 1 else ""
-    return same(
-        a,
-        b,
-        f"{who} needs operands whose shapes broadcast, got {{0}} and {{1}} elements{along}.",
-        [
-            origin_line(first, "left", "{0}", axis - rank),
-            origin_line(second, "right", "{1}", axis - rank),
-        ],
-        "Cut both to one length, or give one of them the extent 1 there.",
-    )
+    message = f"{who} needs operands whose shapes broadcast, got {{0}} and {{1}} elements{along}."
+    origins = [
+        origin_line(first, "left", "{0}", axis - rank),
+        origin_line(second, "right", "{1}", axis - rank),
+    ]
+    remedy = "Cut both to one length, or give one of them the extent 1 there."
+    return met((a, b), message, origins, remedy, repeatable=(a, b))
+
+
+def met(
+    pair: tuple[Atom, Atom], message: str, origins: Sequence[str], remedy: str,
+    repeatable: Sequence[Atom],
+) -> Atom:  # fmt: skip
+    """The extent of an axis where two meet: equal, or one of the `repeatable` ones 1.
+
+    `{0}` and `{1}` in the texts stand for the two extents.
+    """
+    a, b = pair
+    units = [extent for extent in repeatable if may_be_one(extent)]
+    if not units:
+        return same(a, b, message, origins, remedy)
+    if _are_equal(a, b):
+        return a
+    scope = current()
+    fits = scope.apply("eq", a, b)
+    for extent in units:
+        fits = scope.apply("or", fits, scope.apply("eq", extent, ONE))
+    check(fits, "same", (a, b), check_message(message, origins, remedy))
+    if units == [a, b]:
+        common = extents.select(scope.apply("eq", a, ONE), b, a)
+        extents.known_extent(common)
+        return common
+    return b if units == [a] else a
 
 
 def broadcast_to(array: Tracer, shape: Sequence[Atom]) -> Tracer:

@@ -52,9 +52,14 @@ class Traced:
     hidden: tuple[Any, ...]
 
 
-def trace(name: str, body: Callable[[list[Tracer]], Any], leaves: Sequence[Leaf]) -> Traced:
+def trace(
+    name: str,
+    body: Callable[[list[Tracer]], Any],
+    leaves: Sequence[Leaf],
+    stretches: bool = False,
+) -> Traced:
     """Run `body` on traced arguments; what it returns are the program's results."""
-    made = Trace(name)
+    made = Trace(name, stretches)
     made.where = user_location()
     made.frame, made.asides = sys._getframe(), asides()
     try:

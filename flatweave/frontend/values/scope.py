@@ -45,11 +45,13 @@ class Trace:
     """One program under construction.
 
     `frame` is where its function is called, as long as that runs; calls of `asides` from there do
-    not belong to it.
+    not belong to it. Where `stretches` is set, the program broadcasts arrays whose extents it
+    computes and that are 1 in a run (`elements/broadcast.py`).
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, stretches: bool = False) -> None:
         self.name = name
+        self.stretches = stretches
         self.frame: FrameType | None = None
         self.asides: frozenset[CodeType] = frozenset()
         self.where: Location | None = None
