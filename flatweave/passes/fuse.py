@@ -18,7 +18,8 @@
 A producer is a sweep that only stores and scans nothing: a pull array. It is computed again at each
 read, so it is taken only when that is cheaper than storing it (`sharing.py` decides). What is next
 to nothing, such as an iota, is taken from any sweep.
-The store that nobody reads any more is left to `dce`.
+An element that the host reads is computed by the host, or by a sweep of one element where there is
+more to it than scalar work and reads. The store that nobody reads any more is left to `dce`.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ from collections.abc import Sequence
 
 from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Index, Sweep
+from flatweave.base.dtypes import i64
+from flatweave.ops import Index, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.elements import tested
 from flatweave.passes.rewrite import Rewriter
 from flatweave.passes.sharing import choose_pulls, explain, is_pull
-from flatweave.terms.build import Builder
+from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Let, Op, Var
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.traverse import free_vars, lambdas_in, needed_for
 
 
 @array_pass(takes=(SWEPT,), explain=explain)
@@ -52,6 +54,7 @@ class _Puller(Rewriter):
         self.chosen = chosen
         self.producers: dict[Var, tuple[_Producer, int]] = {}
         self.elements: dict[tuple[Builder, _Producer, tuple[Atom, ...]], _Element] = {}
+        self.on_host = True
 
     def run(self, program: Program) -> Program:
         return Program(program.name, self.program(program.fn))
@@ -74,10 +77,18 @@ class _Puller(Rewriter):
         assert isinstance(op.xs, Var)
         producer, position = self.producers[op.xs]
         indices = tested(b, op.indices, producer.shape) if op.checked else op.indices
+        if self.on_host and not producer.is_plain(position):
+            return _alone(b, producer, indices, position)
         key = b, producer, indices
         if key not in self.elements:
             self.elements[key] = _Element(b, producer, indices)
         return (self.elements[key].result(position),)
+
+    def op(self, b: Builder, op: Op) -> Op:
+        around, self.on_host = self.on_host, self.on_host and not isinstance(op, Sweep)
+        made = super().op(b, op)
+        self.on_host = around
+        return made
 
 
 class _Producer:
@@ -92,6 +103,25 @@ class _Producer:
         self.effects = [
             k for k, let in enumerate(sweep.body.lets) if alone and let.op.effect
         ]  # fmt: skip
+
+
+    def is_plain(self, position: int) -> bool:
+        """Whether a result is scalar work and reads, with no loop and no branch."""
+        result = self.body.results[position : position + 1]
+        checked = [atom for k in self.effects for atom in free_vars(self.body.lets[k].op)]
+        needed = needed_for(self.body.lets, (*result, *checked))
+        return not any(lambdas_in(let.op) for let in needed)
+
+
+def _alone(
+    b: Builder, producer: _Producer, indices: tuple[Atom, ...], position: int
+) -> Sequence[Atom]:
+    """One element of a producer by a sweep of its own: index (sweep [1] (i => ..) [store]) [0]"""
+    inside = b.inner()
+    i = inside.param("i", i64, index(1))
+    body = inside.close([i], [_Element(inside, producer, indices).result(position)])
+    (stored,) = b.emit(Sweep((index(1),), body, (Store(),)))
+    return b.emit(Index(stored, (index(0),), checked=False))
 
 
 class _Element:

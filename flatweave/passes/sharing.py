@@ -4,35 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf, prod
 
 from flatweave.array_ir.syntax import Program
 from flatweave.ops import Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.cost import INNER_LOOP, cost_of_body, cost_of_result, reads_memory
-from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import atoms_in, lambdas_in, needed_for
+from flatweave.terms.control import Apply, For, If, While
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import atoms_in, lambdas_in, needed_for, walk_lets
 
 STORING = 24
 """What storing an element and reading it again costs, in units of one addition."""
+LARGEST = 40 * STORING
+"""What is computed at several reads may not grow beyond this, by all that it is made of."""
+FEW = 64
+"""So many elements are computed rather than that a whole array is stored for them."""
 
 
 @dataclass
 class Uses:
-    """How an array is read: element reads, weighted by loops, and uses as a whole."""
+    """How an array is read: element reads, weighted by loops, and uses as a whole.
+
+    `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
+    not among `reads`. `turns`: a loop on the host reads elements in each of its turns.
+    """
 
     reads: int = 0
+    few: int = 0
     whole: int = 0
-    elsewhere: bool = False
+    turns: bool = False
     identity: bool = True
 
 
 def choose_pulls(program: Program) -> dict[Var, int]:
     """The arrays that need not be stored, each with its position among its sweep's results."""
-    uses: dict[Var, Uses] = {}
-    _count(program.fn, uses, None, 1)
+    uses = _Count.of(program)
     chosen: dict[Var, int] = {}
+    work: dict[Var, int] = {}
     for fn in _host_bodies(program.fn):
-        home = {var for let in fn.lets for var in let.vars}
         for let in fn.lets:
             if not isinstance(let.op, Sweep):
                 continue
@@ -40,8 +49,10 @@ def choose_pulls(program: Program) -> dict[Var, int]:
             for var, k in _stored(let, let.op):
                 if var not in uses:
                     continue
-                if _pays(let.op, k, uses[var], var in home) if alone else _is_free(let.op, k):
+                all_work = _all_work(let.op, k, work)
+                if _pays(let.op, k, uses[var], all_work) if alone else _is_free(let.op, k):
                     chosen[var] = k
+                    work[var] = all_work
     return chosen
 
 
@@ -76,63 +87,115 @@ def is_pull(op: Sweep) -> bool:
     return stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
 
 
-def _pays(producer: Sweep, position: int, uses: Uses, same_body: bool) -> bool:
+def _all_work(op: Sweep, position: int, work: dict[Var, int]) -> int:
+    """What a result costs with all that is computed where it is read."""
+    needed = Lambda((), needed_for(op.body.lets, op.body.results[position : position + 1]), ())
+    reads = (let.op.xs for let in walk_lets(needed) if isinstance(let.op, Index))
+    return cost_of_body(needed) + sum(work.get(xs, 0) for xs in reads if isinstance(xs, Var))
+
+
+def _pays(producer: Sweep, position: int, uses: Uses, all_work: int) -> bool:
     """See Note [What a read may cost]."""
     cost = cost_of_result(producer.body, position)
     if uses.whole:
-        return uses.reads > 0 and _is_free(producer, position)
-    if uses.elsewhere and cost > STORING // 4:
+        return uses.reads + uses.few > 0 and _is_free(producer, position)
+    if uses.few * all_work > FEW * STORING or (uses.turns and cost > STORING // 4):
         return False
-    if uses.reads == 1 and uses.identity:
+    if uses.reads <= 1 and uses.identity:
         return True
+    if uses.reads * all_work > LARGEST:
+        return False
     return (uses.reads - 1) * cost <= STORING and (uses.identity or cost <= STORING)
 
 
-def _count(
-    fn: Lambda, uses: dict[Var, Uses], sweep: Sweep | None, weight: int,
-    space: tuple[tuple[Var, Atom], ...] = (),
-) -> None:  # fmt: skip
-    """Count how each array is used below `fn`; `sweep` is the sweep whose body this is.
+class _Count:
+    """Counts how each array of a program is used.
 
-    `space` are the indices of the sweep and of the folds around, each with its extent: a read that
-    uses every one of them once, on an array of those extents, visits each element once.
+    `sweep` is the sweep in whose body a use stands, and `space` the indices of that sweep and of
+    the folds around, each with its extent: a read that uses every one of them once, on an array of
+    those extents, visits each element once. `loops` is the number of host loops around.
     """
-    for let in fn.lets:
-        match let.op:
-            case Index(xs=Var() as xs, indices=indices):
-                use = uses.setdefault(xs, Uses())
-                once = _visits_once(xs, indices, space)
-                use.reads += 1 if once else weight
-                use.elsewhere |= sweep is None
-                use.identity &= once
-            case Sweep(shape=shape, body=body):
-                for atom in atoms_in((shape, let.op.sinks)):
-                    _whole(uses, atom)
-                _count(body, uses, let.op, 1, tuple(zip(body.params, shape, strict=True)))
-            case _:
-                _count_other(let.op, uses, sweep, weight, space)
-    for atom in fn.results:
-        if sweep is None or atom not in sweep.body.results:
-            _whole(uses, atom)
 
+    def __init__(self) -> None:
+        self.uses: dict[Var, Uses] = {}
+        self.loops_around: dict[Var, int] = {}
+        self.makers: dict[Atom, Op] = {}
+        self.sweep: Sweep | None = None
+        self.space: tuple[tuple[Var, Atom], ...] = ()
+        self.loops = 0
+        self.few = 0  # how many elements the sweep has, if they are few
 
-def _count_other(
-    op: Op, uses: dict[Var, Uses], sweep: Sweep | None, weight: int,
-    space: tuple[tuple[Var, Atom], ...],
-) -> None:  # fmt: skip
-    for atom in atoms_in(op):
-        _whole(uses, atom)
-    loop = INNER_LOOP if isinstance(op, Fold | While | For) and sweep is not None else 1
-    for inner in lambdas_in(op):
-        within = space
-        if isinstance(op, Fold) and inner is op.body:
-            within = (*space, (inner.params[0], op.extent))
-        _count(inner, uses, sweep, weight * loop, within)
+    @staticmethod
+    def of(program: Program) -> dict[Var, Uses]:
+        """The uses of each variable that is used at all."""
+        count = _Count()
+        count.body(program.fn, 1)
+        return count.uses
 
+    def body(self, fn: Lambda, weight: int) -> None:
+        """Count what stands in a function that is called `weight` times for each element."""
+        for let in fn.lets:
+            self.makers.update((var, let.op) for var in let.vars)
+            self.loops_around.update((var, self.loops) for var in let.vars)
+            match let.op:
+                case Index(xs=Var() as xs, indices=indices):
+                    self._read(xs, indices, weight)
+                case Sweep():
+                    self._sweep(let.op)
+                case _:
+                    self._other(let.op, weight)
+        for atom in fn.results:
+            if self.sweep is None or atom not in self.sweep.body.results:
+                self._whole(atom)
 
-def _whole(uses: dict[Var, Uses], atom: Atom) -> None:
-    if isinstance(atom, Var):
-        uses.setdefault(atom, Uses()).whole += 1
+    def _read(self, xs: Var, indices: Sequence[Atom], weight: int) -> None:
+        use = self.uses.setdefault(xs, Uses())
+        in_loop = self.loops > self.loops_around.get(xs, 0)
+        few = self.few if self.sweep is not None else 1
+        if few and not in_loop:
+            use.few += few * weight
+            return
+        once = _visits_once(xs, indices, self.space)
+        use.reads += 1 if once else weight
+        use.turns |= self.sweep is None
+        use.identity &= once
+
+    def _sweep(self, op: Sweep) -> None:
+        for atom in atoms_in((op.shape, op.sinks)):
+            self._whole(atom)
+        self.sweep, self.space = op, tuple(zip(op.body.params, op.shape, strict=True))
+        most = prod(self._most(extent) for extent in op.shape)
+        self.few = int(most) if most <= FEW else 0
+        self.body(op.body, 1)
+        self.sweep, self.space = None, ()
+
+    def _other(self, op: Op, weight: int) -> None:
+        for atom in atoms_in(op):
+            self._whole(atom)
+        is_loop, on_host = isinstance(op, Fold | While | For), self.sweep is None
+        for inner in lambdas_in(op):
+            around, self.loops = (self.space, self.loops), self.loops + (is_loop and on_host)
+            if isinstance(op, Fold) and inner is op.body:
+                self.space = (*self.space, (inner.params[0], op.extent))
+            self.body(inner, weight * (INNER_LOOP if is_loop and not on_host else 1))
+            self.space, self.loops = around
+
+    def _whole(self, atom: Atom) -> None:
+        if isinstance(atom, Var):
+            self.uses.setdefault(atom, Uses()).whole += 1
+
+    def _most(self, extent: Atom) -> float:
+        """What an extent that the program computes cannot exceed."""
+        if isinstance(extent, Const):
+            return float(extent.value)
+        match self.makers.get(extent):
+            case Apply(fn="minimum", args=(a, b)):
+                return min(self._most(a), self._most(b))
+            case Apply(fn="maximum", args=(a, b)):
+                return max(self._most(a), self._most(b))
+            case Apply(fn="sub", args=(a, Const(value=value))):
+                return self._most(a) - float(value)
+        return inf
 
 
 def _visits_once(
@@ -148,8 +211,7 @@ def _visits_once(
 
 def explain(program: Program) -> list[str]:
     """For each producer that is read more than once or stays stored: what was chosen, and why."""
-    uses: dict[Var, Uses] = {}
-    _count(program.fn, uses, None, 1)
+    uses = _Count.of(program)
     chosen = choose_pulls(program)
     lines = []
     for fn in _host_bodies(program.fn):
@@ -164,13 +226,14 @@ def explain(program: Program) -> list[str]:
 
 
 def _reason(var: Var, use: Uses, cost: int, pulled: bool) -> str:
-    if not use.reads or (pulled and use.reads == 1):
+    reads = use.reads + use.few
+    if not reads or (pulled and reads == 1):
         return ""
     if pulled:
-        return f"{var}: computed at each of {use.reads} reads (cost {cost}) rather than stored"
-    why = "needed whole" if use.whole else f"{use.reads} reads at cost {cost} would cost more"
-    if use.elsewhere and not use.whole:
-        why = "also read on the host or in a loop"
+        return f"{var}: computed at each of {reads} reads (cost {cost}) rather than stored"
+    why = "needed whole" if use.whole else f"{reads} reads at cost {cost} would cost more"
+    if use.turns and not use.whole:
+        why = "read in each turn of a loop"
     return f"{var}: stored, {why}"
 
 
@@ -181,3 +244,11 @@ def _reason(var: Var, use: Uses, cost: int, pulled: bool) -> str:
 # never costs more. A read inside a loop of an element function counts INNER_LOOP times. An array
 # that must be stored anyway (a result, a destination) is computed again only if it is almost free
 # and reads no memory, as an iota is.
+#
+# Reads on the host, and those of a sweep that is known to have few elements, cost next to nothing
+# against storing a whole array: they say nothing against computing what they need where they need
+# it. There may be FEW of them, so that programs do not grow, and none in a loop on the host that
+# the array stands outside of.
+#
+# Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
+# element costs twice as much with each of them: LARGEST ends that.
