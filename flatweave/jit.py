@@ -64,7 +64,7 @@ class Stages:
 
     @property
     def kernels(self) -> int:
-        """How many loops over data, or launches, a call makes."""
+        """How many passes over data a call makes, of those that may run."""
         return self.executable.kernels
 
     @property

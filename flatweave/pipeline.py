@@ -8,7 +8,6 @@ Every stage can be printed (`f.stages(..).text`), read back (`tools/opt`), inter
 from __future__ import annotations
 
 import functools
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import duration
 from flatweave.base.schedule import CHOSEN, Schedule
-from flatweave.kernel_ir.host import Launch
+from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.program import lower
@@ -96,19 +95,11 @@ class Executable:
         return [line for explain, program in self.decided for line in explain(program)]
 
 
-PASS_OVER_DATA = re.compile(r".*_m?\d+(_first|_place)?_*")
-
-
 def launches(unit: Unit) -> int:
-    """How many different passes over data the host launches.
-
-    Kernels are named after what they compute. Variants of one (`_s`, `_strided`), the combining of
-    what its blocks left (`_all`, `_fill`, `_slots`, `_tails`) and copies of destinations belong to
-    it.
-    """
-    lets = walk_lets(unit.host)
-    names = {let.op.kernel for let in lets if isinstance(let.op, Launch)}
-    return sum(PASS_OVER_DATA.fullmatch(name) is not None for name in names)
+    """How many different passes over data the host launches; what has another role belongs to
+    one."""
+    launched = [let.op for let in walk_lets(unit.host) if isinstance(let.op, Launch)]
+    return len({launch.kernel for launch in launched if launch.role == Role.PASS})
 
 
 def optimise(program: Program, passes: Sequence[ArrayPass] = ARRAY_PASSES) -> dict[str, Program]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar
 
 from flatweave.base.dtypes import DType, bool_, i64
@@ -66,6 +67,27 @@ class Trim(Op):
         return ()
 
 
+class Role(StrEnum):
+    """What a launch is for; people count passes, and the rest belongs to one."""
+
+    PASS = "pass"
+    """A pass over data."""
+    VARIANT = "variant"
+    """The same pass in another way, or a part of one."""
+    CARRY_OUT = "carry_out"
+    """Joins the segments that warps left open."""
+    PARTIALS = "partials"
+    """Combines what blocks left."""
+    COUNT = "count"
+    """Finds how much room the elements of a pass need."""
+    FILL = "fill"
+    """Sets a buffer before a pass."""
+    COPY = "copy"
+    """Copies a buffer that a pass updates."""
+    PACK = "pack"
+    """Puts components into words before a pass, or takes them out after it."""
+
+
 @op
 class Launch(Op):
     """Runs a kernel on `grid` blocks; block b + 1 never starts before block b has."""
@@ -73,6 +95,7 @@ class Launch(Op):
     kernel: str
     grid: Atom
     args: tuple[Atom, ...]
+    role: str = Role.PASS
     effect: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:

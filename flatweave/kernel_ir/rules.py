@@ -115,8 +115,10 @@ def _host_misfits(op: Op) -> Iterator[str]:
             yield from _dtypes_misfit((buffer,))
         case h.Retain(buffer=buffer) | h.Free(buffer=buffer) | h.IsUnique(buffer=buffer):
             yield from _dtypes_misfit((buffer,))
-        case h.Launch(grid=grid):
+        case h.Launch(grid=grid, role=role):
             yield from index_misfits("the grid", (grid,))
+            if role not in set(h.Role):
+                yield f"{role} is no role of a launch"
         case h.Fail(condition=condition):
             yield from types_misfit("the condition", (condition,), (bool_,))
 

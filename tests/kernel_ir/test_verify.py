@@ -103,6 +103,7 @@ def test_rules_of_kernels(body, message):
         ("launch mystery 1 [n]", "there is no kernel mystery"),
         ("launch k 1 [n, n]", "k does not take these arguments"),
         ("launch k 1.0f32 [n]", "the grid"),
+        ("launch k 1 [n] role=star", "star is no role of a launch"),
         ("b: global f32 = alloc f32 1.0f32 0", "the count"),
         ("free n", "n is no buffer"),
         ("fail n 1 2 n n", "the condition"),

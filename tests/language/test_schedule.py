@@ -74,8 +74,8 @@ def test_a_function_is_compiled_for_each_schedule():
     same(f(IDX), expected)
     assert f.traces == 2
 
-    assert "_all" in f.stages(IDX).text["kernel"]  # private copies to be combined
-    assert "_all" not in owner.text["kernel"]
+    assert "role=partials" in f.stages(IDX).text["kernel"]  # private copies are combined
+    assert "role=partials" not in owner.text["kernel"]
 
 
 def test_calls_outside_jit_follow_it():

@@ -12,7 +12,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.plan import Site
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
-from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Launch
+from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Launch, Role
 from flatweave.kernel_ir.syntax import Kernel
 from flatweave.lower.host.copy import copy_kernel
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -110,7 +110,7 @@ class Lowering:
         kernel = self._copy_kernel(dest.type.dtype)
         size = index(max(1, self.machine.block_bytes // dest.type.dtype.bytes))
         blocks = host.apply("floordiv", host.add(count, host.sub(size, index(1))), size)
-        host.emit(Launch(kernel.name, blocks, (count, held.buffer, fresh)))
+        host.emit(Launch(kernel.name, blocks, (count, held.buffer, fresh), Role.COPY))
         return fresh
 
     def _copy_kernel(self, dtype: DType) -> Kernel:
@@ -135,18 +135,21 @@ class Lowering:
         kb.body.where = let.where
         return kb
 
-    def launch(self, kernel: KernelBuilder, blocks: Atom, host: Builder | None = None) -> None:
+    def launch(
+        self, kernel: KernelBuilder, blocks: Atom, role: Role = Role.PASS,
+        host: Builder | None = None,
+    ) -> None:  # fmt: skip
         if kernel.name not in {known.name for known in self.program.kernels}:
             self.program.kernels.append(kernel.finish())
-        (host or self.host).emit(Launch(kernel.name, blocks, tuple(kernel.args)))
+        (host or self.host).emit(Launch(kernel.name, blocks, tuple(kernel.args), role))
 
     def launch_one_of(
         self, condition: Atom, then: KernelBuilder, other: KernelBuilder, blocks: Atom
     ) -> None:
-        """Launch one kernel or the other, as the host finds at run time."""
+        """Launch a variant of a pass or the pass itself, as the host finds at run time."""
         yes, no = self.host.inner(), self.host.inner()
-        self.launch(then, blocks, yes)
-        self.launch(other, blocks, no)
+        self.launch(then, blocks, Role.VARIANT, yes)
+        self.launch(other, blocks, Role.PASS, no)
         self.host.emit(If(condition, yes.close([], []), no.close([], [])))
 
     # -- host bodies ----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType
+from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -18,8 +19,9 @@ Act = Callable[[Builder, KernelBuilder, Atom], None]
 
 
 def each_place(
-    low: Lowering, let: Let, suffix: str, extent: Atom, dtypes: Sequence[DType], act: Act
-) -> None:
+    low: Lowering, let: Let, suffix: str, role: Role, extent: Atom, dtypes: Sequence[DType],
+    act: Act,
+) -> None:  # fmt: skip
     """Launch a kernel that acts at 0, 1, .. below `extent`, on elements of these dtypes."""
     machine = low.machine
     kernel = low.kernel(let, suffix)
@@ -40,4 +42,4 @@ def each_place(
     width = machine.lanes(list(dtypes))
     Walk(machine, (total,), total, width, False, False, ()).block(b, lo, hi, (), step)
     ahead = low.host.add(extent, low.host.sub(size, index(1)))
-    low.launch(kernel, low.host.apply("floordiv", ahead, size))
+    low.launch(kernel, low.host.apply("floordiv", ahead, size), role)

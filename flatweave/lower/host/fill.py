@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.traverse.position import Position, State
@@ -36,4 +37,4 @@ def fill(low: Lowering, let: Let, buffer: Var, count: Atom, first: Atom, others:
     walk = Walk(machine, (room,), room, machine.lanes([dtype]), False, False, ())
     walk.block(b, lo, hi, (), step)
     ahead = low.host.sub(size, index(1))
-    low.launch(kernel, low.host.apply("floordiv", low.host.add(count, ahead), size))
+    low.launch(kernel, low.host.apply("floordiv", low.host.add(count, ahead), size), Role.FILL)

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.host import Alloc
+from flatweave.kernel_ir.host import Alloc, Role
 from flatweave.kernel_ir.syntax import LastLane, Load, ScanLanes, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -41,7 +41,7 @@ def scan_block_partials(
     kernel.warps = 1
     first = first or [atom for _, neutral in parts for atom in neutral]
     _PartialsScan(low, kernel, parts, aggregates, prefixes).write(kernel.capture(count), first)
-    low.launch(kernel, index(1))
+    low.launch(kernel, index(1), Role.PARTIALS)
     return prefixes
 
 

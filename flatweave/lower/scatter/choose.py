@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.kernel_ir.host import Launch
+from flatweave.kernel_ir.host import Launch, Role
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.scatter.owner import Owner
@@ -125,7 +125,8 @@ def _strided(s: Scattering) -> tuple[Atom, LaunchIn] | None:
     tiles = ceil_div(host, s.extent, index(tile_of(s.dtypes)))
     ends = s.low.scope.array(writer.located.ends).shape[0]
     rows = host.sub(ends, index(writer.located.skip))
-    launch = Launch(kernel.name, tiles, (*kernel.args, *s.dest, s.extent))
+    args = (*kernel.args, *s.dest, s.extent)
+    launch = Launch(kernel.name, tiles, args, Role.VARIANT)
 
     def emit(b: Builder) -> None:
         b.emit(launch)

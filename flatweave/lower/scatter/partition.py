@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u16, u32
-from flatweave.kernel_ir.host import Alloc, Free, Launch
+from flatweave.kernel_ir.host import Alloc, Free, Launch, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scatter.scattering import (
@@ -87,9 +87,10 @@ class Partition:
         left = inside.apply("minimum", inside.sub(s.total, at), index(self.round))
         blocks = ceil_div(inside, left, size)
         shared = (*scratch, starts, tiles, bits, size)
-        inside.emit(Launch(self.distribute.name, blocks, (*self.distribute.args, *shared, at)))
+        args = (*self.distribute.args, *shared, at)
+        inside.emit(Launch(self.distribute.name, blocks, args, Role.VARIANT))
         args = (*self.gather.args, *shared, blocks)
-        inside.emit(Launch(self.gather.name, tiles, args))
+        inside.emit(Launch(self.gather.name, tiles, args, Role.VARIANT))
         body = inside.close([at], [])
         host.emit(For(index(0), s.total, index(self.round), body, ()))
         for buffer in (*scratch, starts):

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u32
-from flatweave.kernel_ir.host import Alloc, Free, Launch, Threads
+from flatweave.kernel_ir.host import Alloc, Free, Launch, Role, Threads
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scatter.scattering import (
@@ -57,6 +57,7 @@ class Private:
         assert isinstance(scattering.sink, Merge)
         self.scattering = scattering
         self.neutral = neutral
+        self.role = Role.VARIANT if suffix else Role.PASS
         self.counts = _counts(scattering)
         self.dtypes: Sequence[DType] = (
             [u32] * len(scattering.dtypes) if self.counts else scattering.dtypes
@@ -95,9 +96,10 @@ class Private:
         site = s.low.site()
         room = host.mul(copies, s.extent)
         buffers = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
-        host.emit(Launch(self.own.name, copies, (*self.own.args, *buffers, copies)))
+        host.emit(Launch(self.own.name, copies, (*self.own.args, *buffers, copies), self.role))
         blocks = ceil_div(host, s.extent, index(COMBINED))
-        host.emit(Launch(self.all.name, blocks, (*self.all.args, *buffers, copies)))
+        args = (*self.all.args, *buffers, copies)
+        host.emit(Launch(self.all.name, blocks, args, Role.PARTIALS))
         for buffer in buffers:
             host.emit(Free(buffer))
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.host import Alloc, Free
+from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import Lane, LastLane, Load, ScanLanes, ShiftLanes, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -47,7 +47,7 @@ def join_carry_outs(
     kernel = low.kernel(let, "_tails")
     kernel.warps = 1
     _Join(low, kernel, sink, left).write(kernel.capture(left.slots))
-    low.launch(kernel, low.host.apply("minimum", total, index(1)))
+    low.launch(kernel, low.host.apply("minimum", total, index(1)), Role.CARRY_OUT)
     for buffer in (left.firsts, left.lasts, *left.carry_outs):
         low.host.emit(Free(buffer))
 

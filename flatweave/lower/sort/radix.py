@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain
+from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain, Role
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.scan.block_partials import scan_block_partials
@@ -166,7 +166,7 @@ class _Pass:
         )
         counting = low.kernel(order.let, "_count")
         order.runs.write_count(digits, counting, counts)
-        low.launch(counting, order.runs.blocks)
+        low.launch(counting, order.runs.blocks, Role.COUNT)
         starts = scan_block_partials(low, order.let, [(ADD, (index(0),))], [counts], slots)[0]
         moving = low.kernel(order.let)
         order.runs.write_move(digits, moving, starts)

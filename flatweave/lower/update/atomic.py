@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.kernel_ir.host import Alloc, Free
+from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.rules import ATOMIC
 from flatweave.kernel_ir.syntax import Atomic, AtomicUpdate, Load, Store
 from flatweave.lower.host.context import Lowering
@@ -115,7 +115,7 @@ def write_winners(low: Lowering, let: Let, placed: Placed) -> None:
             inside.emit(Store(kernel.buffer(buffer), j, value))
         b.emit(If(b.apply("ge", winner, index(0)), inside.close([], []), NO_BODY))
 
-    each_place(low, let, "_place", placed.extent, [i64], write)
+    each_place(low, let, "_place", Role.PASS, placed.extent, [i64], write)
     for buffer in (placed.winners, *placed.elements):
         low.host.emit(Free(buffer))
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import BY_NAME, DType, u32, u64
-from flatweave.kernel_ir.host import Alloc, Free
+from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import AtomicUpdate, Load, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.each_place import each_place
@@ -128,7 +128,9 @@ class Packed:
             for buffer, value in zip(self.dest, self.packing.unpack(b, found), strict=True):
                 b.emit(Store(kernel.buffer(buffer), j, value))
 
-        each_place(low, let, "_unpack", self.extent, [self.packing.word], unpack)
+        each_place(
+            low, let, "_unpack", Role.PACK, self.extent, [self.packing.word], unpack
+        )
         low.host.emit(Free(self.buffer))
 
     def begin(self, low: Lowering, let: Let) -> None:
@@ -140,7 +142,9 @@ class Packed:
             for at, word in zip(self._words(b, j), words, strict=True):
                 b.emit(Store(kernel.buffer(self.buffer), at, word))
 
-        each_place(low, let, "_pack", self.extent, [self.packing.word], pack)
+        each_place(
+            low, let, "_pack", Role.PACK, self.extent, [self.packing.word], pack
+        )
 
     def _words(self, b: Builder, j: Atom) -> list[Atom]:
         """Where the words of an element are."""
