@@ -1,0 +1,371 @@
+"""Staged arrays: Python values that write kernel IR and are never stored in it.
+
+    xs = read([buffer], n)                    Pull: ask it for an element, and it writes the load
+    ys = map(square, reverse(xs))             still a Pull; nothing is written
+    zs = force(b, ys)                         memory of this level, a for_all of stores, a barrier
+    store(b, concat(b, push(zs, BLOCK), ..), [out])
+
+A **Pull** is a length and a function from an index to an element: who reads it says in which order
+and by whom it is computed. A **Push** is a length and a program that puts every element where it
+belongs: who made it says so, and so pushes are concatenated and permuted without asking, element
+by element, where an element comes from. Functions on them fuse, always: only **force** makes memory
+and lets threads read what others have computed.
+
+Elements are tuples of scalars, stored as one array for each component. All code is written for a
+level, that of the builder `b` it goes to: a kernel's own is code of a block, and `for_all` gives
+code of warps and threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.kernel_ir.hierarchy import BLOCK, MEMORY, THREAD, ForAll, Level
+from flatweave.kernel_ir.syntax import Load, Store, Sync
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For, If
+from flatweave.terms.syntax import Atom, Const, Lambda, Var
+
+Values = tuple[Atom, ...]
+At = Callable[[Builder, Atom], Values]
+Put = Callable[[Builder, Atom, Values], None]
+Act = Callable[[Builder, Atom], None]
+To = Callable[[Builder, Atom], Atom]
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """An array as a function: `at(b, i)` writes to b what computes element i, and gives it."""
+
+    extent: Atom
+    at: At
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """An array as a program: `write(b, put)` writes code of `level` that puts every element.
+
+    It calls `put(b, i, values)` where element i is known. Each index below the extent is to be put
+    once; one that never is has no value, and one that is put twice is a race.
+    """
+
+    extent: Atom
+    level: Level
+    write: Callable[[Builder, Put], None]
+
+
+# -- code -----------------------------------------------------------------------------------------
+
+
+class UnitCode(Builder):
+    """Code of one unit of a level."""
+
+    def __init__(self, outer: Builder, level: Level) -> None:
+        super().__init__(outer=outer)
+        self.level = level
+
+
+def level_of(b: Builder) -> Level:
+    """Whose code goes to a builder: that of a block, outside of every `for_all`."""
+    scope: Builder | None = b
+    while scope is not None:
+        if isinstance(scope, UnitCode):
+            return scope.level
+        scope = scope.outer
+    return BLOCK
+
+
+def for_all(b: Builder, level: Level, count: Atom | int, body: Act) -> None:
+    """`body(b, i)` for each i below `count`, in parallel, as code of one unit of `level`."""
+    here = level_of(b)
+    if level >= here:
+        raise ArgumentError(
+            f"code of a {here.word} has no {level.word}s below it to share work among.",
+            where=b.where,
+            remedy="Write `loop` for a loop in one thread." if here is THREAD else
+            "for_all goes down: from a block to its warps or threads, from a warp to its threads.",
+        )  # fmt: skip
+    inside = UnitCode(b, level)
+    i = inside.param("i", i64)
+    body(inside, i)
+    b.emit(ForAll(level.word, extent_of(count), inside.close([i], [])))
+
+
+def loop(b: Builder, lo: Atom, hi: Atom, body: Act) -> None:
+    """`body(b, i)` for lo <= i < hi, one after the other."""
+    inside = b.inner()
+    i = inside.param("i", i64)
+    body(inside, i)
+    b.emit(For(lo, hi, index(1), inside.close([i], []), ()))
+
+
+def fold(
+    b: Builder, lo: Atom, hi: Atom, init: Values, step: Callable[[Builder, Atom, Values], Values]
+) -> Values:
+    """A loop from lo to hi that carries values: `step(b, i, values)` gives the next."""
+    inside = b.inner()
+    i = inside.param("i", i64)
+    state = tuple(inside.param("s", atom.type) for atom in init)
+    body = inside.close([i, *state], step(inside, i, state))
+    return b.emit(For(lo, hi, index(1), body, init))
+
+
+def choose(
+    b: Builder, condition: Atom, then: Callable[[Builder], Values],
+    other: Callable[[Builder], Values],
+) -> Values:  # fmt: skip
+    """The values of one of two bodies; the other one does not run."""
+    yes, no = b.inner(optional=True), b.inner(optional=True)
+    bodies = yes.close([], then(yes)), no.close([], other(no))
+    return b.emit(If(condition, *bodies))
+
+
+def when(b: Builder, condition: Atom, then: Callable[[Builder], None]) -> None:
+    """A body that runs where the condition holds."""
+    yes = b.inner(optional=True)
+    then(yes)
+    b.emit(If(condition, yes.close([], []), Lambda((), (), ())))
+
+
+def extent_of(count: Atom | int) -> Atom:
+    """A length, known now or at run time."""
+    return index(count) if isinstance(count, int) else count
+
+
+# -- memory ---------------------------------------------------------------------------------------
+
+
+def read(buffers: Sequence[Var], extent: Atom | int, first: Atom | int = 0) -> Pull:
+    """What stands in memory from `first` on, one buffer for each component."""
+    base = extent_of(first)
+
+    def at(b: Builder, i: Atom) -> Values:
+        place = b.add(base, i)
+        return tuple(b.emit(Load(buffer, place))[0] for buffer in buffers)
+
+    return Pull(extent_of(extent), at)
+
+
+def store(
+    b: Builder, array: Pull | Push, buffers: Sequence[Var], first: Atom | int = 0
+) -> None:
+    """Write an array to memory, without a barrier."""
+    base = extent_of(first)
+
+    def put(inside: Builder, i: Atom, values: Values) -> None:
+        place = inside.add(base, i)
+        for buffer, value in zip(buffers, values, strict=True):
+            inside.emit(Store(buffer, place, value))
+
+    _pushed(b, array).write(b, put)
+
+
+def allocate(b: Builder, types: Sequence[DType], count: int) -> tuple[Var, ...]:
+    """Memory of the unit whose code this is, for `count` elements."""
+    make = MEMORY[level_of(b)]
+    return tuple(b.emit(make(dtype, max(1, count)))[0] for dtype in types)
+
+
+def force(
+    b: Builder, array: Pull | Push, most: int | None = None, into: Sequence[Var] | None = None
+) -> Pull:
+    """Compute an array into memory of this level, once, and let all threads of the unit read it.
+
+    A length that is known at run time only needs a bound, `most`. `into` is memory from `allocate`
+    that nobody reads any more since the last barrier.
+    """
+    level = level_of(b)
+    if into is None:
+        if isinstance(array.extent, Const):
+            most = int(array.extent.value)
+        if most is None:
+            raise ShapeError(
+                f"force makes memory of a {level.word}, whose size is fixed when a kernel is "
+                f"compiled, but the length {array.extent} is known at run time only.",
+                where=b.where,
+                remedy="Say how many elements there are at most: force(b, xs, most=1024).",
+            )
+        into = allocate(b, element_types(b, array), most)
+    store(b, array, into)
+    if level is not THREAD:
+        b.emit(Sync(level.word))
+    return read(into, array.extent)
+
+
+def element_types(b: Builder, array: Pull | Push) -> tuple[DType, ...]:
+    """The dtypes of an array's components, found by writing an element nobody keeps."""
+    scratch = b.inner()
+    scratch.hoists = False
+    if isinstance(array, Pull):
+        found = array.at(scratch, scratch.param("i", i64))
+        return tuple(_dtype(atom) for atom in found)
+    seen: list[Values] = []
+    array.write(scratch, lambda inside, i, values: seen.append(values))
+    if not seen:
+        raise ArgumentError("a push array puts no element.", where=b.where)
+    return tuple(_dtype(atom) for atom in seen[0])
+
+
+def _dtype(atom: Atom) -> DType:
+    if not isinstance(atom.type, DType):
+        raise ArgumentError(f"{atom} is no scalar, and so no component of an element.")
+    return atom.type
+
+
+# -- from pull to push ----------------------------------------------------------------------------
+
+
+def push(array: Pull, level: Level, each: int = 1) -> Push:
+    """A pull array as a program: a thread's puts one element after the other, any other level's
+    gives each thread `each` neighbours."""
+
+    def one(b: Builder, i: Atom, put: Put) -> None:
+        put(b, i, array.at(b, i))
+
+    def write(b: Builder, put: Put) -> None:
+        if level is THREAD:
+            loop(b, index(0), array.extent, lambda inside, i: one(inside, i, put))
+        elif each == 1:
+            for_all(b, THREAD, array.extent, lambda inside, i: one(inside, i, put))
+        else:
+            count = b.apply("floordiv", b.add(array.extent, index(each - 1)), index(each))
+            for_all(b, THREAD, count, lambda inside, u: some(inside, u, put))
+
+    def some(b: Builder, u: Atom, put: Put) -> None:
+        lo = b.mul(u, index(each))
+        hi = b.apply("minimum", b.add(lo, index(each)), array.extent)
+        loop(b, lo, hi, lambda inside, i: one(inside, i, put))
+
+    return Push(array.extent, level, write)
+
+
+def _pushed(b: Builder, array: Pull | Push) -> Push:
+    """An array as a program of the code it goes to."""
+    here = level_of(b)
+    if isinstance(array, Pull):
+        return push(array, here)
+    if array.level is not here:
+        raise ArgumentError(
+            f"a push array of a {array.level.word} is written in code of a {here.word}.",
+            where=b.where,
+            remedy=f"Write it in code of a {array.level.word}; or make a pull array of it by force "
+            f"there, and push that at {here.name}.",
+        )
+    return array
+
+
+# -- functions on arrays --------------------------------------------------------------------------
+
+
+@overload
+def map(fn: Callable[[Builder, Values], Values], array: Pull) -> Pull: ...
+@overload
+def map(fn: Callable[[Builder, Values], Values], array: Push) -> Push: ...
+def map(fn: Callable[[Builder, Values], Values], array: Pull | Push) -> Pull | Push:
+    """`fn` of each element."""
+    if isinstance(array, Pull):
+        return Pull(array.extent, lambda b, i: fn(b, array.at(b, i)))
+
+    def write(b: Builder, put: Put) -> None:
+        array.write(b, lambda inside, i, values: put(inside, i, fn(inside, values)))
+
+    return Push(array.extent, array.level, write)
+
+
+def zipped(*arrays: Pull) -> Pull:
+    """Elements side by side: the components of the first, then those of the second, .."""
+    first = arrays[0].extent
+    for array in arrays[1:]:
+        if array.extent != first:
+            raise ShapeError(
+                f"zipped needs arrays of one length, got {first!r} and {array.extent!r}.",
+                remedy="Cut all to one length: part(xs, 0, n).",
+            )
+    return Pull(first, lambda b, i: tuple(atom for array in arrays for atom in array.at(b, i)))
+
+
+def zip_with(fn: Callable[[Builder, Values], Values], *arrays: Pull) -> Pull:
+    """`fn` of the elements of several arrays side by side."""
+    pairs = zipped(*arrays)
+    return Pull(pairs.extent, lambda b, i: fn(b, pairs.at(b, i)))
+
+
+def gather(array: Pull, source: To, extent: Atom | int | None = None) -> Pull:
+    """Element i is element source(i) of the array."""
+    count = array.extent if extent is None else extent_of(extent)
+    return Pull(count, lambda b, i: array.at(b, source(b, i)))
+
+
+def permute(array: Push, to: To) -> Push:
+    """Element i goes to place to(i), another for each i."""
+
+    def write(b: Builder, put: Put) -> None:
+        array.write(b, lambda inside, i, values: put(inside, to(inside, i), values))
+
+    return Push(array.extent, array.level, write)
+
+
+def reverse(array: Pull) -> Pull:
+    """The last element first."""
+    return gather(array, lambda b, i: b.sub(b.sub(array.extent, index(1)), i))
+
+
+def part(array: Pull, first: Atom | int, extent: Atom | int) -> Pull:
+    """`extent` elements from `first` on."""
+    lo = extent_of(first)
+    return gather(array, lambda b, i: b.add(lo, i), extent)
+
+
+def concat(b: Builder, *arrays: Push) -> Push:
+    """One array after the other, each by its own program: no element asks whose it is."""
+    level = arrays[0].level
+    firsts: list[Atom] = [index(0)]
+    for array in arrays:
+        firsts.append(b.add(firsts[-1], array.extent))
+        if array.level is not level:
+            raise ArgumentError(
+                f"concat has push arrays of a {level.word} and of a {array.level.word}.",
+                where=b.where,
+                remedy="Push all of them at one level.",
+            )
+
+    def write(inside: Builder, put: Put) -> None:
+        for first, array in zip(firsts, arrays, strict=False):
+            permute(array, lambda c, i, first=first: c.add(first, i)).write(inside, put)  # type: ignore[misc]
+
+    return Push(firsts[-1], level, write)
+
+
+def interleave(b: Builder, evens: Push, odds: Push) -> Push:
+    """Two arrays of one length, an element of each in turn."""
+    two = index(2)
+    first = permute(evens, lambda c, i: c.mul(i, two))
+    second = permute(odds, lambda c, i: c.add(c.mul(i, two), index(1)))
+
+    def write(inside: Builder, put: Put) -> None:
+        first.write(inside, put)
+        second.write(inside, put)
+
+    return Push(b.mul(evens.extent, two), evens.level, write)
+
+
+def concat_units(
+    b: Builder, level: Level, count: Atom | int, extent: Atom | int,
+    make: Callable[[Builder, Atom], Push],
+) -> Push:  # fmt: skip
+    """`make(b, u)` of `count` units of a level, in parallel, one after the other; each has `extent`
+    elements and is written by code of its unit."""
+    here, size, many = level_of(b), extent_of(extent), extent_of(count)
+
+    def write(inside: Builder, put: Put) -> None:
+        def unit(c: Builder, u: Atom) -> None:
+            first = c.mul(u, size)
+            permute(make(c, u), lambda d, i: d.add(first, i)).write(c, put)
+
+        for_all(inside, level, many, unit)
+
+    return Push(b.mul(many, size), here, write)
