@@ -59,7 +59,7 @@ class Stages:
 
     @property
     def text(self) -> dict[str, str]:
-        """The text of each stage: array, fused, flat, kernel, and the target's own."""
+        """The text of each stage: array, fused, flat, plan, kernel, and the target's own."""
         return self.executable.text
 
     @property

@@ -26,6 +26,7 @@ from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.program import lower
+from flatweave.lower.schedule.text import print_plans
 from flatweave.passes.array_pass import ArrayPass, Explain, check_order, leading_to
 from flatweave.passes.audit import audit
 from flatweave.passes.cse import cse
@@ -160,6 +161,7 @@ def _build(
     record.text["flat"] = record.text["fused"]
     lowered = lower(swept, chosen.machine, checks=checks, schedule=schedule)
     record.lap("lower")
+    record.keep("plan", print_plans(lowered.sweeps))
     record.keep("kernel", print_unit(lowered.unit))
     emitted = chosen.emit(lowered.unit)
     record.lap("emit")
@@ -210,8 +212,8 @@ class Texts(dict[str, str]):
         return text
 
 
-EXTENSION = {"array": "air", "fused": "air", "kernel": "kir", "llvm": "ll", "opencl": "cl",
-             "cuda": "cu", "ptx": "ptx"}  # fmt: skip
+EXTENSION = {"array": "air", "fused": "air", "plan": "plan", "kernel": "kir", "llvm": "ll",
+             "opencl": "cl", "cuda": "cu", "ptx": "ptx"}  # fmt: skip
 
 
 class _Record:

@@ -6,7 +6,7 @@ Scalars of the program are host scalars, arrays are buffers. Sweeps become launc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from flatweave.array_ir.syntax import Program as ArrayProgram
@@ -18,7 +18,10 @@ from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower.host.context import Lowering, Program, buffer_type
 from flatweave.lower.kernel.scope import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.scatter.choose import lower_place, places
+from flatweave.lower.scatter.choose import lower_scatter
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.lower.schedule.scatter_variants import UPDATES
 from flatweave.lower.sort.radix import lower_order
 from flatweave.lower.sweep.launches import lower_sweep
 from flatweave.lower.traverse.row_of_position import Rows
@@ -36,13 +39,18 @@ class Lowered:
 
     unit: Unit
     plan: Plan
+    sweeps: Mapping[str, SweepPlan]
 
 
 def lower(
-    program: ArrayProgram, machine: Machine, *, checks: bool = True, schedule: Schedule = CHOSEN
-) -> Lowered:
-    """Lower a program in swept form to the given machine, by the variants that are forced."""
-    shared = Program(machine, checks, lower_lets, schedule)
+    program: ArrayProgram, machine: Machine, *, checks: bool = True, schedule: Schedule = CHOSEN,
+    plans: Mapping[str, SweepPlan] | None = None,
+) -> Lowered:  # fmt: skip
+    """Lower a program in swept form to the given machine, by the variants that are wished for.
+
+    A sweep that `plans` names follows that plan; CompilerBug if it cannot.
+    """
+    shared = Program(machine, checks, lower_lets, schedule, dict(plans or {}))
     host = Builder(shared.names)
     low = Lowering(shared, host, HostScope())
     params = bind_params(low, program.fn.params)
@@ -50,7 +58,7 @@ def lower(
     flat, described = _results(low, program.fn.results, results)
     unit = Unit(host.close(params, flat), tuple(shared.kernels))
     described_params = tuple(_param(param) for param in program.fn.params)
-    return Lowered(unit, Plan(described_params, described, tuple(shared.sites.rows)))
+    return Lowered(unit, Plan(described_params, described, tuple(shared.sites.rows)), shared.plans)
 
 
 def _param(param: Var) -> Param:
@@ -171,11 +179,13 @@ def _lower_let(low: Lowering, let: Let) -> None:
 
 
 def _lower_sweep(low: Lowering, let: Let, op: Sweep) -> None:
-    """By the skeleton; where there are no atomics, scattering sweeps divide the destination."""
-    if places(op) and not low.machine.atomics:
-        lower_place(low, let)
+    """By its plan: on its own, or, where it writes to computed places, divided among blocks."""
+    facts = SweepFacts.of(op)
+    plan = low.program.plan(let, facts)
+    if plan.scatter and plan.scatter[0].name not in UPDATES:
+        lower_scatter(low, let, facts, plan)
     else:
-        lower_sweep(low, let)
+        lower_sweep(low, let, facts, plan)
 
 
 def _check(low: Lowering, op: Check) -> None:

@@ -24,6 +24,7 @@ from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.lower.machine.machine import CPU_AVX512, OPENCL
 from flatweave.lower.program import lower
+from flatweave.lower.schedule.text import print_plans
 from flatweave.pipeline import optimise
 from flatweave.tools.show import changes
 
@@ -73,10 +74,17 @@ NumPy beside it. `jit(target="interp")` runs the program from here.
 
 {passes}
 ## 4 Lower (`lower/`)
-The sweep becomes a *host program* and its *kernels*. The host divides `n` elements into blocks
-whose size depends on `n` alone, never on the number of threads or on timing: that is why a sum has
-the same bits on every run. Each block sums its own elements and stores one partial result; the host
-combines these in order.
+First comes the *plan* (`lower/schedule/`): all choices about how the sweep runs, as data, before
+anything is emitted. Lanes lie along the positions, each accumulates on its own, and a block has as
+many elements as pay for it and fit the second-level cache.
+
+```
+{plan}```
+
+Emission obeys the plan. The sweep becomes a *host program* and its *kernels*. The host divides `n`
+elements into blocks whose size depends on `n` alone, never on the number of threads or on timing:
+that is why a sum has the same bits on every run. Each block sums its own elements and stores one
+partial result; the host combines these in order.
 
 ```
 {host}```
@@ -143,12 +151,14 @@ def page(example: Path) -> str:
     stages = total.stages(np.zeros(1, np.float32))
     program = parse_program(stages.text["array"])
     swept = [*optimise(program).values()][-1]
-    unit = lower(swept, CPU_AVX512).unit
+    lowered = lower(swept, CPU_AVX512)
+    unit = lowered.unit
     host, kernel = print_unit(unit).split("\n\n", 1)
     return TEMPLATE.format(
         source=_function(example.read_text(encoding="utf-8")),
         array=stages.text["array"],
         passes=_passes(program),
+        plan=print_plans(lowered.sweeps),
         host=f"{host}\n",
         kernel=kernel,
         lanes=re.findall(r"lanes (\d+)", kernel)[0],

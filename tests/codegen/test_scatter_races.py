@@ -7,9 +7,9 @@ import flatweave as fw
 from flatweave import pipeline
 from flatweave.base.schedule import Schedule
 from flatweave.kernel_ir.verify import verify
-from flatweave.lower import place_owner, place_partition, place_private
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA
 from flatweave.lower.program import lower
+from flatweave.lower.scatter import owner, partition, private
 from tests.codegen.device_programs import agree, expected, flat, nearer, simulated, traced
 
 
@@ -39,11 +39,11 @@ CASES = [
 @pytest.mark.parametrize(("name", "f"), CASES)
 def test_nobody_races(monkeypatch, name, f):
     """On a CPU with small parts, so that there are several of each kind."""
-    monkeypatch.setattr(place_partition, "STAGE_BYTES", 1024)
-    monkeypatch.setattr(place_partition, "SCRATCH_BYTES", 2048)
-    monkeypatch.setattr(place_partition, "LEAST_BITS", 3)
-    monkeypatch.setattr(place_owner, "CHUNK", 128)
-    monkeypatch.setattr(place_private, "FIXED_COPIES", 3)
+    monkeypatch.setattr(partition, "STAGE_BYTES", 1024)
+    monkeypatch.setattr(partition, "SCRATCH_BYTES", 2048)
+    monkeypatch.setattr(partition, "LEAST_BITS", 3)
+    monkeypatch.setattr(owner, "CHUNK", 128)
+    monkeypatch.setattr(private, "FIXED_COPIES", 3)
     made = traced("f", f, np.zeros(2, np.int64), np.zeros(2, np.int64))
     swept = list(pipeline.optimise(made).values())[-1]
     unit = lower(swept, CPU_AVX512, schedule=Schedule(permute=name))

@@ -6,8 +6,8 @@ import pytest
 import flatweave as fw
 from flatweave.base.dtypes import DTYPES
 from flatweave.kernel_ir.host import Launch
-from flatweave.lower import order_blocks
 from flatweave.lower.machine.machine import CPU_AVX512
+from flatweave.lower.sort import blocks as order_blocks
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import (
     agree,

@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.lower import place_owner, place_partition, place_private
+from flatweave.lower.scatter import owner, partition, private
 from tests.language.agreement import same
 
 VARIANTS = ["owner", "private", "partition", "atomic", "cas", "locks"]
@@ -17,12 +17,12 @@ EXTENTS = [0, 1, 2, 70, 5000]
 def parts(request, monkeypatch):
     """As it is, and with so little room that there are many blocks, tiles and rounds."""
     if request.param:
-        monkeypatch.setattr(place_partition, "STAGE_BYTES", 2048)
-        monkeypatch.setattr(place_partition, "SCRATCH_BYTES", 4096)
-        monkeypatch.setattr(place_partition, "TILE_BYTES", 512)
-        monkeypatch.setattr(place_owner, "CHUNK", 192)
-        monkeypatch.setattr(place_private, "CHUNK", 192)
-        monkeypatch.setattr(place_private, "COMBINED", 256)
+        monkeypatch.setattr(partition, "STAGE_BYTES", 2048)
+        monkeypatch.setattr(partition, "SCRATCH_BYTES", 4096)
+        monkeypatch.setattr(partition, "TILE_BYTES", 512)
+        monkeypatch.setattr(owner, "CHUNK", 192)
+        monkeypatch.setattr(private, "CHUNK", 192)
+        monkeypatch.setattr(private, "COMBINED", 256)
 
 
 def indices(n: int, extent: int, seed: int = 0) -> np.ndarray:

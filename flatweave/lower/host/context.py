@@ -18,6 +18,10 @@ from flatweave.lower.host.copy import copy_kernel
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.scope import HostArray, HostScope, Sites
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.choose import plan_sweep
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.lower.schedule.verify import verify_plan
 from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import If
@@ -31,15 +35,30 @@ class Program:
     """What all bodies of one program share."""
 
     def __init__(
-        self, machine: Machine, checks: bool, lower_lets: LowerLets, schedule: Schedule
-    ) -> None:
+        self, machine: Machine, checks: bool, lower_lets: LowerLets, schedule: Schedule,
+        plans: dict[str, SweepPlan],
+    ) -> None:  # fmt: skip
         self.machine = machine
         self.lower_lets = lower_lets
         self.checks = checks
         self.schedule = schedule
+        self.plans = plans
         self.sites = Sites()
         self.names = Names()
         self.kernels: list[Kernel] = []
+
+    def plan(self, let: Let, facts: SweepFacts) -> SweepPlan:
+        """The plan of a sweep: the one given under its name, or one made now."""
+        name = name_of(let)
+        if name not in self.plans:
+            self.plans[name] = plan_sweep(facts, self.machine, self.schedule, let.where)
+        verify_plan(self.plans[name], facts, self.machine)
+        return self.plans[name]
+
+
+def name_of(let: Let) -> str:
+    """What a sweep is called: as the first of its results."""
+    return let.vars[0].name if let.vars else "sweep"
 
 
 class Lowering:
@@ -126,7 +145,7 @@ class Lowering:
 
     def kernel(self, let: Let, suffix: str = "") -> KernelBuilder:
         """A new kernel named after what it computes."""
-        stem = let.vars[0].name if let.vars else "sweep"
+        stem = name_of(let)
         name = f"{stem}{suffix}"
         taken = {kernel.name for kernel in self.program.kernels}
         while name in taken:

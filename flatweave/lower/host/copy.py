@@ -1,4 +1,4 @@
-"""Copying a buffer on all cores: what an update of an array that is still needed is_head with."""
+"""Copying a buffer on all cores: what an update of an array that is still needed begins with."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class Elements:
         return b.emit(LoadNear(buffer, b.add(near.first, behind), near.offset, near.span))[0]
 
     def _first_of_row(self, fn: str, args: Sequence[Atom]) -> Atom | None:
-        """Whether a position is where its row is_head, as the walk knows it."""
+        """Whether a position is where its row begins, as the walk knows it."""
         if self.row is None or self.row.first is None or fn != "eq":
             return None
         return self.row.first if args in ((self.position, self.row.start), (

@@ -33,7 +33,7 @@ def scan_block_partials(
 ) -> tuple[Var, ...]:  # fmt: skip
     """Launch the scan of `count` slots; the buffers of the prefixes, one slot longer.
 
-    It is_head with the neutral elements where no `first` is given.
+    It begins with the neutral elements where no `first` is given.
     """
     room = low.host.add(count, index(1))
     prefixes = tuple(_buffer_like(low, buffer, room) for buffer in aggregates)

@@ -1,7 +1,7 @@
 """The single-pass scan's chain of blocks: publish, look back, go on (Merrill, Garland 2016).
 
 Slot t holds what is known of the first t blocks: state 0 nothing, 1 the aggregate of block t - 1,
-2 the prefix of all of them. Slot 0 is what the scan is_head with, set by the host. A block walks
+2 the prefix of all of them. Slot 0 is what the scan begins with, set by the host. A block walks
 back to the nearest prefix and folds the aggregates behind it from left to right, so the result
 never depends on timing: it is always ((first fn agg 0) fn agg 1) fn ..
 

@@ -14,20 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.kernel_ir.host import Launch, Role
+from flatweave.base.dtypes import bool_
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.scatter.owner import Owner
 from flatweave.lower.scatter.partition import Partition
 from flatweave.lower.scatter.private import Private
-from flatweave.lower.scatter.scattering import Scattering, bytes_of, ceil_div
-from flatweave.lower.scatter.strided import is_strided, pays, tile_of, write_strided_kernel
-from flatweave.lower.schedule.scatter_variants import UPDATES, chosen_variant, neutral_of
-from flatweave.lower.sweep.launches import lower_sweep
-from flatweave.ops import Merge, Place, Sweep
+from flatweave.lower.scatter.scattering import Scattering, bytes_of
+from flatweave.lower.scatter.strided import Strided
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import Scatter, SweepPlan, When
+from flatweave.lower.schedule.scatter_variants import neutral_of
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Let
+from flatweave.terms.syntax import Atom, Const, Let
 
 CACHED = 2 * 1024 * 1024
 """A destination up to so many bytes is written at random without leaving the cores' own caches."""
@@ -37,63 +37,54 @@ FEW = 1 << 14
 LaunchIn = Callable[[Builder], None]
 
 
-def places(op: Sweep) -> bool:
-    """Whether a sweep writes to computed indices."""
-    return any(isinstance(sink, Place | Merge) for sink in op.sinks)
-
-
-def lower_place(low: Lowering, let: Let) -> None:
-    """Emit the launches of a scattering sweep and bind its results."""
-    assert isinstance(let.op, Sweep)
-    (sink,) = let.op.sinks
-    assert isinstance(sink, Place | Merge)
-    variant = chosen_variant(low.schedule, low.machine, let, sink)
-    if variant in UPDATES:
-        lower_sweep(low, let)
-        return
-    scattering = Scattering(low, let)
-    _Divided(scattering).launch(variant)
-    for var, buffer, array in zip(let.vars, scattering.dest, sink.dest, strict=True):
+def lower_scatter(low: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
+    """Emit the launches of a sweep that writes to computed places, and bind its results."""
+    scattering = Scattering(low, let, facts, plan)
+    _Divided(scattering).launch(plan.scatter)
+    for var, buffer, array in zip(let.vars, scattering.dest, scattering.sink.dest, strict=True):
         low.scope.bind(var, HostArray(buffer, low.scope.array(array).shape))
 
 
 class _Divided:
-    """The variants that divide one scattering sweep among blocks."""
+    """The ways that divide one scattering sweep among blocks."""
 
     def __init__(self, scattering: Scattering) -> None:
         self.scattering = scattering
         self.low = scattering.low
-        self.neutral: Sequence[Atom] = neutral_of(scattering.sink)
 
-    def launch(self, variant: str | None) -> None:
-        """As the schedule says, or as sizes ask for."""
+    def launch(self, ways: Sequence[Scatter]) -> None:
+        """The first whose condition holds."""
         host = self.low.host
-        match variant:
+        *others, last = ways
+        _one_of(host, [self._option(way) for way in others], self._way(last).launch)
+
+    def _option(self, way: Scatter) -> tuple[Atom, LaunchIn]:
+        made = self._way(way)
+        return self._holds(way, made), made.launch
+
+    def _way(self, way: Scatter) -> Owner | Private | Partition | Strided:
+        named = "" if way.when is When.ALWAYS else f"_{way.name}"
+        match way.name:
             case "owner":
-                Owner(self.scattering).launch(host)
+                return Owner(self.scattering)
             case "private":
-                Private(self.scattering, self.neutral).launch(host)
+                return Private(self.scattering, neutral_of(self.scattering.sink), named)
             case "partition":
-                partition = Partition(self.scattering, "_partition")
-                owner = Owner(self.scattering)
-                _one_of(host, [(partition.fits(host), partition.launch)], owner.launch)
+                return Partition(self.scattering, "_partition")
             case _:
-                self._by_sizes()
+                return Strided(self.scattering)
 
-    def _by_sizes(self) -> None:
+    def _holds(self, way: Scatter, made: Owner | Private | Partition | Strided) -> Atom:
         host = self.low.host
-        options: list[tuple[Atom, LaunchIn]] = []
-        strided = _strided(self.scattering)
-        if strided is not None:
-            options.append(strided)
-        if self.neutral and not self.scattering.scans:
-            private = Private(self.scattering, self.neutral, "_private")
-            options.append((private.pays(host), private.launch))
-        if not self.scattering.scans:
-            partition = Partition(self.scattering, "_partition")
-            pays = host.apply("and", self._is_large(host), partition.fits(host))
-            options.append((pays, partition.launch))
-        _one_of(host, options, Owner(self.scattering).launch)
+        match made:
+            case Partition() if way.when is When.PAYS:
+                return host.apply("and", self._is_large(host), made.fits(host))
+            case Partition():
+                return made.fits(host)
+            case Private() | Strided():
+                return made.pays(host)
+            case Owner():
+                return Const(True, bool_)
 
     def _is_large(self, host: Builder) -> Atom:
         """Whether sorting elements by tile costs less than what the caches miss."""
@@ -111,24 +102,3 @@ def _one_of(host: Builder, options: Sequence[tuple[Atom, LaunchIn]], last: Launc
     launch(yes)
     _one_of(no, others, last)
     host.emit(If(condition, yes.close([], []), no.close([], [])))
-
-
-def _strided(s: Scattering) -> tuple[Atom, LaunchIn] | None:
-    """By tiles where rows are long; `strided.py`."""
-    writer = s.writer("_strided", width=1)
-    if not is_strided(s.op, writer):
-        return None
-    assert writer.located is not None
-    host, kernel = s.low.host, writer.kernel
-    own = write_strided_kernel(writer, s.sink, s.dtypes)
-    s.low.program.kernels.append(kernel.finish(own))
-    tiles = ceil_div(host, s.extent, index(tile_of(s.dtypes)))
-    ends = s.low.scope.array(writer.located.ends).shape[0]
-    rows = host.sub(ends, index(writer.located.skip))
-    args = (*kernel.args, *s.dest, s.extent)
-    launch = Launch(kernel.name, tiles, args, Role.VARIANT)
-
-    def emit(b: Builder) -> None:
-        b.emit(launch)
-
-    return pays(host, rows, tiles, s.total), emit

@@ -40,7 +40,7 @@ class Owner:
         scattering.low.program.kernels.append(kernel.finish((self.blocks,)))
 
     def _bound(self, b: Builder, block: Atom, extent: Atom) -> Atom:
-        """Where the part of a block is_head."""
+        """Where the part of a block begins."""
         return b.apply("floordiv", b.mul(block, extent), self.blocks)
 
     def _write(self, b: Builder, source: Source) -> None:

@@ -27,6 +27,7 @@ from flatweave.lower.scatter.scattering import (
     ceil_div,
     one_by_one,
 )
+from flatweave.lower.schedule.plan import Lanes
 from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.walk import Walk
 from flatweave.ops import Merge
@@ -170,11 +171,12 @@ class _OwnCopy:
         def act(c: Builder, i: Atom, turn: int) -> None:
             step(c, Position(i, (i,), 1, alone=True), ())
 
-        plain = not (writer.strategy.rows or writer.op.reverse or writer.located)
+        by_row = writer.traversal.lanes is Lanes.ROW_BY_ROW
+        plain = not (by_row or writer.op.reverse or writer.located)
         if plain and len(writer.shape) == 1:
             one_by_one(b, lo, hi, act)
         else:
-            one = min(1, writer.strategy.width)  # 0: folds may use the lanes
+            one = min(1, writer.traversal.width)  # 0: folds may use the lanes
             writer.walk((), width=one).block(b, lo, hi, (), step)
 
     def _staged(self, b: Builder, source: Source, lo: Atom, hi: Atom) -> None:

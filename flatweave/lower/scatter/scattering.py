@@ -10,22 +10,21 @@ Which block writes what is a variant's matter: `owner.py`, `private.py`, `partit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.called_operator import Operator
-from flatweave.lower.schedule.division import find_located
-from flatweave.lower.schedule.scan_levels import find_scan_levels
-from flatweave.lower.schedule.strategy import choose_strategy
-from flatweave.lower.schedule.tiling import choose_tiling
+from flatweave.lower.schedule.arrangement import arrange_lanes
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.sinks.outputs import Outputs
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.position import Position, State, count_lanes
-from flatweave.ops import Merge, Place, Prefix, Sweep
+from flatweave.ops import Merge, Place, Prefix
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
@@ -43,15 +42,16 @@ NO = Const(False, bool_)
 class Scattering:
     """A scattering sweep on the host: its destination, which it owns, and its sizes."""
 
-    def __init__(self, low: Lowering, let: Let) -> None:
-        op = let.op
-        assert isinstance(op, Sweep) and len(op.sinks) == 1
-        sink = op.sinks[0]
+    def __init__(self, low: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
+        op = facts.op
+        (sink,) = op.sinks
         assert isinstance(sink, Place | Merge)
         self.low = low
         self.let = let
         self.op = op
         self.sink: Place | Merge = sink
+        self.facts = facts
+        self.plan = plan
         self.dest = low.own_all(sink.dest, let)
         self.dtypes = [scalar_type(value) for value in op.body.results[1:]]
         self.extent = low.host.product(low.scope.array(sink.dest[0]).shape)
@@ -67,15 +67,14 @@ class Scattering:
 
     def writer(self, suffix: str = "", width: int | None = None) -> KernelWriter:
         """A kernel that visits the elements; `width` lanes at a time, or as their body asks."""
-        low, op = self.low, self.op
-        if width is None:
-            along_rows = find_located(op) is not None
-            width = choose_tiling(low.machine, op, in_order=True, along_rows=along_rows).width
+        low, plan = self.low, self.plan
+        if width is not None:
+            lanes = arrange_lanes(low.machine, self.op, width)
+            plan = replace(plan, traversal=replace(lanes, along=plan.traversal.along))
         kernel = low.kernel(self.let, suffix)
         return KernelWriter(
-            low, op, find_scan_levels(op), choose_strategy(op, width), Outputs(), kernel,
-            self.total, self.total, False,
-        )  # fmt: skip
+            low, self.facts, plan, plan.variants[-1], Outputs(), kernel, self.total, self.total
+        )
 
     def combine(
         self, kernel: KernelBuilder, b: Builder, old: Sequence[Atom], new: Sequence[Atom]

@@ -17,16 +17,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, i64, u64
+from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lanes, Load, Store
 from flatweave.lower.kernel.elements import Elements, rows_of
+from flatweave.lower.scatter.scattering import Scattering, ceil_div
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_of_position import RowOf
-from flatweave.ops import Check, Index, Merge, Place, Prefix, Sweep
+from flatweave.ops import Merge, Place
 from flatweave.passes.strides import Course, course_of, courses_along_rows
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
-from flatweave.terms.traverse import needed_for, walk_lets
+from flatweave.terms.traverse import needed_for
 
 TILE_BYTES = 512 * 1024
 VISIT = 8
@@ -39,39 +41,46 @@ UNROLL = index(UNROLLED)
 NOTHING = Lambda((), (), ())
 
 
-def is_strided(op: Sweep, writer: KernelWriter) -> bool:
-    """Whether a scattering sweep writes along each row in even steps, and fails nowhere."""
-    if writer.located is None:
-        return False
-    for let in walk_lets(op.body):
-        if isinstance(let.op, Check | Prefix) or (isinstance(let.op, Index) and let.op.checked):
-            return False
-    return course_of(courses_along_rows(op, writer.located), op.body.results[0]) is Course.LINEAR
-
-
 def tile_of(dtypes: Sequence[DType]) -> int:
     """Elements of the destination that a block writes."""
     return TILE_BYTES // sum(dtype.bytes for dtype in dtypes)
 
 
-def pays(host: Builder, rows: Atom, tiles: Atom, total: Atom) -> Atom:
-    """Whether rows are long enough to be looked up in every tile."""
-    visits = host.mul(host.mul(rows, tiles), index(VISIT))
-    return host.apply("le", visits, total)
+class Strided:
+    """The kernel that writes a tile, and its launch."""
 
+    def __init__(self, scattering: Scattering) -> None:
+        self.scattering = scattering
+        writer = scattering.writer("_strided", width=1)
+        self.writer = writer
+        b = writer.b
+        dest = tuple(b.param("dest", BufferType(dtype)) for dtype in scattering.dtypes)
+        extent = b.param("extent", i64)
+        size = index(tile_of(scattering.dtypes))
+        lo = b.mul(b.emit(BlockIndex())[0], size)
+        hi = b.apply("minimum", b.add(lo, size), extent)
+        _Tile(writer, scattering.sink, dest, lo, hi).write(b)
+        scattering.low.program.kernels.append(writer.kernel.finish((*dest, extent)))
 
-def write_strided_kernel(
-    writer: KernelWriter, sink: Place | Merge, dtypes: Sequence[DType]
-) -> tuple[Var, ...]:
-    """Write the kernel's body; the parameters that the launch sets are returned."""
-    b = writer.b
-    dest = tuple(b.param("dest", BufferType(dtype)) for dtype in dtypes)
-    extent = b.param("extent", i64)
-    size = index(tile_of(dtypes))
-    lo = b.mul(b.emit(BlockIndex())[0], size)
-    hi = b.apply("minimum", b.add(lo, size), extent)
-    _Tile(writer, sink, dest, lo, hi).write(b)
-    return (*dest, extent)
+    def _tiles(self, host: Builder) -> Atom:
+        """How many tiles the destination has."""
+        return ceil_div(host, self.scattering.extent, index(tile_of(self.scattering.dtypes)))
+
+    def pays(self, host: Builder) -> Atom:
+        """Whether rows are long enough to be looked up in every tile."""
+        s, located = self.scattering, self.writer.located
+        assert located is not None
+        tiles = self._tiles(host)
+        ends = s.low.scope.array(located.ends).shape[0]
+        rows = host.sub(ends, index(located.skip))
+        visits = host.mul(host.mul(rows, tiles), index(VISIT))
+        return host.apply("le", visits, s.total)
+
+    def launch(self, host: Builder) -> None:
+        """One block for each tile."""
+        s, kernel = self.scattering, self.writer.kernel
+        args = (*kernel.args, *s.dest, s.extent)
+        host.emit(Launch(kernel.name, self._tiles(host), args, Role.VARIANT))
 
 
 class _Tile:
@@ -134,7 +143,7 @@ class _Tile:
         """The first step of a row that falls into the tile, and the one behind the last."""
         falls = b.apply("lt", stride, index(0))
         length = b.apply("maximum", b.apply("abs", stride), index(1))
-        # measured along the row's direction: the tile is_head `near` ahead, and ends `far` ahead
+        # measured along the row's direction: the tile begins `near` ahead, and ends `far` ahead
         near = b.apply("select", falls, b.add(b.sub(at, self.hi), index(1)), b.sub(self.lo, at))
         far = b.apply("select", falls, b.add(b.sub(at, self.lo), index(1)), b.sub(self.hi, at))
         first = self._steps_to(b, near, length)

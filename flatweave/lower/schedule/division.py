@@ -12,34 +12,25 @@ The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, auto
 
 from flatweave.lower.machine.machine import ROW_LANES, Machine
+from flatweave.lower.schedule.plan import Along
 from flatweave.ops import Combine, Locate, Merge, Prefix, Store, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.traverse import walk_lets
 
 
-class Along(Enum):
-    """What the lanes of a step go along."""
-
-    EITHER = auto()
-    POSITIONS = auto()
-    ROW = auto()
-    ROWS = auto()
-
-
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Sources of a block (None: as many as make up its share of results), and the walk."""
+    """Sources of a block (0: as many as make up its share of results), and the walk along them."""
 
-    sources: int | None
+    sources: int
     along: Along
 
 
 LONG_ROW = 64
 """From this mean length on rows are walked one by one: most steps lie inside one row."""
-BALANCED = Division(None, Along.EITHER)
+BALANCED = Division(0, Along.EITHER)
 SOURCES = 32 * ROW_LANES
 """Sources of a block where each lane takes one."""
 

@@ -1,4 +1,4 @@
-"""What of a sweep's body asks whether its row is_head at an element.
+"""What of a sweep's body asks no more than whether a row begins at an element.
 
 Such a sweep combines rows and need not know which row an element is in: flags in memory answer it.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flatweave.lower.machine.machine import Machine
 from flatweave.ops.locate import Locate
 from flatweave.ops.segments import CombineRows
 from flatweave.ops.sweep import Sweep
@@ -42,13 +41,11 @@ def _combined(op: Sweep) -> list[tuple[CombineRows, tuple[Atom, ...]]]:
     return [(sink, taken) for sink, taken in pairs if isinstance(sink, CombineRows)]
 
 
-def find_head_flags(
-    machine: Machine, op: Sweep, located: Locate | None
-) -> HeadFlags | None:
+def find_head_flags(op: Sweep, located: Locate | None) -> HeadFlags | None:
     """How a sweep combines the rows it locates its positions in, if it does so and no other."""
     combined, lets = _combined(op), op.body.lets
     at = next((let for let in lets if let.op is located), None)
-    if located is None or at is None or not combined or machine.simt:
+    if located is None or at is None or not combined:
         return None
     row, start = at.vars
     flags = [let for let in lets if _is_start(let, op.body.params[0], start)]
@@ -65,5 +62,5 @@ def find_head_flags(
 
 
 def _is_start(let: Let, position: Var, start: Var) -> bool:
-    """Whether a let asks if a position is where its row is_head."""
+    """Whether a let asks if a position is where its row begins."""
     return isinstance(let.op, Apply) and let.op.fn == "eq" and set(let.op.args) == {position, start}

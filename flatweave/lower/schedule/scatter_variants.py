@@ -13,17 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flatweave.base.errors import ArgumentError
+from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.pretty import listed
 from flatweave.base.schedule import PERMUTES, Schedule
+from flatweave.base.source import Location
 from flatweave.kernel_ir.rules import ATOMIC
 from flatweave.lower.machine.machine import Machine
-from flatweave.ops import Merge, Place, Prefix, Sweep
+from flatweave.lower.schedule.plan import Scatter, When
+from flatweave.ops import Check, Index, Locate, Merge, Place, Prefix, Sweep
 from flatweave.ops.rows import scalar_type
-from flatweave.passes.operators import component_functions, known_neutral, may_commute
-from flatweave.terms.syntax import Atom, Let
+from flatweave.passes.operators import (
+    component_functions,
+    is_commutative,
+    known_neutral,
+    may_commute,
+)
+from flatweave.passes.strides import Course, course_of, courses_along_rows
+from flatweave.terms.syntax import Atom
+from flatweave.terms.traverse import walk_lets
 
 UPDATES = ("atomic", "cas", "locks")
+OWNER = Scatter("owner", When.ALWAYS)
 NOT_COMBINED = "scatter combines nothing"
 SCANS = "what it writes is scanned on the way, and blocks would have to wait for each other"
 NO_NEUTRAL = "it needs a neutral element, which reduce_by_index and histogram take"
@@ -31,24 +41,71 @@ NOT_COMMUTATIVE = "it takes elements in any order, and a op b is not b op a"
 NOT_ATOMIC = f"its operator is none of {listed(ATOMIC)}, component by component"
 
 
-def chosen_variant(
-    schedule: Schedule, machine: Machine, let: Let, sink: Place | Merge
+def scatter_variants(
+    op: Sweep, located: Locate | None, machine: Machine, wishes: Schedule, where: Location | None
+) -> tuple[Scatter, ...]:
+    """In which ways a sweep may write to computed places, tried in this order; () if it does not.
+
+    Raises ArgumentError where the way that is wished for cannot do it, and Unsupported where none
+    can.
+    """
+    if not any(isinstance(sink, Place | Merge) for sink in op.sinks):
+        return ()
+    (sink,) = op.sinks
+    assert isinstance(sink, Place | Merge)
+    wished = _wished(op, sink, machine, wishes, where)
+    if wished is None and machine.atomics:
+        wished = "atomic" if isinstance(sink, Place) else _update(op, sink, machine, where)
+    if wished == "partition":
+        return Scatter(wished, When.FITS), OWNER
+    if wished is not None:
+        return (Scatter(wished, When.ALWAYS),)
+    found = ["strided"] if located is not None and is_strided(op, located) else []
+    if not any(isinstance(let.op, Prefix) for let in op.body.lets):
+        found += ["private", "partition"] if neutral_of(sink) else ["partition"]
+    return *(Scatter(name, When.PAYS) for name in found), OWNER
+
+
+def _wished(
+    op: Sweep, sink: Place | Merge, machine: Machine, wishes: Schedule, where: Location | None
 ) -> str | None:
     """The variant that the schedule names; None where it leaves the choice."""
-    wanted = schedule.permute
+    wanted = wishes.permute
     if wanted is None:
         return None
-    assert isinstance(let.op, Sweep)
-    reasons = dict(obstacles(machine, let.op, sink))
+    reasons = dict(obstacles(machine, op, sink))
     if wanted in reasons:
         able = [name for name in PERMUTES if name not in reasons]
         raise ArgumentError(
             f"permute={wanted!r} cannot divide this: {reasons[wanted]}.",
-            where=let.where,
+            where=where,
             remedy=f"What can: {listed(able)}; or leave the choice to the sizes.",
             more="schedule",
         )
     return wanted
+
+
+def _update(op: Sweep, sink: Merge, machine: Machine, where: Location | None) -> str:
+    """The least that an operator asks of a machine whose threads write side by side."""
+    if is_commutative(sink.fn):
+        return "atomic"
+    cannot = dict(obstacles(machine, op, sink))
+    if "locks" in cannot:
+        raise Unsupported(
+            "permute and reduce_by_index with an operator that does not commute are not there on "
+            f"{machine.name}, where elements meet in any order.",
+            where=where,
+            remedy='Run this function with target="cpu", which keeps their order.',
+        )
+    return "locks" if "cas" in cannot else "cas"
+
+
+def is_strided(op: Sweep, located: Locate) -> bool:
+    """Whether a scattering sweep writes along each row in even steps, and fails nowhere."""
+    for let in walk_lets(op.body):
+        if isinstance(let.op, Check | Prefix) or (isinstance(let.op, Index) and let.op.checked):
+            return False
+    return course_of(courses_along_rows(op, located), op.body.results[0]) is Course.LINEAR
 
 
 def obstacles(machine: Machine, op: Sweep, sink: Place | Merge) -> Iterator[tuple[str, str]]:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from flatweave.base.dtypes import DType
 from flatweave.lower.machine.machine import ROW_LANES, WIDEST, Machine
+from flatweave.lower.schedule.plan import Tiling
 from flatweave.ops import Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.syntax import ArrayType
 from flatweave.terms.traverse import free_vars
-
-
-@dataclass(frozen=True, slots=True)
-class Tiling:
-    """How one sweep is divided: lanes of a step, and least and most elements of a block."""
-
-    width: int
-    least: int
-    most: int
 
 
 def element_dtypes(sweep: Sweep) -> list[DType]:

@@ -14,42 +14,23 @@ from __future__ import annotations
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.machine.machine import WIDEST, Machine
-from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord
-from flatweave.lower.schedule.strategy import Strategy
-from flatweave.lower.schedule.tiling import choose_tiling
+from flatweave.lower.machine.machine import WIDEST
+from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sinks.write_combining import LINE, NO_BODY
 from flatweave.lower.traverse.position import State, Step
 from flatweave.lower.traverse.walk import Walks
-from flatweave.ops import Combine, Compact, Sweep
-from flatweave.ops import Store as StoreSink
-from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Var
-
-EXPENSIVE = 8
-"""From this cost on a body had better not be evaluated twice."""
-
-
-def evaluates_once(machine: Machine, op: Sweep, scans: ScanLevels, strategy: Strategy) -> bool:
-    """Whether blocks evaluate their elements before they know where the kept ones go."""
-    if scans.depth != 1 or any(record.compact is None for record in scans.records):
-        return False
-    plain = all(isinstance(sink, Compact | Combine | StoreSink) for sink in op.sinks)
-    one_warp = machine.forward_progress and machine.warps == 1
-    lanes = strategy.width > 1 and not strategy.rows
-    return plain and one_warp and lanes and cost_of_body(op.body) >= EXPENSIVE
 
 
 class SingleEvaluation:
     """What a block keeps for each compact sink until it is moved."""
 
     def __init__(
-        self, kernel: KernelBuilder, compacts: dict[int, tuple[Var, ...]], machine: Machine,
-        op: Sweep,
-    ) -> None:  # fmt: skip
-        self.room = choose_tiling(machine, op, in_order=True).most + 2 * WIDEST
+        self, kernel: KernelBuilder, compacts: dict[int, tuple[Var, ...]], most: int
+    ) -> None:
+        self.room = most + 2 * WIDEST
         self.targets = {k: tuple(map(kernel.buffer, found)) for k, found in compacts.items()}
         self.buffers = {
             k: tuple(self._stage(kernel.body, buffer) for buffer in found)

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from flatweave.kernel_ir.syntax import ReduceLanes
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.scan.segmented import reduce_from_last_head
+from flatweave.lower.schedule.plan import Aggregation, How
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.blocked import blocked_layout_for
+from flatweave.lower.traverse.blocked import BlockedLayout
 from flatweave.lower.traverse.position import Position, State, count_lanes, while_active
 from flatweave.lower.traverse.walk import Walk
-from flatweave.ops import Locate
-from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Lambda
-from flatweave.terms.traverse import needed_for, walk_lets
+from flatweave.terms.syntax import Atom
+from flatweave.terms.traverse import needed_for
 
 
 class Aggregates:
@@ -32,32 +31,27 @@ class Aggregates:
     ) -> State:
         """The aggregate of the block for one chain; the chains before it are known."""
         writer = self.writer
-        by_heads = [k for k in records if level == 0 and self._is_found_by_heads(k)]
+        plan = writer.plan.levels[level]
+        how, *others = plan.aggregations
+        by_heads = [records[k] for k in plan.from_heads]
         rest = [k for k in records if k not in by_heads]
-        found = self._reduce(level, rest, lo, hi, carried) if rest else {}
+        found = self._reduce(level, rest, how, lo, hi, carried) if rest else {}
+        left = iter(others)
 
         def reduce(inner: Sequence[ScanRecord], first: Atom) -> dict[ScanRecord, State]:
-            return self._reduce(0, inner, first, hi, ())
+            return self._reduce(0, inner, next(left), first, hi, ())
 
         b, walk, value_at = writer.b, writer.walk(()), writer.value_at
         found.update(reduce_from_last_head(b, walk, by_heads, lo, hi, value_at, reduce))
         return tuple(atom for record in records for atom in found[record])
 
-    def _is_found_by_heads(self, record: ScanRecord) -> bool:
-        """Whether the flags alone tell where a link's last segment in a block starts."""
-        writer = self.writer
-        if record.inner is None or writer.low.machine.simt:
-            return False
-        lets = Lambda((), needed_for(writer.op.body.lets, record.args[:1]), ())
-        located = [let.op for let in walk_lets(lets) if isinstance(let.op, Locate)]
-        return all(op == writer.located for op in located)
-
     def _reduce(
-        self, level: int, records: Sequence[ScanRecord], lo: Atom, hi: Atom, carried: State
-    ) -> dict[ScanRecord, State]:
+        self, level: int, records: Sequence[ScanRecord], how: Aggregation, lo: Atom, hi: Atom,
+        carried: State,
+    ) -> dict[ScanRecord, State]:  # fmt: skip
         """What the elements lo to hi combine to for some records of one chain."""
         writer = self.writer
-        lanewise, ordered, walk = self.arrange(records, pure=level == 0)
+        lanewise, ordered, walk = self.arrange(records, how)
         lets = needed_for(writer.op.body.lets, [a for k in records for a in k.args])
 
         def step(b: Builder, position: Position, state: State) -> State:
@@ -80,25 +74,15 @@ class Aggregates:
         return by_link
 
     def arrange(
-        self, records: Sequence[ScanRecord], *, pure: bool
+        self, records: Sequence[ScanRecord], plan: Aggregation
     ) -> tuple[list[ScanRecord], list[ScanRecord], Walk]:
-        """What each lane accumulates, what is combined across lanes at each step, and the walk.
-
-        An operator that does not commute accumulates in lanes only if each has a run of its own,
-        which a pass that does nothing but reduce can arrange.
-        """
+        """What each lane accumulates, what is combined across lanes at each step, and the walk."""
         writer = self.writer
-        lanewise = [k for k in records if k.compact is None and is_commutative(k.fn)]
-        ordered = [k for k in records if k not in lanewise]
-        runs = None
-        if pure and ordered:
-            runs = blocked_layout_for(writer.low.machine, writer.op, [k.fn for k in records])
-        counts = any(k.compact is not None for k in records)
-        if writer.strategy.rows or writer.strategy.width < 2 or counts or writer.located:
-            runs = None
-        if runs is not None:
-            lanewise, ordered = list(records), []
-        walk = writer.walk([writer.accumulator(k.fn, k.neutral) for k in lanewise], runs=runs)
+        pairs = list(zip(records, plan.hows, strict=True))
+        lanewise = [k for k, how in pairs if how in (How.LANEWISE, How.BLOCKED)]
+        ordered = [k for k, how in pairs if k not in lanewise]
+        layout = BlockedLayout(plan.run_width, plan.heavy) if plan.run_width else None
+        walk = writer.walk([writer.accumulator(k.fn, k.neutral) for k in lanewise], runs=layout)
         return lanewise, ordered, walk
 
     def fold_step(

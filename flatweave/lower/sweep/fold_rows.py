@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, ShiftLanes, Store
-from flatweave.lower.schedule.division import Along
+from flatweave.lower.schedule.plan import Along
 from flatweave.lower.sinks.segment_rows import Share, fill, located_rows, results_of
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.writer import KernelWriter
@@ -35,18 +35,6 @@ IDLE = 4
 """How many lanes there may be for each element where rows lie side by side."""
 
 
-def folds_rows(writer: KernelWriter) -> bool:
-    """Whether all that a sweep does is to combine the rows that its walk goes along."""
-    op, located = writer.op, writer.located
-    if located is None or writer.low.machine.simt or writer.scans.depth:
-        return False
-    rows = [let.vars[0] for let in op.body.lets if let.op == located]
-    return writer.division.along is not Along.POSITIONS and all(
-        isinstance(sink, CombineRows) and taken[0] in rows
-        for sink, taken in zip(op.sinks, op.portions(), strict=True)
-    )
-
-
 def write_rows(writer: KernelWriter) -> None:
     """Write the kernel: long rows one by one, short ones a lane each, uneven ones by position."""
     b = writer.b
@@ -54,7 +42,7 @@ def write_rows(writer: KernelWriter) -> None:
     rows, by_row = writer.rows()
     assert rows is not None and by_row is not None
     folder = _Folder(writer, rows, block, lo, hi)
-    along = writer.division.along
+    along = writer.traversal.along
     if along is Along.ROW:
         return folder.write(b, folder.one_by_one)
     if along is Along.ROWS:
@@ -62,7 +50,7 @@ def write_rows(writer: KernelWriter) -> None:
     long, short = b.inner(), b.inner()
     folder.write(long, folder.one_by_one)
     even, uneven = short.inner(), short.inner()
-    writer.b, writer.division = uneven, replace(writer.division, along=Along.POSITIONS)
+    writer.b, writer.traversal = uneven, replace(writer.traversal, along=Along.POSITIONS)
     Passes(writer).write_block(block, lo, hi)
     if folder.reads_elements():
         short = uneven
@@ -149,7 +137,7 @@ class _Folder:
         return b.apply("le", b.mul(turns_, index(WIDTH)), room)
 
     def _lengths(self, b: Builder, base: Atom, behind: Atom) -> tuple[Atom, Atom, Atom]:
-        """The row of each lane from `base` on, where it is_head in the block, and how long it is
+        """The row of each lane from `base` on, where it begins in the block, and how long it is
         there; rows from `behind` on are empty."""
         row = b.emit(Lane(base))[0]
         some, none = b.inner(), b.inner()

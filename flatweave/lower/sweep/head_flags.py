@@ -30,7 +30,7 @@ TRUE = Const(True, bool_)
 
 @dataclass(frozen=True, eq=False)
 class FlaggedWalk:
-    """A walk whose positions know whether a row is_head at them; chunk by chunk."""
+    """A walk whose positions know whether a row begins at them; chunk by chunk."""
 
     walk: Walk
     rows: Rows

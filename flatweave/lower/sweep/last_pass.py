@@ -8,6 +8,7 @@ from flatweave.kernel_ir.syntax import Store
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.scan.two_pass import slot_of_warp
 from flatweave.lower.scan.warps import meet, on_first_warp
+from flatweave.lower.schedule.plan import Lanes
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sinks.elementwise import SinkWriter, slot_of_compact
 from flatweave.lower.sinks.segment_rows import Share
@@ -40,13 +41,8 @@ class LastPass:
     ) -> State:  # fmt: skip
         """Evaluate the block and feed its sinks; the carries behind its last element."""
         writer = self.writer
-        combines = [
-            ScanRecord(sink.fn, sink.neutral, taken)
-            for sink, taken in zip(writer.op.sinks, writer.op.portions(), strict=True)
-            if isinstance(sink, Combine)
-        ]
-        pure = writer.scans.depth == 0 and len(combines) == len(writer.op.sinks)
-        lanewise, ordered, plain = self.aggregates.arrange(combines, pure=pure)
+        combines = writer.facts.combines
+        lanewise, ordered, plain = self.aggregates.arrange(combines, writer.plan.combines)
         walk = along_head_flags(plain, writer.heads, writer.kernel, writer.b)
         records = (*lanewise, *ordered)
         segments = self._segments(block, lo, hi)
@@ -119,7 +115,7 @@ class LastPass:
             return []
         b, machine = writer.b, writer.low.machine
         if machine.simt:
-            lo, _, hi = warp_share(b, machine, lo, hi, writer.strategy.width)
+            lo, _, hi = warp_share(b, machine, lo, hi, writer.traversal.width)
         leads = b.apply("eq", slot_of_warp(b, machine, block), index(0))
         share, outputs = Share(lo, hi, writer.total, leads), writer.outputs.segments
         maker = SegmentWriters(writer.low, writer.op, writer.kernel, writer.elements, share)
@@ -129,7 +125,7 @@ class LastPass:
         """Stages for kept elements where they go around the caches."""
         writer = self.writer
         compacts = writer.outputs.compacts
-        if not (writer.streaming and compacts) or writer.strategy.rows or writer.strategy.width < 2:
+        if not (writer.streaming and compacts) or writer.traversal.lanes is Lanes.ROW_BY_ROW:
             return None
         slots = {k: slot_of_compact(writer.scans, k) for k in compacts}
         return WriteCombining(writer.kernel, compacts, slots, carried)

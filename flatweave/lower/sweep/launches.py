@@ -23,17 +23,15 @@ from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.scan.block_partials import scan_block_partials
 from flatweave.lower.scan.look_back import NOTHING, PREFIX, make_chain
 from flatweave.lower.scan.two_pass import KnownPrefixes
-from flatweave.lower.schedule.division import division_of, find_located
-from flatweave.lower.schedule.head_flags import find_head_flags
-from flatweave.lower.schedule.scan_levels import ScanRecord, find_scan_levels, with_slots
-from flatweave.lower.schedule.strategy import choose_strategy
-from flatweave.lower.schedule.tiling import choose_tiling
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant
+from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sinks.carry_out import join_carry_outs, segmented
 from flatweave.lower.sinks.outputs import Outputs
-from flatweave.lower.sweep.fold_rows import folds_rows, write_rows
+from flatweave.lower.sweep.fold_rows import write_rows
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.sources import blocks_of
+from flatweave.lower.traverse.sources import groups
 from flatweave.lower.update.atomic import placed, write_winners
 from flatweave.lower.update.choose import merged
 from flatweave.ops import (
@@ -45,46 +43,34 @@ from flatweave.ops import (
     Locate,
     Merge,
     Place,
-    Sweep,
 )
 from flatweave.ops import Store as StoreSink
-from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Let, Var
 
 
-def lower_sweep(low: Lowering, let: Let) -> None:
+def lower_sweep(low: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
     """Emit the launch of one sweep into the host program and bind its results."""
-    assert isinstance(let.op, Sweep)
-    SweepLowering(low, let, let.op).run()
+    SweepLowering(low, let, facts, plan).run()
 
 
 class SweepLowering:
     """One sweep on its way to a kernel."""
 
-    def __init__(self, low: Lowering, let: Let, op: Sweep) -> None:
+    def __init__(
+        self, low: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan
+    ) -> None:
         self.low = low
         self.let = let
-        self.op = op
+        self.op = facts.op
         self.host = low.host
-        self.scans = find_scan_levels(op)
-        in_order = self.scans.depth > 0
-        located = find_located(op)
-        heads = find_head_flags(low.machine, op, located)
-        along_rows = located is not None and (heads is None or heads.needs_rows)
-        work = heads.lean(op) if heads else op
-        self.tiling = choose_tiling(low.machine, work, in_order=in_order, along_rows=along_rows)
-        self.by_sources = self._sources(located)
-        threads = low.machine.simt
-        self.strategy = choose_strategy(op, self.tiling.width, threads)
+        self.facts = facts
+        self.plan = plan
         self.outputs = Outputs()
 
-    def _sources(self, located: Locate | None) -> Atom | None:
-        """The number of an expansion's sources, where they are what is divided."""
-        self.division = division_of(self.low.schedule.expand, self.op, self.low.machine)
-        if located is None or self.division.sources is None:
-            return None
+    def _sources(self, located: Locate) -> Atom:
+        """The number of an expansion's sources."""
         extent = self.low.scope.array(located.ends).shape[0]
         return self.host.sub(extent, index(located.skip))
 
@@ -97,17 +83,7 @@ class SweepLowering:
         size, blocks = self._blocks(total)
         self._allocate(total, blocks)
         self._chain(total, size, blocks)
-        streaming = self._may_stream()
-        plain = self._kernel(total, size, streaming=False)
-        if streaming is None:
-            low.launch(plain, blocks)
-        else:
-            fast = self._kernel(total, size, streaming=True)
-            fits = host.apply("ge", total, index(streaming))
-            if self.strategy.rows:  # each row is_head on a boundary of a whole step
-                rest = host.apply("mod", shape[-1], index(self.strategy.width))
-                fits = host.apply("and", fits, host.apply("eq", rest, index(0)))
-            low.launch_one_of(fits, fast, plain, blocks)
+        self._launch(shape, total, size, blocks)
         for k, left in self.outputs.segments.items():
             sink = self.op.sinks[k]
             assert isinstance(sink, CombineRows | CombineSegments)
@@ -116,9 +92,9 @@ class SweepLowering:
 
     def _blocks(self, total: Atom) -> tuple[Atom, Atom]:
         """Elements of a block, and how many blocks: both from sizes alone."""
-        host, tiling = self.host, self.tiling
-        if self.by_sources is not None:
-            return total, blocks_of(self.division, host, self.by_sources)
+        host, tiling, located = self.host, self.plan.tiling, self.facts.located
+        if self.plan.sources and located is not None:
+            return total, groups(host, self._sources(located), self.plan.sources)
         step = tiling.width * self.low.machine.warps
         wanted = host.apply("floordiv", total, index(self.low.machine.blocks_wanted * step))
         size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
@@ -149,7 +125,8 @@ class SweepLowering:
                     buffer = self.low.own(dest, self.let)
                     self.outputs.inserts[k] = buffer, self.low.scope.scalar(offset)
                 case Merge():
-                    self.outputs.merges[k] = merged(self.low, self.let, sink)
+                    way = self.plan.scatter[0].name
+                    self.outputs.merges[k] = merged(self.low, self.let, sink, way)
                 case Place():
                     taken = self.op.portions()[k]
                     self.outputs.places[k] = placed(self.low, self.let, sink, taken, total)
@@ -157,8 +134,8 @@ class SweepLowering:
     def _chain(self, total: Atom, size: Atom, blocks: Atom) -> None:
         """What tells a block what came before it: chains, or prefixes known beforehand."""
         low = self.low
-        for level, records in enumerate(self.scans.levels):
-            if not low.machine.forward_progress:
+        for level, records in enumerate(self.facts.scans.levels):
+            if self.plan.levels[level].carry is Carry.TWO_PASS:
                 self._find_prefixes(level, records, total, size, blocks)
                 continue
             first = [low.scope.scalar(atom) for record in records for atom in record.first]
@@ -179,7 +156,7 @@ class SweepLowering:
         aggregates = [
             low.alloc_like(atom, slots) for _, neutral in parts for atom in neutral
         ]
-        writer = self._writer(low.kernel(self.let, "_first"), total, size, streaming=False)
+        writer = self._writer(low.kernel(self.let, "_first"), total, size, self.plan.variants[-1])
         Passes(writer).write_aggregates(level, aggregates)
         low.launch(writer.kernel, blocks)
         first = [atom for record in records for atom in record.first]
@@ -187,20 +164,6 @@ class SweepLowering:
         for buffer in aggregates:
             host.emit(Free(buffer))
         self.outputs.chains.append(KnownPrefixes(prefixes, slots))
-
-    def _may_stream(self) -> int | None:
-        """From how many elements on the stores had better go around the caches; None for never."""
-        threshold = self.low.machine.streaming_from
-        if threshold is None or self.op.reverse or self.strategy.width < 2:
-            return None
-        if self.by_sources is not None:  # blocks begin anywhere
-            return None
-        stored = [self.op.portions()[k][0] for k in self.outputs.stores]
-        for k in self.outputs.compacts:
-            stored.extend(self.op.portions()[k][1:])
-        if not stored:
-            return None
-        return threshold // sum(scalar_type(atom).bytes for atom in stored)
 
     def _bind(self, shape: Sequence[Atom], blocks: Atom) -> None:
         groups = self.op.binders_by_sink(self.let.vars)
@@ -269,7 +232,7 @@ class SweepLowering:
             self.low.scope.bind(var, HostArray(buffer, self.low.scope.array(array).shape))
 
     def _bind_compacted(self, k: int, vars_: Sequence[Var], total: Atom) -> None:
-        for chain, records in zip(self.outputs.chains, self.scans.levels, strict=True):
+        for chain, records in zip(self.outputs.chains, self.facts.scans.levels, strict=True):
             for slot, record in with_slots(records):
                 if record.compact != k:
                     continue
@@ -283,21 +246,40 @@ class SweepLowering:
                     self.host.emit(Trim(buffer, kept))
                     self.low.scope.bind(var, HostArray(buffer, (kept,)))
 
-    # -- the kernel -------------------------------------------------------------------------------
+    # -- the kernels ------------------------------------------------------------------------------
 
-    def _kernel(self, total: Atom, size: Atom, *, streaming: bool) -> KernelBuilder:
-        kernel = self.low.kernel(self.let, "_s" if streaming else "")
-        writer = self._writer(kernel, total, size, streaming=streaming)
-        if folds_rows(writer):
+    def _launch(self, shape: Sequence[Atom], total: Atom, size: Atom, blocks: Atom) -> None:
+        """Launch the first variant whose condition holds."""
+        *others, last = self.plan.variants
+        plain = self._kernel(total, size, last)
+        if not others:
+            self.low.launch(plain, blocks)
+            return
+        (variant,) = others
+        fast = self._kernel(total, size, variant)
+        self.low.launch_one_of(self._holds(variant, shape, total), fast, plain, blocks)
+
+    def _holds(self, variant: Variant, shape: Sequence[Atom], total: Atom) -> Atom:
+        """Whether the sizes are those that a variant is for."""
+        host = self.host
+        holds = host.apply("ge", total, index(variant.least))
+        if variant.multiple > 1:
+            rest = host.apply("mod", shape[-1], index(variant.multiple))
+            holds = host.apply("and", holds, host.apply("eq", rest, index(0)))
+        return holds
+
+    def _kernel(self, total: Atom, size: Atom, variant: Variant) -> KernelBuilder:
+        kernel = self.low.kernel(self.let, "_s" if variant.streaming else "")
+        writer = self._writer(kernel, total, size, variant)
+        if self.plan.folds_rows:
             write_rows(writer)
         else:
             Passes(writer).write()
         return kernel
 
     def _writer(
-        self, kernel: KernelBuilder, total: Atom, size: Atom, *, streaming: bool
+        self, kernel: KernelBuilder, total: Atom, size: Atom, variant: Variant
     ) -> KernelWriter:
         return KernelWriter(
-            self.low, self.op, self.scans, self.strategy, self.outputs,
-            kernel, total, size, streaming,
-        )  # fmt: skip
+            self.low, self.facts, self.plan, variant, self.outputs, kernel, total, size
+        )

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from flatweave.lower.scan.look_back import Chain
 from flatweave.lower.scan.two_pass import slot_of_warp, store_aggregate
+from flatweave.lower.schedule.plan import Evaluation, How
 from flatweave.lower.schedule.scan_levels import with_slots
-from flatweave.lower.sinks.single_evaluation import SingleEvaluation, evaluates_once
+from flatweave.lower.sinks.single_evaluation import SingleEvaluation
 from flatweave.lower.sweep.last_pass import LastPass
 from flatweave.lower.sweep.prefixes import Prefixes
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.saved_bits import saved_bits_for
+from flatweave.lower.traverse.saved_bits import room_for_bits
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var
 
@@ -30,13 +31,11 @@ class Passes:
     def write_block(self, block: Atom, lo: Atom, hi: Atom) -> None:
         """All passes over one block."""
         writer = self.writer
-        bounded = writer.located is None or writer.division.sources is None
-        if bounded and evaluates_once(writer.low.machine, writer.op, writer.scans, writer.strategy):
+        if writer.plan.evaluation is Evaluation.ONCE:
             return self._keep(block, lo, hi)
-        for record in writer.scans.records:
-            if record.closing and writer.located is None:
-                saved = saved_bits_for(writer.b, writer.low.machine, writer.op, writer.strategy, lo)
-                writer.saved_bits.update({record: saved} if saved else {})
+        for record, how in writer.hows().items():
+            if how is How.SAVED:
+                writer.saved_bits[record] = room_for_bits(writer.b, writer.plan.tiling, lo)
         carried = self.prefixes.find(block, lo, hi)
         self.last_pass.write(block, lo, hi, carried, self.last_pass.write_combining(carried))
 
@@ -45,8 +44,7 @@ class Passes:
         writer = self.writer
         (chain,), (records,) = writer.outputs.chains, writer.scans.levels
         assert isinstance(chain, Chain)
-        machine, compacts = writer.low.machine, writer.outputs.compacts
-        kept = SingleEvaluation(writer.kernel, compacts, machine, writer.op)
+        kept = SingleEvaluation(writer.kernel, writer.outputs.compacts, writer.plan.tiling.most)
         writer.ends.extend(index(kept.room) for _ in records)
         counts = self.last_pass.write(block, lo, hi, tuple(index(0) for _ in records), kept)
         starts, _ = self.prefixes.go_on(chain, block, records, counts)

@@ -9,18 +9,17 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.scan.called_operator import Operator
-from flatweave.lower.schedule.division import LONG_ROW, division_of, find_located
-from flatweave.lower.schedule.head_flags import find_head_flags
-from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord
-from flatweave.lower.schedule.strategy import Strategy
+from flatweave.lower.schedule.division import LONG_ROW
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import Along, How, Lanes, SweepPlan, Variant
+from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sinks.outputs import Outputs
 from flatweave.lower.traverse.blocked import BlockedLayout
 from flatweave.lower.traverse.position import Position
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.lower.traverse.saved_bits import SavedBits
-from flatweave.lower.traverse.sources import blocks_of, share_of
+from flatweave.lower.traverse.sources import groups, share_of
 from flatweave.lower.traverse.walk import Accumulator, Walk
-from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import needed_for
@@ -37,41 +36,43 @@ class KernelWriter:
     """A sweep's kernel under construction."""
 
     def __init__(
-        self, low: Lowering, op: Sweep, scans: ScanLevels, strategy: Strategy, outputs: Outputs,
-        kernel: KernelBuilder, total: Atom, size: Atom, streaming: bool,
+        self, low: Lowering, facts: SweepFacts, plan: SweepPlan, variant: Variant,
+        outputs: Outputs, kernel: KernelBuilder, total: Atom, size: Atom,
     ) -> None:  # fmt: skip
         self.low = low
-        self.op = op
-        self.scans = scans
-        self.strategy = strategy
+        self.facts = facts
+        self.plan = plan
+        self.op = facts.op
+        self.scans = facts.scans
+        self.located = facts.located
+        self.heads = facts.heads if plan.traversal.flagged else None
+        self.traversal = plan.traversal
         self.outputs = outputs
         self.kernel = kernel
-        self.streaming = streaming
+        self.streaming = variant.streaming
         self.b = kernel.body
         self.ends: list[Atom] = []
         self.saved_bits: dict[ScanRecord, SavedBits] = {}
         self.total = kernel.capture(total)
         self.size = kernel.capture(size)
         self.shape = tuple(kernel.scalar(extent) for extent in self.op.shape)
-        self.located = find_located(op)
-        self.heads = find_head_flags(low.machine, op, self.located)
-        self.division = division_of(low.schedule.expand, op, low.machine)
 
     def block(self) -> tuple[Atom, Atom, Atom]:
         """This block's number, and where its elements start and stop."""
         block = self.b.emit(BlockIndex())[0]
-        if self.located is not None and self.division.sources is not None:
+        if self.located is not None and self.plan.sources:
             rows = rows_of(self.kernel, self.located)
-            blocks = blocks_of(self.division, self.b, rows.count)
-            return block, *share_of(self.division, self.b, rows, self.total, block, blocks)
+            blocks = groups(self.b, rows.count, self.plan.sources)
+            share = share_of(self.plan.sources, self.b, rows, self.total, block, blocks)
+            return block, *share
         lo = self.b.mul(block, self.size)
         return block, lo, self.b.apply("minimum", self.b.add(lo, self.size), self.total)
 
     def share(self, b: Builder, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
         """Where the elements of one of `blocks` equal parts start and stop."""
-        if self.located is not None and self.division.sources is not None:
+        if self.located is not None and self.plan.sources:
             rows = rows_of(self.kernel, self.located)
-            return share_of(self.division, b, rows, self.total, block, blocks)
+            return share_of(self.plan.sources, b, rows, self.total, block, blocks)
         lo = b.apply("floordiv", b.mul(block, self.total), blocks)
         return lo, b.apply("floordiv", b.mul(b.add(block, index(1)), self.total), blocks)
 
@@ -98,6 +99,14 @@ class KernelWriter:
 
         return fn
 
+    def hows(self) -> dict[ScanRecord, How]:
+        """How each scan is combined before the last pass, but for those from segment heads on."""
+        found: dict[ScanRecord, How] = {}
+        for records, level in zip(self.scans.levels, self.plan.levels, strict=True):
+            rest = [r for k, r in enumerate(records) if k not in level.from_heads]
+            found.update(zip(rest, level.aggregations[0].hows, strict=True))
+        return found
+
     def scalars(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
         return tuple(self.kernel.scalar(atom) for atom in atoms)
 
@@ -113,12 +122,13 @@ class KernelWriter:
         runs: BlockedLayout | None = None,
     ) -> Walk:  # fmt: skip
         """How this sweep visits the positions of a block."""
-        lanes = runs.width if runs else self.strategy.width if width is None else width
+        traversal = self.traversal
+        lanes = runs.width if runs else traversal.width if width is None else width
         located, by_row = self.rows()
         return Walk(
-            self.low.machine, self.shape, self.total, lanes, self.strategy.rows,
-            self.op.reverse, tuple(accumulators), runs, 0 if runs else self.strategy.reach,
-            located, self.division.along, by_row,
+            self.low.machine, self.shape, self.total, lanes, traversal.lanes is Lanes.ROW_BY_ROW,
+            self.op.reverse, tuple(accumulators), runs, 0 if runs else traversal.reach,
+            located, traversal.along, by_row,
         )  # fmt: skip
 
     def rows(self) -> tuple[Rows | None, Atom | None]:
@@ -127,13 +137,13 @@ class KernelWriter:
         if self.located is None:
             return None, None
         rows = rows_of(self.kernel, self.located)
-        if self.low.machine.simt:
+        if self.traversal.along is not Along.EITHER:
             return rows, None
         least = self.b.mul(rows.count, index(LONG_ROW))
         return rows, self.b.apply("ge", self.total, least)
 
     def elements(self, position: Position) -> Elements:
-        fold_width = self.strategy.fold_width if position.alone else 1
+        fold_width = self.traversal.fold_width if position.alone else 1
         elements = Elements(
             self.kernel, self.low.sites, position.flat, self.low.checks, fold_width
         )

@@ -8,19 +8,15 @@ read in place come in square tiles, loaded along memory and turned (`load_tile`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadTile, Shared, Store
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.schedule.tiling import element_dtypes
-from flatweave.ops import Sweep
-from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
+from flatweave.terms.syntax import Atom, BufferType, Var
 
 State = tuple[Atom, ...]
 
@@ -34,7 +30,7 @@ class Tile(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Square:
-    """Where a tile is_head, how far apart its rows are, and the lanes that share it."""
+    """Where a tile begins, how far apart its rows are, and the lanes that share it."""
 
     base: Atom
     stride: Atom
@@ -81,9 +77,6 @@ class InMemory:
         return b.emit(Load(self.stored[buffer], at))[0]
 
 
-LARGEST_TILE = 800
-"""The greatest cost of a body written out once for each column of a tile."""
-
 TileStep = Callable[[Builder, Atom, Tile, State], State]
 
 
@@ -98,7 +91,7 @@ class BlockedLayout:
         self, b: Builder, lo: Atom, hi: Atom, neutral: State, step: TileStep,
         across: Callable[[Builder, State], State],
     ) -> tuple[State, Atom]:  # fmt: skip
-        """The whole tiles of lo to hi, reduced; and where the rest is_head."""
+        """The whole tiles of lo to hi, reduced; and where the rest begins."""
         width = index(self.width)
         turns = b.apply("floordiv", b.sub(hi, lo), b.mul(width, width))
         stride = b.mul(turns, width)
@@ -136,14 +129,3 @@ class BlockedLayout:
             [column, *params], step(inside, inside.add(first, column), tile, params)
         )
         return b.emit(For(index(0), index(self.width), index(1), body, state))
-
-
-def blocked_layout_for(
-    machine: Machine, op: Sweep, operators: Sequence[Lambda]
-) -> BlockedLayout | None:
-    """How a block is divided into runs, where the machine turns tiles in registers."""
-    if not machine.tiles or op.reverse:
-        return None
-    cost = cost_of_body(op.body) + sum(cost_of_body(fn) for fn in operators)
-    width = min(16, machine.lanes(element_dtypes(op)))
-    return BlockedLayout(width, heavy=cost * width > LARGEST_TILE)

@@ -7,7 +7,7 @@
                             code); bit 0 number l stands behind as many ones as rows end before l
 
     ends 2 5 5 7, a step of 8 lanes at 0:     mask  0 0 1 0 0 0 1 1 0 0 1 0
-    lane 5: zero number 5 is at place 8       row 8 - 5 = 3, which is_head at 5
+    lane 5: zero number 5 is at place 8       row 8 - 5 = 3, which begins at 5
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Near:
 
 @dataclass(frozen=True, eq=False)
 class RowOf:
-    """The row of each position, and where it is_head; `near` where rows lie close together."""
+    """The row of each position, and where it begins; `near` where rows lie close together."""
 
     row: Atom
     start: Atom
     near: Near | None = None
     first: Atom | None = None
-    """Where a position is the first of its row; what is cheaper to know than where that is_head."""
+    """Where a position is the first of its row; what is cheaper to know than where that begins."""
     last: Atom | None = None
     """The row of the step's last position."""
 
@@ -61,7 +61,7 @@ class Rows:
         return b.emit(Load(self.ends, b.add(row, index(self.skip))))[0]
 
     def start(self, b: Builder, row: Atom) -> Atom:
-        """Where a row is_head; `row` may be one behind the last."""
+        """Where a row begins; `row` may be one behind the last."""
         if self.skip:
             return b.emit(Load(self.ends, row))[0]
         before = b.apply("maximum", b.sub(row, index(1)), index(0))
@@ -71,7 +71,7 @@ class Rows:
     # -- search -----------------------------------------------------------------------------------
 
     def search(self, b: Builder, position: Atom) -> State:
-        """The row of a position and where it is_head; of -1 the first row, empty or not."""
+        """The row of a position and where it begins; of -1 the first row, empty or not."""
         return self._search(b, position, index(0), index(0), self.count)
 
     def between(self, b: Builder, lo: Atom, hi: Atom) -> tuple[Atom, Atom]:
@@ -83,7 +83,7 @@ class Rows:
     def _search(
         self, b: Builder, position: Atom, first: Atom, start: Atom, count: Atom
     ) -> State:
-        """Among `count` rows from `first`, which is_head at `start`."""
+        """Among `count` rows from `first`, which begins at `start`."""
         turns = b.sub(index(64), b.apply("clz", count))
         inside = b.inner()
         t, row, begin = (inside.param(hint, i64) for hint in ("t", "row", "start"))
@@ -106,7 +106,7 @@ class Rows:
         return self.search(b, b.sub(lo, index(1)))
 
     def one(self, b: Builder, position: Atom, state: State) -> State:
-        """The state behind one position: its row, and where that is_head."""
+        """The state behind one position: its row, and where that begins."""
         test, turn = b.inner(), b.inner()
         row, start = (test.param(hint, i64) for hint in ("row", "start"))
         holds = test.close([row, start], [self.ends_by(test, row, position)])
@@ -161,7 +161,7 @@ class Rows:
 def _count(
     b: Builder, base: Atom, mask: Atom, passed: Atom, start: Atom
 ) -> tuple[Atom, Atom, Atom]:
-    """How many rows each lane is behind the first, where its row is_head, where the last does."""
+    """How many rows each lane is behind the first, where its row begins, where the last does."""
     place = b.emit(SelectZero(mask))[0]
     offset = b.sub(place, b.emit(Lane(index(0)))[0])
     upto = b.apply("sub", b.apply("shl", ONE_BIT, b.cast(place, u64)), ONE_BIT)

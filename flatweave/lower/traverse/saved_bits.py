@@ -13,18 +13,15 @@ from dataclasses import dataclass
 
 from flatweave.base.dtypes import u64
 from flatweave.kernel_ir.syntax import Ballot, InSet, Load, Shared, Store
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.schedule.strategy import Strategy
-from flatweave.lower.schedule.tiling import choose_tiling
+from flatweave.lower.schedule.plan import Tiling
 from flatweave.lower.traverse.position import Position
-from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
 
 
 @dataclass(frozen=True, eq=False)
 class SavedBits:
-    """The flags of each whole step of a block that is_head at `lo`."""
+    """The flags of each whole step of a block that begins at `lo`."""
 
     words: Var
     lo: Atom
@@ -48,11 +45,7 @@ class SavedBits:
         return b.apply("floordiv", b.sub(base, self.lo), index(self.width))
 
 
-def saved_bits_for(
-    b: Builder, machine: Machine, op: Sweep, strategy: Strategy, lo: Atom
-) -> SavedBits | None:
-    """Room for the saved_bits of a block, where it goes in whole steps along its positions."""
-    if machine.simt or strategy.rows or strategy.width < 2:
-        return None
-    steps = choose_tiling(machine, op, in_order=True).most // strategy.width
-    return SavedBits(b.emit(Shared(u64, steps + 1))[0], lo, strategy.width)
+def room_for_bits(b: Builder, tiling: Tiling, lo: Atom) -> SavedBits:
+    """Room for the bits of a block that begins at `lo` and goes in whole steps."""
+    steps = tiling.most // tiling.width
+    return SavedBits(b.emit(Shared(u64, steps + 1))[0], lo, tiling.width)

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from flatweave.lower.schedule.division import Division
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
 
-def blocks_of(division: Division, host: Builder, rows: Atom) -> Atom:
-    """How many blocks there are."""
-    assert division.sources is not None
-    return groups(host, rows, division.sources)
-
-
 def share_of(
-    division: Division, b: Builder, rows: Rows, total: Atom, block: Atom, blocks: Atom
+    sources: int, b: Builder, rows: Rows, total: Atom, block: Atom, blocks: Atom
 ) -> tuple[Atom, Atom]:
-    """Where the results of this block's sources begin and end, as `blocks` divide them.
+    """Where the results of this block's `sources` begin and end, as `blocks` divide them.
 
     A sweep over `total` positions may end before its rows do: it is a cut of an expansion.
     """
-    assert division.sources is not None
-    count = groups(b, rows.count, division.sources)
+    count = groups(b, rows.count, sources)
     bounds = []
     for number in (block, b.add(block, index(1))):
-        first = b.mul(b.apply("floordiv", b.mul(number, count), blocks), index(division.sources))
+        first = b.mul(b.apply("floordiv", b.mul(number, count), blocks), index(sources))
         start = rows.start(b, b.apply("minimum", first, rows.count))
         bounds.append(b.apply("minimum", start, total))
     return bounds[0], bounds[1]

@@ -16,7 +16,7 @@ from typing import Protocol
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.schedule.division import Along
+from flatweave.lower.schedule.plan import Along
 from flatweave.lower.traverse.blocked import BlockedLayout, Tile
 from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
@@ -100,7 +100,7 @@ class Walk:
     def _by_position(
         self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, rows: Rows
     ) -> State:
-        """A cursor goes along: the row of the position before the step, and where it is_head."""
+        """A cursor goes along: the row of the position before the step, and where it begins."""
         first = lo
         if self.machine.simt:
             first = warp_share(b, self.machine, lo, hi, self.width)[0]

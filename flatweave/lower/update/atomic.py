@@ -22,7 +22,6 @@ from flatweave.lower.host.each_place import each_place
 from flatweave.lower.host.fill import fill
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.schedule.scatter_variants import chosen_variant
 from flatweave.lower.update.arrays import Merged, Placed
 from flatweave.ops import Merge, Place
 from flatweave.ops.rows import scalar_type
@@ -70,7 +69,6 @@ def by_component(sink: Merge, dest: tuple[Var, ...], extent: Atom) -> ByComponen
 
 def placed(low: Lowering, let: Let, sink: Place, taken: Sequence[Atom], total: Atom) -> Placed:
     """The arrays to write, nobody's yet, and room for every element."""
-    chosen_variant(low.schedule, low.machine, let, sink)
     extent = low.host.product(low.scope.array(sink.dest[0]).shape)
     dest = low.own_all(sink.dest, let)
     winners = low.host.emit(Alloc(i64, extent, low.site()))[0]

@@ -1,27 +1,27 @@
-"""Filters with a dear predicate: evaluated once, and moved when it is known where to."""
+"""Filters with an expensive predicate: evaluated once, and moved when it is known where to."""
 
 import numpy as np
 import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.lower import kept
+from flatweave.lower.schedule import choose
 from tests.language.agreement import agree
 
 SIZES = [0, 1, 2, 63, 64, 65, 127, 128, 129, 1023, 1025, 40_000]
 
 
-def dear(x):
+def expensive(x):
     """Whether the last digit of a power is even: a dozen operations."""
     for k in range(4):
         x = x * x * 3 + k
     return x & 64 == 0
 
 
-def kept_by(x):
+def is_kept(x):
     """The same in NumPy."""
     with np.errstate(over="ignore"):
-        return dear(x)
+        return expensive(x)
 
 
 def whole(n):
@@ -32,7 +32,7 @@ def whole(n):
 @pytest.fixture(params=[1, 1 << 60], ids=["once", "twice"])
 def evaluated(request, monkeypatch):
     """Both ways."""
-    monkeypatch.setattr(kept, "DEAR", request.param)
+    monkeypatch.setattr(choose, "EXPENSIVE", request.param)
     with config.scoped(no_cache=True):
         yield request.param
 
@@ -41,7 +41,7 @@ def evaluated(request, monkeypatch):
 def test_filter(target, evaluated, n):
     """Whole lines of the result, and what is left at both ends of a block."""
     x = whole(n)
-    agree(lambda x: fw.filter(dear, x), x[kept_by(x)], x)
+    agree(lambda x: fw.filter(expensive, x), x[is_kept(x)], x)
 
 
 def test_any_number_of_threads(threads, evaluated):
@@ -49,21 +49,21 @@ def test_any_number_of_threads(threads, evaluated):
     x = whole(40_000)
     rows = (x, (x & 1).astype(bool), (x >> 7).astype(np.int8), x.astype(np.float32))
     for least in (0, 1 << 29, (1 << 30) - 5000, 1 << 31):
-        flags = kept_by(x) & (x >= least) if least else np.ones(x.size, bool)
+        flags = is_kept(x) & (x >= least) if least else np.ones(x.size, bool)
 
-        def choose(row, least=least):
-            return dear(row[0]) & (row[0] >= least) if least else dear(row[0]) | True
+        def wanted(row, least=least):
+            return expensive(row[0]) & (row[0] >= least) if least else expensive(row[0]) | True
 
-        agree(lambda *xs: fw.filter(choose, xs), tuple(part[flags] for part in rows), *rows)
+        agree(lambda *xs: fw.filter(wanted, xs), tuple(part[flags] for part in rows), *rows)
 
 
 def test_partition_and_what_shares_the_pass(threads, evaluated):
     """Two sinks that keep, one that stores, and a sum."""
     x = whole(5000)
-    flags = kept_by(x)
+    flags = is_kept(x)
     expected = (x[flags], x[~flags]), x * 2, x.sum()
 
-    agree(lambda x: (fw.partition(dear, x), x * 2, fw.sum(x)), expected, x)
+    agree(lambda x: (fw.partition(expensive, x), x * 2, fw.sum(x)), expected, x)
 
 
 def test_a_filter_of_an_expansion(target, evaluated):
@@ -72,22 +72,22 @@ def test_a_filter_of_an_expansion(target, evaluated):
     values = np.array([s * 31 + i for s in sizes for i in range(s)], np.int64)
 
     agree(
-        lambda s: fw.filter(dear, fw.expand(lambda n: n, lambda n, i: n * 31 + i, s)),
-        values[kept_by(values)], sizes,
+        lambda s: fw.filter(expensive, fw.expand(lambda n: n, lambda n, i: n * 31 + i, s)),
+        values[is_kept(values)], sizes,
     )  # fmt: skip
 
 
 def test_results_that_go_around_the_caches(threads, evaluated):
     """More than four megabytes, from a start that is on no line."""
     x = whole(1_300_001)
-    agree(lambda x: fw.filter(dear, x), x[kept_by(x)], x)
+    agree(lambda x: fw.filter(expensive, x), x[is_kept(x)], x)
 
 
-def test_only_a_dear_body_is_kept(monkeypatch):
+def test_only_an_expensive_body_is_evaluated_once(monkeypatch):
     """A cheap one is evaluated again, out of the caches: nothing is stored twice."""
 
-    def kernel(predicate, threshold=kept.DEAR):
-        monkeypatch.setattr(kept, "DEAR", threshold)
+    def kernel(predicate, threshold=choose.EXPENSIVE):
+        monkeypatch.setattr(choose, "EXPENSIVE", threshold)
         program = fw.jit(lambda x: fw.filter(predicate, x), target="cpu")
         return program.stages(whole(10)).text["kernel"]
 
@@ -95,4 +95,4 @@ def test_only_a_dear_body_is_kept(monkeypatch):
         return v > 3
 
     assert kernel(cheap) == kernel(cheap, 1 << 60) != kernel(cheap, 1)
-    assert kernel(dear) == kernel(dear, 1) != kernel(dear, 1 << 60)
+    assert kernel(expensive) == kernel(expensive, 1) != kernel(expensive, 1 << 60)

@@ -1,42 +1,27 @@
-"""How the lanes lie over a sweep's elements.
-
-    flat      lanes along the row-major position; every read is at the element's own position
-    rows      lanes along the last axis, row by row: broadcasts, stencils, transposes
-    one       an element at a time, its inner fold spread over the lanes (row sums)
-"""
+"""Along what the lanes of a step lie, so that most reads are consecutive (`plan.Lanes`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.plan import Lanes, Traversal
 from flatweave.ops import Fold, Index, Sweep
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """Lanes of a step (0: no lanes but inside folds), row by row or not, lanes of a fold; and how
-    far around its own place an element reads along the last axis, where it minds the boundary."""
-
-    width: int
-    rows: bool
-    fold_width: int
-    reach: int = 0
-
-
-def choose_strategy(op: Sweep, width: int, threads: bool = False) -> Strategy:
-    """The arrangement under which most reads are consecutive; `threads` divide by themselves."""
-    if threads:
-        return Strategy(width, False, 1)
+def arrange_lanes(machine: Machine, op: Sweep, width: int) -> Traversal:
+    """The arrangement under which most reads are consecutive; threads divide by themselves."""
+    if machine.simt:
+        return Traversal(Lanes.FLAT, width)
     if _folds_run_along_memory(op):
-        return Strategy(0, False, width)
+        return Traversal(Lanes.FOLDS, 0, fold_width=width)
     if len(op.shape) > 1 and not op.reverse and _needs_indices(op):
-        return Strategy(width, True, 1, find_reach(op))
-    return Strategy(width, False, 1, find_reach(op) if len(op.shape) == 1 else 0)
+        return Traversal(Lanes.ROW_BY_ROW, width, reach=find_reach(op))
+    return Traversal(Lanes.FLAT, width, reach=find_reach(op) if len(op.shape) == 1 else 0)
 
 
 BOUNDARY_TESTS = frozenset({"minimum", "maximum", "lt", "le", "gt", "ge", "mod", "abs"})

@@ -1,0 +1,190 @@
+"""From what a sweep is, what the machine can do and what is wished for: the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from flatweave.base.schedule import Schedule
+from flatweave.base.source import Location
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.arrangement import arrange_lanes
+from flatweave.lower.schedule.division import BALANCED, Division, division_of
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import (
+    Aggregation,
+    Along,
+    Carry,
+    Evaluation,
+    How,
+    Lanes,
+    Level,
+    Scatter,
+    SweepPlan,
+    Tiling,
+    Traversal,
+    Variant,
+)
+from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.schedule.scatter_variants import UPDATES, scatter_variants
+from flatweave.lower.schedule.tiling import choose_tiling, element_dtypes
+from flatweave.ops import Combine, CombineRows, Compact, Locate, Store
+from flatweave.ops.rows import scalar_type
+from flatweave.passes.cost import cost_of_body
+from flatweave.passes.operators import is_commutative
+from flatweave.terms.syntax import Lambda
+from flatweave.terms.traverse import needed_for, walk_lets
+
+EXPENSIVE = 8
+"""From this cost on a body had better not be evaluated twice."""
+LARGEST_TILE = 800
+"""The greatest cost of a body written out once for each column of a tile."""
+WIDEST_RUN = 16
+"""Lanes of the blocked layout: a square tile of so many columns stays in registers."""
+PLAIN = Variant("plain")
+
+
+def plan_sweep(
+    facts: SweepFacts, machine: Machine, wishes: Schedule, where: Location | None = None
+) -> SweepPlan:
+    """The plan of a sweep of the user's line `where`, by the variants that are wished for.
+
+    Raises ArgumentError where a wish cannot be granted.
+    """
+    op = facts.op
+    flagged = facts.heads is not None and not machine.simt
+    scatter = scatter_variants(op, facts.located, machine, wishes, where)
+    tiling = _tiling(facts, machine, scatter, flagged=flagged)
+    division = BALANCED if facts.located is None else division_of(wishes.expand, op, machine)
+    along = division.along
+    if machine.simt and facts.located is not None and along is Along.EITHER:
+        along = Along.POSITIONS  # a warp's lanes go one way
+    lanes = arrange_lanes(machine, op, tiling.width)
+    traversal = replace(lanes, along=along, flagged=flagged)
+    reduces = not facts.scans.depth and all(isinstance(sink, Combine) for sink in op.sinks)
+    return SweepPlan(
+        tiling,
+        traversal,
+        _levels(facts, machine, traversal),
+        tuple(sink.name for sink in op.sinks),
+        _variants(facts, machine, traversal, division),
+        _aggregation(facts, machine, traversal, facts.combines, pure=reduces),
+        division.sources,
+        _evaluation(facts, machine, traversal, division),
+        _folds_rows(facts, machine, traversal),
+        scatter,
+    )
+
+
+def _tiling(
+    facts: SweepFacts, machine: Machine, scatter: Sequence[Scatter], *, flagged: bool
+) -> Tiling:
+    """Along rows whose heads are flagged, elements cost what they cost without the rows."""
+    op, heads = facts.op, facts.heads if flagged else None
+    divided = any(way.name not in UPDATES for way in scatter)
+    in_order = facts.scans.depth > 0 or divided
+    along_rows = facts.located is not None and (heads is None or heads.needs_rows)
+    work = heads.lean(op) if heads else op
+    return choose_tiling(machine, work, in_order=in_order, along_rows=along_rows)
+
+
+def _levels(facts: SweepFacts, machine: Machine, traversal: Traversal) -> tuple[Level, ...]:
+    carry = Carry.LOOK_BACK if machine.forward_progress else Carry.TWO_PASS
+    levels = []
+    for number, records in enumerate(facts.scans.levels):
+        first = number == 0
+        heads = [r for r in records if first and _is_found_by_heads(facts, machine, r)]
+        groups = [[r for r in records if r not in heads]]
+        for flag in dict.fromkeys(r.args[0] for r in heads):
+            groups.append([r.inner for r in heads if r.inner and r.args[0] == flag])
+        made = tuple(_aggregation(facts, machine, traversal, g, pure=first) for g in groups)
+        numbers = tuple(k for k, record in enumerate(records) if record in heads)
+        levels.append(Level(carry, made, numbers))
+    return tuple(levels)
+
+
+def _is_found_by_heads(facts: SweepFacts, machine: Machine, record: ScanRecord) -> bool:
+    """Whether the flags alone tell where a scan's last segment in a block starts."""
+    if record.inner is None or machine.simt:
+        return False
+    lets = Lambda((), needed_for(facts.op.body.lets, record.args[:1]), ())
+    located = [let.op for let in walk_lets(lets) if isinstance(let.op, Locate)]
+    return all(op == facts.located for op in located)
+
+
+def _aggregation(
+    facts: SweepFacts, machine: Machine, traversal: Traversal, records: Sequence[ScanRecord], *,
+    pure: bool,
+) -> Aggregation:  # fmt: skip
+    """How one pass combines a block; a `pure` one does nothing else.
+
+    An operator that does not commute accumulates in lanes only if each has a run of its own, which
+    a pass that does nothing but reduce can arrange.
+    """
+    hows = tuple(_how(facts, machine, traversal, record) for record in records)
+    is_flat = traversal.lanes is Lanes.FLAT and traversal.width > 1 and facts.located is None
+    combined = all(how in (How.LANEWISE, How.ORDERED) for how in hows)
+    turns = machine.tiles and not facts.op.reverse
+    if not (pure and is_flat and combined and turns and How.ORDERED in hows):
+        return Aggregation(hows)
+    op = facts.op
+    cost = cost_of_body(op.body) + sum(cost_of_body(record.fn) for record in records)
+    width = min(WIDEST_RUN, machine.lanes(element_dtypes(op)))
+    return Aggregation((How.BLOCKED,) * len(hows), width, heavy=cost * width > LARGEST_TILE)
+
+
+def _how(
+    facts: SweepFacts, machine: Machine, traversal: Traversal, record: ScanRecord
+) -> How:
+    """Bits are saved of steps that go along positions, where a warp goes its own way."""
+    if record.compact is None:
+        return How.LANEWISE if is_commutative(record.fn) else How.ORDERED
+    saves = record.closing and facts.located is None and not machine.simt
+    in_steps = traversal.lanes is Lanes.FLAT and traversal.width > 1
+    return How.SAVED if saves and in_steps else How.COUNTED
+
+
+def _evaluation(
+    facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division
+) -> Evaluation:
+    """Once where all that blocks pass on is how many elements they kept, of an expensive body."""
+    counts = all(record.compact is not None for record in facts.scans.records)
+    plain = all(isinstance(sink, Compact | Combine | Store) for sink in facts.op.sinks)
+    one_warp = machine.forward_progress and machine.warps == 1
+    lanes = traversal.lanes is Lanes.FLAT and traversal.width > 1
+    fits = facts.scans.depth == 1 and counts and plain and one_warp and lanes
+    expensive = cost_of_body(facts.op.body) >= EXPENSIVE
+    return Evaluation.ONCE if fits and expensive and not division.sources else Evaluation.TWICE
+
+
+def _folds_rows(facts: SweepFacts, machine: Machine, traversal: Traversal) -> bool:
+    """Whether all that a sweep does is to combine the rows that it goes along."""
+    op, located = facts.op, facts.located
+    if located is None or machine.simt or facts.scans.depth:
+        return False
+    rows = [let.vars[0] for let in op.body.lets if let.op == located]
+    return traversal.along is not Along.POSITIONS and all(
+        isinstance(sink, CombineRows) and taken[0] in rows
+        for sink, taken in zip(op.sinks, op.portions(), strict=True)
+    )
+
+
+def _variants(
+    facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division
+) -> tuple[Variant, ...]:
+    """Stores that fill the caches go around them, where blocks begin on whole cache lines."""
+    op, least = facts.op, machine.streaming_from
+    anywhere = facts.located is not None and division.sources
+    if least is None or op.reverse or traversal.width < 2 or anywhere:
+        return (PLAIN,)
+    stored = []
+    for sink, taken in zip(op.sinks, op.portions(), strict=True):
+        if isinstance(sink, Store):
+            stored.append(taken[0])
+        elif isinstance(sink, Compact):
+            stored.extend(taken[1:])
+    if not stored:
+        return (PLAIN,)
+    least //= sum(scalar_type(atom).bytes for atom in stored)
+    multiple = traversal.width if traversal.lanes is Lanes.ROW_BY_ROW else 1
+    return Variant("streaming", least, multiple, streaming=True), PLAIN

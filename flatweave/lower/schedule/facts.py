@@ -1,0 +1,40 @@
+"""What a sweep is, whatever machine it runs on: its scans, and the rows it walks along."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flatweave.lower.schedule.division import find_located
+from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
+from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
+from flatweave.ops import Combine, Locate, Sweep
+
+
+@dataclass(frozen=True, eq=False)
+class SweepFacts:
+    """Facts of a sweep, found once: plans are made of them, emission reads them.
+
+    `located` are the rows among which it locates its own positions; `heads` says which of its
+    values only ask where those rows begin.
+    """
+
+    op: Sweep
+    scans: ScanLevels
+    located: Locate | None
+    heads: HeadFlags | None
+
+    @staticmethod
+    def of(op: Sweep) -> SweepFacts:
+        """The facts of a sweep."""
+        located = find_located(op)
+        return SweepFacts(op, find_scan_levels(op), located, find_head_flags(op, located))
+
+    @property
+    def combines(self) -> tuple[ScanRecord, ...]:
+        """The reductions that the sinks of the sweep make."""
+        pairs = zip(self.op.sinks, self.op.portions(), strict=True)
+        return tuple(
+            ScanRecord(sink.fn, sink.neutral, taken)
+            for sink, taken in pairs
+            if isinstance(sink, Combine)
+        )

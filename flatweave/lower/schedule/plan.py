@@ -1,0 +1,184 @@
+"""The plan of a sweep: every choice about how it runs, made before anything is emitted.
+
+    sweep n_7
+        tiling width=32 least=10912 most=15392
+        traversal lanes=flat width=32
+        level carry=look-back
+            aggregation hows=counted
+        sink name=compact
+        variant name=streaming least=524288 streaming=true
+        variant name=plain
+
+A plan is data: made by `choose.py`, printed and read back by `text.py`, held to its rules by
+`verify.py`. Emission obeys it and decides nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Lanes(Enum):
+    """What the lanes of a step lie along."""
+
+    FLAT = "flat"
+    """the row-major position: every read is at the element's own position"""
+    ROW_BY_ROW = "row-by-row"
+    """the last axis, each row by itself: broadcasts, stencils, transposes"""
+    FOLDS = "folds"
+    """nothing: one element at a time, its inner fold spread over the lanes (sums of rows)"""
+
+
+class Along(Enum):
+    """What the lanes of a step go along in a sweep that locates its positions among rows."""
+
+    EITHER = "either"
+    """rows one by one where they are long, else positions"""
+    POSITIONS = "positions"
+    ROW = "row"
+    """one row after the other"""
+    ROWS = "rows"
+    """a row for each lane"""
+
+
+class Carry(Enum):
+    """How a block learns what lies before it."""
+
+    LOOK_BACK = "look-back"
+    """one pass: publish the aggregate, walk back to the nearest prefix (Merrill, Garland 2016)"""
+    TWO_PASS = "two-pass"
+    """aggregates by a launch of their own, for machines where a block must not wait"""
+
+
+class How(Enum):
+    """How the elements of a block are combined for one scan or reduction."""
+
+    LANEWISE = "lanewise"
+    """each lane by itself, lanes joined in the end: for operators that commute"""
+    ORDERED = "ordered"
+    """across the lanes of each step, in order"""
+    BLOCKED = "blocked"
+    """a consecutive run of elements for each lane, lanes joined in order"""
+    COUNTED = "counted"
+    """flags are counted"""
+    SAVED = "saved"
+    """flags are counted and saved as bits for the last pass"""
+
+
+class Evaluation(Enum):
+    """How often a block evaluates the elements that it keeps."""
+
+    TWICE = "twice"
+    """count first, evaluate again when the output offset is known: the inputs are in cache then"""
+    ONCE = "once"
+    """evaluate into scratch memory, copy when the output offset is known: for expensive bodies"""
+
+
+class When(Enum):
+    """The condition of a way of scattering, found by the host."""
+
+    ALWAYS = "always"
+    FITS = "fits"
+    """it has room for so large a destination"""
+    PAYS = "pays"
+    """it has room, and the sizes are those that it is faster for"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How a sweep is divided: lanes of a step, and least and most elements of a block."""
+
+    width: int
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """How the positions of a block are visited.
+
+    `width`: lanes of a step, 0 where there are none but inside folds, of `fold_width` lanes. With a
+    `reach`, positions that far from both ends of the last axis are visited apart, so that the tests
+    of a stencil's boundary fall away elsewhere. `along` matters where rows are located, whose heads
+    are `flagged` in memory where nobody need know the rows themselves.
+    """
+
+    lanes: Lanes
+    width: int
+    fold_width: int = 1
+    reach: int = 0
+    along: Along = Along.EITHER
+    flagged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """How one pass combines the elements of a block, for each scan record or reduction.
+
+    In the blocked layout a run has `run_width` lanes; a `heavy` body is a loop over the columns of
+    a tile instead of being written out for each.
+    """
+
+    hows: tuple[How, ...]
+    run_width: int = 0
+    heavy: bool = False
+
+
+NO_AGGREGATION = Aggregation(())
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The scans of one level: how they combine a block, and how blocks pass them on.
+
+    Of the scans numbered in `from_heads` only what lies behind the last segment head of a block is
+    combined: by the aggregations behind the first one, one for each flag that says heads.
+    """
+
+    carry: Carry
+    aggregations: tuple[Aggregation, ...]
+    from_heads: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One kernel of a sweep, and when it runs: the first variant whose condition holds.
+
+    At `least` so many positions, the last axis a multiple of `multiple`, rows of at least
+    `row_length` positions on average. A `streaming` variant stores around the caches.
+    """
+
+    name: str
+    least: int = 0
+    multiple: int = 1
+    row_length: int = 0
+    streaming: bool = False
+    along: Along | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """One way of writing to computed places (`scatter_variants.py`), and `when` it is taken."""
+
+    name: str
+    when: When
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """All that is decided about one sweep. `sources`: of an expansion, for each block.
+
+    Of `scatter`, for a sweep that writes to computed places, the first runs whose condition holds.
+    """
+
+    tiling: Tiling
+    traversal: Traversal
+    levels: tuple[Level, ...]
+    sinks: tuple[str, ...]
+    variants: tuple[Variant, ...]
+    combines: Aggregation = NO_AGGREGATION
+    sources: int = 0
+    evaluation: Evaluation = Evaluation.TWICE
+    folds_rows: bool = False
+    scatter: tuple[Scatter, ...] = ()

@@ -1,0 +1,71 @@
+"""The rules that every plan keeps; emission relies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flatweave.base.errors import CompilerBug
+from flatweave.lower.machine.machine import WIDEST, Machine
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import Along, Carry, Evaluation, How, Lanes, SweepPlan, When
+
+
+def verify_plan(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> None:
+    """Raise CompilerBug with all that is wrong with a plan."""
+    wrong = [*_tiling(plan, machine), *_scans(plan, facts, machine), *_variants(plan, facts)]
+    if wrong:
+        raise CompilerBug("A plan breaks its rules: " + "; ".join(wrong) + ".")
+
+
+def _tiling(plan: SweepPlan, machine: Machine) -> Iterator[str]:
+    tiling, step = plan.tiling, plan.tiling.width * machine.warps
+    if not 1 <= tiling.width <= WIDEST:
+        yield f"a step of {tiling.width} lanes has no word for its flags"
+    if not 1 <= tiling.least <= tiling.most:
+        yield f"blocks of {tiling.least} to {tiling.most} elements"
+    if tiling.most % step:
+        yield f"a block of {tiling.most} elements is not whole steps of {step}"
+    lanes = plan.traversal
+    if (lanes.width == 0) is not (lanes.lanes is Lanes.FOLDS):
+        yield f"lanes {lanes.lanes.value} of width {lanes.width}"
+
+
+def _scans(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str]:
+    if len(plan.levels) != facts.scans.depth:
+        yield f"{len(plan.levels)} levels for {facts.scans.depth} levels of scans"
+        return
+    for number, (level, records) in enumerate(zip(plan.levels, facts.scans.levels, strict=True)):
+        if level.carry is Carry.LOOK_BACK and not machine.forward_progress:
+            yield f"{machine.name} blocks must not wait for earlier ones"
+        if level.from_heads and number:
+            yield "only scans of the first level are reduced from their heads"
+        if sum(len(each.hows) for each in level.aggregations) != len(records):
+            yield f"level {number + 1} does not say how each of its {len(records)} scans combines"
+        for each in level.aggregations:
+            yield from _aggregation(each.hows, each.run_width)
+    yield from _aggregation(plan.combines.hows, plan.combines.run_width)
+    counts = all(record.compact is not None for record in facts.scans.records)
+    once = plan.evaluation is Evaluation.ONCE
+    if once and not (facts.scans.depth == 1 and counts and machine.warps == 1):
+        yield "a block evaluates once only where all that it passes on is a number of elements"
+
+
+def _aggregation(hows: tuple[How, ...], run_width: int) -> Iterator[str]:
+    if (How.BLOCKED in hows) is not (run_width > 0):
+        yield "a blocked layout has runs of some lanes, and no other layout has"
+    if How.BLOCKED in hows and set(hows) != {How.BLOCKED}:
+        yield "in a blocked layout everything is combined run by run"
+
+
+def _variants(plan: SweepPlan, facts: SweepFacts) -> Iterator[str]:
+    *others, last = plan.variants
+    if (last.least, last.multiple, last.row_length) != (0, 1, 0):
+        yield f"the last variant, {last.name}, has a condition"
+    if any((each.least, each.multiple, each.row_length) == (0, 1, 0) for each in others):
+        yield "a variant with no condition stands before the last"
+    if len({each.name for each in plan.variants}) != len(plan.variants):
+        yield "two variants have one name"
+    if facts.located is None and any(each.along not in (None, Along.EITHER) for each in others):
+        yield "a variant goes along rows that are not there"
+    if plan.scatter and plan.scatter[-1].when is not When.ALWAYS:
+        yield "no way of scattering is left where no condition holds"

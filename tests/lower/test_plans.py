@@ -1,0 +1,203 @@
+"""Plans: what is chosen for a sweep, read without emitting anything; and that emission obeys."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.errors import CompilerBug
+from flatweave.base.schedule import CHOSEN, Schedule
+from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
+from flatweave.lower.program import lower
+from flatweave.lower.schedule.choose import plan_sweep
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import (
+    Along,
+    Carry,
+    Evaluation,
+    How,
+    Lanes,
+    SweepPlan,
+    Tiling,
+    Variant,
+)
+from flatweave.lower.schedule.text import parse_plans, print_plans
+from flatweave.lower.schedule.verify import verify_plan
+from flatweave.ops import Sweep
+from flatweave.terms.traverse import walk_lets
+
+XS = np.arange(100.0)
+IS = np.arange(100) % 7
+ROWS = fw.ragged(np.arange(100.0), np.array([0, 30, 30, 100]))
+MATRIX = np.ones((20, 5))
+
+
+def affine(a, b):
+    """Composition of x -> m x + c: associative, and the order matters."""
+    return a[0] * b[0], a[1] * b[0] + b[1]
+
+
+PROGRAMS = {
+    "map": (lambda xs: xs * 2, XS),
+    "sum": (lambda xs: fw.sum(xs), XS),
+    "reduce_in_order": (lambda xs: fw.reduce(affine, (1.0, 0.0), (xs, xs)), XS),
+    "scan": (lambda xs: fw.scan(fw.add, 0.0, xs), XS),
+    "filter": (lambda xs: fw.filter(lambda x: x > 3, xs), XS),
+    "filter_expensive": (lambda xs: fw.filter(lambda x: fw.sin(fw.exp(x)) > 0, xs), XS),
+    "row_sums": (lambda m: fw.map(fw.sum, m), MATRIX),
+    "transpose": (lambda m: fw.transpose(m) * 1.0, MATRIX),
+    "ragged_sums": (lambda rows: fw.map(fw.sum, rows), ROWS),
+    "histogram": (lambda i: fw.histogram(7, i), IS),
+    "scatter": (lambda xs, i: fw.scatter(xs, i, xs), XS, IS),
+    "segmented_reduce": (lambda xs: fw.segmented_reduce(fw.add, 0.0, xs > 3, xs), XS),
+}
+
+
+@cache
+def swept(name):
+    """The program as it is lowered, whatever the target."""
+    fn, *args = PROGRAMS[name]
+    return fw.jit(fn, target="cuda").stages(*args).executable.program
+
+
+def sweeps(name):
+    """The sweeps of a program."""
+    return [let.op for let in walk_lets(swept(name).fn) if isinstance(let.op, Sweep)]
+
+
+def plan(name, machine=CPU_AVX512, wishes=CHOSEN) -> SweepPlan:
+    """The plan of the last sweep of a program."""
+    return plan_sweep(SweepFacts.of(sweeps(name)[-1]), machine, wishes)
+
+
+@pytest.mark.parametrize("machine", [CPU_AVX512, OPENCL, CUDA], ids=lambda m: m.name)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_plan_keeps_the_rules_and_is_read_back(name, machine):
+    """What is printed is the whole plan."""
+    plans = lower(swept(name), machine).sweeps
+
+    assert plans
+    assert parse_plans(print_plans(plans)) == dict(plans)
+
+
+def test_what_is_stored_streams_where_it_fills_the_caches():
+    """Two kernels, and the size from which on the first one runs; a sum has one kernel."""
+    streaming, plain = plan("map").variants
+
+    assert (streaming.streaming, streaming.least) == (True, CPU_AVX512.streaming_from // 8)
+    assert plain == Variant("plain")
+    assert plan("sum").variants == (Variant("plain"),)
+    assert plan("map", CUDA).variants == (Variant("plain"),)
+
+
+def test_lanes_lie_along_memory():
+    """Along positions, along the last axis, or along the fold of one element."""
+    assert plan("map").traversal.lanes is Lanes.FLAT
+    assert plan("transpose").traversal.lanes is Lanes.ROW_BY_ROW
+    assert plan("row_sums").traversal.lanes is Lanes.FOLDS
+    assert plan("row_sums", CUDA).traversal.lanes is Lanes.FLAT
+
+
+def test_operators_that_do_not_commute_keep_their_order():
+    """Each lane has a run of its own where tiles are turned; else steps are combined in order."""
+    assert plan("sum").combines.hows == (How.LANEWISE,)
+    assert plan("reduce_in_order").combines.hows == (How.BLOCKED,)
+    assert plan("reduce_in_order", CUDA).combines.hows == (How.ORDERED,)
+
+
+def test_scans_are_carried_as_the_machine_can():
+    """A block waits for an earlier one only where that one is sure to run."""
+    assert [level.carry for level in plan("scan").levels] == [Carry.LOOK_BACK]
+    assert [level.carry for level in plan("scan", OPENCL).levels] == [Carry.TWO_PASS]
+
+
+def test_expensive_predicates_are_evaluated_once():
+    """A cheap one is cheaper to evaluate again than its elements are to move."""
+    assert plan("filter").evaluation is Evaluation.TWICE
+    assert plan("filter_expensive").evaluation is Evaluation.ONCE
+    assert plan("filter_expensive", CUDA).evaluation is Evaluation.TWICE
+
+
+def test_closed_segments_are_counted_with_their_bits_saved():
+    """The last pass reads the bits, not the elements that say where segments begin."""
+    (level,) = plan("segmented_reduce").levels
+
+    assert level.aggregations[0].hows == (How.SAVED,)
+
+
+def test_ragged_sums_fold_rows_whose_heads_are_flagged():
+    """On a CPU, where a warp goes its own way."""
+    assert plan("ragged_sums").folds_rows
+    assert plan("ragged_sums").traversal.flagged
+    assert not plan("ragged_sums", CUDA).folds_rows
+
+
+def test_scattering_tries_what_pays():
+    """The last way has no condition; a wish leaves one way."""
+    assert [way.name for way in plan("histogram").scatter] == ["private", "partition", "owner"]
+    assert [way.name for way in plan("scatter").scatter] == ["partition", "owner"]
+    assert [way.name for way in plan("histogram", CUDA).scatter] == ["atomic"]
+    wished = plan("histogram", wishes=Schedule(permute="locks"))
+    assert [way.name for way in wished.scatter] == ["locks"]
+
+
+WRONG = {
+    "no word for its flags": {"tiling": Tiling(128, 128, 1024)},
+    "not whole steps": {"tiling": Tiling(32, 32, 1000)},
+    "levels of scans": {"levels": ()},
+    "has a condition": {"variants": (Variant("plain", least=7),)},
+    "no condition stands before the last": {"variants": (Variant("a"), Variant("b"))},
+    "two variants have one name": {"variants": (Variant("a", least=9), Variant("a"))},
+    "evaluates once only where": {"evaluation": Evaluation.ONCE},
+    "rows that are not there": {
+        "variants": (Variant("a", least=9, along=Along.ROW), Variant("plain")),
+    },
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_a_plan_that_breaks_a_rule_is_refused(said):
+    """Each rule has a sentence."""
+    facts = SweepFacts.of(sweeps("scan")[-1])
+    wrong = replace(plan_sweep(facts, CPU_AVX512, CHOSEN), **WRONG[said])
+
+    with pytest.raises(CompilerBug, match=said):
+        verify_plan(wrong, facts, CPU_AVX512)
+
+
+def test_blocks_wait_only_where_they_may():
+    """A plan for a machine without forward progress cannot look back."""
+    facts = SweepFacts.of(sweeps("scan")[-1])
+
+    with pytest.raises(CompilerBug, match="must not wait"):
+        verify_plan(plan_sweep(facts, CPU_AVX512, CHOSEN), facts, OPENCL)
+
+
+def test_emission_obeys_a_given_plan():
+    """A plan that was read back, with another tiling: the block is as large as it says."""
+    program = swept("map")
+    ((name, chosen),) = lower(program, CPU_AVX512).sweeps.items()
+    smaller = replace(chosen, tiling=Tiling(chosen.tiling.width, 64, 64))
+    lowered = lower(program, CPU_AVX512, plans=parse_plans(print_plans({name: smaller})))
+
+    assert dict(lowered.sweeps) == {name: smaller}
+    widths = {let.op.width for k in lowered.unit.kernels for let in walk_lets(k.body)
+              if let.op.name == "lanes"}  # fmt: skip
+    assert widths == {1, chosen.tiling.width}
+
+
+@pytest.mark.parametrize("text", ["tiling width=3", "sweep a\n    sinks x=1", "sweep a colour=red"])
+def test_what_is_no_plan_is_not_read(text):
+    """The message says what is not there."""
+    with pytest.raises(CompilerBug):
+        parse_plans(text)
+
+
+def test_stages_show_the_plan():
+    """`plan` is a stage like the others."""
+    text = fw.jit(PROGRAMS["filter"][0]).stages(XS).text["plan"]
+
+    assert "sinks=compact" in text
+    assert "variant name=streaming" in text
