@@ -27,6 +27,7 @@ The tour, in the order in which a program travels through the folders:
     lower/        programs become kernels
     kernel_ir/    kernels: loops over a grid of blocks, warps and threads
     kernel_passes/ kernel to kernel: work for all threads becomes loops over those there are
+    algorithms/   reduce, scan, segments, compact: written once, for threads, warps and blocks
     codegen/      kernels become LLVM, OpenCL C or CUDA C
     runtime/      compiled kernels run: threads, memory, caches
     pipeline.py   which of these happens when: read this first

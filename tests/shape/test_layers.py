@@ -16,7 +16,7 @@ ROWS = [
     ("terms",),
     ("array_ir", "kernel_ir"),
     ("ops",),
-    ("frontend", "passes", "schedule", "kernel_passes", "codegen"),
+    ("frontend", "passes", "schedule", "algorithms", "kernel_passes", "codegen"),
     ("lower",),
     ("targets",),
     ("pipeline",),

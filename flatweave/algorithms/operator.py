@@ -1,0 +1,68 @@
+"""Operators on elements that are tuples of scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.kernel_ir.arrays import Values
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom, Lambda, constant
+
+Combine = Callable[[Builder, Values, Values], Values]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An associative function of two elements, which need not commute, and its neutral element."""
+
+    combine: Combine
+    neutral: Values
+
+
+def operator_of(fn: Lambda, neutral: Values) -> Operator:
+    """A lambda over the components of two elements as an operator."""
+    return Operator(lambda b, left, right: b.inline(fn, (*left, *right)), neutral)
+
+
+def addition(dtype: DType = i64) -> Operator:
+    """The sum of single scalars."""
+    return Operator(lambda b, left, right: (b.add(left[0], right[0]),), (constant(0, dtype),))
+
+
+def segmented(operator: Operator) -> Operator:
+    """The operator on elements with a flag before them, which begins anew where a flag is set.
+
+    (f, x) and (g, y) give (f or g, y where g, else x op y).
+    """
+
+    def combine(b: Builder, left: Values, right: Values) -> Values:
+        starts = b.apply("or", left[0], right[0])
+        joined = operator.combine(b, left[1:], right[1:])
+        return (starts, *select(b, right[0], right[1:], joined))
+
+    return Operator(combine, (constant(False, bool_), *operator.neutral))
+
+
+def together(first: Operator, second: Operator) -> Operator:
+    """Two operators side by side, on the components of both."""
+    size = len(first.neutral)
+
+    def combine(b: Builder, left: Values, right: Values) -> Values:
+        return (
+            *first.combine(b, left[:size], right[:size]),
+            *second.combine(b, left[size:], right[size:]),
+        )
+
+    return Operator(combine, (*first.neutral, *second.neutral))
+
+
+def select(b: Builder, flag: Atom, yes: Values, no: Values) -> Values:
+    """One of two elements, both of which are known."""
+    return tuple(b.apply("select", flag, x, y) for x, y in zip(yes, no, strict=True))
+
+
+def as_number(b: Builder, flag: Atom) -> Atom:
+    """1 where a flag is set, else 0."""
+    return b.apply("select", flag, index(1), index(0))

@@ -1,0 +1,195 @@
+"""Kernels of one algorithm each, what they give in plain Python, and their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flatweave.algorithms.compact import compact
+from flatweave.algorithms.operator import Operator
+from flatweave.algorithms.reduce import reduce
+from flatweave.algorithms.scan import scan
+from flatweave.algorithms.segments import segmented_reduce, segmented_scan
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.kernel_ir.arrays import Pull, Values, concat_units, for_all, part, store, zipped
+from flatweave.kernel_ir.hierarchy import THREAD, WARP
+from flatweave.kernel_ir.syntax import Store
+from flatweave.kernel_ir.syntax import Unit as KernelUnit
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom, Var
+from tests.kernel_ir.staged import staged
+
+SIZES = (0, 1, 2, 31, 32, 33, 127, 128, 129, 1023)
+
+
+def _compose(b: Builder, f: Values, g: Values) -> Values:
+    """x -> m x + c composed: the order matters."""
+    return b.mul(f[0], g[0]), b.add(b.mul(f[1], g[0]), g[1])
+
+
+AFFINE = Operator(_compose, (index(1), index(0)))
+Pair = tuple[int, int]
+
+
+def affine(f: Pair, g: Pair) -> Pair:
+    """The same, modulo two to the 64."""
+    return _wrap(f[0] * g[0]), _wrap(f[1] * g[0] + g[1])
+
+
+def _wrap(x: int) -> int:
+    return (x + 2**63) % 2**64 - 2**63
+
+
+@dataclass(frozen=True)
+class Case:
+    """`write(b, xs, flags, ys, units)`, and `meaning(pairs, flags)`: a list for each of `outs`."""
+
+    write: Callable[[Builder, Pull, Pull, list[Var], int], None]
+    meaning: Callable[[list[Pair], list[bool]], list[list[Any]]]
+    outs: tuple[DType, ...] = (i64, i64)
+
+    def unit(self, units: int, length: int = 0) -> KernelUnit:
+        """The unit, for elements as many as are known at run time, or of this number."""
+
+        def write(b: Builder, n: Atom, xs: list[Pull], ys: list[Var]) -> None:
+            self.write(b, zipped(*xs[:2]), xs[2], ys, units)
+
+        return staged(write, (i64, i64, bool_), self.outs, length=length)
+
+    def agree(self, found: Sequence[np.ndarray], args: Sequence[Any]) -> None:
+        """The values are right as far as there are any."""
+        pairs = list(zip(args[2].tolist(), args[3].tolist(), strict=True))
+        for ours, wanted in zip(found, self.meaning(pairs, args[4].tolist()), strict=True):
+            assert ours[: len(wanted)].tolist() == wanted
+
+
+def arguments(n: int) -> list[Any]:
+    """n, the length of results, factors, summands, and flags of some elements."""
+    rng = np.random.default_rng(n)
+    factors, summands = rng.integers(-2, 4, n), rng.integers(-9, 9, n)
+    return [n, n + 1, factors, summands, rng.random(n) < rng.choice([0.05, 0.3, 0.9])]
+
+
+def _prefixes(pairs: Sequence[Pair], exclusive: bool = False) -> list[Pair]:
+    ends = [(1, 0)]
+    for pair in pairs:
+        ends.append(affine(ends[-1], pair))
+    return ends[:-1] if exclusive else ends[1:]
+
+
+def _columns(pairs: Sequence[Pair]) -> list[list[int]]:
+    return [[a for a, _ in pairs], [b for _, b in pairs]]
+
+
+def _segments(pairs: list[Pair], flags: list[bool]) -> list[list[Pair]]:
+    found: list[list[Pair]] = []
+    for pair, flag in zip(pairs, flags, strict=True):
+        if flag or not found:
+            found.append([])
+        found[-1].append(pair)
+    return found
+
+
+def _keep(b: Builder, values: Values, ys: Sequence[Var]) -> None:
+    for value, y in zip(values, ys, strict=True):
+        b.emit(Store(y, index(0), value))
+
+
+def _reduce(b: Builder, xs: Pull, flags: Pull, ys: list[Var], units: int) -> None:
+    _keep(b, reduce(b, AFFINE, xs, units), ys)
+
+
+def _scan(exclusive: bool) -> Callable[..., None]:
+    def write(b: Builder, xs: Pull, flags: Pull, ys: list[Var], units: int) -> None:
+        found, total = scan(b, AFFINE, xs, units, exclusive=exclusive)
+        store(b, found, ys[:2])
+        _keep(b, total, ys[2:])
+
+    return write
+
+
+def _meaning_of_scan(exclusive: bool) -> Callable[..., list[list[Any]]]:
+    def meaning(pairs: list[Pair], flags: list[bool]) -> list[list[Any]]:
+        total = _columns([(1, 0), *_prefixes(pairs)][-1:])
+        return [*_columns(_prefixes(pairs, exclusive)), *total]
+
+    return meaning
+
+
+def _segmented_scan(exclusive: bool) -> Callable[..., None]:
+    def write(b: Builder, xs: Pull, flags: Pull, ys: list[Var], units: int) -> None:
+        store(b, segmented_scan(b, AFFINE, flags, xs, units, exclusive=exclusive), ys)
+
+    return write
+
+
+def _meaning_of_segments(exclusive: bool) -> Callable[..., list[list[Any]]]:
+    return lambda pairs, flags: _columns(
+        [end for row in _segments(pairs, flags) for end in _prefixes(row, exclusive)]
+    )
+
+
+def _segmented_reduce(b: Builder, xs: Pull, flags: Pull, ys: list[Var], units: int) -> None:
+    found, count = segmented_reduce(b, AFFINE, flags, xs, units)
+    store(b, found, ys[:2])
+    _keep(b, (count,), ys[2:])
+
+
+def _meaning_of_rows(pairs: list[Pair], flags: list[bool]) -> list[list[Any]]:
+    rows = _segments(pairs, flags)
+    return [*_columns([_prefixes(row)[-1] for row in rows]), [len(rows)]]
+
+
+def _compact(b: Builder, xs: Pull, flags: Pull, ys: list[Var], units: int) -> None:
+    found, count = compact(b, flags, xs, units)
+    store(b, found, ys[:2])
+    _keep(b, (count,), ys[2:])
+
+
+def _meaning_of_compact(pairs: list[Pair], flags: list[bool]) -> list[list[Any]]:
+    kept = [pair for pair, flag in zip(pairs, flags, strict=True) if flag]
+    return [*_columns(kept), [len(kept)]]
+
+
+CASES = {
+    "reduce": Case(_reduce, lambda pairs, flags: _columns([(1, 0), *_prefixes(pairs)][-1:])),
+    "scan": Case(_scan(False), _meaning_of_scan(False), (i64,) * 4),
+    "scan_exclusive": Case(_scan(True), _meaning_of_scan(True), (i64,) * 4),
+    "segmented_scan": Case(_segmented_scan(False), _meaning_of_segments(False)),
+    "segmented_exclusive": Case(_segmented_scan(True), _meaning_of_segments(True)),
+    "segmented_reduce": Case(_segmented_reduce, _meaning_of_rows, (i64,) * 3),
+    "compact": Case(_compact, _meaning_of_compact, (i64,) * 3),
+}
+
+
+def rows_of_warps(b: Builder, n: Atom, xs: list[Pull], ys: list[Var]) -> None:
+    """Ten rows of 40 elements: each is scanned by a warp, in its own memory."""
+
+    def row(c: Builder, w: Atom) -> Any:
+        pairs = part(zipped(*xs), c.mul(w, index(40)), 40)
+        return scan(c, AFFINE, pairs, 16)[0]
+
+    store(b, concat_units(b, WARP, 10, 40, row), ys)
+
+
+def rows_of_threads(b: Builder, n: Atom, xs: list[Pull], ys: list[Var]) -> None:
+    """Ten rows of 40 elements: each is scanned by one thread, in a loop."""
+
+    def row(c: Builder, t: Atom) -> Any:
+        pairs = part(zipped(*xs), c.mul(t, index(40)), 40)
+        return scan(c, AFFINE, pairs)[0]
+
+    store(b, concat_units(b, THREAD, 10, 40, row), ys)
+
+
+def sums_of_threads(b: Builder, n: Atom, xs: list[Pull], ys: list[Var]) -> None:
+    """Ten rows of 40 elements, each reduced by one thread."""
+
+    def one(c: Builder, t: Atom) -> None:
+        total = reduce(c, AFFINE, part(zipped(*xs), c.mul(t, index(40)), 40))
+        store(c, Pull(index(1), lambda d, i: total), ys, t)
+
+    for_all(b, THREAD, 10, one)
