@@ -54,6 +54,7 @@ from flatweave.base.errors import (
     Unsupported,
     UserError,
 )
+from flatweave.frontend.arrays.dot import dot
 from flatweave.frontend.arrays.indexing import getitem
 from flatweave.frontend.arrays.reading import backpermute, gather
 from flatweave.frontend.arrays.segments import segmented_iota, segmented_reduce, segmented_scan
@@ -168,20 +169,6 @@ from flatweave.frontend.elements.scalars import (
     trunc,
     where,
 )
-from flatweave.frontend.functions.axes import (
-    all as all,
-    any as any,
-    argmax,
-    argmin,
-    cumprod,
-    cumsum,
-    dot,
-    max as max,
-    mean,
-    min as min,
-    prod,
-    sum as sum,
-)
 from flatweave.frontend.functions.combinators import (
     filter as filter,
     map as map,
@@ -191,7 +178,19 @@ from flatweave.frontend.functions.combinators import (
     zip_with,
 )
 from flatweave.frontend.functions.control import cond, fori_loop, while_loop
+from flatweave.frontend.functions.cumulative import cumprod, cumsum
 from flatweave.frontend.functions.expand import expand, expand_reduce, replicated_iota
+from flatweave.frontend.functions.reductions import (
+    all as all,
+    any as any,
+    argmax,
+    argmin,
+    max as max,
+    mean,
+    min as min,
+    prod,
+    sum as sum,
+)
 from flatweave.frontend.ragged.cutting import ragged
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import Array

@@ -23,7 +23,8 @@ Where public functions are written:
     arrays/segments.py         segmented_scan, segmented_reduce, segmented_iota
     ragged/cutting.py          ragged
     functions/combinators.py   map, reduce, scan, filter, partition
-    functions/axes.py          sum, prod, min, .., cumsum, dot
+    functions/reductions.py    sum, prod, min, ..; cumulative.py: cumsum, cumprod
+    arrays/dot.py              dot
     functions/expand.py        expand, expand_reduce, replicated_iota
     functions/control.py       while_loop, fori_loop, cond
     call/schedule.py           schedule

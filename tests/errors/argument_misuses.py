@@ -73,7 +73,27 @@ def text_for_yes_or_no():
 
 
 def ragged_along_an_axis():
-    fw.sum(fw.ragged(X, lengths=[2, 3]), axis=1)
+    fw.sum(fw.ragged(X, lengths=[2, 3]), axis=0)
+
+
+def mask_without_an_initial_value():
+    fw.max(X, where=X > 2)
+
+
+def mask_that_is_no_bool():
+    fw.sum(X, where=X)
+
+
+def mask_with_more_axes():
+    fw.sum(X, where=np.ones((2, 5), bool))
+
+
+def initial_value_of_another_kind():
+    fw.sum(np.arange(5), initial=0.5)
+
+
+def initial_value_that_is_an_array():
+    fw.sum(X, initial=X)
 
 
 def negative_power_of_integers():

@@ -153,14 +153,16 @@ def reverse(xs: Any, axis: int = 0) -> Any:
 
 def axis_of(array: Tracer, axis: Any, who: str, new: int = 0) -> int:
     """An axis from 0 up, of an array with `new` axes more; an error as NumPy's for any other."""
+    what = f"an array of type {describe(array)}"
+    return axis_below(array.ndim + new, axis, who, what, "will have" if new else "has")
+
+
+def axis_below(rank: int, axis: Any, who: str, what: str, has: str = "has") -> int:
+    """An axis from 0 up, of so many; `what` has them, for messages."""
     number = axis_number(axis, who)
-    rank = array.ndim + new
     if not -rank <= number < rank:
-        told = f"will have {counted(rank, 'axis', 'axes')}" if new else (
-            f"has {counted(rank, 'axis', 'axes')}"
-        )  # fmt: skip
         raise AxisError(
-            f"{who} along axis {number} of an array of type {describe(array)}, which {told}.",
+            f"{who} along axis {number} of {what}, which {has} {counted(rank, 'axis', 'axes')}.",
             where=user_location(), remedy="Axes count from 0, or from the end below 0.",
         )  # fmt: skip
     return number % rank

@@ -106,6 +106,27 @@ class Ragged(Node):
         return f"Ragged({counted(len(self), 'row')}, {counted(total, 'value')}, dtype={text})"
 
 
+def innermost(rows: Any) -> Any:
+    """The values of all rows, at whatever depth they are nested; an array as it is."""
+    while isinstance(rows, Ragged):
+        rows = rows.values
+    return rows
+
+
+def rank_of(rows: Any) -> int:
+    """The number of axes, one for each level of rows and those of the values."""
+    if isinstance(rows, Ragged):
+        return 1 + rank_of(rows.values)
+    return max((as_tracer(leaf).ndim for leaf in flatten(rows)[0]), default=1)
+
+
+def joined(rows: Ragged) -> Ragged:
+    """A Ragged of Ragged as one whose rows hold the values of all inner rows."""
+    outer, inner = as_tracer(rows.offsets), as_tracer(rows.values.offsets)
+    offsets = generated(outer.extents, lambda i: read(inner, (read(outer, (i,)).atom,)))[0]
+    return Ragged.made(rows.values.values, offsets)
+
+
 def _described(rows: Ragged) -> str:
     leaves, tree = flatten(rows.values)
     return f"Ragged({spelled(tree, [describe(leaf) for leaf in leaves])})"

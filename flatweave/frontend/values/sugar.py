@@ -196,46 +196,67 @@ class Operators:
         return METHODS["round"](self)
 
     def sum(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        initial: Any = None, where: Any = None,
     ) -> Any:
         """The sum of all elements, or along axes."""
-        return METHODS["reduction"]("sum", self, axis, dtype, out, keepdims)
+        return METHODS["reduction"](
+            "sum", self, axis, dtype, out, keepdims, initial, where
+        )
 
     def prod(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        initial: Any = None, where: Any = None,
     ) -> Any:
         """The product of all elements, or along axes."""
-        return METHODS["reduction"]("prod", self, axis, dtype, out, keepdims)
+        return METHODS["reduction"](
+            "prod", self, axis, dtype, out, keepdims, initial, where
+        )
 
     def min(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        initial: Any = None, where: Any = None,
     ) -> Any:
         """The least element, or the least ones along axes."""
-        return METHODS["reduction"]("min", self, axis, dtype, out, keepdims)
+        return METHODS["reduction"](
+            "min", self, axis, dtype, out, keepdims, initial, where
+        )
 
     def max(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        initial: Any = None, where: Any = None,
     ) -> Any:
         """The greatest element, or the greatest ones along axes."""
-        return METHODS["reduction"]("max", self, axis, dtype, out, keepdims)
+        return METHODS["reduction"](
+            "max", self, axis, dtype, out, keepdims, initial, where
+        )
 
     def any(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        where: Any = None,
     ) -> Any:
         """Whether an element is true, of all or along axes."""
-        return METHODS["reduction"]("any", self, axis, dtype, out, keepdims)
+        return METHODS["reduction"](
+            "any", self, axis, dtype, out, keepdims, None, where
+        )
 
     def all(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        where: Any = None,
     ) -> Any:
         """Whether every element is true, of all or along axes."""
-        return METHODS["reduction"]("all", self, axis, dtype, out, keepdims)
+        return METHODS["reduction"](
+            "all", self, axis, dtype, out, keepdims, None, where
+        )
 
     def mean(
-        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False
+        self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
+        where: Any = None,
     ) -> Any:
         """The mean of all elements, or along axes."""
-        return METHODS["reduction"]("mean", self, axis, dtype, out, keepdims)
+        return METHODS["reduction"](
+            "mean", self, axis, dtype, out, keepdims, None, where
+        )
 
     def argmin(self, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
         """Where the least element is first found."""

@@ -1,0 +1,124 @@
+"""Reductions along axes of an array, by a function of the scalar table.
+
+    fold("sum", "add", xs, None, ..)       reduce add 0 (reshape xs [n * m])
+    fold("sum", "add", xs, 0, ..)          generate [m] (j => reduce add 0 (xs[0, j], xs[1, j], ..))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.columns import unravel
+from flatweave.frontend.arrays.shapes import axis_of, reshaped
+from flatweave.frontend.elements.broadcast import generated, read, zipped
+from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.lambdas import combine_lambda
+from flatweave.frontend.elements.scalars import apply, strong
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE, ZERO
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check, is_refused
+from flatweave.frontend.trace.tracers import emit, flag_of, scalar_of
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.scope import current
+from flatweave.ops import Reduce, Reshape
+from flatweave.scalar import ops as scalar
+from flatweave.terms.syntax import Atom, constant
+
+
+def axes_of(array: Tracer, axis: Any, who: str) -> list[int]:
+    """The axes that are reduced, in order; all of them for None."""
+    if axis is None:
+        return list(range(array.ndim))
+    parts = axis if isinstance(axis, tuple | list) else [axis]
+    found = sorted(axis_of(array, part, who) for part in parts)
+    if len(set(found)) < len(found):
+        raise ArgumentError(
+            f"{who} got an axis twice: {tuple(parts)}.",
+            where=user_location(), remedy="Name each axis once.",
+        )  # fmt: skip
+    return found
+
+
+def along(
+    arrays: Sequence[Tracer],
+    axes: Sequence[int],
+    keepdims: bool,
+    reduction: Callable[[list[Tracer]], list[Tracer]],
+) -> list[Tracer]:
+    """Rank-1 arrays of what lies along the axes, reduced, at each place of the other axes."""
+    first = arrays[0]
+    kept = [axis for axis in range(first.ndim) if axis not in axes]
+    shape = [first.extents[axis] for axis in axes]
+    total = extents.product(shape)
+    extents.known_extent(total)
+    if not kept:
+        flat = arrays if first.ndim == 1 else [emit(Reshape(x.atom, (total,)))[0] for x in arrays]
+        results = reduction(list(flat))
+    else:
+
+        def one(*at: Atom) -> list[Tracer]:
+            def element(k: Atom) -> list[Tracer]:
+                inner = unravel(k, shape)
+                place = [inner[axes.index(axis)] if axis in axes else at[kept.index(axis)]
+                         for axis in range(first.ndim)]  # fmt: skip
+                return [read(x, place) for x in arrays]
+
+            return reduction(generated((total,), element))
+
+        results = generated([first.extents[axis] for axis in kept], one)
+    if not keepdims:
+        return results
+    wide = [ONE if axis in axes else first.extents[axis] for axis in range(first.ndim)]
+    return [reshaped(result, wide) for result in results]
+
+
+def reduced_by(fn: str, start: Atom, array: Tracer) -> Tracer:
+    """A rank-1 array combined by a row of the table, from an initial element."""
+    lambda_ = combine_lambda(lambda a, b: [apply(fn, a, b)], [array.element])
+    return emit(Reduce(lambda_, (start,), (array.atom,)))[0]
+
+
+def converted(array: Tracer, dtype: DType) -> Tracer:
+    """The array in another dtype, the scalar in it."""
+    if array.element is dtype and not array.weak:
+        return array
+    return zipped(lambda v: strong(v, dtype), [array], "astype")[0]
+
+
+def need_elements(array: Tracer, axis: Any, who: str) -> None:
+    """Refuse to reduce no elements by an operator without a neutral element."""
+    for number in axes_of(array, axis, who):
+        extent = array.extents[number]
+        message = f"zero-size array to reduction operation {who} which has no identity."
+        remedy = f"Use fw.reduce(fw.{who}imum, ne, xs), which gives ne for an empty array."
+        if who.startswith("arg"):
+            message = f"attempt to get {who} of an empty sequence."
+            remedy = "Check the length before the call."
+        condition = current().apply("gt", extent, ZERO)
+        if is_refused(condition):
+            raise ShapeError(message, where=user_location(), remedy=remedy)
+        check(condition, "empty", (extent,), check_message(message, [], remedy))
+
+
+def fold(
+    who: str, fn: str, array: Tracer, axis: Any, keepdims: Any, dtype: DType, initial: Any = None
+) -> Tracer:
+    """A reduction along axes by a row of the table, in `dtype`, from `initial` or its neutral one.
+    """
+    keepdims = flag_of(keepdims, "keepdims")
+    start: Atom = constant(scalar.neutral(fn, dtype), dtype)
+    if initial is not None:
+        start = taken(scalar_of(initial, f"the initial value of {who}"), dtype, who).atom
+    value = converted(array, dtype)
+    axes = axes_of(value, axis, who)
+    if axes:
+        return along([value], axes, keepdims, lambda xs: [reduced_by(fn, start, xs[0])])[0]
+    if initial is None:
+        return value
+    first = Tracer(start, current())
+    return zipped(lambda v: apply(fn, first, v), [value], who)[0]

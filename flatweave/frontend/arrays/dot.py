@@ -1,0 +1,52 @@
+"""Inner products of vectors and products of matrices.
+
+    dot(a, b)     generate [n, m] (i j => reduce add 0 (generate [l] (k => mul a[i, k] b[k, j])))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.errors import ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import reduced_by
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import generated, read, zipped
+from flatweave.frontend.elements.scalars import apply
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Tracer
+from flatweave.terms.syntax import Atom, constant
+
+
+@operation()
+def dot(x: Any, y: Any) -> Any:
+    """The inner product of vectors; of matrices, and of a matrix with a vector, their product.
+
+    Scalars multiply. Raises ShapeError when the extents that meet differ.
+    """
+    a, b = as_tracer(x, "the left of dot"), as_tracer(y, "the right of dot")
+    if not a.ndim or not b.ndim:
+        return zipped(lambda v, w: apply("mul", v, w), [a, b], "dot")[0]
+    if a.ndim > 2 or b.ndim > 2:
+        raise ShapeError(
+            f"dot takes vectors and matrices, got ranks {a.ndim} and {b.ndim}.",
+            where=user_location(), remedy="Map it over the leading axes: fw.map(fw.dot, xs, ys).",
+        )  # fmt: skip
+    inner = extents.same(
+        a.extents[-1],
+        b.extents[0],
+        "dot needs extents that meet to be equal, got {0} and {1}.",
+        [extents.origin_line(a, "left", "{0}", -1), extents.origin_line(b, "right", "{1}")],
+        "Transpose one of them with .T, or cut both to one length.",
+    )
+
+    def one(*at: Atom) -> Tracer:
+        left, right = at[: a.ndim - 1], at[a.ndim - 1 :]
+        products = generated(
+            (inner,), lambda k: apply("mul", read(a, (*left, k)), read(b, (k, *right)))
+        )[0]
+        ne = constant(0, products.element)
+        return reduced_by("add", ne, products)
+
+    return generated((*a.extents[:-1], *b.extents[1:]), one)[0]

@@ -1,0 +1,53 @@
+"""Sums and products of all elements up to each one, along an axis: cumsum, cumprod.
+
+    cumsum(xs, axis=1)   one flat scan that starts anew with every row
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.frontend.arrays.axes import converted
+from flatweave.frontend.arrays.columns import scan_last_axis
+from flatweave.frontend.arrays.shapes import axis_of, reshaped, transposed
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.lambdas import combine_lambda, single
+from flatweave.frontend.elements.scalars import apply
+from flatweave.frontend.functions.reductions import wide_dtype
+from flatweave.frontend.ragged.along import along_rows
+from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.trace import extents
+from flatweave.frontend.values.promotion import dtype_of
+from flatweave.scalar import ops as scalar
+from flatweave.terms.syntax import constant
+
+
+@operation(static="axis dtype")
+def cumsum(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """The sum of the elements up to each one, in flat order or along `axis`; dtypes as `sum`'s."""
+    return _cumulative("cumsum", "add", xs, axis, dtype)
+
+
+@operation(static="axis dtype")
+def cumprod(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
+    """The product of the elements up to each one, in flat order or along `axis`."""
+    return _cumulative("cumprod", "mul", xs, axis, dtype)
+
+
+def _cumulative(who: str, fn: str, xs: Any, axis: Any, dtype: Any) -> Any:
+    if isinstance(xs, Ragged):
+        return along_rows(who, xs, axis, {"dtype": dtype})
+    array = single(xs, who)
+    wanted = wide_dtype(array.element) if dtype is None else dtype_of(dtype)
+    array = converted(array, wanted)
+    if axis is None and array.ndim != 1:
+        total = extents.product(array.extents)
+        extents.known_extent(total)
+        array = reshaped(array, [total])
+    number = 0 if axis is None else axis_of(array, axis, who)
+    order = [a for a in range(array.ndim) if a != number] + [number]
+    back = [order.index(a) for a in range(array.ndim)]
+    lambda_ = combine_lambda(lambda a, b: [apply(fn, a, b)], [wanted])
+    start = [constant(scalar.identity(fn, wanted), wanted)]
+    result = scan_last_axis(lambda_, start, [transposed(array, order)], False, False)[0]
+    return transposed(result, back)

@@ -1,0 +1,234 @@
+"""Reductions of arrays and Ragged values: sum, prod, min, max, any, all, mean, argmin, argmax.
+
+The names, `axis`, `keepdims`, `initial` and `where` are those of NumPy and the array API standard;
+dtypes are NumPy's. Axis 0 of a Ragged counts its rows, axis 1 the elements of each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.dtypes import DType, bool_, i64, u64
+from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import along, axes_of, fold, need_elements
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import generated, zipped
+from flatweave.frontend.elements.lambdas import combine_lambda, single
+from flatweave.frontend.elements.scalars import apply, select, strong, truth
+from flatweave.frontend.ragged.along import along_rows
+from flatweave.frontend.ragged.ragged import Ragged, innermost
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.ops import Reduce
+from flatweave.scalar import ops as scalar
+from flatweave.terms.syntax import Const, constant
+
+FUNCTIONS = {
+    "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
+}  # fmt: skip
+
+
+def wide_dtype(dtype: DType) -> DType:
+    """The dtype in which NumPy sums: i64 for bools and signed integers, u64 for unsigned ones."""
+    if dtype.is_float:
+        return dtype
+    return u64 if dtype.kind == "u" else i64
+
+
+def _folded(
+    who: str, xs: Any, axis: Any, keepdims: Any, dtype: Any = None, initial: Any = None,
+    where: Any = None,
+) -> Any:  # fmt: skip
+    """A reduction by a function of the table; of a Ragged along axes, or of all values."""
+    if where is not None:
+        xs = _masked(who, xs, where, initial)
+    if isinstance(xs, Ragged):
+        options = {"dtype": dtype, "initial": initial}
+        given = {name: value for name, value in options.items() if value is not None}
+        return along_rows(who, xs, axis, {"keepdims": keepdims, **given})
+    array = single(xs, who)
+    wanted = array.element
+    if who in ("sum", "prod"):
+        wanted = wide_dtype(array.element) if dtype is None else dtype_of(dtype)
+    elif who in ("any", "all"):
+        array, wanted = zipped(truth, [array], who)[0], bool_
+    elif initial is None:
+        need_elements(array, axis, who)
+    return fold(who, FUNCTIONS[who], array, axis, keepdims, wanted, initial)
+
+
+def _masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
+    """The elements with the neutral one where the mask does not hold."""
+    flat = single(innermost(xs), who)
+    mask = as_tracer(innermost(where), f"the mask of {who}")
+    if mask.element is not bool_:
+        raise DTypeError(
+            f"the mask of {who} must be bool, got {describe(mask)}.",
+            where=user_location(), remedy="Compare first, for instance with xs > 0.",
+        )  # fmt: skip
+    if mask.ndim > flat.ndim:
+        raise ShapeError(
+            f"the mask of {who} has more axes than the array, {describe(mask)} for"
+            f" {describe(flat)}.",
+            where=user_location(), remedy="Give a mask that broadcasts to the array's shape.",
+        )  # fmt: skip
+    if who in ("min", "max"):
+        if initial is None:
+            raise ArgumentError(
+                f"{who} with a mask needs an initial value: there may be no element.",
+                where=user_location(), remedy=f"Give it: fw.{who}(xs, where=mask, initial=0).",
+            )  # fmt: skip
+        neutral = scalar.neutral(FUNCTIONS[who], flat.element)
+    else:
+        neutral = flat.element.numpy.type(who in ("prod", "all")).item()
+    return METHODS["where"](where, xs, tracer_of(constant(neutral, flat.element)))
+
+
+@operation(static="axis dtype keepdims")
+def sum(
+    xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
+    initial: Any = None, where: Any = None,
+) -> Any:  # fmt: skip
+    """The sum of all elements, or along the axes `axis`; of bools and small integers in i64 or u64.
+
+    `initial` is added once to each result; elements where the bools `where` do not hold are left
+    out. Floats are added in a fixed grouping: the same bits on every run, for every number of
+    threads. Axis 1 of a Ragged is that of each row.
+    """
+    return _folded("sum", xs, axis, keepdims, dtype, initial, where)
+
+
+@operation(static="axis dtype keepdims")
+def prod(
+    xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
+    initial: Any = None, where: Any = None,
+) -> Any:  # fmt: skip
+    """The product of all elements, or along the axes `axis`; everything else is as for `sum`."""
+    return _folded("prod", xs, axis, keepdims, dtype, initial, where)
+
+
+@operation(static="axis keepdims")
+def min(
+    xs: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
+) -> Any:
+    """The least element, of all or along `axis`, and `initial`; NaN if there is one.
+
+    ShapeError if there is no element and no `initial`, which `where` needs, too.
+    """
+    return _folded("min", xs, axis, keepdims, None, initial, where)
+
+
+@operation(static="axis keepdims")
+def max(
+    xs: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
+) -> Any:
+    """The greatest element, of all or along `axis`, and `initial`; NaN if one is.
+
+    ShapeError if there is no element and no `initial`, which `where` needs, too.
+    """
+    return _folded("max", xs, axis, keepdims, None, initial, where)
+
+
+@operation(static="axis keepdims")
+def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    """Whether an element is not zero, of all or along `axis`; False if there is none."""
+    return _folded("any", xs, axis, keepdims, where=where)
+
+
+@operation(static="axis keepdims")
+def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    """Whether every element is not zero, of all or along `axis`; True if there is none."""
+    return _folded("all", xs, axis, keepdims, where=where)
+
+
+@operation(static="axis keepdims")
+def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    """The sum divided by the number of elements, of all or along `axis`; NaN if there is none."""
+    if isinstance(xs, Ragged):
+        given = {"keepdims": keepdims} if where is None else {"keepdims": keepdims, "where": where}
+        return along_rows("mean", xs, axis, given)
+    array = single(xs, "mean")
+    dtype = array.element if array.element.is_float else scalar.operand_dtype("truediv", i64)
+    value = array if where is None else as_tracer(_masked("mean", array, where))
+    total = fold("mean", "add", value, axis, keepdims, dtype)
+    if where is None:
+        count = tracer_of(extents.product([array.extents[a] for a in axes_of(array, axis, "mean")]))
+    else:
+        chosen = zipped(lambda m, _: m, [as_tracer(where), array], "mean")[0]
+        count = fold("mean", "add", chosen, axis, keepdims, i64)
+    return zipped(lambda t, n: apply("truediv", t, strong(n, dtype)), [total, count], "mean")[0]
+
+
+@operation(static="axis keepdims")
+def argmin(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Where the least element is first found, NaN being the least; in flat order, or along `axis`.
+    """
+    return _extremum("argmin", "lt", xs, axis, keepdims)
+
+
+@operation(static="axis keepdims")
+def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Where the greatest element is first found, NaN being the greatest; flat, or along `axis`."""
+    return _extremum("argmax", "gt", xs, axis, keepdims)
+
+
+def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Any:
+    """The place of an extremum: a reduction of (value, place) pairs."""
+    if isinstance(xs, Ragged):
+        return along_rows(who, xs, axis, {"keepdims": keepdims})
+    array = single(xs, who)
+    keepdims = flag_of(keepdims, "keepdims")
+    if axis is not None and isinstance(axis, tuple | list):
+        raise ArgumentError(
+            f"{who} goes along one axis, got {axis}.",
+            where=user_location(), remedy="Give one axis, or None for the flat place.",
+        )  # fmt: skip
+    need_elements(array, axis, who)
+    if not array.ndim:
+        return as_tracer(0).astype(i64)
+    dtype = array.element
+    worst = dtype.high if better == "lt" else dtype.low
+    neutral = (constant(worst, dtype), Const(2**63 - 1, i64))
+
+    def combine(v: Tracer, i: Tracer, w: Tracer, j: Tracer) -> list[Tracer]:
+        # of equal values the first stands, unless it is the neutral element
+        second = apply("or", apply(better, w, v), apply("and", apply("eq", w, v), j < i))
+        if dtype.is_float:
+            first_nan = apply("and", apply("isnan", w), apply("eq", v, v))
+            second = apply("or", second, first_nan)
+        return [select(second, w, v), select(second, j, i)]
+
+    def reduction(xs: list[Tracer]) -> list[Tracer]:
+        places = generated(xs[0].extents, tracer_of)[0]
+        fn = combine_lambda(combine, [dtype, i64])
+        return emit(Reduce(fn, neutral, (xs[0].atom, places.atom), known=True))[1:]
+
+    return along([array], axes_of(array, axis, who), keepdims, reduction)[0]
+
+
+def reduction(
+    name: str, xs: Any, axis: Any, dtype: Any, out: None, keepdims: bool, initial: Any = None,
+    where: Any = None,
+) -> Any:  # fmt: skip
+    """`xs.sum(..)` and its like, also as NumPy calls them: np.sum(xs)."""
+    if out is not None:
+        raise ArgumentError(
+            f"{name} cannot write into `out`: arrays never change.",
+            where=user_location(), remedy="Take the result instead.",
+        )  # fmt: skip
+    options: dict[str, Any] = {"axis": axis}
+    if keepdims:
+        options["keepdims"] = keepdims
+    if initial is not None:
+        options["initial"] = initial
+    if where is not None and where is not True:
+        options["where"] = where
+    result = METHODS[name](xs, **options)
+    return result if dtype is None else result.astype(dtype)
+
+
+METHODS["reduction"] = reduction

@@ -1,0 +1,63 @@
+"""Reductions and scans of a Ragged along its axes: 0 counts rows, 1 the elements of a row.
+
+    sum(rows, axis=None)     sum(rows.values)
+    sum(rows, axis=1)        map (r => sum(r)) rows
+    sum(rows, axis=2)        Ragged(sum(rows.values, axis=1), rows.offsets)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.errors import ArgumentError, Unsupported
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.shapes import axis_below
+from flatweave.frontend.ragged.map_rows import map_rows
+from flatweave.frontend.ragged.ragged import Ragged, innermost, joined, rank_of
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.sugar import METHODS
+
+
+def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> Any:
+    """The public function `who` of a Ragged, along `axis`; of all values for None."""
+    fn, rank = METHODS[who], rank_of(rows)
+    axes = _axes_of(rank, axis, who)
+    if axis is None or len(axes) == rank:
+        result = fn(innermost(rows), **options)
+        for _ in range(rank - as_tracer(result).ndim if options.get("keepdims") else 0):
+            result = METHODS["expand_dims"](result, 0)
+        return result
+    if 0 in axes:
+        raise Unsupported(
+            f"{who} of a Ragged along axis 0, over all rows at each place.",
+            where=user_location(),
+            remedy=f"fw.{who}(rows, axis=1) is that of each row; without axis, all values count.",
+        )
+    inner = tuple(number - 1 for number in axes)
+    inner_axis: Any = inner if isinstance(axis, tuple | list) else inner[0]
+    if 0 not in inner:
+        return Ragged.made(fn(rows.values, axis=inner_axis, **options), rows.offsets)
+    if not isinstance(rows.values, Ragged):
+        return map_rows(lambda row: fn(row, axis=inner_axis, **options), [rows])
+    if 1 not in inner:
+        raise Unsupported(
+            f"{who} along axis 1 of a Ragged whose rows hold rows.",
+            where=user_location(),
+            remedy="Along the last axis it works, and along axes (1, 2) at once.",
+        )
+    result = along_rows(who, joined(rows), inner, options)
+    return METHODS["expand_dims"](result, 1) if options.get("keepdims") else result
+
+
+def _axes_of(rank: int, axis: Any, who: str) -> list[int]:
+    """The axes named, in order; none for None."""
+    if axis is None:
+        return []
+    parts = axis if isinstance(axis, tuple | list) else [axis]
+    found = sorted(axis_below(rank, part, who, "a Ragged") for part in parts)
+    if len(set(found)) < len(found):
+        raise ArgumentError(
+            f"{who} got an axis twice: {tuple(parts)}.",
+            where=user_location(), remedy="Name each axis once.",
+        )  # fmt: skip
+    return found

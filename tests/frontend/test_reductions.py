@@ -1,0 +1,123 @@
+"""`axis=`, `initial=` and `where=` of reductions, for arrays and Ragged values, against NumPy."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from tests.language.agreement import same
+
+X = np.array([[3, -1, 4], [1, -5, 9]])
+MASK = np.array([[True, False, True], [False, True, True]])
+AXES = [None, 0, 1, -1, (0, 1)]
+ROWS = [[3, -1], [], [4, 1, -5], [9]]
+
+
+@pytest.fixture
+def rows():
+    """Rows of different lengths, one of them empty."""
+    return fw.ragged(np.concatenate(ROWS).astype(np.int64), lengths=[len(r) for r in ROWS])
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint16, np.float32, np.bool_])
+@pytest.mark.parametrize("name, initial", [("sum", 10), ("prod", 2), ("min", 0), ("max", 1)])
+def test_an_initial_value_stands_once(target, name, initial, dtype):
+    """It meets every result once, in the result's dtype."""
+    x, f, g = np.abs(X).astype(dtype), getattr(fw, name), getattr(np, name)
+    if dtype is np.bool_ and name in ("min", "max"):
+        initial = bool(initial)
+    for axis in AXES:
+        same(f(x, axis=axis, initial=initial), g(x, axis=axis, initial=initial))
+    same(fw.jit(lambda x, i: f(x, initial=i))(x, initial), g(x, initial=initial))
+    same(f(x[0][0], initial=initial), g(x[0][0], initial=initial))
+    same(f(x[:0], initial=initial), g(x[:0], initial=initial))
+    same(f(x, axis=1, keepdims=True, initial=initial), g(x, axis=1, keepdims=True, initial=initial))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "any", "all", "mean"])
+@pytest.mark.parametrize("mask", [MASK, MASK[0], MASK[:, :1], True], ids=str)
+def test_a_mask_chooses(target, name, mask):
+    """Elements where it does not hold are left out; it broadcasts."""
+    f, g = getattr(fw, name), getattr(np, name)
+    for axis in [None, 1]:
+        same(f(X, axis=axis, where=mask), g(X, axis=axis, where=mask))
+    same(fw.jit(lambda x, m: f(x, where=m))(X, mask), g(X, where=mask))
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_a_mask_beside_an_initial_value(target, name):
+    """Which min and max need, as NumPy's do."""
+    f, g = getattr(fw, name), getattr(np, name)
+    same(f(X, axis=0, where=MASK, initial=2), g(X, axis=0, where=MASK, initial=2))
+    with pytest.raises(fw.ArgumentError, match="needs an initial value"):
+        f(X, where=MASK)
+
+
+def test_methods_and_functions_of_numpy(target):
+    """`xs.sum(..)` and `np.sum(xs, ..)` take them as well."""
+    xs = fw.asarray(X)
+    same(xs.sum(axis=0, initial=5), X.sum(axis=0, initial=5))
+    same(xs.max(initial=5, where=MASK), X.max(initial=5, where=MASK))
+    same(np.sum(xs, axis=1, where=MASK), np.sum(X, axis=1, where=MASK))
+    same(xs.all(where=MASK), X.all(where=MASK))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "any", "all", "mean"])
+@pytest.mark.parametrize("axis", [1, -1])
+def test_each_row(target, rows, name, axis):
+    """Axis 1 is that of each row, and of values of rank 1 the last one."""
+    f, g = getattr(fw, name), getattr(np, name)
+    with np.errstate(invalid="ignore"):
+        expected = np.array([g(np.array(row, np.int64)) for row in ROWS if row or name != "mean"])
+    chosen = rows if name != "mean" else fw.ragged(rows.values, lengths=[2, 3, 1])
+
+    same(f(chosen, axis=axis), expected)
+    same(fw.jit(lambda r: f(r, axis=axis))(chosen), expected)
+    same(f(chosen, axis=axis, keepdims=True), expected[:, None])
+
+
+@pytest.mark.parametrize("name, initial", [("sum", 10), ("prod", 2), ("min", 0), ("max", 1)])
+def test_each_row_from_an_initial_value(target, rows, name, initial):
+    """An empty row gives it."""
+    f, g = getattr(fw, name), getattr(np, name)
+    expected = np.array([g(np.array(row, np.int64), initial=initial) for row in ROWS])
+
+    same(f(rows, axis=1, initial=initial), expected)
+    same(fw.jit(lambda r, i: f(r, axis=1, initial=i))(rows, initial), expected)
+    same(f(rows, initial=initial), g(np.concatenate(ROWS).astype(np.int64), initial=initial))
+
+
+def test_extrema_and_scans_of_each_row(target, rows):
+    """argmin, argmax and the cumulative ones; a row without elements has no least one."""
+    full = fw.ragged(rows.values, lengths=[2, 3, 1])
+    kept = [np.array(row) for row in ROWS if row]
+
+    for name in ("min", "max", "argmin", "argmax"):
+        same(getattr(fw, name)(full, axis=1), np.array([getattr(np, name)(r) for r in kept]))
+        with pytest.raises(fw.ShapeError):
+            getattr(fw, name)(rows, axis=1)
+    for name in ("cumsum", "cumprod"):
+        found = getattr(fw, name)(rows, axis=1)
+        expected = np.concatenate([getattr(np, name)(np.array(r, np.int64)) for r in ROWS])
+        same(found.values, expected)
+        same(found.offsets, np.asarray(rows.offsets))
+
+
+def test_axes_of_values_of_higher_rank(target):
+    """Axis 2 is within an element; axes (1, 2) are a row with its elements."""
+    x = np.arange(10.0).reshape(5, 2)
+    rows, parts = fw.ragged(x, lengths=[2, 0, 3]), [x[:2], x[2:2], x[2:]]
+
+    found = fw.sum(rows, axis=2)
+    same(found.values, x.sum(axis=1))
+    assert len(found) == 3
+    same(fw.sum(rows, axis=1), np.array([part.sum(axis=0) for part in parts]))
+    same(fw.sum(rows, axis=(1, 2)), np.array([part.sum() for part in parts]))
+    same(fw.sum(rows, axis=(0, 1, 2)), x.sum())
+    same(fw.sum(rows, keepdims=True), x.sum().reshape(1, 1, 1))
+    for axis in (0, (0, 1)):
+        with pytest.raises(fw.Unsupported, match="axis 0"):
+            fw.sum(rows, axis=axis)
+    with pytest.raises(fw.ShapeError, match="a Ragged, which has 3 axes"):
+        fw.sum(rows, axis=3)
+    with pytest.raises(fw.ArgumentError, match="axis twice"):
+        fw.sum(rows, axis=(1, -2))
