@@ -146,7 +146,8 @@ def _build(
     chosen = target_named(target)
     record = _Record(program.name)
     record.keep("array", print_program(program))
-    if chosen.machine is None:
+    machine = chosen.machine
+    if machine is None:
         return Executable(Interpreted(program), record.text, None, None, chosen, traced=program)
     passes = leading_to(SWEPT if schedule.whole_rows else FLAT, passes)
     after = optimise(program, passes)
@@ -159,7 +160,7 @@ def _build(
             interpreted, record.text, swept, None, chosen, record.seconds, traced=program
         )
     record.text["flat"] = record.text["fused"]
-    lowered = lower(swept, chosen.machine, checks=checks, schedule=schedule)
+    lowered = lower(swept, machine, checks=checks, schedule=schedule)
     record.lap("lower")
     record.keep("plan", print_plans(lowered.sweeps))
     record.keep("kernel", print_unit(lowered.unit))
@@ -192,10 +193,11 @@ def _text_for(
     if stage not in TARGET_OF_TEXT:
         return None
     target = TARGETS[TARGET_OF_TEXT[stage]]
-    assert target.machine is not None
     schedule = forced.get(target.name, CHOSEN)  # other targets have other variants
     with config.scoped(cpu=cpu):
-        emitted = target.emit(lower(swept, target.machine, checks=checks, schedule=schedule).unit)
+        machine = target.machine
+        assert machine is not None
+        emitted = target.emit(lower(swept, machine, checks=checks, schedule=schedule).unit)
         return emitted[stage] if stage in emitted else target.more(emitted)[stage]
 
 

@@ -16,7 +16,7 @@ from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.codegen.llvm import isa
 from flatweave.kernel_ir.syntax import Unit
-from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, Machine
+from flatweave.lower.machine.machine import CUDA, OPENCL, Machine, cpu
 from flatweave.runtime import nvrtc
 from flatweave.runtime.cpu import CpuProgram
 from flatweave.runtime.device import Device, HostProgram
@@ -37,16 +37,21 @@ class Runnable(Protocol):
 class Target:
     """A name, the machine that the lowering has in mind, and text and code for its units.
 
-    `machine` is None for the interpreter, which runs the program as it was traced. `cpu` gives
-    the name of the CPU that its code is made for here and now; "" where a driver decides.
+    `cpu` gives the name of the CPU that its code is made for here and now; "" where a driver
+    decides.
     """
 
     name: str
-    machine: Machine | None
+    find_machine: Callable[[], Machine | None]
     emit: Callable[[Unit], dict[str, str]]
     load: Callable[[dict[str, str], Plan, Unit], Runnable]
     more: Callable[[dict[str, str]], dict[str, str]]
     cpu: Callable[[], str] = str
+
+    @property
+    def machine(self) -> Machine | None:
+        """The machine here and now; None for the interpreter, which runs what was traced."""
+        return self.find_machine()
 
 
 class Interpreted:
@@ -110,6 +115,10 @@ def fault_of(status: Status, plan: Plan) -> Exception:
     return Fault(site.kind, values=values, message=site.message, where=site.where)
 
 
+def _machine_of_cpu() -> Machine:
+    return cpu(isa.here().register_bits)
+
+
 def _emit_cpu(unit: Unit) -> dict[str, str]:
     return {"llvm": llvm.emit(unit, isa.here())}
 
@@ -158,10 +167,10 @@ def _none(*given: object) -> Any:
 
 
 TARGETS = {
-    "cpu": Target("cpu", CPU_AVX512, _emit_cpu, _load_cpu, _assembly, _cpu),
-    "opencl": Target("opencl", OPENCL, _emit_opencl, _load_opencl, _none),
-    "cuda": Target("cuda", CUDA, _emit_cuda, _load_cuda, _ptx),
-    "interp": Target("interp", None, _none, _none, _none),
+    "cpu": Target("cpu", _machine_of_cpu, _emit_cpu, _load_cpu, _assembly, _cpu),
+    "opencl": Target("opencl", lambda: OPENCL, _emit_opencl, _load_opencl, _none),
+    "cuda": Target("cuda", lambda: CUDA, _emit_cuda, _load_cuda, _ptx),
+    "interp": Target("interp", lambda: None, _none, _none, _none),
 }
 
 

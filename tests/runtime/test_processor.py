@@ -10,6 +10,7 @@ from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.codegen.llvm import isa
 from flatweave.runtime.processor import processor
+from flatweave.targets import TARGETS
 
 on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the names are x86-64's")
 
@@ -30,6 +31,19 @@ def test_a_level_has_the_instructions_of_its_definition(level, name):
         found = isa.here()
 
     assert found.name == name
+
+
+@on_x86
+@pytest.mark.parametrize(("level", "size"), [("x86-64-v2", 16), ("x86-64-v3", 32)])
+def test_steps_fit_the_registers_of_the_level(level, size):
+    """The machine that programs are lowered for is that of the instruction set in force."""
+    if level == "x86-64-v3" and "avx2" not in processor().features:
+        pytest.skip("this machine is of a lower level")
+    with config.scoped(cpu=level):
+        machine = TARGETS["cpu"].machine
+
+    assert machine.vector_bytes == size
+    assert TARGETS["cpu"].machine.vector_bytes == isa.here().register_bits // 8
 
 
 @on_x86

@@ -10,7 +10,6 @@ ALLOWED = (
     "flatweave/runtime/pro",  # finds out what the CPU is
     "flatweave/runtime/native.py",  # writes the pause of a spinning thread
     "flatweave/tools/tour.py",  # prints the page of one CPU, whatever the machine
-    "flatweave/targets.py",  # names the machine that each target has
 )
 FEATURE = re.compile(r"avx|sse\d|neon\b|vbmi|\bbmi|llvm\.x86|llvm\.aarch64", re.IGNORECASE)
 

@@ -47,20 +47,25 @@ class Machine:
         return max(1, self.vector_bytes // max([dtype.bytes for dtype in dtypes] or [8]))
 
 
-CPU_AVX512 = Machine(
-    name="cpu",
-    vector_bytes=64,
-    fixed_width=None,
-    warps=1,
-    block_bytes=256 * KIB,
-    simt=False,
-    forward_progress=True,
-    atomics=False,
-    tiles=True,
-    streaming_from=4 * KIB * KIB,
-    blocks_wanted=64,
-    swap_bytes=16,
-)
+def cpu(register_bits: int) -> Machine:
+    """A CPU with vector registers of so many bits; a step takes several of them."""
+    return Machine(
+        name="cpu",
+        vector_bytes=register_bits // 8,
+        fixed_width=None,
+        warps=1,
+        block_bytes=256 * KIB,
+        simt=False,
+        forward_progress=True,
+        atomics=False,
+        tiles=True,
+        streaming_from=4 * KIB * KIB,
+        blocks_wanted=64,
+        swap_bytes=16,
+    )
+
+
+CPU_AVX512 = cpu(512)
 OPENCL = Machine(
     name="opencl",
     vector_bytes=64,
