@@ -104,11 +104,12 @@ def loop(b: Builder, lo: Atom, hi: Atom, body: Act) -> None:
 
 
 def fold(
-    b: Builder, lo: Atom, hi: Atom, init: Values, step: Callable[[Builder, Atom, Values], Values]
-) -> Values:
+    b: Builder, lo: Atom, hi: Atom, init: Values, step: Callable[[Builder, Atom, Values], Values],
+    hint: str = "i",
+) -> Values:  # fmt: skip
     """A loop from lo to hi that carries values: `step(b, i, values)` gives the next."""
     inside = b.inner()
-    i = inside.param("i", i64)
+    i = inside.param(hint, i64)
     state = tuple(inside.param("s", atom.type) for atom in init)
     body = inside.close([i, *state], step(inside, i, state))
     return b.emit(For(lo, hi, index(1), body, init))
@@ -201,19 +202,22 @@ def element_types(b: Builder, array: Pull | Push) -> tuple[DType, ...]:
     scratch = b.inner()
     scratch.hoists = False
     if isinstance(array, Pull):
-        found = array.at(scratch, scratch.param("i", i64))
-        return tuple(_dtype(atom) for atom in found)
+        return dtypes_of(b, array.at(scratch, scratch.param("i", i64)))
     seen: list[Values] = []
     array.write(scratch, lambda inside, i, values: seen.append(values))
     if not seen:
         raise ArgumentError("a push array puts no element.", where=b.where)
-    return tuple(_dtype(atom) for atom in seen[0])
+    return dtypes_of(b, seen[0])
 
 
-def _dtype(atom: Atom) -> DType:
-    if not isinstance(atom.type, DType):
-        raise ArgumentError(f"{atom} is no scalar, and so no component of an element.")
-    return atom.type
+def dtypes_of(b: Builder, values: Values) -> tuple[DType, ...]:
+    """The dtypes of an element's components."""
+    found = []
+    for atom in values:
+        if not isinstance(atom.type, DType):
+            raise ArgumentError(f"{atom} is no scalar, and so no component.", where=b.where)
+        found.append(atom.type)
+    return tuple(found)
 
 
 # -- from pull to push ----------------------------------------------------------------------------

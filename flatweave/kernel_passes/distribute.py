@@ -35,7 +35,7 @@ from flatweave.kernel_ir.syntax import (
     Unit,
     WarpIndex,
 )
-from flatweave.kernel_passes.guarded import emit_guarded, meets
+from flatweave.kernel_passes.guarded import emit_guarded, expect_together, meets
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
@@ -71,7 +71,10 @@ def distribute_kernel(kernel: Kernel, shape: BlockShape) -> Kernel:
         return kernel
     b = Builder()
     Distributor(shape, b).body(b, kernel.body.lets)
-    return Kernel(kernel.name, kernel.params, Lambda((), tuple(b.lets), ()), shape.warps)
+    body = Lambda((), tuple(b.lets), ())
+    if not shape.warps_meet_alone:
+        expect_together(body)
+    return Kernel(kernel.name, kernel.params, body, shape.warps)
 
 
 class Distributor:

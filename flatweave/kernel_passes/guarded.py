@@ -7,6 +7,8 @@ stands between:
     store t i x                  if active (store t i x)
     sync level=warp              sync level=warp
     y = load t j                 y = if active (load t j) 0
+
+A loop around a barrier must then take the same turns in all warps.
 """
 
 from __future__ import annotations
@@ -27,14 +29,36 @@ from flatweave.kernel_ir.syntax import (
     StoreCompact,
     Sync,
 )
+from flatweave.kernel_ir.variation import Variation
 from flatweave.terms.build import Builder
-from flatweave.terms.control import For, If
+from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
-from flatweave.terms.traverse import Substitution, free_vars, walk_lets
+from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, walk_lets
 
 MEETING = (
     Sync, ReduceLanes, ScanLanes, ShiftLanes, LastLane, CountLanes, Ballot, StoreCompact,
 )  # fmt: skip
+
+
+def expect_together(body: Lambda) -> None:
+    """Refuse code in which some warps of a block meet where others do not come."""
+    _expect_together(Variation(body), body, None)
+
+
+def _expect_together(variation: Variation, fn: Lambda, around: Let | None) -> None:
+    for let in fn.lets:
+        if isinstance(let.op, MEETING) and around is not None:
+            raise Unsupported(
+                f"warps meet at {let.op.name} inside {around.op.name}, which turns otherwise in "
+                "one warp than in another; here all warps of a block meet at once.",
+                where=let.where,
+                remedy="Let all warps take the same turns, and work only in those that are theirs.",
+            )
+        inside = around
+        if isinstance(let.op, If | While | For) and "warp" in variation.turns(let.op):
+            inside = let
+        for inner in lambdas_in(let.op):
+            _expect_together(variation, inner, inside)
 
 
 class Emitter(Protocol):

@@ -208,3 +208,18 @@ def test_memory_of_threads_is_loaded_and_stored():
     """
     with pytest.raises(CompilerBug, match="atomic_update on memory of a thread"):
         distribute(one_kernel(body), CPU_SHAPES[1])
+
+
+def test_warps_that_meet_take_the_same_turns():
+    """Where a warp's barrier is the block's, a loop of its own would leave others waiting."""
+    body = """
+        for_all warp 4 (w: i64 =>
+            lanes 32 (() =>
+                for 0 w 1 (t: i64 =>
+                    j: i64 = lane 0
+                    s: i64 = reduce_lanes (add i64) [j]) []))
+    """
+    unit = one_kernel(body)
+    distribute(unit, BlockShape(4, 32))
+    with pytest.raises(Unsupported, match="warps meet at reduce_lanes inside for"):
+        distribute(unit, BlockShape(4, 32, warps_meet_alone=False))

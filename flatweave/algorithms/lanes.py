@@ -1,0 +1,91 @@
+"""Reduce and scan by the lanes of one warp, in steps: neighbours read neighbours.
+
+    step      a b c d | e f g h | i j            4 lanes; idle ones have the neutral element
+    lanes     a ab abc abcd     e ef efg efgh    by a collective of the warp
+    carry     nothing           abcd             what all steps before combine to
+
+Where lanes meet in registers this takes no memory and no barrier. The lanes are as many as the
+machine's warp has, which the caller knows. Where lanes meet by barriers of the block, all its warps
+must take the same steps: as many as `most` elements need, a number that they agree on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flatweave.algorithms.operator import Operator
+from flatweave.kernel_ir.arrays import Pull, Put, Values, choose, when
+from flatweave.kernel_ir.syntax import Lane, Lanes, LastLane, ReduceLanes, ScanLanes, ShiftLanes
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For
+from flatweave.terms.syntax import Atom, Lambda
+
+Step = Callable[[Builder, Atom, Atom, Values, Values], Values]
+
+
+def reduce_in_lanes(
+    b: Builder, operator: Operator, xs: Pull, width: int, most: Atom | None = None
+) -> Values:
+    """The elements of `xs` combined in order by the `width` lanes of a warp."""
+
+    def step(c: Builder, i: Atom, active: Atom, values: Values, carry: Values) -> Values:
+        if width > 1:
+            values = c.emit(ReduceLanes(_function(c, operator), values))
+        return operator.combine(c, carry, values)
+
+    return _in_steps(b, operator, xs, width, most, operator.neutral, step)
+
+
+def scan_in_lanes(
+    b: Builder, operator: Operator, xs: Pull, width: int, before: Values, put: Put,
+    most: Atom | None = None, *, exclusive: bool = False,
+) -> Values:  # fmt: skip
+    """Puts all prefixes of `xs`, which go on from `before`; gives what all combine to."""
+
+    def step(c: Builder, i: Atom, active: Atom, values: Values, carry: Values) -> Values:
+        found, after = scan_step(c, operator, carry, values, width, exclusive=exclusive)
+        when(c, active, lambda d: put(d, i, found))
+        return after
+
+    return _in_steps(b, operator, xs, width, most, before, step)
+
+
+def scan_step(
+    b: Builder, operator: Operator, carry: Values, values: Values, width: int, *, exclusive: bool
+) -> tuple[Values, Values]:
+    """Prefixes of one step's elements, going on from `carry`; and the carry behind them."""
+    if width == 1:
+        after = operator.combine(b, carry, values)
+        return (carry if exclusive else after), after
+    alone = b.emit(ScanLanes(_function(b, operator), operator.neutral, values))
+    found = operator.combine(b, carry, alone)
+    # not the last lane of what is found: so only this one operation waits for the last step
+    after = operator.combine(b, carry, b.emit(LastLane(alone)))
+    return (b.emit(ShiftLanes(carry, found)) if exclusive else found), after
+
+
+def _in_steps(
+    b: Builder, operator: Operator, xs: Pull, width: int, most: Atom | None, init: Values,
+    step: Step,
+) -> Values:  # fmt: skip
+    """A loop over steps of all lanes that carries values; lanes behind the end are idle."""
+    region = b.inner()
+    turn = region.inner()
+    base = turn.param("base", index(0).type)
+    carry = tuple(turn.param("s", atom.type) for atom in init)
+    i: Atom = turn.emit(Lane(base))[0] if width > 1 else base
+    active = turn.apply("lt", i, xs.extent)
+    values = choose(turn, active, lambda c: xs.at(c, i), lambda c: operator.neutral)
+    body = turn.close([base, *carry], step(turn, i, active, values, carry))
+    end = xs.extent if most is None else most
+    out = region.emit(For(index(0), end, index(width), body, init))
+    return b.emit(Lanes(width, region.close([], out)))
+
+
+def _function(b: Builder, operator: Operator) -> Lambda:
+    """The operator as a lambda over the components of both elements."""
+    types = [atom.type for atom in operator.neutral]
+    size = len(types)
+    return b.function(
+        [*types, *types], lambda c, *atoms: operator.combine(c, atoms[:size], atoms[size:])
+    )
