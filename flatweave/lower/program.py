@@ -22,6 +22,7 @@ from flatweave.lower.scatter.choose import lower_scatter
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scatter_variants import UPDATES
+from flatweave.lower.sinks.table import lowered_sinks
 from flatweave.lower.sort.radix import lower_order
 from flatweave.lower.sweep.launches import lower_sweep
 from flatweave.lower.traverse.row_of_position import Rows
@@ -185,7 +186,7 @@ def _lower_sweep(low: Lowering, let: Let, op: Sweep) -> None:
     if plan.scatter and plan.scatter[0].name not in UPDATES:
         lower_scatter(low, let, facts, plan)
     else:
-        lower_sweep(low, let, facts, plan)
+        lower_sweep(low, let, facts, plan, lowered_sinks(op, let))
 
 
 def _check(low: Lowering, op: Check) -> None:

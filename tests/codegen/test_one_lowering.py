@@ -22,7 +22,7 @@ VARIANTS = {
 # What calls them, and what only a machine of several warps has: all that threads add elsewhere.
 ADDED = {
     ("sweep/launches.py", "_clear"), ("sweep/launches.py", "_find_prefixes"),
-    ("sweep/launches.py", "_bind_reduced"), ("sweep/passes.py", "write_aggregates"),
+    ("sinks/combine.py", "_join_by_launch"), ("sweep/passes.py", "write_aggregates"),
     ("sweep/writer.py", "operator"), ("sweep/writer.py", "fn"), ("sweep/last_pass.py", "leave"),
 }  # fmt: skip
 NAMES = ("reduce", "reduce_order", "scan", "scan_order", "scan_of_scan")
@@ -65,7 +65,7 @@ def test_most_of_the_lowering_is_shared(machine):
 
     assert {
         ("sweep/passes.py", "write"), ("sweep/aggregates.py", "reduce_level"),
-        ("sweep/scanned_body.py", "_scan"), ("sinks/elementwise.py", "write"),
+        ("sweep/scanned_body.py", "_scan"), ("sinks/store.py", "step"),
         ("traverse/walk.py", "block"), ("traverse/walk.py", "_region"),
         ("kernel/elements.py", "_emit"), ("schedule/scan_levels.py", "find_scan_levels"),
         ("sweep/launches.py", "run"),

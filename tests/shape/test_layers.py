@@ -31,7 +31,7 @@ ROOMS = {
     "codegen": "c, llvm < cuda, opencl",
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
     "frontend": "values < trace < call < elements < arrays < ragged < functions",
-    "lower": "machine < schedule < traverse < kernel < host < scan < update < sinks < sweep"
+    "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < program",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"

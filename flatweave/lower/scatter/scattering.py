@@ -20,7 +20,6 @@ from flatweave.lower.scan.called_operator import Operator
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.lower.sinks.outputs import Outputs
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.position import Position, State, count_lanes
@@ -73,7 +72,7 @@ class Scattering:
             plan = replace(plan, traversal=replace(lanes, along=plan.traversal.along))
         kernel = low.kernel(self.let, suffix)
         return KernelWriter(
-            low, self.facts, plan, plan.variants[-1], Outputs(), kernel, self.total, self.total
+            low, self.facts, plan, plan.variants[-1], (), kernel, self.total, self.total
         )
 
     def combine(

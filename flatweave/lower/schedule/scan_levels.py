@@ -62,6 +62,10 @@ class ScanLevels:
         """The records of all levels, in order."""
         return tuple(record for records in self.levels for record in records)
 
+    def slot_of_count(self, number: int) -> int:
+        """Which carry says how many flags of sink `number` were counted so far."""
+        return next(slot for slot, record in with_slots(self.records) if record.compact == number)
+
 
 def with_slots(records: Iterable[ScanRecord]) -> Iterator[tuple[int, ScanRecord]]:
     """Each record with the first of its slots among the values that they carry together."""

@@ -13,6 +13,7 @@ order is that of the shares, which sizes alone decide.
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.host import Alloc, Free, Role
@@ -20,13 +21,23 @@ from flatweave.kernel_ir.syntax import Lane, LastLane, Load, ScanLanes, ShiftLan
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.sinks.outputs import Segmented
 from flatweave.lower.traverse.position import FALSE, NO_BODY, Position, State, while_active
 from flatweave.lower.traverse.walk import Walk
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Let
+from flatweave.terms.syntax import Atom, Let, Var
+
+
+@dataclass(frozen=True, eq=False)
+class Segmented:
+    """The results of segments; for each of `slots` warps those open at both ends, and its tail."""
+
+    results: tuple[Var, ...]
+    firsts: Var
+    lasts: Var
+    carry_outs: tuple[Var, ...]
+    slots: Atom
 
 
 def segmented(

@@ -20,8 +20,9 @@ from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import LastLane, Load, ShiftLanes, Store, StoreCompact, Sync
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.sinks.outputs import Segmented
+from flatweave.lower.sinks.carry_out import Segmented
 from flatweave.lower.sinks.segments import Step
+from flatweave.lower.sweep.sink import Share
 from flatweave.lower.traverse.position import NO_BODY, Position, State
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.lower.traverse.walk import Walk
@@ -33,16 +34,6 @@ from flatweave.terms.syntax import Atom, Var
 
 RowAt = Callable[[Builder, Atom], Atom]
 """Emits the row of the element at a position."""
-
-
-@dataclass(frozen=True, eq=False)
-class Share:
-    """The positions `first` to `limit` of `total` that are one warp's, the first of all or not."""
-
-    first: Atom
-    limit: Atom
-    total: Atom
-    leads: Atom
 
 
 @dataclass(frozen=True, eq=False)

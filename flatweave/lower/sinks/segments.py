@@ -35,8 +35,10 @@ from flatweave.kernel_ir.syntax import (
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.sinks.outputs import Segmented
-from flatweave.lower.traverse.position import FALSE, NO_BODY, Position, State, while_active
+from flatweave.lower.sinks.carry_out import Segmented
+from flatweave.lower.sweep.scanned_body import ScannedBody, closes
+from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.position import NO_BODY, Position, State, while_active
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
@@ -107,10 +109,14 @@ class Consecutive:
         return self.number(kept, carries)
 
 
-def closes(b: Builder, start: Atom, position: Position) -> Atom:
-    """Whether an element closes the segment before it: a start that has something before it."""
-    behind = b.apply("and", start, b.apply("ne", position.flat, index(0)))
-    return while_active(b, (behind,), (FALSE,), position)[0]
+def closing(
+    writer: KernelWriter, b: Builder, elements: Elements, position: Position, start: Atom
+) -> Atom:
+    """Which elements close a segment before them, given what says that they start one."""
+    for record in writer.scans.records:
+        if record.closing and record.args == (start,):
+            return ScannedBody(writer).flag(b, elements, record, position, last=True)
+    return closes(b, elements.atom(start), position)
 
 
 class SegmentWriter:

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from flatweave.lower.scan.look_back import Chain
 from flatweave.lower.scan.two_pass import slot_of_warp, store_aggregate
-from flatweave.lower.schedule.plan import Evaluation, How
+from flatweave.lower.schedule.plan import Evaluation, How, Lanes
 from flatweave.lower.schedule.scan_levels import with_slots
-from flatweave.lower.sinks.single_evaluation import SingleEvaluation
 from flatweave.lower.sweep.last_pass import LastPass
 from flatweave.lower.sweep.prefixes import Prefixes
+from flatweave.lower.sweep.single_evaluation import SingleEvaluation
+from flatweave.lower.sweep.sink import LoweredSink
+from flatweave.lower.sweep.write_combining import WriteCombining
 from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.position import State
 from flatweave.lower.traverse.saved_bits import room_for_bits
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var
@@ -20,10 +23,11 @@ from flatweave.terms.syntax import Atom, Var
 class Passes:
     """The passes of one kernel."""
 
-    def __init__(self, writer: KernelWriter) -> None:
+    def __init__(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
         self.writer = writer
+        self.compacts = {sink.number: sink.compacted for sink in sinks if sink.compacted}
         self.prefixes = Prefixes(writer)
-        self.last_pass = LastPass(writer)
+        self.last_pass = LastPass(writer, sinks)
 
     def write(self) -> None:
         self.write_block(*self.writer.block())
@@ -37,16 +41,27 @@ class Passes:
             if how is How.SAVED:
                 writer.saved_bits[record] = room_for_bits(writer.b, writer.plan.tiling, lo)
         carried = self.prefixes.find(block, lo, hi)
-        self.last_pass.write(block, lo, hi, carried, self.last_pass.write_combining(carried))
+        writer.scratch = self._write_combining(carried)
+        self.last_pass.write(block, lo, hi, carried)
+
+    def _write_combining(self, carried: State) -> WriteCombining | None:
+        """Scratch memory for kept elements that go around the caches."""
+        writer = self.writer
+        in_order = writer.traversal.lanes is not Lanes.ROW_BY_ROW
+        if not (writer.streaming and self.compacts and in_order):
+            return None
+        slots = {k: writer.scans.slot_of_count(k) for k in self.compacts}
+        return WriteCombining(writer.kernel, self.compacts, slots, carried)
 
     def _keep(self, block: Atom, lo: Atom, hi: Atom) -> None:
         """The last pass comes first; what it kept is moved when what came before is known."""
         writer = self.writer
-        (chain,), (records,) = writer.outputs.chains, writer.scans.levels
+        (chain,), (records,) = writer.chains, writer.scans.levels
         assert isinstance(chain, Chain)
-        kept = SingleEvaluation(writer.kernel, writer.outputs.compacts, writer.plan.tiling.most)
+        kept = SingleEvaluation(writer.kernel, self.compacts, writer.plan.tiling.most)
+        writer.scratch = kept
         writer.ends.extend(index(kept.room) for _ in records)
-        counts = self.last_pass.write(block, lo, hi, tuple(index(0) for _ in records), kept)
+        counts = self.last_pass.write(block, lo, hi, tuple(index(0) for _ in records))
         starts, _ = self.prefixes.go_on(chain, block, records, counts)
         for slot, record in with_slots(records):
             kept.move(writer.b, record, starts[slot], counts[slot], writer.streaming)

@@ -27,7 +27,7 @@ class Prefixes:
         """For each chain, all elements before those of this warp combined."""
         writer = self.writer
         carried: State = ()
-        for level, chain in enumerate(writer.outputs.chains):
+        for level, chain in enumerate(writer.chains):
             records = writer.scans.levels[level]
             if isinstance(chain, KnownPrefixes):
                 slot = slot_of_warp(writer.b, writer.low.machine, block)

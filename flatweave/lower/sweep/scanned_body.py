@@ -8,11 +8,16 @@ from flatweave.kernel_ir.syntax import LastLane, ScanLanes, ShiftLanes
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.scan.segmented import scan_step
 from flatweave.lower.schedule.scan_levels import ScanRecord, record_of
-from flatweave.lower.sinks.segments import closes
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import FALSE, Position, State, while_active
-from flatweave.terms.build import Builder
+from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Let
+
+
+def closes(b: Builder, start: Atom, position: Position) -> Atom:
+    """Whether an element closes the segment before it: a start that has something before it."""
+    behind = b.apply("and", start, b.apply("ne", position.flat, index(0)))
+    return while_active(b, (behind,), (FALSE,), position)[0]
 
 
 class ScannedBody:

@@ -9,11 +9,14 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.scan.called_operator import Operator
+from flatweave.lower.scan.look_back import Chain
+from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.division import LONG_ROW
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Along, How, Lanes, SweepPlan, Variant
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.sinks.outputs import Outputs
+from flatweave.lower.sweep.single_evaluation import SingleEvaluation
+from flatweave.lower.sweep.write_combining import WriteCombining
 from flatweave.lower.traverse.blocked import BlockedLayout
 from flatweave.lower.traverse.position import Position
 from flatweave.lower.traverse.row_of_position import Rows
@@ -37,7 +40,7 @@ class KernelWriter:
 
     def __init__(
         self, low: Lowering, facts: SweepFacts, plan: SweepPlan, variant: Variant,
-        outputs: Outputs, kernel: KernelBuilder, total: Atom, size: Atom,
+        chains: Sequence[Chain | KnownPrefixes], kernel: KernelBuilder, total: Atom, size: Atom,
     ) -> None:  # fmt: skip
         self.low = low
         self.facts = facts
@@ -47,11 +50,12 @@ class KernelWriter:
         self.located = facts.located
         self.heads = facts.heads if plan.traversal.flagged else None
         self.traversal = plan.traversal
-        self.outputs = outputs
+        self.chains = chains
         self.kernel = kernel
         self.streaming = variant.streaming
         self.b = kernel.body
         self.ends: list[Atom] = []
+        self.scratch: WriteCombining | SingleEvaluation | None = None
         self.saved_bits: dict[ScanRecord, SavedBits] = {}
         self.total = kernel.capture(total)
         self.size = kernel.capture(size)

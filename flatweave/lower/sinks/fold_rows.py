@@ -16,8 +16,10 @@ from dataclasses import replace
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, ShiftLanes, Store
 from flatweave.lower.schedule.plan import Along
-from flatweave.lower.sinks.segment_rows import Share, fill, located_rows, results_of
+from flatweave.lower.sinks.combine_segments import SegmentSink
+from flatweave.lower.sinks.segment_rows import fill, located_rows, results_of
 from flatweave.lower.sweep.passes import Passes
+from flatweave.lower.sweep.sink import Share
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import NO_BODY, Position, State
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
@@ -35,13 +37,13 @@ IDLE = 4
 """How many lanes there may be for each element where rows lie side by side."""
 
 
-def write_rows(writer: KernelWriter) -> None:
+def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
     """Write the kernel: long rows one by one, short ones a lane each, uneven ones by position."""
     b = writer.b
     block, lo, hi = writer.block()
     rows, by_row = writer.rows()
     assert rows is not None and by_row is not None
-    folder = _Folder(writer, rows, block, lo, hi)
+    folder = _Folder(writer, sinks, rows, block, lo, hi)
     along = writer.traversal.along
     if along is Along.ROW:
         return folder.write(b, folder.one_by_one)
@@ -51,7 +53,7 @@ def write_rows(writer: KernelWriter) -> None:
     folder.write(long, folder.one_by_one)
     even, uneven = short.inner(), short.inner()
     writer.b, writer.traversal = uneven, replace(writer.traversal, along=Along.POSITIONS)
-    Passes(writer).write_block(block, lo, hi)
+    Passes(writer, sinks).write_block(block, lo, hi)
     if folder.reads_elements():
         short = uneven
     else:
@@ -66,18 +68,18 @@ class _Folder:
     """The rows of one block."""
 
     def __init__(
-        self, writer: KernelWriter, rows: Rows, block: Atom, lo: Atom, hi: Atom
-    ) -> None:
+        self, writer: KernelWriter, sinks: Sequence[SegmentSink], rows: Rows, block: Atom,
+        lo: Atom, hi: Atom,
+    ) -> None:  # fmt: skip
         self.writer = writer
         self.rows = rows
         self.slot = block
         self.lo = lo
         self.hi = hi
-        sinks = [sink for sink in writer.op.sinks if isinstance(sink, CombineRows)]
-        self.sinks = sinks
-        self.buffers = [writer.outputs.segments[k] for k in range(len(sinks))]
+        self.sinks: list[CombineRows] = [each.sink for each in sinks]
+        self.buffers = [each.segmented for each in sinks]
         self.neutral = tuple(
-            writer.kernel.scalar(atom) for sink in sinks for atom in sink.neutral
+            writer.kernel.scalar(atom) for sink in self.sinks for atom in sink.neutral
         )
 
     def write(self, b: Builder, fold: Callable[[Builder, Atom, Atom], State]) -> None:

@@ -16,7 +16,7 @@ from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import WIDEST
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.sinks.write_combining import LINE, NO_BODY
+from flatweave.lower.sweep.write_combining import LINE, NO_BODY
 from flatweave.lower.traverse.position import State, Step
 from flatweave.lower.traverse.walk import Walks
 from flatweave.terms.build import Builder, index

@@ -1,0 +1,126 @@
+"""What a sink of a sweep is to the lowering: its memory, its part of the last pass, its results.
+
+    allocate    host     buffers, before the launch
+    enter       kernel   the state that it carries through a block
+    step        kernel   one step's elements
+    leave       kernel   what is left of its state behind the block
+    finish      host     launches behind the sweep's own
+    bind        host     its results
+
+Two things that several kinds of sinks need are done for all of them together: a reduction of the
+block (`facts.combines`), whose results go to the sink's `partials`; and a count of flags, which is
+a scan like others (`scan_levels.py`). Each kind is a class of its own in `lower/sinks/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from flatweave.kernel_ir.syntax import Load
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.scan.look_back import Chain
+from flatweave.lower.scan.two_pass import KnownPrefixes
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.lower.schedule.scan_levels import with_slots
+from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.position import Position, State
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Let, Var
+
+
+@dataclass(eq=False)
+class HostSweep:
+    """A sweep on the host: its sizes, and what its scans leave behind."""
+
+    low: Lowering
+    let: Let
+    facts: SweepFacts
+    plan: SweepPlan
+    shape: tuple[Atom, ...]
+    total: Atom
+    size: Atom
+    blocks: Atom
+    chains: list[Chain | KnownPrefixes] = field(default_factory=list)
+
+    def counted(self, number: int) -> Atom:
+        """How many flags the scan of a sink counted, in all elements."""
+        host = self.low.host
+        for chain, records in zip(self.chains, self.facts.scans.levels, strict=True):
+            for slot, record in with_slots(records):
+                if record.compact == number:
+                    found: Atom = host.emit(Load(chain.prefixes[slot], chain.last))[0]
+                    return found
+        raise AssertionError(f"sink {number} counts nothing")
+
+
+@dataclass(frozen=True, eq=False)
+class SinkStep:
+    """One step of the last pass; `inside` is the body for lanes that have an element."""
+
+    b: Builder
+    inside: Builder
+    elements: Elements
+    position: Position
+    carries: State
+    """What the scans carry, before this step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """The positions `first` to `limit` of `total` that are one warp's, the first of all or not."""
+
+    first: Atom
+    limit: Atom
+    total: Atom
+    leads: Atom
+
+
+class LoweredSink:
+    """One sink of a sweep; `taken` are the body's results that it is fed."""
+
+    def __init__(
+        self, sink: Any, number: int, taken: tuple[Atom, ...], vars_: tuple[Var, ...]
+    ) -> None:
+        self.sink = sink
+        self.number = number
+        self.taken = taken
+        self.vars = vars_
+        self.partials: tuple[Var, ...] = ()
+        self.compacted: tuple[Var, ...] = ()
+
+    carries: ClassVar[bool] = False
+    """Whether it carries values from step to step."""
+    least_blocks: ClassVar[int] = 0
+    """How many blocks there must be, even where there are no elements."""
+
+    def allocate(self, sweep: HostSweep) -> None:
+        """Emit the buffers that it needs."""
+        raise NotImplementedError
+
+    def enter(self, writer: KernelWriter, share: Share) -> State:
+        """The values that it carries through a warp's share of a block."""
+        return ()
+
+    def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
+        """Take one step's elements; the values behind it."""
+        return state
+
+    def leave(
+        self, writer: KernelWriter, slot: Atom, before: State, state: State, carries: State
+    ) -> None:
+        """Leave behind what it carried; the scans carry `before` the share and `carries` now."""
+
+    def finish(self, sweep: HostSweep) -> None:
+        """Emit launches behind the sweep's own."""
+
+    def bind(self, sweep: HostSweep) -> None:
+        """Bind its results."""
+        raise NotImplementedError
+
+    def write_alone(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
+        """Write a kernel of its own for `sinks`, all of its kind (`SweepPlan.folds_rows`)."""
+        raise NotImplementedError
