@@ -241,7 +241,27 @@ def tuple_for_a_length():
 
 
 def ragged_operand():
-    fw.add(fw.ragged(X, lengths=[2, 3]), 1)
+    fw.dot(fw.ragged(X, lengths=[2, 3]), X)
+
+
+def rows_of_other_lengths():
+    fw.ragged(X, lengths=[2, 3]) + fw.ragged(X, lengths=[3, 2])
+
+
+def rows_of_other_lengths_in_all():
+    fw.ragged(X, lengths=[2, 3]) * fw.ragged(X[1:], lengths=[2, 2])
+
+
+def values_for_other_rows():
+    fw.ragged(X, lengths=[2, 3]) - X
+
+
+def tuples_in_rows_as_operands():
+    fw.ragged((X, X), lengths=[2, 3]) + 1
+
+
+def numpy_function_of_a_ragged():
+    np.spacing(fw.ragged(X, lengths=[2, 3]))
 
 
 def format_of_a_tracer():

@@ -4,7 +4,8 @@
     def sum(xs, axis=None, keepdims=False): ..       written for traced arrays alone
 
 `static` names the parameters that decide what the program is: a call outside a trace compiles anew
-for each of their values, while every other number, an extent too, is an argument at run time.
+for each of their values, while every other number, an extent too, is an argument at run time. An
+`elementwise` function of a Ragged works on its values (`ragged/elementwise.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import Node
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,11 +43,13 @@ EVALUATOR: list[Evaluator] = []
 
 
 def operation(
-    *, static: str = "", host: Callable[..., Any] | None = None
+    *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a public function by its meaning inside a trace."""
 
     def declare(body: Callable[P, R]) -> Callable[P, R]:
+        if elementwise:
+            body = _on_rows_too(body, frozenset(static.split()))
         parameters = inspect.signature(body).parameters.values()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
@@ -74,6 +78,25 @@ def operation(
         return call
 
     return declare
+
+
+def _on_rows_too(body: Callable[P, R], static: frozenset[str]) -> Callable[P, R]:
+    """The function, which gives a Ragged for a Ragged among its arguments."""
+    names = tuple(inspect.signature(body).parameters)
+
+    def on_rows(fn: Callable[..., R], operands: dict[str, Any]) -> R:
+        return METHODS["on_rows"](body.__name__, fn, operands)  # type: ignore[no-any-return]
+
+    @functools.wraps(body)
+    def work(*args: P.args, **kwargs: P.kwargs) -> R:
+        if not any(isinstance(value, Node) for value in (*args, *kwargs.values())):
+            return body(*args, **kwargs)
+        operands = {**dict(zip(names, args, strict=False)), **kwargs}
+        fixed = {name: value for name, value in operands.items() if name in static}
+        rest = {name: value for name, value in operands.items() if name not in static}
+        return on_rows(functools.partial(work, **fixed), rest)  # type: ignore[arg-type]
+
+    return work
 
 
 # every public function that `operation` declared: their results depend on nothing but arguments

@@ -119,10 +119,10 @@ def read_stretched(array: Tracer, at: Sequence[Atom]) -> Tracer:
         return array
     own = at[len(at) - array.ndim :]
     pairs = zip(array.extents, own, strict=True)
-    return read(array, [_place(extent, i) for extent, i in pairs])
+    return read(array, [place_along(extent, i) for extent, i in pairs])
 
 
-def _place(extent: Atom, i: Atom) -> Atom:
+def place_along(extent: Atom, i: Atom) -> Atom:
     """Where index `i` of the common shape is along an axis."""
     if extent == ONE:
         return ZERO

@@ -48,7 +48,7 @@ def declared(function: Any, name: str, meaning: str) -> Any:
     """A public function under its name."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{meaning}; element by element, broadcast."
-    return operation()(function)
+    return operation(elementwise=True)(function)
 
 
 neg = unary("neg", "`-x`; integers wrap")

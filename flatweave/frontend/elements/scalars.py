@@ -23,6 +23,7 @@ from flatweave.frontend.values.promotion import common, dtype_of, operand_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.symbols import SYMBOLS
+from flatweave.frontend.values.tree import Node
 from flatweave.ops import Check
 from flatweave.terms.syntax import Const
 
@@ -120,7 +121,7 @@ def _need_whole(power: Tracer) -> None:
         scope.emit(Check(holds, "argument", (value,), check_message(NEGATIVE_POWER, [], TO_FLOATS)))
 
 
-@operation()
+@operation(elementwise=True)
 def power(x: Any, y: Any) -> Any:
     """`x ** y`, promoted as NumPy 2 does; of bools an i8.
 
@@ -129,7 +130,7 @@ def power(x: Any, y: Any) -> Any:
     return zipped(power_of, [as_tracer(x, operand("pow")), as_tracer(y, operand("pow"))], "**")[0]
 
 
-@operation()
+@operation(elementwise=True)
 def positive(x: Any) -> Any:
     """`+x`: the array itself. Raises DTypeError for bools, as NumPy does."""
     value = as_tracer(x, operand("positive"))
@@ -147,25 +148,25 @@ def rounding(fn: str, x: Any) -> Tracer:
     return value if value.element is bool_ else elementwise(fn, value)
 
 
-@operation()
+@operation(elementwise=True)
 def floor(x: Any) -> Any:
     """The greatest whole number that is not above; element by element."""
     return rounding("floor", x)
 
 
-@operation()
+@operation(elementwise=True)
 def ceil(x: Any) -> Any:
     """The least whole number that is not below; element by element."""
     return rounding("ceil", x)
 
 
-@operation()
+@operation(elementwise=True)
 def trunc(x: Any) -> Any:
     """The whole number toward 0; element by element."""
     return rounding("trunc", x)
 
 
-@operation()
+@operation(elementwise=True)
 def rint(x: Any) -> Any:
     """The nearest whole number as a float, halves to the even one; element by element."""
     value = as_tracer(x, operand("rint"))
@@ -186,7 +187,7 @@ def rounded(x: Any, digits: int) -> Any:
 METHODS["rounded"] = rounded
 
 
-@operation()
+@operation(elementwise=True)
 def bitwise_count(x: Any) -> Any:
     """The number of bits that are 1, as NumPy counts: of the absolute value, in u8."""
     def count(value: Tracer) -> Tracer:
@@ -196,7 +197,7 @@ def bitwise_count(x: Any) -> Any:
     return zipped(lambda v: strong(count(v), u8), [value], "bitwise_count")[0]
 
 
-@operation()
+@operation(elementwise=True)
 def where(p: Any, a: Any, b: Any) -> Any:
     """`a` where `p` holds, else `b`, element by element, broadcast; both are computed.
 
@@ -212,7 +213,7 @@ def where(p: Any, a: Any, b: Any) -> Any:
     return zipped(select, [condition, *choices], "where")[0]
 
 
-@operation()
+@operation(elementwise=True)
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     """Values below `min` become `min`, values above `max` become `max`; None sets no bound."""
     found = as_tracer(x, "x of clip")
@@ -223,7 +224,7 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     return found
 
 
-@operation(static="dtype")
+@operation(static="dtype", elementwise=True)
 def astype(x: Any, dtype: Any) -> Any:
     """The values in another dtype.
 
@@ -248,31 +249,31 @@ def _logical(fn: str, *values: Any) -> Tracer:
     return zipped(lambda *xs: apply(fn, *map(truth, xs)), traced, f"logical_{fn}")[0]
 
 
-@operation()
+@operation(elementwise=True)
 def logical_and(x: Any, y: Any) -> Any:
     """Whether both are not zero."""
     return _logical("and", x, y)
 
 
-@operation()
+@operation(elementwise=True)
 def logical_or(x: Any, y: Any) -> Any:
     """Whether one of them is not zero."""
     return _logical("or", x, y)
 
 
-@operation()
+@operation(elementwise=True)
 def logical_xor(x: Any, y: Any) -> Any:
     """Whether one of them, but not both, is not zero."""
     return _logical("xor", x, y)
 
 
-@operation()
+@operation(elementwise=True)
 def logical_not(x: Any) -> Any:
     """Whether it is zero."""
     return _logical("not", x)
 
 
-@operation()
+@operation(elementwise=True)
 def square(x: Any) -> Any:
     """`x * x`"""
     value = as_tracer(x, operand("square"))
@@ -281,7 +282,7 @@ def square(x: Any) -> Any:
     return elementwise("mul", value, value)
 
 
-@operation()
+@operation(elementwise=True)
 def reciprocal(x: Any) -> Any:
     """`1 / x`"""
     return elementwise("truediv", 1, x)
@@ -299,6 +300,12 @@ def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any
             f"numpy.{name} has no counterpart that can be traced.",
             where=user_location(),
             remedy="Write it with functions of fw, or call it outside the compiled function.",
+        )
+    if any(isinstance(value, Node) for value in inputs):
+        raise ArgumentError(
+            f"numpy.{name} has no counterpart for a Ragged.",
+            where=user_location(),
+            remedy="Call it on rows.values, and cut the result with fw.ragged(.., offsets=..).",
         )
     plain = [x.to_numpy() if hasattr(x, "to_numpy") else x for x in inputs]
     return getattr(ufunc, method)(*plain, **options)

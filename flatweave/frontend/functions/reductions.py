@@ -17,6 +17,7 @@ from flatweave.frontend.elements.broadcast import generated, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply, select, strong, truth
 from flatweave.frontend.ragged.along import along_rows
+from flatweave.frontend.ragged.elementwise import on_rows
 from flatweave.frontend.ragged.ragged import Ragged, innermost
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
@@ -232,3 +233,4 @@ def reduction(
 
 
 METHODS["reduction"] = reduction
+METHODS["on_rows"] = on_rows  # of elementwise functions, which are below Ragged values

@@ -26,16 +26,18 @@ from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, extent_of, tracer_of
 from flatweave.frontend.values import misuse
 from flatweave.frontend.values.array import SHOWN, Array, HostArray, Tracer, describe, host_array
-from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.sugar import METHODS, Elementwise, Reductions
 from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
 from flatweave.ops import Index, Scatter
 from flatweave.terms.syntax import Atom, Const, constant
 
 
-class Ragged(Node):
+class Ragged(Node, Elementwise, Reductions):
     """An irregular nested array: `.values`, an array or a tree of them, and `.offsets`.
 
     Offsets are i64[rows + 1]. Row i is `values[offsets[i]:offsets[i+1]]`; rows may be empty.
+    Operators and functions of single elements work on all values, with numbers, with Ragged values
+    of the same lengths and with one value for each row; reductions along axis 1 on each row.
     `fw.ragged` makes one from offsets, lengths or flags; `Ragged(values, offsets)` is
     `fw.ragged(values, offsets=offsets)`. Raises as `fw.ragged` does.
     """
@@ -78,6 +80,11 @@ class Ragged(Node):
         """Where a row begins among the values: bool[values]. Empty rows leave no flag."""
         flags: Array = row_flags(self)
         return flags
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the values; of a tree of arrays, the tree of theirs."""
+        return map_leaves(lambda leaf: leaf.dtype, innermost(self._values))
 
     def __len__(self) -> int:
         if isinstance(self._offsets, Tracer):

@@ -23,8 +23,8 @@ UFUNCS = {
 }  # fmt: skip
 
 
-class Operators:
-    """What `x + y`, `x[i]` and `x.sum()` mean, for every kind of array."""
+class Elementwise:
+    """What `x + y`, `x < y` and `x.astype(..)` mean, for arrays and Ragged values."""
 
     __slots__ = ()
     __array_priority__ = 1000  # scipy.sparse leaves mixed operations to us
@@ -101,12 +101,6 @@ class Operators:
     def __rrshift__(self, other: Any) -> Any:
         return METHODS["right_shift"](other, self)
 
-    def __matmul__(self, other: Any) -> Any:
-        return METHODS["dot"](self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return METHODS["dot"](other, self)
-
     def __lt__(self, other: Any) -> Any:
         return METHODS["less"](self, other)
 
@@ -152,36 +146,11 @@ class Operators:
     def __round__(self, digits: int = 0) -> Any:
         return METHODS["rounded"](self, digits)
 
-    def __getitem__(self, key: Any) -> Any:
-        return METHODS["getitem"](self, key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        METHODS["setitem"](self, key, value)
-
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
         if method != "__call__" or options or name not in METHODS:
             return METHODS["foreign_ufunc"](ufunc, method, inputs, options)
         return METHODS[name](*inputs)
-
-    @property
-    def T(self) -> Any:
-        """The array with its axes in reverse order."""
-        return METHODS["transpose"](self)
-
-    def reshape(self, *shape: Any) -> Any:
-        """The same elements, in row-major order, under another shape; one extent may be -1."""
-        return METHODS["reshape"](self, shape[0] if len(shape) == 1 else shape)
-
-    def ravel(self) -> Any:
-        """All elements in row-major order, as an array of rank 1."""
-        return METHODS["reshape"](self, -1)
-
-    flatten = ravel
-
-    def transpose(self, *axes: Any) -> Any:
-        """The array with its axes in another order, reversed when none is given."""
-        return METHODS["transpose"](self, axes[0] if len(axes) == 1 else axes or None)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """The same values in another dtype."""
@@ -194,6 +163,12 @@ class Operators:
     def round(self) -> Any:
         """Each value at the nearest whole number, halves at the even one."""
         return METHODS["round"](self)
+
+
+class Reductions:
+    """What `x.sum(axis=1)` and its like mean, for arrays and Ragged values."""
+
+    __slots__ = ()
 
     def sum(
         self, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False,
@@ -274,6 +249,44 @@ class Operators:
         """The product of the elements up to each one."""
         return METHODS["reduction"]("cumprod", self, axis, dtype, out, False)
 
+
+class Operators(Elementwise, Reductions):
+    """What `x[i]`, `x @ y` and `x.reshape(..)` mean as well, for every kind of array."""
+
+    __slots__ = ()
+
+    def __matmul__(self, other: Any) -> Any:
+        return METHODS["dot"](self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return METHODS["dot"](other, self)
+
+    def __getitem__(self, key: Any) -> Any:
+        return METHODS["getitem"](self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        METHODS["setitem"](self, key, value)
+
+    @property
+    def T(self) -> Any:
+        """The array with its axes in reverse order."""
+        return METHODS["transpose"](self)
+
+    def reshape(self, *shape: Any) -> Any:
+        """The same elements, in row-major order, under another shape; one extent may be -1."""
+        return METHODS["reshape"](self, shape[0] if len(shape) == 1 else shape)
+
+    def ravel(self) -> Any:
+        """All elements in row-major order, as an array of rank 1."""
+        return METHODS["reshape"](self, -1)
+
+    flatten = ravel
+
+    def transpose(self, *axes: Any) -> Any:
+        """The array with its axes in another order, reversed when none is given."""
+        return METHODS["transpose"](self, axes[0] if len(axes) == 1 else axes or None)
+
     def dot(self, other: Any) -> Any:
         """The inner product of vectors, the product of matrices."""
         return METHODS["dot"](self, other)
+

@@ -1,0 +1,108 @@
+"""Elementwise functions of Ragged values: the function of the flat values, under the same offsets.
+
+    rows + 1          Ragged(rows.values + 1, rows.offsets)
+    rows + other      the same with other.values, once the rows are found to be equally long
+    rows - means      value p of row i minus means[i]: one value for each row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.frontend.arrays.shapes import reshaped
+from flatweave.frontend.elements.broadcast import generated, met, place_along, read
+from flatweave.frontend.elements.scalars import operand
+from flatweave.frontend.ragged.cutting import first_place, none_at
+from flatweave.frontend.ragged.locate import locate
+from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE, add, sub
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.symbols import SYMBOLS
+from flatweave.frontend.values.tree import flatten
+from flatweave.terms.syntax import Atom
+
+
+def on_rows(name: str, fn: Callable[..., Any], operands: dict[str, Any]) -> Ragged:
+    """An elementwise function of operands of which one is a Ragged."""
+    who = SYMBOLS.get(name, name)
+    ragged = [value for value in operands.values() if isinstance(value, Ragged)]
+    first = ragged[0]
+    for other in ragged[1:]:
+        _check_rows(first, other, who)
+
+    def flat(value: Any) -> Any:
+        if isinstance(value, Ragged):
+            return value.values
+        if value is None:
+            return None
+        array = as_tracer(value, operand(name))
+        return _of_each_value(array, first, who) if array.ndim else array
+
+    found = fn(**{key: flat(value) for key, value in operands.items()})
+    return Ragged.made(found, first.offsets)
+
+
+def _check_rows(first: Ragged, second: Ragged, who: str) -> None:
+    """Stop the program unless two Ragged values have rows of the same lengths."""
+    a, b = as_tracer(first.offsets), as_tracer(second.offsets)
+    if a.atom == b.atom:
+        return
+    count = extents.same(
+        row_count(a), row_count(b), f"{who} needs as many rows on both sides, got {{0}} and {{1}}.",
+        remedy="Cut both to as many rows, for instance with rows[:n].",
+    )  # fmt: skip
+    extents.same(
+        _total(first), _total(second),
+        f"{who} needs rows of the same lengths, got {{0}} and {{1}} elements in all.",
+        remedy="Make one of them like the other, or give one value for each row.",
+    )  # fmt: skip
+
+    def differ(i: Atom) -> Atom:
+        behind = add(i, ONE)
+        return current().apply("ne", read(a, (behind,)).atom, read(b, (behind,)).atom)
+
+    def by(i: Atom) -> Atom:
+        behind = add(i, ONE)
+        return current().apply("abs", sub(read(a, (behind,)).atom, read(b, (behind,)).atom))
+
+    fault = (
+        "shape", f"{who} needs rows of the same lengths, but those of row {{0}} differ by {{1}}.",
+        "Make one of them like the other, or give one value for each row.",
+    )  # fmt: skip
+    none_at(first_place(count, differ), count, fault, by)
+
+
+def _of_each_value(array: Tracer, rows: Ragged, who: str) -> Tracer:
+    """One value for each row as one for each element: of the row that the element is in."""
+    offsets = as_tracer(rows.offsets)
+    count = row_count(offsets)
+    own = array.extents[0]
+    if own != ONE:
+        met(
+            (count, own), f"{who} needs one value for each row, got {{1}} for {{0}} rows.", [],
+            "Give an array with a value for each row, a number, or a Ragged of such rows.",
+            repeatable=(own,),
+        )  # fmt: skip
+
+    def one(p: Atom, *at: Atom) -> Tracer:
+        row, _ = locate(offsets, 1, p)
+        return read(array, (place_along(own, row), *at))
+
+    length = _total(rows)
+    found = generated((length, *array.extents[1:]), one, "p")[0]
+    missing = rank_of(rows.values) - array.ndim
+    if missing <= 0 or isinstance(rows.values, Ragged):
+        return found
+    return reshaped(found, (length, *[ONE] * missing, *array.extents[1:]))
+
+
+def _total(rows: Ragged) -> Atom:
+    """How many values, or inner rows, all rows hold."""
+    if isinstance(rows.values, Ragged):
+        return row_count(as_tracer(rows.values.offsets))
+    leaves = flatten(rows.values)[0]
+    return as_tracer(leaves[0]).extents[0]
