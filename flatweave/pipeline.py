@@ -214,8 +214,10 @@ class Texts(dict[str, str]):
         return text
 
 
-EXTENSION = {"array": "air", "fused": "air", "plan": "plan", "kernel": "kir", "llvm": "ll",
-             "opencl": "cl", "cuda": "cu", "ptx": "ptx"}  # fmt: skip
+EXTENSION = {
+    "array": "air", "fused": "air", "plan": "plan", "kernel": "kir",
+    **{stage: end for target in TARGETS.values() for stage, end in target.texts.items()},
+}  # fmt: skip
 
 
 class _Record:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,14 +37,16 @@ class Runnable(Protocol):
 class Target:
     """A name, the machine that the lowering has in mind, and text and code for its units.
 
-    `cpu` gives the name of the CPU that its code is made for here and now; "" where a driver
-    decides.
+    `texts` are the stages that it is printed in, with what their files end in; `more` makes those
+    that running does not need. `cpu` gives the name of the CPU that its code is made for here and
+    now; "" where a driver decides.
     """
 
     name: str
     find_machine: Callable[[], Machine | None]
     emit: Callable[[Unit], dict[str, str]]
     load: Callable[[dict[str, str], Plan, Unit], Runnable]
+    texts: Mapping[str, str]
     more: Callable[[dict[str, str]], dict[str, str]]
     cpu: Callable[[], str] = str
 
@@ -167,14 +169,18 @@ def _none(*given: object) -> Any:
 
 
 TARGETS = {
-    "cpu": Target("cpu", _machine_of_cpu, _emit_cpu, _load_cpu, _assembly, _cpu),
-    "opencl": Target("opencl", lambda: OPENCL, _emit_opencl, _load_opencl, _none),
-    "cuda": Target("cuda", lambda: CUDA, _emit_cuda, _load_cuda, _ptx),
-    "interp": Target("interp", lambda: None, _none, _none, _none),
-}
-
-
-TARGET_OF_TEXT = {"llvm": "cpu", "asm": "cpu", "opencl": "opencl", "cuda": "cuda", "ptx": "cuda"}
+    target.name: target
+    for target in (
+        Target(
+            "cpu", _machine_of_cpu, _emit_cpu, _load_cpu, {"llvm": "ll", "asm": "txt"},
+            _assembly, _cpu,
+        ),
+        Target("opencl", lambda: OPENCL, _emit_opencl, _load_opencl, {"opencl": "cl"}, _none),
+        Target("cuda", lambda: CUDA, _emit_cuda, _load_cuda, {"cuda": "cu", "ptx": "ptx"}, _ptx),
+        Target("interp", lambda: None, _none, _none, {}, _none),
+    )
+}  # fmt: skip
+TARGET_OF_TEXT = {stage: target.name for target in TARGETS.values() for stage in target.texts}
 
 
 def target_named(name: str) -> Target:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import u32
+from flatweave.base.dtypes import DType, bool_, i64, u32
 from flatweave.codegen.c.dialect import Dialect, KernelText, Values
 from flatweave.codegen.c.kernel import emit_unit
 from flatweave.kernel_ir.syntax import Unit
@@ -25,6 +25,10 @@ typedef long long int64_t; typedef unsigned long long uint64_t;
 #define FW_FENCE() __threadfence()
 #define FW_ALL 0xffffffffU
 """
+ATOMICS = {
+    "add": "atomicAdd", "minimum": "atomicMin", "maximum": "atomicMax",
+    "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor",
+}  # fmt: skip
 
 
 def emit(unit: Unit) -> str:
@@ -44,6 +48,16 @@ def _exchange(e: KernelText, values: Values, source: str) -> list[str]:
 
 def _ballot(e: KernelText, flag: str) -> str:
     return e.temporary(u32, f"__ballot_sync(FW_ALL, {flag})")
+
+
+def _atomic(fn: str, dtype: DType) -> str | None:
+    """Floats are added only; 64 bits are added and masked as unsigned ones only."""
+    if dtype is bool_ or dtype.bits < 32 or (dtype.is_float and fn != "add"):
+        return None
+    kind = dtype.c
+    if dtype is i64 and fn not in ("minimum", "maximum"):
+        kind = "uint64_t"
+    return f"({dtype.c}){ATOMICS[fn]}((FW_GLOBAL {kind} *)at, ({kind})x)"
 
 
 CUDA_C = Dialect(
@@ -75,5 +89,6 @@ __syncwarp();""",
     exchange=_exchange,
     spread=None,
     ballot=_ballot,
+    atomic=_atomic,
     function="static __device__ __noinline__ void {name}({params})",
 )

@@ -12,7 +12,7 @@ and `kernel_passes/guarded.py`.
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import u32
+from flatweave.base.dtypes import DType, bool_, u32
 from flatweave.codegen.c.dialect import Dialect, KernelText, Values
 from flatweave.codegen.c.kernel import emit_unit
 from flatweave.codegen.c.memory import from_memory
@@ -36,6 +36,7 @@ typedef uchar uint8_t; typedef ushort uint16_t; typedef uint uint32_t; typedef u
 #define FW_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 """
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
+ATOMICS = {"minimum": "min", "maximum": "max"}
 
 
 def emit(unit: Unit) -> str:
@@ -75,6 +76,14 @@ def _ballot(e: KernelText, flag: str) -> str:
     return bits
 
 
+def _atomic(fn: str, dtype: DType) -> str | None:
+    """Of integers; those of 64 bits have names of their own."""
+    if dtype.is_float or dtype is bool_ or dtype.bits < 32:
+        return None
+    name = f"{'atomic' if dtype.bits == 32 else 'atom'}_{ATOMICS.get(fn, fn)}"
+    return f"({dtype.c}){name}((FW_GLOBAL {dtype.c} *)at, ({dtype.c})x)"
+
+
 OPENCL_C = Dialect(
     name="opencl",
     prelude=PRELUDE,
@@ -97,5 +106,6 @@ const int64_t fw_block = fw_number[0];""",
     exchange=_exchange,
     spread=_spread,
     ballot=_ballot,
+    atomic=_atomic,
     function="static __attribute__((noinline)) void {name}({params})",
 )

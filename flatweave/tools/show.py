@@ -21,6 +21,7 @@ from flatweave.array_ir.text import parse_program, print_program, same
 from flatweave.base.pretty import counted, duration, listed, table
 from flatweave.jit import Jitted, Stages
 from flatweave.pipeline import PASSES, optimise
+from flatweave.targets import TARGET_OF_TEXT
 
 ALIKE = ("array", "fused", "flat")  # stages that the passes have shown already
 
@@ -89,7 +90,7 @@ def _summary(stages: Stages) -> str:
 
 def _names(text: str) -> list[str]:
     """Names of stages with commas between them."""
-    known = {*PASSES, "array", "fused", "flat", "kernel", "llvm", "asm", "opencl", "cuda", "ptx"}
+    known = {*PASSES, "array", "fused", "flat", "kernel", *TARGET_OF_TEXT}
     names = [name for name in text.split(",") if name]
     for name in names:
         if name not in known:

@@ -75,6 +75,15 @@ def test_the_change_is_needed(path):
 
 
 @pytest.mark.parametrize("path", HOW_TOS, ids=shown)
+def test_a_page_says_how_many_files_it_touches(path):
+    """The measure of the house: a number that grows is a wall in the wrong place."""
+    page = path.read_text(encoding="utf-8")
+    touched = {name for name, _ in changes(page) if name.startswith("flatweave/")}
+
+    assert f"**Files in `flatweave/`: {len(touched)}.**" in page
+
+
+@pytest.mark.parametrize("path", HOW_TOS, ids=shown)
 def test_a_page_is_one_page(path):
     """A change that needs a longer story has a missing wall somewhere."""
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 160

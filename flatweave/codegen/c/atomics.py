@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from flatweave.base.dtypes import DType, bool_
 from flatweave.codegen.c.values import stored
 from flatweave.scalar.ops import TABLE
@@ -34,53 +36,22 @@ FW_FN void fw_report(FW_GLOBAL int64_t *status, int64_t code, int64_t site,
 """
 """Writes the first error by index into the status; threads take turns by a lock."""
 
-_OWN = {
-    "opencl": {
-        32: {name: f"atomic_{short}" for name, short in
-             (("add", "add"), ("minimum", "min"), ("maximum", "max"),
-              ("and", "and"), ("or", "or"), ("xor", "xor"))},
-        64: {name: f"atom_{short}" for name, short in
-             (("add", "add"), ("minimum", "min"), ("maximum", "max"),
-              ("and", "and"), ("or", "or"), ("xor", "xor"))},
-    },
-    "cuda": dict.fromkeys(
-        (32, 64),
-        {"add": "atomicAdd", "minimum": "atomicMin", "maximum": "atomicMax",
-         "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor"},
-    ),
-}  # fmt: skip
 
+def atomic_helper(
+    own: Callable[[str, DType], str | None], fn: str, dtype: DType
+) -> tuple[str, tuple[str, ...]]:
+    """The name of a function (at, x) -> old value, and the functions to write before it.
 
-def atomic_helper(dialect: str, fn: str, dtype: DType) -> tuple[str, tuple[str, ...]]:
-    """The name of a function (at, x) -> old value, and the functions to write before it."""
-    own = _own(dialect, fn, dtype)
+    `own` is the dialect's: the device's instruction as an expression on at and x, if it has one.
+    """
     name = f"fw_atomic_{fn}_{dtype.name}"
-    if own is not None:
-        return name, (_direct(dialect, own, name, fn, dtype),)
+    expression = own(fn, dtype)
+    if expression is not None:
+        head = f"FW_FN {dtype.c} {name}(FW_GLOBAL {dtype.c} *at, {dtype.c} x)"
+        return name, (f"{head} {{\n    return {expression};\n}}\n",)
     spelled = TABLE[fn].c(dtype)
     combined = spelled.template.format("old", "x")
     return name, (*spelled.helpers, _by_swap(name, dtype, combined))
-
-
-def _own(dialect: str, fn: str, dtype: DType) -> str | None:
-    """The device's instruction for an update, if it has one."""
-    if dtype.is_float:
-        return "atomicAdd" if (dialect, fn) == ("cuda", "add") else None
-    if dtype is bool_ or dtype.bits < 32:
-        return None
-    return _OWN[dialect][dtype.bits].get(fn)
-
-
-def _direct(dialect: str, own: str, name: str, fn: str, dtype: DType) -> str:
-    """A call of the device's function; CUDA adds and masks 64 bits as unsigned ones only."""
-    kind = dtype.c
-    if dialect == "cuda" and dtype.name == "i64" and fn not in ("minimum", "maximum"):
-        kind = "uint64_t"
-    return (
-        f"FW_FN {dtype.c} {name}(FW_GLOBAL {dtype.c} *at, {dtype.c} x) {{\n"
-        f"    return ({dtype.c}){own}((FW_GLOBAL {kind} *)at, ({kind})x);\n"
-        f"}}\n"
-    )
 
 
 def _by_swap(name: str, dtype: DType, combined: str) -> str:

@@ -35,6 +35,7 @@ Values = Sequence[tuple[str, DType]]
 Exchange = Callable[[KernelText, Values, str], list[str]]
 Spread = Callable[[KernelText, Values], list[str]]
 Ballot = Callable[[KernelText, str], str]
+OwnAtomic = Callable[[str, DType], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,9 @@ class Dialect:
     `head` begins a kernel: {name}, {threads} and {params} stand for themselves. `global_pointer`
     spells a pointer to {type}; `block` is the block's number where blocks start in any order, and
     `acquire` and `release` are statements on {to}, {at} and {value}. `popcount` and
-    `highest` tell of a word of 32 bits how many are set and which is the highest. `function` begins
-    one that is never written out where it is called.
+    `highest` tell of a word of 32 bits how many are set and which is the highest. `atomic` gives
+    the device's own atomic update, as an expression on at and x, where it has one. `function`
+    begins one that is never written out where it is called.
     """
 
     name: str
@@ -65,4 +67,5 @@ class Dialect:
     exchange: Exchange
     spread: Spread | None
     ballot: Ballot
+    atomic: OwnAtomic
     function: str

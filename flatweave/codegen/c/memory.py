@@ -65,7 +65,7 @@ def emit_atomic(e: CEmitter, let: Let) -> None:
     if not e.in_lanes:
         raise CompilerBug("an atomic update in uniform code", where=let.where)
     dtype = buffer_dtype(op.buffer)
-    name, helpers = atomic_helper(e.dialect.name, op.fn, dtype)
+    name, helpers = atomic_helper(e.dialect.atomic, op.fn, dtype)
     for helper in helpers:
         e.helpers.setdefault(helper)
     at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
