@@ -7,6 +7,7 @@ extent that is not known beforehand.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType
@@ -45,8 +46,8 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The shape of a call."""
+    """The shape of a call; `sites` grow while kernels are written later."""
 
     params: tuple[Param, ...]
     results: tuple[Result, ...]
-    sites: tuple[Site, ...]
+    sites: Mapping[int, Site]

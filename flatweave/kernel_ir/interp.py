@@ -72,7 +72,7 @@ class _Host(Runner):
     """Runs the host lambda: memory with its owners, launches, failures."""
 
     def __init__(self, unit: ir.Unit, threads: int, seed: int | None) -> None:
-        self.kernels = {kernel.name: kernel for kernel in unit.kernels}
+        self.kernels = {kernel.name: kernel for kernel in unit.complete().kernels}
         self.threads = threads
         self.rng = None if seed is None else np.random.default_rng(seed)
         self.allocated: list[Buffer] = []

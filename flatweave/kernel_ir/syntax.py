@@ -23,9 +23,11 @@ Kernels may also be written for any number of threads and warps: `hierarchy.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from flatweave.base.dtypes import DType, bool_, i64, u64
+from flatweave.base.locks import Lock
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, Var, op, record, types_of
 
 
@@ -39,12 +41,43 @@ class Kernel:
     warps: int = 1
 
 
+class Later:
+    """A kernel that is written when somebody asks for it: what launches must know, and how."""
+
+    __slots__ = ("_lock", "_made", "_write", "name", "types")
+
+    def __init__(
+        self, name: str, types: tuple[Type, ...], write: Callable[[], Kernel], lock: Lock
+    ) -> None:
+        self.name = name
+        self.types = types
+        self._write: Callable[[], Kernel] | None = write
+        self._made: Kernel | None = None
+        self._lock = lock  # one for all kernels of a program
+
+    @property
+    def made(self) -> Kernel:
+        """The kernel, written the first time."""
+        with self._lock:
+            if self._made is None:
+                assert self._write is not None
+                self._made = self._write()
+                self._write = None  # and all that it holds
+            return self._made
+
+
 @record
 class Unit:
-    """A compiled program before emission: the host lambda and its kernels, in order."""
+    """A compiled program before emission: the host lambda, its kernels, and those that are written
+    later because no run may need them."""
 
     host: Lambda
     kernels: tuple[Kernel, ...]
+    later: tuple[Later, ...] = ()
+
+    def complete(self) -> Unit:
+        """The unit with all kernels written."""
+        return Unit(self.host, (*self.kernels, *(later.made for later in self.later)))
 
 
 # -- position ---------------------------------------------------------------------------------

@@ -14,9 +14,10 @@ from flatweave.terms.syntax import Lambda
 
 
 def print_unit(unit: Unit, canonical: bool = False) -> str:
-    """The text of a unit."""
+    """The text of a unit, all kernels written."""
     host = print_function("host", unit.host, canonical=canonical)
-    return "\n".join([host, *(print_kernel(kernel, canonical) for kernel in unit.kernels)])
+    kernels = unit.complete().kernels
+    return "\n".join([host, *(print_kernel(kernel, canonical) for kernel in kernels)])
 
 
 def print_kernel(kernel: Kernel, canonical: bool = False) -> str:

@@ -62,7 +62,8 @@ class BlockShape:
 
 def distribute(unit: Unit, shape: BlockShape) -> Unit:
     """The unit with all its kernels distributed over blocks of this shape."""
-    return Unit(unit.host, tuple(distribute_kernel(kernel, shape) for kernel in unit.kernels))
+    kernels = unit.complete().kernels
+    return Unit(unit.host, tuple(distribute_kernel(kernel, shape) for kernel in kernels))
 
 
 def distribute_kernel(kernel: Kernel, shape: BlockShape) -> Kernel:

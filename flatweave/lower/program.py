@@ -57,9 +57,9 @@ def lower(
     params = bind_params(low, program.fn.params)
     results = lower_body(low, program.fn, owned=False)
     flat, described = _results(low, program.fn.results, results)
-    unit = Unit(host.close(params, flat), tuple(shared.kernels))
+    unit = Unit(host.close(params, flat), tuple(shared.kernels), tuple(shared.later))
     described_params = tuple(_param(param) for param in program.fn.params)
-    return Lowered(unit, Plan(described_params, described, tuple(shared.sites.rows)), shared.plans)
+    return Lowered(unit, Plan(described_params, described, shared.sites.rows), shared.plans)
 
 
 def _param(param: Var) -> Param:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import count
 from math import prod
 from typing import Any
@@ -29,6 +30,12 @@ class Names:
 
     def var(self, hint: str, type_: Type) -> Var:
         return Var(self.fresh(hint), type_)
+
+    def apart(self) -> Names:
+        """A supply that goes on from here, whatever is taken from this one."""
+        made = Names()
+        made._next = copy(self._next)
+        return made
 
 
 class Builder:

@@ -10,7 +10,7 @@ from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.codegen import cuda
 from flatweave.kernel_ir import interp as simulator
-from flatweave.kernel_ir.syntax import Sync
+from flatweave.kernel_ir.syntax import Sync, Unit
 from flatweave.lower.machine.machine import CUDA
 from flatweave.runtime import nvrtc
 from flatweave.terms.syntax import Lambda
@@ -78,9 +78,9 @@ def test_a_missing_barrier_would_be_found():
     for_machine = lowered(program("reduce_order"), small_blocks(CUDA))
     kernels = tuple(
         dataclasses.replace(kernel, body=without_barriers(kernel.body))
-        for kernel in for_machine.unit.kernels
+        for kernel in for_machine.unit.complete().kernels
     )
-    broken = dataclasses.replace(for_machine.unit, kernels=kernels)
+    broken = Unit(for_machine.unit.host, kernels)
 
     with pytest.raises(CompilerBug):
         simulator.run(broken, flat(*arguments(600)), 2, 1)

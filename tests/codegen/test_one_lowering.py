@@ -75,7 +75,7 @@ def test_most_of_the_lowering_is_shared(machine):
 def kinds(name: str, machine: str) -> set[str]:
     """The operations in a program's kernels."""
     unit = lowered(program(name), MACHINES[machine]).unit
-    return {let.op.name for kernel in unit.kernels for let in walk_lets(kernel.body)}
+    return {let.op.name for kernel in unit.complete().kernels for let in walk_lets(kernel.body)}
 
 
 def test_machines_that_wait_scan_in_one_pass():

@@ -183,7 +183,7 @@ def test_emission_obeys_a_given_plan():
     lowered = lower(program, CPU_AVX512, plans=parse_plans(print_plans({name: smaller})))
 
     assert dict(lowered.sweeps) == {name: smaller}
-    widths = {let.op.width for k in lowered.unit.kernels for let in walk_lets(k.body)
+    widths = {let.op.width for k in lowered.unit.complete().kernels for let in walk_lets(k.body)
               if let.op.name == "lanes"}  # fmt: skip
     assert widths == {1, chosen.tiling.width}
 

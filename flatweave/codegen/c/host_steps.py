@@ -34,7 +34,7 @@ Get = Callable[[Frame], Any]
 
 def host_steps(unit: k.Unit) -> HostSteps:
     """The function that runs a unit's host program."""
-    maker = _Maker({kernel.name: _launchable(kernel) for kernel in unit.kernels})
+    maker = _Maker({kernel.name: _launchable(kernel) for kernel in unit.complete().kernels})
     numbers = [maker.number(param) for param in unit.host.params]
     run, results = maker.body(unit.host)
 

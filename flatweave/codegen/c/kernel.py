@@ -49,7 +49,7 @@ def shape_of(kernel: k.Kernel) -> Shape:
 def emit_unit(unit: k.Unit, dialect: Dialect) -> str:
     """The text of all kernels, the functions they call before them."""
     helpers: dict[str, None] = {}
-    kernels = [_kernel(kernel, dialect, helpers) for kernel in unit.kernels]
+    kernels = [_kernel(kernel, dialect, helpers) for kernel in unit.complete().kernels]
     return "\n".join([dialect.prelude + C_PRELUDE, *helpers, *kernels])
 
 

@@ -6,16 +6,18 @@ variable's last use; arrays from outside the body are borrowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.locks import Lock
 from flatweave.base.plan import Site
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
 from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Launch, Role
-from flatweave.kernel_ir.syntax import Kernel
-from flatweave.lower.host.copy import copy_kernel
-from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.kernel_ir.syntax import Kernel, Later
+from flatweave.lower.host.copy import write_copy
+from flatweave.lower.kernel.builder import KernelBuilder, to_give
 from flatweave.lower.kernel.scope import HostArray, HostScope, Sites
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.choose import plan_sweep
@@ -25,10 +27,22 @@ from flatweave.lower.schedule.verify import verify_plan
 from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import free_vars
 
 LowerLets = Callable[["Lowering", Lambda], None]
+Write = Callable[[KernelBuilder, Sequence[Var]], None]
+"""Writes the body of a kernel, which has these parameters of its own."""
+Own = Sequence[tuple[str, Type]]
+"""Parameters of a kernel beside what it captures: their names and types."""
+
+
+@dataclass(frozen=True, eq=False)
+class Declared:
+    """A kernel that is written later, as launches know it."""
+
+    name: str
+    args: tuple[Atom, ...]
 
 
 class Program:
@@ -46,6 +60,8 @@ class Program:
         self.sites = Sites()
         self.names = Names()
         self.kernels: list[Kernel] = []
+        self.later: list[Later] = []
+        self.lock = Lock()
 
     def plan(self, let: Let, facts: SweepFacts) -> SweepPlan:
         """The plan of a sweep: the one given under its name, or one made now."""
@@ -125,45 +141,93 @@ class Lowering:
 
     def _copy(self, host: Builder, dest: Atom, held: HostArray, count: Atom) -> Var:
         assert isinstance(dest.type, ArrayType)
-        fresh = host.emit(Alloc(dest.type.dtype, count, self.site()), "buffer")[0]
-        kernel = self._copy_kernel(dest.type.dtype)
-        size = index(max(1, self.machine.block_bytes // dest.type.dtype.bytes))
+        dtype = dest.type.dtype
+        fresh = host.emit(Alloc(dtype, count, self.site()), "buffer")[0]
+        size = index(max(1, self.machine.block_bytes // dtype.bytes))
         blocks = host.apply("floordiv", host.add(count, host.sub(size, index(1))), size)
-        host.emit(Launch(kernel.name, blocks, (count, held.buffer, fresh), Role.COPY))
+        args = (count, held.buffer, fresh)
+        host.emit(Launch(self._copy_kernel(dtype), blocks, args, Role.COPY))
         return fresh
 
-    def _copy_kernel(self, dtype: DType) -> Kernel:
+    def _copy_kernel(self, dtype: DType) -> str:
         name = f"copy_{dtype.name}"
-        for kernel in self.program.kernels:
-            if kernel.name == name:
-                return kernel
-        made = copy_kernel(self.machine, self.program.names, name, dtype)
-        self.program.kernels.append(made)
-        return made
+        if name not in self._taken():
+            buffer = BufferType(dtype)
+            own: Own = [("count", i64), ("source", buffer), ("target", buffer)]
+            self._declare(name, (), own, lambda kernel, own: write_copy(self.machine, kernel, own))
+        return name
 
     # -- kernels --------------------------------------------------------------------------------
 
     def kernel(self, let: Let, suffix: str = "") -> KernelBuilder:
         """A new kernel named after what it computes."""
-        stem = name_of(let)
-        name = f"{stem}{suffix}"
-        taken = {kernel.name for kernel in self.program.kernels}
-        while name in taken:
-            name += "_"
-        kb = KernelBuilder(name, self.host, self.scope, self.machine.warps)
+        name = self._name(let, suffix)
+        kb = KernelBuilder(name, self.host, self.scope, self.machine.warps, self.sites)
         kb.body.where = let.where
         return kb
 
+    def later(
+        self, let: Let, suffix: str, needs: Iterable[Atom], write: Write,
+        own: Own = (),
+    ) -> Declared:  # fmt: skip
+        """A new kernel that `write` writes when somebody asks for it: what it captures from the
+        host are these values, and no others."""
+        given = to_give(self.host, needs)
+        return self._declare(self._name(let, suffix), given, own, write, let.where)
+
+    def _declare(
+        self, name: str, given: Sequence[Var], own: Own, write: Write,
+        where: Location | None = None,
+    ) -> Declared:  # fmt: skip
+        program, names = self.program, self.program.names.apart()
+        number = len(program.later) + 1
+
+        def made() -> Kernel:
+            kernel = KernelBuilder(
+                name, self.host, self.scope, self.machine.warps, program.sites.apart(number),
+                names.apart(),
+            )  # fmt: skip
+            kernel.body.where = where
+            kernel.give(given)
+            write(kernel, [kernel.own(*param) for param in own])
+            return kernel.finish()
+
+        types = tuple(var.type for var in given) + tuple(type_ for _, type_ in own)
+        program.later.append(Later(name, types, made, program.lock))
+        return Declared(name, tuple(given))
+
+    def _name(self, let: Let, suffix: str) -> str:
+        name, taken = f"{name_of(let)}{suffix}", self._taken()
+        while name in taken:
+            name += "_"
+        return name
+
+    def _taken(self) -> set[str]:
+        program = self.program
+        return {k.name for k in program.kernels} | {later.name for later in program.later}
+
+    def reads(self, op: Op) -> list[Atom]:
+        """The host values of all that an operation reads."""
+        found: list[Atom] = []
+        for var in free_vars(op):
+            value = self.scope.find(var)
+            if isinstance(value, HostArray):
+                found += [value.buffer, *value.shape]
+            else:
+                found.append(value)
+        return found
+
     def launch(
-        self, kernel: KernelBuilder, blocks: Atom, role: Role = Role.PASS,
-        host: Builder | None = None,
+        self, kernel: KernelBuilder | Declared, blocks: Atom, role: Role = Role.PASS,
+        host: Builder | None = None, own: Sequence[Atom] = (),
     ) -> None:  # fmt: skip
-        if kernel.name not in {known.name for known in self.program.kernels}:
+        """Launch a kernel; `own` are what it takes beside the host values that it captures."""
+        if isinstance(kernel, KernelBuilder) and kernel.name not in self._taken():
             self.program.kernels.append(kernel.finish())
-        (host or self.host).emit(Launch(kernel.name, blocks, tuple(kernel.args), role))
+        (host or self.host).emit(Launch(kernel.name, blocks, (*kernel.args, *own), role))
 
     def launch_one_of(
-        self, condition: Atom, then: KernelBuilder, other: KernelBuilder, blocks: Atom
+        self, condition: Atom, then: Declared, other: Declared, blocks: Atom
     ) -> None:
         """Launch a variant of a pass or the pass itself, as the host finds at run time."""
         yes, no = self.host.inner(), self.host.inner()

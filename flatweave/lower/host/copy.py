@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import DType, i64
-from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Load, Store
+from collections.abc import Sequence
+
+from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
+from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.walk import Walk
-from flatweave.terms.build import Builder, Names, index
+from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import BufferType, Lambda
+from flatweave.terms.syntax import BufferType, Lambda, Var
 
 
-def copy_kernel(machine: Machine, names: Names, name: str, dtype: DType) -> Kernel:
+def write_copy(machine: Machine, kernel: KernelBuilder, own: Sequence[Var]) -> None:
     """copy(count, source, target): target[i] = source[i] for i below count."""
-    b = Builder(names)
-    count = b.param("count", i64)
-    source = b.param("source", BufferType(dtype))
-    target = b.param("target", BufferType(dtype))
+    b, (count, source, target) = kernel.body, own
+    assert isinstance(source.type, BufferType)
+    dtype = source.type.dtype
     size = index(max(1, machine.block_bytes // dtype.bytes))
     lo = b.mul(b.emit(BlockIndex())[0], size)
     hi = b.apply("minimum", b.add(lo, size), count)
@@ -32,4 +33,3 @@ def copy_kernel(machine: Machine, names: Names, name: str, dtype: DType) -> Kern
 
     width = machine.lanes([dtype]) * (2 if machine.fixed_width is None else 1)
     Walk(machine, (count,), count, width, False, False, ()).block(b, lo, hi, (), step)
-    return Kernel(name, (count, source, target), b.close([], []), machine.warps)

@@ -1,29 +1,39 @@
-"""A kernel under construction: what its body captures from the host becomes its parameters."""
+"""A kernel under construction: what its body captures from the host becomes its parameters.
+
+A kernel that is written later is launched before its body is known, so it is *given* up front all
+that the body may capture; what it does not use costs nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from flatweave.base.dtypes import i64
+from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir.syntax import Kernel
-from flatweave.lower.kernel.scope import HostArray, HostScope
-from flatweave.terms.build import Builder
+from flatweave.lower.kernel.scope import HostArray, HostScope, Sites
+from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Var
+from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Type, Var
 
 
 class KernelBuilder:
     """Collects parameters and, beside each, the host atom that the launch passes for it."""
 
-    def __init__(self, name: str, host: Builder, scope: HostScope, warps: int) -> None:
+    def __init__(
+        self, name: str, host: Builder, scope: HostScope, warps: int, sites: Sites,
+        names: Names | None = None,
+    ) -> None:  # fmt: skip
         self.name = name
         self.host = host
         self.scope = scope
         self.warps = warps
-        self.body = Builder(host.names)
+        self.sites = sites
+        self.body = Builder(names or host.names)
         self.params: list[Var] = []
         self.args: list[Atom] = []
         self._captured: dict[Atom, Atom] = {}
+        self._given: dict[Atom, Var] | None = None
 
     def capture(self, host: Atom) -> Atom:
         """A host value inside the kernel."""
@@ -33,20 +43,32 @@ class KernelBuilder:
             self._captured[host] = self._shifted(host) or self._param(host)
         return self._captured[host]
 
+    def give(self, hosts: Iterable[Var]) -> None:
+        """These host values are all that the body may capture."""
+        self._given = {host: self._new(host) for host in hosts}
+
     def _shifted(self, host: Var) -> Atom | None:
         """A sum of an index and a constant, made anew: index algebra must see what it is."""
-        made = self.host.definition(host)
-        if not isinstance(made, Apply) or made.fn not in ("add", "sub") or host.type is not i64:
-            return None
-        if not isinstance(made.args[1], Const):
+        made = shift_of(self.host, host)
+        if made is None:
             return None
         return self.body.apply(made.fn, self.capture(made.args[0]), made.args[1])
 
     def _param(self, host: Var) -> Var:
-        param = self.body.param(host.name, host.type)
-        self.params.append(param)
+        if self._given is None:
+            return self._new(host)
+        if host not in self._given:
+            raise CompilerBug(f"kernel {self.name} is written later and was not given {host!r}.")
+        return self._given[host]
+
+    def _new(self, host: Var) -> Var:
         self.args.append(host)
-        return param
+        return self.own(host.name, host.type)
+
+    def own(self, hint: str, type_: Type) -> Var:
+        """A parameter for which each launch passes what it likes, behind the captured ones."""
+        self.params.append(self.body.param(hint, type_))
+        return self.params[-1]
 
     def buffer(self, host: Var) -> Var:
         """A host buffer inside the kernel."""
@@ -65,7 +87,26 @@ class KernelBuilder:
         self.body.assume_shape(shape)
         return self.buffer(held.buffer), shape
 
-    def finish(self, own: Sequence[Var] = ()) -> Kernel:
-        """The kernel; `own` are parameters beyond the captured ones, set at each launch."""
+    def finish(self) -> Kernel:
+        """The kernel."""
         body = Lambda((), tuple(self.body.lets), ())
-        return Kernel(self.name, (*self.params, *own), body, self.warps)
+        return Kernel(self.name, tuple(self.params), body, self.warps)
+
+
+def shift_of(host: Builder, atom: Atom) -> Apply | None:
+    """How a host value is made, where it is a sum of an index and a constant."""
+    made = host.definition(atom)
+    if not isinstance(made, Apply) or made.fn not in ("add", "sub") or atom.type is not i64:
+        return None
+    return made if isinstance(made.args[1], Const) else None
+
+
+def to_give(host: Builder, atoms: Iterable[Atom]) -> tuple[Var, ...]:
+    """The host values that must be given for these to be captured."""
+    found: dict[Var, None] = {}
+    for atom in atoms:
+        while (made := shift_of(host, atom)) is not None:
+            atom = made.args[0]
+        if isinstance(atom, Var):
+            found[atom] = None
+    return tuple(found)

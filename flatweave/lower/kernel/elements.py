@@ -8,7 +8,6 @@ from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, ReduceLanes, Report
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.scope import Sites
 from flatweave.lower.traverse.blocked import Tile
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
 from flatweave.ops import Check, Fold, Index, Locate
@@ -28,10 +27,9 @@ class Elements:
     """
 
     def __init__(
-        self, kernel: KernelBuilder, sites: Sites, position: Atom, checks: bool, fold_width: int = 1
+        self, kernel: KernelBuilder, position: Atom, checks: bool, fold_width: int = 1
     ) -> None:
         self.kernel = kernel
-        self.sites = sites
         self.position = position
         self.checks = checks
         self.fold_width = fold_width
@@ -163,7 +161,7 @@ class Elements:
         outside = b.apply("ge", b.cast(i, u64), b.cast(extent, u64))
         if isinstance(outside, Const) and not outside.value:
             return i
-        site = self.sites.add(Site("index", let.where, axis=axis))
+        site = self.kernel.sites.add(Site("index", let.where, axis=axis))
         report = b.inner()
         report.emit(Report(INDEX_ERROR, site, self.position, i, extent))
         b.emit(If(outside, report.close([], []), Lambda((), (), ())))
@@ -174,7 +172,7 @@ class Elements:
         failed = b.apply("not", self.atom(op.condition))
         values = [b.cast(self.atom(value), i64) for value in op.values_[:2]]
         values += [index(0)] * (2 - len(values))
-        site = self.sites.add(Site(op.kind, let.where, op.message, len(op.values_)))
+        site = self.kernel.sites.add(Site(op.kind, let.where, op.message, len(op.values_)))
         report = b.inner()
         report.emit(Report(CHECK_ERROR, site, self.position, *values))
         b.emit(If(failed, report.close([], []), Lambda((), (), ())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 
 from flatweave.base.plan import Site
 from flatweave.terms.syntax import Atom, Var
@@ -55,9 +56,19 @@ class HostScope:
 class Sites:
     """The table of sites; their numbers go into the machine code."""
 
-    def __init__(self) -> None:
-        self.rows: list[Site] = []
+    def __init__(self, rows: dict[int, Site] | None = None, first: int = 0) -> None:
+        self.rows = {} if rows is None else rows
+        self._numbers = count(first)
 
     def add(self, site: Site) -> int:
-        self.rows.append(site)
-        return len(self.rows) - 1
+        number = next(self._numbers)
+        self.rows[number] = site
+        return number
+
+    def apart(self, kernel: int) -> Sites:
+        """The same table for a kernel written later: its numbers do not depend on when that is."""
+        return Sites(self.rows, kernel * MOST_SITES)
+
+
+MOST_SITES = 1 << 20
+"""Of one kernel."""

@@ -103,4 +103,4 @@ class _PartialsScan:
         return tuple(b.apply("select", position.active, v, n) for v, n in pairs)
 
     def _elements(self) -> Elements:
-        return Elements(self.kernel, self.low.sites, index(0), self.low.checks)
+        return Elements(self.kernel, index(0), self.low.checks)

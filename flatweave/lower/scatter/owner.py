@@ -9,15 +9,18 @@ Any operator, nothing atomic, the same bits for any division; but each block loo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.host import Launch, Threads
+from flatweave.kernel_ir.host import Role, Threads
 from flatweave.kernel_ir.syntax import BlockIndex
+from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.called_operator import Operator, called_for_nan
 from flatweave.lower.scatter.scattering import Scattering, Source, Stage, one_by_one
 from flatweave.ops import Merge
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Var
 
 CHUNK = 2048
 """Elements staged at a time: indices and values stay in the first-level cache."""
@@ -26,18 +29,36 @@ CHUNK = 2048
 class Owner:
     """A division of the destination among blocks."""
 
-    def __init__(self, scattering: Scattering, suffix: str = "") -> None:
+    def __init__(self, scattering: Scattering) -> None:
         self.scattering = scattering
-        self.writer = scattering.writer(suffix)
-        b, kernel = self.writer.b, self.writer.kernel
-        extent = kernel.capture(scattering.extent)
-        self.blocks = b.param("blocks", i64)
+        self.kernel = scattering.later("", self._write, [("blocks", i64)])
+
+    def launch(self, host: Builder) -> None:
+        """One block for each thread."""
+        blocks = host.emit(Threads())[0]
+        self.scattering.low.launch(self.kernel, blocks, Role.PASS, host, [blocks])
+
+    def _write(self, kernel: KernelBuilder, own: Sequence[Var]) -> None:
+        _Body(self.scattering, kernel, own[0]).write()
+
+
+class _Body:
+    """The kernel's body."""
+
+    def __init__(self, scattering: Scattering, kernel: KernelBuilder, blocks: Atom) -> None:
+        self.scattering = scattering
+        self.writer = scattering.writer(kernel)
+        self.blocks = blocks
         self.dest = [kernel.buffer(buffer) for buffer in scattering.dest]
+
+    def write(self) -> None:
+        """The chunks, one after the other."""
+        b = self.writer.b
+        extent = self.writer.kernel.capture(self.scattering.extent)
         block = b.emit(BlockIndex())[0]
         first = self._bound(b, block, extent)
         last = self._bound(b, b.add(block, index(1)), extent)
-        self._write(b, Source(scattering, self.writer, first, last))
-        scattering.low.program.kernels.append(kernel.finish((self.blocks,)))
+        self._write(b, Source(self.scattering, self.writer, first, last))
 
     def _bound(self, b: Builder, block: Atom, extent: Atom) -> Atom:
         """Where the part of a block begins."""
@@ -68,8 +89,3 @@ class Owner:
         if not isinstance(sink, Merge):
             return None
         return called_for_nan(b, sink.fn, self.scattering.operator(self.writer.kernel))
-
-    def launch(self, host: Builder) -> None:
-        """One block for each thread."""
-        blocks = host.emit(Threads())[0]
-        host.emit(Launch(self.writer.kernel.name, blocks, (*self.writer.kernel.args, blocks)))

@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u16, u32
-from flatweave.kernel_ir.host import Alloc, Free, Launch, Role
+from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
+from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scatter.scattering import (
     SLACK,
@@ -61,8 +62,16 @@ class Partition:
         self.round = SCRATCH_BYTES // each // self.block * self.block
         bits = (TILE_BYTES // bytes_of(scattering.dtypes)).bit_length() - 1
         self.tile_bits = min(bits, MOST_BITS)
-        self.distribute = _Distribute(self, suffix)
-        self.gather = _gather_kernel(self, f"{self.distribute.name}_tiles")
+        shared: Own = [
+            *(("scratch", BufferType(dtype)) for dtype in self.dtypes),
+            ("starts", BufferType(u32)), ("tiles", i64), ("bits", i64), ("size", i64),
+        ]  # fmt: skip
+        self.distribute = scattering.later(
+            suffix, lambda k, p: _Distribute(self, k, p).write(), [*shared, ("start", i64)]
+        )
+        self.gather = scattering.later(
+            f"{suffix}_tiles", lambda k, p: _write_gather(self, k, p), [*shared, ("blocks", i64)]
+        )
 
     def fits(self, host: Builder) -> Atom:
         """Whether there are not too many tiles."""
@@ -87,10 +96,8 @@ class Partition:
         left = inside.apply("minimum", inside.sub(s.total, at), index(self.round))
         blocks = ceil_div(inside, left, size)
         shared = (*scratch, starts, tiles, bits, size)
-        args = (*self.distribute.args, *shared, at)
-        inside.emit(Launch(self.distribute.name, blocks, args, Role.VARIANT))
-        args = (*self.gather.args, *shared, blocks)
-        inside.emit(Launch(self.gather.name, tiles, args, Role.VARIANT))
+        s.low.launch(self.distribute, blocks, Role.VARIANT, inside, (*shared, at))
+        s.low.launch(self.gather, tiles, Role.VARIANT, inside, (*shared, blocks))
         body = inside.close([at], [])
         host.emit(For(index(0), s.total, index(self.round), body, ()))
         for buffer in (*scratch, starts):
@@ -119,19 +126,20 @@ class Partition:
 class _Distribute:
     """The kernel that lays down elements tile after tile."""
 
-    def __init__(self, partition: Partition, suffix: str) -> None:
-        scattering = partition.scattering
+    def __init__(self, partition: Partition, kernel: KernelBuilder, own: Sequence[Var]) -> None:
         self.partition = partition
-        writer = scattering.writer(suffix)
-        b = writer.b
-        self.scratch = [b.param("scratch", BufferType(dtype)) for dtype in partition.dtypes]
-        self.starts = b.param("starts", BufferType(u32))
-        self.tiles, self.bits = b.param("tiles", i64), b.param("bits", i64)
-        size, start = b.param("size", i64), b.param("start", i64)
-        self.shift = b.apply("and", self.bits, index(63))  # so that no shift can be too far
+        self.writer = partition.scattering.writer(kernel)
+        *self.scratch, self.starts, self.tiles, bits, size, self.start = own
+        b = kernel.body
+        self.shift = b.apply("and", bits, index(63))  # so that no shift can be too far
         block = b.emit(BlockIndex())[0]
-        self.base = b.mul(block, size)
+        self.size, self.base = size, b.mul(block, size)
         self.row = b.mul(block, b.add(self.tiles, index(1)))
+
+    def write(self) -> None:
+        """Stage a block's elements, count them by tile, lay them down."""
+        partition, scattering, writer = self.partition, self.partition.scattering, self.writer
+        b, start, size = writer.b, self.start, self.size
         lo = b.add(start, self.base)
         stop = b.apply("minimum", b.add(start, index(partition.round)), writer.total)
         hi = b.apply("minimum", b.add(lo, size), stop)
@@ -142,10 +150,6 @@ class _Distribute:
         self._count(b, stage, counts, count)
         self._begin(b, counts)
         self._lay_down(b, stage, counts, count)
-        own = (*self.scratch, self.starts, self.tiles, self.bits, size, start)
-        scattering.low.program.kernels.append(writer.kernel.finish(own))
-        self.name = writer.kernel.name
-        self.args = tuple(writer.kernel.args)
 
     def _count(self, b: Builder, stage: Stage, counts: Var, count: Atom) -> None:
         """Elements of each tile, in several counters: so the next element seldom waits for one."""
@@ -212,16 +216,10 @@ class _Distribute:
             b.emit(Lanes(lanes, region.close([], [])))
 
 
-def _gather_kernel(partition: Partition, name: str) -> KernelBuilder:
+def _write_gather(partition: Partition, kernel: KernelBuilder, own: Sequence[Var]) -> None:
     """The kernel that writes a tile."""
-    scattering = partition.scattering
-    low = scattering.low
-    kernel = KernelBuilder(name, low.host, low.scope, low.machine.warps)
-    b = kernel.body
-    scratch = [b.param("scratch", BufferType(dtype)) for dtype in partition.dtypes]
-    starts = b.param("starts", BufferType(u32))
-    tiles, bits = b.param("tiles", i64), b.param("bits", i64)
-    size, blocks = b.param("size", i64), b.param("blocks", i64)
+    scattering, b = partition.scattering, kernel.body
+    *scratch, starts, tiles, bits, size, blocks = own
     dest = [kernel.buffer(buffer) for buffer in scattering.dest]
     tile = b.emit(BlockIndex())[0]
     first = b.apply("shl", tile, bits)
@@ -240,6 +238,4 @@ def _gather_kernel(partition: Partition, name: str) -> KernelBuilder:
 
     one_by_one(of_block, lo, hi, write)
     b.emit(For(index(0), blocks, index(1), of_block.close([block], []), ()))
-    low.program.kernels.append(kernel.finish((*scratch, starts, tiles, bits, size, blocks)))
-    return kernel
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64, u32
-from flatweave.kernel_ir.host import Alloc, Free, Launch, Role, Threads
+from flatweave.kernel_ir.host import Alloc, Free, Role, Threads
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
+from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scatter.scattering import (
     NOTHING,
@@ -65,8 +66,13 @@ class Private:
         )
         deterministic = scattering.low.schedule.deterministic
         self.exact = is_exact(scattering.sink.fn) or not deterministic
-        self.own = _OwnCopy(self, suffix)
-        self.all = _combine_kernel(self, f"{self.own.name}_all")
+        copies: Own = [("copies", BufferType(dtype)) for dtype in self.dtypes]
+        self.own = scattering.later(
+            suffix, lambda k, p: _OwnCopy(self, k, p).write(), [*copies, ("blocks", i64)]
+        )
+        self.all = scattering.later(
+            f"{suffix}_all", lambda k, p: _write_combine(self, k, p), [*copies, ("count", i64)]
+        )
 
     def copies(self, host: Builder) -> Atom:
         """How many copies there are."""
@@ -97,10 +103,9 @@ class Private:
         site = s.low.site()
         room = host.mul(copies, s.extent)
         buffers = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
-        host.emit(Launch(self.own.name, copies, (*self.own.args, *buffers, copies), self.role))
+        s.low.launch(self.own, copies, self.role, host, (*buffers, copies))
         blocks = ceil_div(host, s.extent, index(COMBINED))
-        args = (*self.all.args, *buffers, copies)
-        host.emit(Launch(self.all.name, blocks, args, Role.PARTIALS))
+        s.low.launch(self.all, blocks, Role.PARTIALS, host, (*buffers, copies))
         for buffer in buffers:
             host.emit(Free(buffer))
 
@@ -118,27 +123,26 @@ def _counts(scattering: Scattering) -> bool:
 class _OwnCopy:
     """The kernel in which each block fills a copy."""
 
-    def __init__(self, private: Private, suffix: str) -> None:
-        scattering = private.scattering
+    def __init__(self, private: Private, kernel: KernelBuilder, own: Sequence[Var]) -> None:
         self.private = private
-        self.scattering = scattering
-        self.writer = scattering.writer(suffix)
-        b, self.kernel = self.writer.b, self.writer.kernel
+        self.scattering = private.scattering
+        self.writer = self.scattering.writer(kernel)
+        self.kernel = kernel
+        *self.copies, self.blocks = own
+
+    def write(self) -> None:
+        """Clear the copy, then combine this block's elements into it."""
+        scattering, b = self.scattering, self.writer.b
         extent = self.kernel.capture(scattering.extent)
-        self.copies = [b.param("copies", BufferType(dtype)) for dtype in private.dtypes]
-        blocks = b.param("blocks", i64)
         block = b.emit(BlockIndex())[0]
         self.base = b.mul(block, extent)
-        lo, hi = self.writer.share(b, block, blocks)
+        lo, hi = self.writer.share(b, block, self.blocks)
         self._clear(b, extent)
         source = Source(scattering, self.writer, index(0), extent)
         if cost_of_body(scattering.op.body) > CHEAP:
             self._staged(b, source, lo, hi)
         else:
             self._directly(b, source, lo, hi)
-        scattering.low.program.kernels.append(self.kernel.finish((*self.copies, blocks)))
-        self.name = self.kernel.name
-        self.args = tuple(self.kernel.args)
 
     def _clear(self, b: Builder, extent: Atom) -> None:
         """The neutral element everywhere."""
@@ -203,15 +207,13 @@ class _OwnCopy:
             b.emit(Store(buffer, at, b.add(b.emit(Load(buffer, at))[0], Const(1, u32))))
 
 
-def _combine_kernel(private: Private, name: str) -> KernelBuilder:
+def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) -> None:
     """dest[j] = dest[j] fn copy 0 [j] fn copy 1 [j] .., the copies in order."""
     scattering = private.scattering
     low = scattering.low
-    kernel = KernelBuilder(name, low.host, low.scope, low.machine.warps)
     b, extent = kernel.body, kernel.capture(scattering.extent)
     dest = [kernel.buffer(buffer) for buffer in scattering.dest]
-    copies = [b.param("copies", BufferType(dtype)) for dtype in private.dtypes]
-    count = b.param("count", i64)
+    *copies, count = own
     lo = b.mul(b.emit(BlockIndex())[0], index(COMBINED))
     hi = b.apply("minimum", b.add(lo, index(COMBINED)), extent)
 
@@ -233,8 +235,6 @@ def _combine_kernel(private: Private, name: str) -> KernelBuilder:
     width = low.machine.lanes(list(scattering.dtypes))
     walk = Walk(low.machine, (extent,), extent, width, False, False, ())
     walk.block(b, lo, hi, (), step)
-    low.program.kernels.append(kernel.finish((*copies, count)))
-    return kernel
 
 
 def _copied(private: Private, b: Builder, copies: Sequence[Var], at: Atom) -> list[Atom]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
-from flatweave.lower.host.context import Lowering
+from flatweave.lower.host.context import Declared, Lowering, Own, Write
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.called_operator import Operator
 from flatweave.lower.schedule.arrangement import arrange_lanes
@@ -64,13 +64,17 @@ class Scattering:
         """Whether an element depends on those before it."""
         return any(isinstance(inner.op, Prefix) for inner in self.op.body.lets)
 
-    def writer(self, suffix: str = "", width: int | None = None) -> KernelWriter:
-        """A kernel that visits the elements; `width` lanes at a time, or as their body asks."""
+    def later(self, suffix: str, write: Write, own: Own = ()) -> Declared:
+        """A kernel of this sweep, written when somebody asks for it."""
+        needs = [*self.low.reads(self.op), *self.dest, self.extent, self.total]
+        return self.low.later(self.let, suffix, needs, write, own)
+
+    def writer(self, kernel: KernelBuilder, width: int | None = None) -> KernelWriter:
+        """What visits the elements in a kernel, `width` lanes at a time, or as their body asks."""
         low, plan = self.low, self.plan
         if width is not None:
             lanes = arrange_lanes(low.machine, self.op, width)
             plan = replace(plan, traversal=replace(lanes, along=plan.traversal.along))
-        kernel = low.kernel(self.let, suffix)
         return KernelWriter(
             low, self.facts, plan, plan.variants[-1], (), kernel, self.total, self.total
         )

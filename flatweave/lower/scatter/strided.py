@@ -17,8 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, i64, u64
-from flatweave.kernel_ir.host import Launch, Role
+from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lanes, Load, Store
+from flatweave.lower.host.context import Own
+from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.scatter.scattering import Scattering, ceil_div
 from flatweave.lower.sweep.writer import KernelWriter
@@ -51,16 +53,16 @@ class Strided:
 
     def __init__(self, scattering: Scattering) -> None:
         self.scattering = scattering
-        writer = scattering.writer("_strided", width=1)
-        self.writer = writer
-        b = writer.b
-        dest = tuple(b.param("dest", BufferType(dtype)) for dtype in scattering.dtypes)
-        extent = b.param("extent", i64)
-        size = index(tile_of(scattering.dtypes))
+        own: Own = [*(("dest", BufferType(dtype)) for dtype in scattering.dtypes), ("extent", i64)]
+        self.kernel = scattering.later("_strided", self._write, own)
+
+    def _write(self, kernel: KernelBuilder, own: Sequence[Var]) -> None:
+        b, (*dest, extent) = kernel.body, own
+        size = index(tile_of(self.scattering.dtypes))
         lo = b.mul(b.emit(BlockIndex())[0], size)
         hi = b.apply("minimum", b.add(lo, size), extent)
-        _Tile(writer, scattering.sink, dest, lo, hi).write(b)
-        scattering.low.program.kernels.append(writer.kernel.finish((*dest, extent)))
+        writer = self.scattering.writer(kernel, width=1)
+        _Tile(writer, self.scattering.sink, dest, lo, hi).write(b)
 
     def _tiles(self, host: Builder) -> Atom:
         """How many tiles the destination has."""
@@ -68,7 +70,7 @@ class Strided:
 
     def pays(self, host: Builder) -> Atom:
         """Whether rows are long enough to be looked up in every tile."""
-        s, located = self.scattering, self.writer.located
+        s, located = self.scattering, self.scattering.facts.located
         assert located is not None
         tiles = self._tiles(host)
         ends = s.low.scope.array(located.ends).shape[0]
@@ -78,9 +80,8 @@ class Strided:
 
     def launch(self, host: Builder) -> None:
         """One block for each tile."""
-        s, kernel = self.scattering, self.writer.kernel
-        args = (*kernel.args, *s.dest, s.extent)
-        host.emit(Launch(kernel.name, self._tiles(host), args, Role.VARIANT))
+        s, own = self.scattering, (*self.scattering.dest, self.scattering.extent)
+        s.low.launch(self.kernel, self._tiles(host), Role.VARIANT, host, own)
 
 
 class _Tile:
@@ -166,7 +167,7 @@ class _Tile:
 
     def _elements(self, p: Atom, known: dict[Var, Atom]) -> Elements:
         writer = self.writer
-        elements = Elements(writer.kernel, writer.low.sites, p, writer.low.checks)
+        elements = Elements(writer.kernel, p, writer.low.checks)
         elements.env.update({**known, writer.op.body.params[0]: p})
         return elements
 

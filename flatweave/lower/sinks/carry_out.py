@@ -73,7 +73,7 @@ class _Join:
         self.kernel = kernel
         self.fn = sink.fn
         self.neutral = tuple(kernel.scalar(atom) for atom in sink.neutral)
-        self.elements = Elements(kernel, low.sites, index(0), low.checks)
+        self.elements = Elements(kernel, index(0), low.checks)
         self.machine = dataclasses.replace(low.machine, warps=1)
         self.results = [kernel.buffer(buffer) for buffer in left.results]
         self.firsts, self.lasts = kernel.buffer(left.firsts), kernel.buffer(left.lasts)

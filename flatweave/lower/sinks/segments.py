@@ -216,7 +216,7 @@ class SegmentWriter:
         return self._elements().function(b, self.fn)
 
     def _elements(self) -> Elements:
-        return Elements(self.kernel, self.low.sites, index(0), self.low.checks)
+        return Elements(self.kernel, index(0), self.low.checks)
 
     @staticmethod
     def _select(b: Builder, flag: Atom, a: Sequence[Atom], c: Sequence[Atom]) -> State:

@@ -34,7 +34,7 @@ class DigitPass:
     def digit(self, b: Builder, kernel: KernelBuilder, at: Atom) -> Atom:
         """The digit of the element at `at`, as wide as the key."""
         fn = self._key()
-        elements = Elements(kernel, self.low.sites, index(0), self.low.checks)
+        elements = Elements(kernel, index(0), self.low.checks)
         used = free_vars(Lambda((), fn.lets, fn.results))
         pairs = [pair for pair in zip(fn.params, self.source, strict=True) if pair[0] in used]
         for param, buffer in pairs:

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.kernel_ir.host import Free
-from flatweave.lower.host.context import Lowering
+from flatweave.lower.host.context import Declared, Lowering
 from flatweave.lower.host.fill import fill
+from flatweave.lower.host.held import held
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.block_partials import scan_block_partials
 from flatweave.lower.scan.look_back import NOTHING, PREFIX, make_chain
@@ -117,14 +118,16 @@ class SweepLowering:
     # -- the kernels ------------------------------------------------------------------------------
 
     def _launch(self) -> None:
-        """Launch the first variant whose condition holds."""
+        """Launch the first variant whose condition holds; where there is a choice, a kernel is
+        written when somebody asks for it."""
         *others, last = self.plan.variants
-        plain = self._kernel(last)
         if not others:
-            self.low.launch(plain, self.sweep.blocks)
+            kernel = self.low.kernel(self.sweep.let)
+            self._write(kernel, last)
+            self.low.launch(kernel, self.sweep.blocks)
             return
         (variant,) = others
-        fast = self._kernel(variant)
+        plain, fast = self._later(last), self._later(variant)
         self.low.launch_one_of(self._holds(variant), fast, plain, self.sweep.blocks)
 
     def _holds(self, variant: Variant) -> Atom:
@@ -136,14 +139,22 @@ class SweepLowering:
             holds = host.apply("and", holds, host.apply("eq", rest, index(0)))
         return holds
 
-    def _kernel(self, variant: Variant) -> KernelBuilder:
-        kernel = self.low.kernel(self.sweep.let, "_s" if variant.streaming else "")
+    def _later(self, variant: Variant) -> Declared:
+        sweep = self.sweep
+        needs = [*self.low.reads(self.facts.op), *held((sweep.chains, sweep.total, sweep.size))]
+        for sink in self.sinks:
+            needs.extend(sink.needs())
+        suffix = "_s" if variant.streaming else ""
+        return self.low.later(
+            sweep.let, suffix, needs, lambda kernel, own: self._write(kernel, variant)
+        )
+
+    def _write(self, kernel: KernelBuilder, variant: Variant) -> None:
         writer = self._writer(kernel, variant)
         if self.plan.folds_rows:
             self.sinks[0].write_alone(writer, self.sinks)
         else:
             Passes(writer, self.sinks).write()
-        return kernel
 
     def _writer(self, kernel: KernelBuilder, variant: Variant) -> KernelWriter:
         sweep = self.sweep

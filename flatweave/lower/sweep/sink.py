@@ -1,6 +1,7 @@
 """What a sink of a sweep is to the lowering: its memory, its part of the last pass, its results.
 
     allocate    host     buffers, before the launch
+    needs       host     what a kernel that is written later must be given
     enter       kernel   the state that it carries through a block
     step        kernel   one step's elements
     leave       kernel   what is left of its state behind the block
@@ -14,12 +15,13 @@ a scan like others (`scan_levels.py`). Each kind is a class of its own in `lower
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.host.context import Lowering
+from flatweave.lower.host.held import held
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.scan.look_back import Chain
 from flatweave.lower.scan.two_pass import KnownPrefixes
@@ -100,6 +102,10 @@ class LoweredSink:
     def allocate(self, sweep: HostSweep) -> None:
         """Emit the buffers that it needs."""
         raise NotImplementedError
+
+    def needs(self) -> Iterable[Atom]:
+        """The host values that its part of a kernel may need, beside what the sweep reads."""
+        return held((self.partials, self.compacted))
 
     def enter(self, writer: KernelWriter, share: Share) -> State:
         """The values that it carries through a warp's share of a block."""

@@ -32,7 +32,7 @@ def call_operator(
     low: Lowering, kernel: KernelBuilder, b: Builder, fn: Lambda, args: Sequence[Atom]
 ) -> tuple[Atom, ...]:
     """An operator of the program on kernel atoms."""
-    return Elements(kernel, low.sites, index(0), low.checks).call(b, fn, args)
+    return Elements(kernel, index(0), low.checks).call(b, fn, args)
 
 
 class KernelWriter:
@@ -84,7 +84,7 @@ class KernelWriter:
         return call_operator(self.low, self.kernel, b, fn, args)
 
     def function(self, b: Builder, fn: Lambda) -> Lambda:
-        elements = Elements(self.kernel, self.low.sites, index(0), self.low.checks)
+        elements = Elements(self.kernel, index(0), self.low.checks)
         return elements.function(b, fn)
 
     def operator(self, records: Sequence[ScanRecord]) -> Operator:
@@ -149,7 +149,7 @@ class KernelWriter:
     def elements(self, position: Position) -> Elements:
         fold_width = self.traversal.fold_width if position.alone else 1
         elements = Elements(
-            self.kernel, self.low.sites, position.flat, self.low.checks, fold_width
+            self.kernel, position.flat, self.low.checks, fold_width
         )
         elements.env.update(zip(self.op.body.params, position.indices, strict=True))
         elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile

@@ -35,7 +35,7 @@ HOST_HANDLERS: Handlers = {
 def emit(unit: k.Unit, isa: InstructionSet) -> str:
     """The text of a module that defines `fw_main`."""
     module = Module(isa)
-    for kernel in unit.kernels:
+    for kernel in unit.complete().kernels:
         _define_kernel(module, isa, kernel)
     _define_host(module, isa, unit.host)
     return f"{module.text()}\nattributes #0 = {{ {isa.attributes} }}\n!0 = !{{i32 1}}\n"
