@@ -12,19 +12,7 @@ from __future__ import annotations
 
 from flatweave.algorithms.operator import Operator
 from flatweave.algorithms.shares import by_shares, is_one_each, partials, shares
-from flatweave.kernel_ir.arrays import (
-    Pull,
-    Push,
-    Put,
-    Values,
-    allocate,
-    choose,
-    element_types,
-    fold,
-    force,
-    level_of,
-    push,
-)
+from flatweave.kernel_ir.arrays import Pull, Push, Put, Values, choose, fold, force, level_of, push
 from flatweave.kernel_ir.hierarchy import THREAD
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const
@@ -58,20 +46,14 @@ def scan(
 
 
 def scan_units(b: Builder, operator: Operator, xs: Pull) -> Pull:
-    """All prefixes of as many elements as there are threads, one for each (Hillis and Steele).
-
-    Steps go from one memory to the other and back.
-    """
+    """All prefixes of as many elements as there are threads, one for each (Hillis and Steele)."""
     if level_of(b) is THREAD:
         return xs
     assert isinstance(xs.extent, Const)
-    size, types = int(xs.extent.value), element_types(b, xs)
-    memory = [allocate(b, types, size), allocate(b, types, size) if size > 1 else ()]
-    xs = force(b, xs, into=memory[0])
-    distance = 1
+    size, distance = int(xs.extent.value), 1
+    xs = force(b, xs)
     while distance < size:
-        memory.reverse()
-        xs = force(b, _joined(operator, xs, distance), into=memory[0])
+        xs = force(b, _joined(operator, xs, distance))
         distance *= 2
     return xs
 

@@ -171,30 +171,26 @@ def allocate(b: Builder, types: Sequence[DType], count: int) -> tuple[Var, ...]:
     return tuple(b.emit(make(dtype, max(1, count)))[0] for dtype in types)
 
 
-def force(
-    b: Builder, array: Pull | Push, most: int | None = None, into: Sequence[Var] | None = None
-) -> Pull:
+def force(b: Builder, array: Pull | Push, most: int | None = None) -> Pull:
     """Compute an array into memory of this level, once, and let all threads of the unit read it.
 
-    A length that is known at run time only needs a bound, `most`. `into` is memory from `allocate`
-    that nobody reads any more since the last barrier.
+    A length that is known at run time only needs a bound, `most`.
     """
     level = level_of(b)
-    if into is None:
-        if isinstance(array.extent, Const):
-            most = int(array.extent.value)
-        if most is None:
-            raise ShapeError(
-                f"force makes memory of a {level.word}, whose size is fixed when a kernel is "
-                f"compiled, but the length {array.extent} is known at run time only.",
-                where=b.where,
-                remedy="Say how many elements there are at most: force(b, xs, most=1024).",
-            )
-        into = allocate(b, element_types(b, array), most)
-    store(b, array, into)
+    if isinstance(array.extent, Const):
+        most = int(array.extent.value)
+    if most is None:
+        raise ShapeError(
+            f"force makes memory of a {level.word}, whose size is fixed when a kernel is "
+            f"compiled, but the length {array.extent} is known at run time only.",
+            where=b.where,
+            remedy="Say how many elements there are at most: force(b, xs, most=1024).",
+        )
+    memory = allocate(b, element_types(b, array), most)
+    store(b, array, memory)
     if level is not THREAD:
         b.emit(Sync(level.word))
-    return read(into, array.extent)
+    return read(memory, array.extent)
 
 
 def element_types(b: Builder, array: Pull | Push) -> tuple[DType, ...]:

@@ -32,6 +32,7 @@ from flatweave.kernel_ir.rules import misfits
 from flatweave.kernel_ir.syntax import (
     Acquire,
     Backoff,
+    Call,
     InSet,
     Kernel,
     Lane,
@@ -146,6 +147,8 @@ class KernelVerifier(MachineVerifier):
                 self.differs = self.differs | self.variation.turns(let.op)
             case ForAll(level=level):
                 self.level, self.differs = LEVELS[level], NONE
+            case Call():
+                self.level = THREAD  # each thread calls it for itself
         super().visit(let)
         self.level, self.lanes, self.differs = around
 

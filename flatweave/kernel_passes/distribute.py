@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType
-from flatweave.base.errors import CompilerBug
+from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.syntax import (
     Atomic,
@@ -51,13 +51,15 @@ class BlockShape:
     """What a machine gives each block: `warps` of `width` lanes.
 
     `simt`: lanes are threads, and idle ones are masked; else a step has all lanes, and what is left
-    goes one by one. `warps_meet_alone`: a warp's barrier concerns no other warp.
+    goes one by one. `warps_meet_alone`: a warp's barrier concerns no other warp. `memory`: bytes of
+    shared memory that a block may have.
     """
 
     warps: int
     width: int
     simt: bool = True
     warps_meet_alone: bool = True
+    memory: int = 48 * 1024
 
 
 def distribute(unit: Unit, shape: BlockShape) -> Unit:
@@ -75,7 +77,25 @@ def distribute_kernel(kernel: Kernel, shape: BlockShape) -> Kernel:
     body = Lambda((), tuple(b.lets), ())
     if not shape.warps_meet_alone:
         expect_together(body)
+    _expect_room(kernel.name, body, shape)
     return Kernel(kernel.name, kernel.params, body, shape.warps)
+
+
+def _expect_room(name: str, body: Lambda, shape: BlockShape) -> None:
+    """Refuse a kernel with more memory than a block has."""
+    memory = [let for let in walk_lets(body) if isinstance(let.op, Shared)]
+    size = sum(let.op.count * let.op.dtype.bytes for let in memory)  # type: ignore[attr-defined]
+    if size > shape.memory:
+        listed = ", ".join(
+            f"{let.op.dtype}[{let.op.count}]"  # type: ignore[attr-defined]
+            for let in memory
+        )
+        raise Unsupported(
+            f"{name} needs {size} bytes of shared memory, and a block has {shape.memory}.",
+            where=memory[-1].where,
+            origins=[f"shared memory: {listed}"],
+            remedy="Force fewer elements at once, or run reuse_memory before.",
+        )
 
 
 class Distributor:

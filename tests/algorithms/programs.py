@@ -12,7 +12,8 @@ from flatweave.algorithms.compact import compact
 from flatweave.algorithms.operator import Operator
 from flatweave.algorithms.reduce import reduce
 from flatweave.algorithms.scan import scan
-from flatweave.algorithms.segments import segmented_reduce, segmented_scan
+from flatweave.algorithms.segmented_reduce import segmented_reduce
+from flatweave.algorithms.segmented_scan import segmented_scan
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.kernel_ir.arrays import Pull, Values, concat_units, for_all, part, store, zipped
 from flatweave.kernel_ir.hierarchy import THREAD, WARP

@@ -29,7 +29,7 @@ from tests.kernel_ir.machines import (
 )
 from tests.kernel_ir.staged import staged
 
-THREADS = (1, 7, 32, 128)
+THREADS = (1, 7, 128)
 
 
 @pytest.mark.parametrize("units", THREADS)
@@ -56,7 +56,7 @@ def test_block_shapes(name, shape):
     """As each machine gets it, in the simulator."""
     case = CASES[name]
     made = distributed(case.unit(shape.warps * 32), shape)
-    for n in (0, 33, 1023):
+    for n in (0, 33, 300):
         case.agree(simulated(made, arguments(n), seed=n), arguments(n))
 
 

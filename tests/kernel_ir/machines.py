@@ -15,12 +15,13 @@ from flatweave.kernel_ir.interp import run
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.verify import verify
 from flatweave.kernel_passes.distribute import BlockShape, distribute
+from flatweave.kernel_passes.reuse_memory import reuse_memory
 from flatweave.runtime.device import HostProgram
 from flatweave.runtime.opencl import device
 from flatweave.terms.syntax import BufferType
 from tests.codegen.llvm_programs import run_host
 
-CPU_SHAPES = [BlockShape(1, width, simt=False) for width in (1, 8, 32)]
+CPU_SHAPES = [BlockShape(1, width, simt=False, memory=1 << 20) for width in (1, 8, 32)]
 CUDA_SHAPES = [BlockShape(warps, 32) for warps in (1, 4, 8)]
 OPENCL_SHAPES = [BlockShape(warps, 32, warps_meet_alone=False) for warps in (1, 4, 8)]
 ALL_SHAPES = [*CPU_SHAPES, *CUDA_SHAPES, *OPENCL_SHAPES[1:]]
@@ -31,7 +32,7 @@ Results = Sequence[tuple[DType, int]]
 
 def distributed(unit: Unit, shape: BlockShape) -> Unit:
     """The unit for a machine, verified."""
-    made = distribute(unit, shape)
+    made = distribute(reuse_memory(unit), shape)
     verify(made)
     return made
 

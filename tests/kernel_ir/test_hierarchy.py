@@ -122,6 +122,8 @@ THREADS = "for_all thread 2 (i: i64 =>\n {})"
          "local is memory of a thread and stands in code of a warp"),
         ("s: local i64 = local i64 4", "local cannot stand in a kernel outside of lanes"),
         (THREADS.format("s: local i64 = local i64 0"), "it takes at least 1"),
+        ("x: i64 = call (a: i64 =>\n sync\n in a) [n]",
+         "sync of a block stands in code of a thread"),
         ("r: local i64 = lanes 4 (() =>\n m: local i64 = local i64 1\n in m)",
          "differ from lane to lane"),
     ],

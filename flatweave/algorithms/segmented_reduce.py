@@ -1,41 +1,20 @@
-"""Segmented scan and segmented reduce: an operator that begins anew where a flag is set.
+"""Segmented reduce: the elements from one flag to the next combined, for each segment.
 
-    starts     T F F T F T F F          a segment goes from one start to the next; the first element
-    elements   a b c d e f g h          starts one anyway
-    scan       a ab abc d de f fg fgh
-    reduce     abc de fgh               one for each segment, at the segment's number
+    starts     T F F T F T F F          the first element starts a segment anyway
+    elements   a b c d e f g h
+    gives      abc de fgh               each at the number of its segment; 3 of them
 """
 
 from __future__ import annotations
 
-from flatweave.algorithms.operator import Operator, addition, as_number, segmented, select, together
+from flatweave.algorithms.operator import Operator, addition, as_number, segmented, together
 from flatweave.algorithms.scan import scan
 from flatweave.base.dtypes import bool_
-from flatweave.kernel_ir.arrays import Pull, Push, Put, Values, choose, map, when, zipped
+from flatweave.kernel_ir.arrays import Pull, Push, Put, Values, choose, when
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, constant
 
 TRUE = constant(True, bool_)
-
-
-def segmented_scan(
-    b: Builder, operator: Operator, starts: Pull, xs: Pull, units: int = 1, *,
-    exclusive: bool = False,
-) -> Push:  # fmt: skip
-    """All prefixes of each segment, by `units` threads of this level."""
-    flagged = zipped(starts, xs)
-    found, _ = scan(b, segmented(operator), flagged, units, exclusive=exclusive)
-    if not exclusive:
-        return map(lambda c, values: values[1:], found)
-
-    def write(c: Builder, put: Put) -> None:
-        def put_anew(d: Builder, i: Atom, values: Values) -> None:
-            (start,) = starts.at(d, i)
-            put(d, i, select(d, start, operator.neutral, values[1:]))
-
-        found.write(c, put_anew)
-
-    return Push(found.extent, found.level, write)
 
 
 def segmented_reduce(
