@@ -35,6 +35,7 @@ from flatweave.passes.flatten import flatten
 from flatweave.passes.fuse import fuse
 from flatweave.passes.fuse_siblings import fuse_siblings
 from flatweave.passes.manifest import stored
+from flatweave.passes.mask import mask
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
 from flatweave.runtime.deep import check_wanted, on_deep_stack
@@ -48,6 +49,9 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     dce,  # before fusion, which counts who reads what
     fuse_siblings,  # one pass over each iteration space; producers that are read in place included
     fuse,  # what is read elsewhere, or from another space, is computed where it is read
+    dce,  # stores that were taken apart stand in the way of the next one
+    mask,  # what reads kept elements in place, by now with all that it does to them
+    dce,  # kept elements that nobody reads any more
     fuse_siblings,  # consumers that meet only now
     cse,  # merged bodies read the same elements
     flatten,  # after fusion, which sees one sweep over the rows and puts all they need into it

@@ -19,8 +19,11 @@ from __future__ import annotations
 
 from flatweave.array_ir.forms import FLAT, TRACED
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Compact, Sink, Sweep
+from flatweave.base.dtypes import i64
+from flatweave.ops import Combine, Compact, Sink, Sweep
 from flatweave.passes.array_pass import array_pass
+from flatweave.terms.build import index, lambda_of
+from flatweave.terms.control import Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, map_field
 
@@ -58,27 +61,38 @@ def _trim(let: Let, live: set[Var]) -> Let:
     vars_: list[Var] = []
     results: list[Atom] = []
     sinks: list[Sink] = []
+    lets = list(let.op.body.lets)
     groups = let.op.binders_by_sink(let.vars)
     for sink, taken, bound in zip(let.op.sinks, let.op.portions(), groups, strict=True):
         if not any(var in live for var in bound):
             continue
         if isinstance(sink, Compact):
-            sink, taken, bound = _read_columns(sink, taken, bound, live)
+            if any(var in live for var in bound[1:]):
+                sink, taken, bound = _read_columns(taken, bound, live)
+            else:
+                sink, taken, bound = _number(taken, bound, lets)
         vars_ += bound
         results += taken
         sinks.append(sink)
     if not sinks or len(vars_) == len(let.vars):
         return let
-    body = Lambda(let.op.body.params, let.op.body.lets, tuple(results))
+    body = Lambda(let.op.body.params, tuple(lets), tuple(results))
     return Let(tuple(vars_), let.op.replace(body=body, sinks=tuple(sinks)), let.where)
 
 
+def _number(
+    taken: tuple[Atom, ...], bound: tuple[Var, ...], lets: list[Let]
+) -> tuple[Combine, tuple[Atom, ...], tuple[Var, ...]]:
+    """How many elements are kept, where nobody reads them: as many as there are flags that hold."""
+    one = Var("c", i64)
+    lets.append(Let((one,), Cast(i64, taken[0])))
+    return Combine(lambda_of("add", i64), (index(0),)), (one,), bound[:1]
+
+
 def _read_columns(
-    sink: Compact, taken: tuple[Atom, ...], bound: tuple[Var, ...], live: set[Var]
+    taken: tuple[Atom, ...], bound: tuple[Var, ...], live: set[Var]
 ) -> tuple[Compact, tuple[Atom, ...], tuple[Var, ...]]:
-    """A compact of the arrays that are read; of the first one where only their number is."""
-    columns = range(1, len(bound))
-    read = [k for k in columns if bound[k] in live] or list(columns[:1])
-    kept = [0, *read]
+    """A compact of the arrays that are read."""
+    kept = [0, *(k for k in range(1, len(bound)) if bound[k] in live)]
     elements = tuple(taken[k] for k in kept)
-    return Compact(len(read)), elements, tuple(bound[k] for k in kept)
+    return Compact(len(kept) - 1), elements, tuple(bound[k] for k in kept)

@@ -32,16 +32,14 @@ from collections.abc import Iterator, Sequence, Set
 
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Combine, Compact, Index, Insert, Prefix, Sink, Store, Sweep
+from flatweave.ops import Index, Insert, Sink, Sweep
 from flatweave.passes.array_pass import array_pass
-from flatweave.passes.operators import is_commutative
 from flatweave.passes.rewrite import Rewriter
-from flatweave.terms.build import Builder, Names
+from flatweave.passes.sweeps import STREAMS, LocalNames, is_ordered, read_elsewhere, stored_by
+from flatweave.terms.build import Builder
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import free_vars, map_field, walk_lets
-
-STREAMS = 20
+from flatweave.terms.traverse import free_vars, map_field
 
 
 @array_pass(takes=(FLAT,))
@@ -190,8 +188,8 @@ class _Joining:
         self.op = let.op
         self.used = used
         self.arrays = [var for var in used if isinstance(var.type, ArrayType)]
-        self.is_ordered = _ordered(let.op)
-        self.elsewhere = _read_elsewhere(let.op)
+        self.is_ordered = is_ordered(let.op)
+        self.elsewhere = read_elsewhere(let.op)
 
 
 class _Group(_Single):
@@ -215,7 +213,7 @@ class _Group(_Single):
         self.waiting = 0  # stores that somebody is still to read
         self.lasting = 0  # stores of arrays that the body gives: they stay
         self.merger: _Merger | None = None
-        self._add(sweep, _stored(sweep.let), readers)
+        self._add(sweep, stored_by(sweep.let), readers)
 
     def _add(self, sweep: _Joining, stored: dict[Var, Atom], readers: Counter[Var]) -> None:
         self.vars.update(dict.fromkeys(sweep.let.vars))
@@ -281,7 +279,7 @@ class _Group(_Single):
         self.inserts |= _inserts(sweep.op)
         if _scatters(sweep.op):
             self._give_way(sweep)
-        self._add(sweep, self.merger.renamed(_stored(sweep.let)), readers)
+        self._add(sweep, self.merger.renamed(stored_by(sweep.let)), readers)
 
     def _give_way(self, sweep: _Joining) -> None:
         """What only fed a scattering sweep stores nothing any more."""
@@ -305,34 +303,6 @@ def _inserts(op: Sweep) -> bool:
     return any(isinstance(sink, Insert) for sink in op.sinks)
 
 
-def _ordered(op: Sweep) -> bool:
-    """Whether the direction of the sweep shows in its results."""
-    return any(isinstance(let.op, Prefix) for let in op.body.lets) or any(
-        sink.forward
-        or isinstance(sink, Compact)
-        or (isinstance(sink, Combine) and not is_commutative(sink.fn))
-        for sink in op.sinks
-    )
-
-
-def _read_elsewhere(op: Sweep) -> set[Var]:
-    """The variables that are used in another way than to be read at the sweep's own position."""
-    found = set(free_vars(op.sinks))
-    for let in walk_lets(op.body):
-        if isinstance(let.op, Index) and let.op.indices == op.body.params:
-            continue
-        found.update(value for value in let.op.values() if isinstance(value, Var))
-    return found
-
-
-def _stored(let: Let) -> dict[Var, Atom]:
-    """Each array that a sweep stores, with the result of the body that it stores."""
-    assert isinstance(let.op, Sweep)
-    groups = let.op.binders_by_sink(let.vars)
-    parts = zip(let.op.sinks, groups, let.op.portions(), strict=True)
-    return {group[0]: taken[0] for sink, group, taken in parts if isinstance(sink, Store)}
-
-
 class _Merger(Rewriter):
     """Puts bodies behind a first one, their indices and reads renamed."""
 
@@ -340,7 +310,7 @@ class _Merger(Rewriter):
         super().__init__(self._read)
         self.stored = stored  # shared with the group, which adds to it
         self.params = first.params
-        self.builder = Builder(_Same())
+        self.builder = Builder(LocalNames())
         self.builder.lets.extend(first.lets)
         for let in first.lets:
             self.builder.adopt(let)
@@ -366,10 +336,3 @@ class _Merger(Rewriter):
             assert isinstance(op.xs, Var)
             return (self.stored[op.xs],)
         return None
-
-
-class _Same(Names):
-    """Names for a body that is part of a program whose names are not known here."""
-
-    def fresh(self, hint: str) -> str:
-        return f"{hint.split('_', 1)[0]}_m{next(self._next)}"

@@ -1,0 +1,239 @@
+"""A sweep over all elements of a filter that takes in sweeps over the elements that it keeps.
+
+    m, a = sweep [n] (i => .. in p, x) [compact 1]        s = sweep [n] (i =>
+    s = sweep [m] (j =>                                       .. p, x
+        y = index a [j]                            ==>        z = f x
+        z = f y                                               v = select p z ne
+        in z) [combine fn ne]                                 in v) [combine fn ne]
+
+What is only scalar work is done for every element, and chosen by the flag. What reads memory, loops
+or may fail stands in a branch of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.source import Location
+from flatweave.ops import Combine, Compact, Index, Merge, Place, Prefix, Sink, Store, Sweep
+from flatweave.passes.rewrite import Rewriter
+from flatweave.passes.sweeps import LocalNames, atoms_used
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import Apply, Cast, If
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
+from flatweave.terms.traverse import Substitution, atoms_in, lambdas_in, needed_for
+
+FALSE = Const(False, bool_)
+NOWHERE = index(-1)
+
+
+@dataclass
+class Fed:
+    """A sink, the results that it takes, and what it binds."""
+
+    sink: Sink
+    taken: list[Atom]
+    vars: list[Var]
+
+
+class AllElements(Rewriter):
+    """Becomes one sweep; `flags` are those of each number of kept elements, `values` those of each
+    array of them, at the element that the body is about.
+    """
+
+    def __init__(
+        self, shape: tuple[Atom, ...], where: Location | None, params: Sequence[Var],
+        lets: Sequence[Let], fed: Sequence[Fed] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(self._read)
+        self.shape = shape
+        self.where = where
+        self.params = tuple(params)
+        self.fed = list(fed)
+        self.flags: dict[Var, Atom] = {}
+        self.values: dict[Var, Atom] = {}
+        self.sinks: dict[Var, Fed] = {}  # the compact that binds a number
+        self.positions: dict[Var, Atom] = {}
+        self.builder = Builder(LocalNames())
+        for inner in lets:
+            self.builder.lets.append(inner)
+            self.builder.adopt(inner)
+
+    @staticmethod
+    def of(let: Let) -> AllElements:
+        """The sweep of a filter, before it takes in anything."""
+        op = let.op
+        assert isinstance(op, Sweep)
+        parts = zip(op.sinks, op.portions(), op.binders_by_sink(let.vars), strict=True)
+        fed = [Fed(sink, list(taken), list(vars_)) for sink, taken, vars_ in parts]
+        made = AllElements(op.shape, let.where, op.body.params, op.body.lets, fed)
+        for part in fed:
+            made._keep(part)
+        return made
+
+    def again(self, extent: Var, wanted: Sequence[Var], where: Location | None) -> AllElements:
+        """A sweep of its own that computes the flag of an extent, and some arrays' values."""
+        atoms = (self.flags[extent], *(self.values[var] for var in wanted))
+        whole, names = Lambda(self.params, self._needed(atoms), atoms), LocalNames()
+        fn = Substitution(fresh=lambda var, type_: names.var(var.name, type_)).function(whole)
+        made = AllElements(self.shape, where, fn.params, fn.lets)
+        made.flags[extent] = fn.results[0]
+        made.values.update(zip(wanted, fn.results[1:], strict=True))
+        return made
+
+    def needed_for(self, let: Let, extent: Var) -> Lambda:
+        """What computes the flag of an extent, and the values that `let` reads."""
+        wanted = (self.values[var] for var in self.read_by(let))
+        return Lambda((), self._needed((self.flags[extent], *wanted)), ())
+
+    def read_by(self, let: Let) -> list[Var]:
+        """The arrays of kept elements that a let reads."""
+        assert isinstance(let.op, Sweep)
+        used = set(atoms_used(let.op.body))
+        return [var for var in self.values if var in used]
+
+    def _needed(self, atoms: Sequence[Atom]) -> tuple[Let, ...]:
+        """The lets that atoms need, and the checks of the body with what they need."""
+        lets = self.builder.lets
+        checked = [atom for let in lets if let.op.effect for atom in atoms_in(let.op)]
+        needed = {*needed_for(lets, (*atoms, *checked)), *(let for let in lets if let.op.effect)}
+        return tuple(let for let in lets if let in needed)
+
+    def whole(self) -> Let:
+        """The sweep as it is by now."""
+        results = [atom for part in self.fed for atom in part.taken]
+        body = self.builder.close(self.params, results)
+        op = Sweep(self.shape, body, tuple(part.sink for part in self.fed))
+        return Let(tuple(var for part in self.fed for var in part.vars), op, self.where)
+
+    # -- taking in --------------------------------------------------------------------------------
+
+    def is_plain(self, op: Sweep) -> bool:
+        """Whether a sweep over kept elements is nothing but scalar work on them, and scans."""
+        return all(
+            isinstance(let.op, Apply | Cast | Prefix) or self._is_kept(let.op, op.body.params[0])
+            for let in op.body.lets
+        )
+
+    def needs_position(self, op: Sweep) -> bool:
+        """Whether a sweep uses its index for more than to read kept elements in place."""
+        return self._uses(op.body, op.body.params[0])
+
+    def take(self, let: Let) -> None:
+        """Take in a sweep over kept elements."""
+        op = let.op
+        assert isinstance(op, Sweep) and isinstance(extent := op.shape[0], Var)
+        idle = list(_idle(op))
+        (self.index,) = op.body.params
+        self.flag = self.flags[extent]
+        if self.needs_position(op):
+            self.renaming.mapping[self.index] = self._position(extent)
+        if plain := self.is_plain(op):
+            results = self._results(self.builder, op.body)
+        else:
+            results = self._in_branch(op.body, idle)
+        groups = op.binders_by_sink(let.vars)
+        for sink, vars_ in zip(op.sinks, groups, strict=True):
+            taken, results = results[: sink.arity], results[sink.arity :]
+            rest, idle = idle[: sink.arity], idle[sink.arity :]
+            if plain:
+                taken = self._masked(sink, taken, rest)
+            self._feed(Fed(sink, list(taken), list(vars_)), extent)
+
+    def _results(self, b: Builder, fn: Lambda) -> list[Atom]:
+        for let in fn.lets:
+            self.let(b, let)
+        return [self.renaming.atom(result) for result in fn.results]
+
+    def _in_branch(self, fn: Lambda, idle: Sequence[Atom]) -> list[Atom]:
+        inside = self.builder.inner(optional=True)
+        then = inside.close([], self._results(inside, fn))
+        return list(self.builder.emit(If(self.flag, then, Lambda((), (), tuple(idle)))))
+
+    def _masked(self, sink: Sink, taken: Sequence[Atom], idle: Sequence[Atom]) -> list[Atom]:
+        """What a sink takes, so that elements that are not kept leave nothing in it."""
+        first = self.builder.apply("select", self.flag, taken[0], idle[0])
+        match sink:
+            case Combine():
+                pairs = zip(taken, idle, strict=True)
+                return [self.builder.apply("select", self.flag, x, e) for x, e in pairs]
+            case Compact():
+                return [self.builder.apply("and", self.flag, taken[0]), *taken[1:]]
+            case Merge() | Place():
+                return [first, *taken[1:]]
+            case _:
+                return list(taken)
+
+    def _feed(self, part: Fed, extent: Var) -> None:
+        if isinstance(part.sink, Store):
+            compact = self.sinks[extent]
+            assert isinstance(compact.sink, Compact)
+            compact.sink = Compact(compact.sink.count + 1)
+            compact.taken += part.taken
+            compact.vars += part.vars
+            self.values[part.vars[0]] = part.taken[0]
+            return
+        self.fed.append(part)
+        self._keep(part)
+
+    def _keep(self, part: Fed) -> None:
+        """Know what a compact keeps."""
+        if not isinstance(part.sink, Compact):
+            return
+        extent, *arrays = part.vars
+        self.flags[extent], *values = part.taken
+        self.sinks[extent] = part
+        self.values.update(zip(arrays, values, strict=True))
+
+    def _position(self, extent: Var) -> Atom:
+        """How many elements were kept before this one."""
+        if extent not in self.positions:
+            one = self.builder.cast(self.flags[extent], i64)
+            count = Prefix(lambda_of("add", i64), (index(0),), (one,), exclusive=True)
+            self.positions[extent] = self.builder.emit(count)[0]
+        return self.positions[extent]
+
+    def _read(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
+        """An element that is kept is a value; a scan goes over kept elements only."""
+        if self._is_kept(op, self.renaming.atom(self.index)):
+            assert isinstance(op, Index) and isinstance(op.xs, Var)
+            return (self.values[op.xs],)
+        if not isinstance(op, Prefix):
+            return None
+        pairs = zip(op.args, op.neutral, strict=True)
+        args = tuple(b.apply("select", self.flag, x, neutral) for x, neutral in pairs)
+        starts = tuple(b.apply("and", self.flag, start) for start in op.starts)
+        return b.emit(op.replace(args=args, starts=starts))
+
+    def _is_kept(self, op: Op, place: Atom) -> bool:
+        return isinstance(op, Index) and op.xs in self.values and op.indices == (place,)
+
+    def _uses(self, fn: Lambda, place: Var) -> bool:
+        if place in fn.results:
+            return True
+        return any(
+            not self._is_kept(let.op, place)
+            and (place in atoms_in(let.op) or any(self._uses(g, place) for g in lambdas_in(let.op)))
+            for let in fn.lets
+        )
+
+
+def _idle(op: Sweep) -> Iterator[Atom]:
+    """For each result of a sweep's body what leaves nothing in its sink."""
+    for sink, taken in zip(op.sinks, op.portions(), strict=True):
+        match sink:
+            case Combine(neutral=neutral):
+                yield from neutral
+            case Compact():
+                yield from (FALSE, *map(_zero, taken[1:]))
+            case Merge() | Place():
+                yield from (NOWHERE, *map(_zero, taken[1:]))
+            case _:
+                yield from map(_zero, taken)
+
+
+def _zero(atom: Atom) -> Atom:
+    assert isinstance(atom.type, DType)
+    return constant(0, atom.type)

@@ -1,0 +1,249 @@
+"""Mask: what is done with the elements that a filter keeps is done with all, under its flag.
+
+    total(n: i64, xs: f32[n]) =>
+        m: i64, a: f32[m] = sweep [n] (i: i64 =>
+            x: f32 = index xs [i] checked=false
+            p: bool = gt x 0.0f32
+            in p, x) [compact 1]
+        s: f32 = sweep [m] (j: i64 =>
+            y: f32 = index a [j] checked=false
+            z: f32 = mul y y
+            in z) [combine (add f32) [0.0f32]]
+        in s
+    ==>
+    total(n: i64, xs: f32[n]) =>
+        s: f32 = sweep [n] (i: i64 =>
+            x: f32 = index xs [i] checked=false
+            p: bool = gt x 0.0f32
+            z: f32 = mul x x
+            v: f32 = select p z 0.0f32
+            in v) [combine (add f32) [0.0f32]]
+        in s
+
+A sweep over kept elements that reads them in place needs no array of them:
+
+    combine             elements that are not kept are neutral; so are they in a prefix
+    compact             both flags hold
+    merge, place        elements that are not kept go to place -1, which is none
+    store               one array more that the filter stores
+
+Where it can be, it becomes part of the filter's own pass. Else, where nobody else asks for the kept
+elements, it is a pass of its own over all elements, and tests them itself. What reads memory or may
+fail stands in a branch. Its own position among the kept ones is how many came before.
+
+Leaves alone what costs more than to store an element (`sharing.py`): it had better be done for the
+kept ones only; and consumers that need something made between the filter and them, where the kept
+elements are stored anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+
+from flatweave.array_ir.forms import SWEPT
+from flatweave.array_ir.syntax import Program
+from flatweave.ops import Combine, Compact, Index, Merge, Place, Prefix, Store, Sweep
+from flatweave.passes.all_elements import AllElements
+from flatweave.passes.array_pass import array_pass
+from flatweave.passes.cost import READ, cost_of_body
+from flatweave.passes.sharing import STORING
+from flatweave.passes.sweeps import STREAMS, atoms_used, is_ordered, read_elsewhere
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, map_field
+
+
+@array_pass(takes=(SWEPT,))
+def mask(program: Program) -> Program:
+    """Move consumers of kept elements to all elements, in every host body."""
+    return Program(program.name, _body(program.fn))
+
+
+def _body(fn: Lambda) -> Lambda:
+    lets = [
+        Let(let.vars, map_field(let.op, lambda atom: atom, _body), let.where)
+        if isinstance(let.op, If | While | For) else let
+        for let in fn.lets
+    ]  # fmt: skip
+    host = _Host(_scalars_first(lets), fn.results)
+    return Lambda(fn.params, tuple(host.lets() if host.run() else lets), fn.results)
+
+
+def _scalars_first(lets: Sequence[Let]) -> list[Let]:
+    """The lets, scalar work right behind its operands, so that it stands in nobody's way."""
+    behind: list[list[Let]] = [[] for _ in range(len(lets) + 1)]
+    place: dict[Var, int] = {}
+    for k, let in enumerate(lets, 1):
+        scalar = isinstance(let.op, Apply | Cast)
+        at = max((place.get(var, 0) for var in free_vars(let.op)), default=0) if scalar else k
+        place.update(dict.fromkeys(let.vars, at))
+        behind[at].append(let)
+    return [let for group in behind for let in group]
+
+
+class _Host:
+    """A body of the host: which of its sweeps go into which others."""
+
+    def __init__(self, lets: Sequence[Let], results: Sequence[Atom]) -> None:
+        self.before = lets
+        self.results = set(results)
+        self.place = {var: k for k, let in enumerate(lets) for var in let.vars}
+        self.over: dict[Atom, list[int]] = {}  # the sweeps over each extent
+        self.readers: dict[Var, list[int]] = {}
+        for k, let in enumerate(lets):
+            if isinstance(let.op, Sweep) and len(let.op.shape) == 1:
+                self.over.setdefault(let.op.shape[0], []).append(k)
+            for var in free_vars(let.op):
+                self.readers.setdefault(var, []).append(k)
+        self.made: dict[int, AllElements] = {}
+        self.gone: set[int] = set()
+
+    def run(self) -> bool:
+        """Whether anything was moved."""
+        for k, let in enumerate(self.before):
+            if k in self.gone or k in self.made or not _filters(let):
+                continue
+            made = AllElements.of(let)
+            self._take_in(made, k)
+            self._set_apart(made, k)
+        return bool(self.made)
+
+    def lets(self) -> Iterator[Let]:
+        """The body that is left."""
+        for k, let in enumerate(self.before):
+            if k in self.made:
+                yield self.made[k].whole()
+            elif k not in self.gone:
+                yield let
+
+    # -- into the filter's own pass ---------------------------------------------------------------
+
+    def _take_in(self, made: AllElements, k: int) -> None:
+        """Let the filter at place `k` take in what it can, and what that keeps in turn."""
+        waiting: list[int] = []
+        known: set[Var] = set()
+        while True:
+            for extent in made.flags.keys() - known:
+                for c in self.over.get(extent, ()):
+                    heappush(waiting, c)
+            known |= made.flags.keys()
+            if not waiting:
+                return
+            c = heappop(waiting)
+            if c not in self.gone and c not in self.made and self._joins(made, k, c):
+                made.take(self.before[c])
+                self.made[k] = made
+                self.gone.add(c)
+
+    def _joins(self, made: AllElements, k: int, c: int) -> bool:
+        """Whether the sweep at place `c` can and should be part of the filter at place `k`."""
+        let = self.before[c]
+        op = let.op
+        assert isinstance(op, Sweep)
+        stores = op.shape[0] in made.sinks  # with them, a filter of its own
+        kinds_fit = all(
+            isinstance(sink, Combine | Compact) or (stores and isinstance(sink, Store))
+            for sink in op.sinks
+        )
+        if not kinds_fit or not self._reads_in_place(made, op):
+            return False
+        if not made.is_plain(op) and any(x.op.effect for x in self.before[k + 1 : c]):
+            return False  # a check in between may be what it is safe by
+        used = {v for v in _used(op) if self.place.get(v, -1) >= k and v not in made.values}
+        if used or self._streams(made, let) > STREAMS:
+            return False
+        stored_anyway = any(self._is_needed(made, var) for var in made.read_by(let))
+        return _cost(made, let) <= (STORING // 2 if stored_anyway else STORING)
+
+    def _reads_in_place(self, made: AllElements, op: Sweep) -> bool:
+        """Whether kept elements are read one after the other, by work that may see all of them."""
+        if read_elsewhere(op) & made.values.keys() or (op.reverse and is_ordered(op)):
+            return False
+        return made.is_plain(op) or not any(isinstance(x.op, Prefix) for x in op.body.lets)
+
+    def _streams(self, made: AllElements, let: Let) -> int:
+        """How many arrays the filter's sweep would read and write."""
+        whole = made.whole()
+        used = {*_used(whole.op), *_used(let.op)} - made.values.keys()
+        arrays = sum(isinstance(var.type, ArrayType) for var in used)
+        return arrays + len(whole.vars) + len(let.vars)
+
+    def _is_needed(self, made: AllElements, var: Var) -> bool:
+        """Whether somebody needs an array of kept elements as it is stored."""
+        return var in self.results or any(
+            not self._may_move(made, self.before[c]) for c in self.readers.get(var, ())
+            if c not in self.gone
+        )  # fmt: skip
+
+    def _may_move(self, made: AllElements, let: Let) -> bool:
+        op = let.op
+        if not isinstance(op, Sweep) or len(op.shape) != 1 or op.shape[0] not in made.flags:
+            return False
+        fits = all(isinstance(s, Store | Combine | Compact | Merge | Place) for s in op.sinks)
+        return fits and self._reads_in_place(made, op) and _cost(made, let) <= STORING
+
+    # -- passes of their own ----------------------------------------------------------------------
+
+    def _set_apart(self, made: AllElements, k: int) -> None:
+        """Turn what reads kept elements into passes over all elements, if then nobody is left."""
+        for extent in tuple(made.flags):
+            left = [
+                c for c in self.over.get(extent, ())
+                if c not in self.gone and made.read_by(self.before[c])
+            ]  # fmt: skip
+            read = dict.fromkeys(var for c in left for var in made.read_by(self.before[c]))
+            if any(self._is_needed(made, var) for var in read):
+                continue
+            if all(self._stands_alone(made, k, c, extent) for c in left):
+                for c in left:
+                    if c in self.gone:
+                        continue
+                    alone = made.again(extent, tuple(read), self.before[c].where)
+                    alone.take(self.before[c])
+                    self.made[c] = alone
+                    self._take_in(alone, c)
+
+    def _stands_alone(self, made: AllElements, k: int, c: int, extent: Var) -> bool:
+        """Whether a sweep over kept elements can test all elements itself, and should."""
+        let = self.before[c]
+        assert isinstance(let.op, Sweep)
+        needed = made.needed_for(let, extent)
+        if any(isinstance(sink, Store) for sink in let.op.sinks):
+            return False
+        if any(isinstance(inner.op, Prefix) for inner in needed.lets):
+            return False
+        if cost_of_body(needed) + _cost(made, let) > STORING:
+            return False
+        arrays = {v for v in atoms_used(needed) if isinstance(v.type, ArrayType)}
+        return not any(_takes_over(each) & arrays for each in self.before[k + 1 : c + 1])
+
+
+def _filters(let: Let) -> bool:
+    """Whether a sweep keeps some elements, in order."""
+    op = let.op
+    if not isinstance(op, Sweep) or op.reverse:
+        return False
+    return any(isinstance(sink, Compact) for sink in op.sinks)
+
+
+def _used(op: object) -> set[Var]:
+    """The variables that a sweep names, but for extents."""
+    assert isinstance(op, Sweep)
+    inner = (atom for fn in lambdas_in(op.sinks) for atom in atoms_used(fn))
+    atoms = (*atoms_used(op.body), *atoms_in(op.sinks), *inner)
+    return {atom for atom in atoms if isinstance(atom, Var)}
+
+
+def _cost(made: AllElements, let: Let) -> int:
+    """What a sweep over kept elements does for each, but for reading it."""
+    assert isinstance(let.op, Sweep)
+    reads = sum(isinstance(x.op, Index) and x.op.xs in made.values for x in let.op.body.lets)
+    return cost_of_body(let.op.body) - READ * reads
+
+
+def _takes_over(let: Let) -> set[Atom]:
+    """The arrays that a let may write to."""
+    if isinstance(let.op, Sweep):
+        return set(atoms_in(let.op.sinks))
+    return set() if isinstance(let.op, Index) else set(atoms_in(let.op))

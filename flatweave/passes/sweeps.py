@@ -1,0 +1,58 @@
+"""What several passes ask of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flatweave.ops import Combine, Compact, Index, Prefix, Store, Sweep
+from flatweave.passes.operators import is_commutative
+from flatweave.terms.build import Names
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
+
+STREAMS = 20
+"""So many arrays one sweep may read and write."""
+
+
+def is_ordered(op: Sweep) -> bool:
+    """Whether the direction of the sweep shows in its results."""
+    return any(isinstance(let.op, Prefix) for let in op.body.lets) or any(
+        sink.forward
+        or isinstance(sink, Compact)
+        or (isinstance(sink, Combine) and not is_commutative(sink.fn))
+        for sink in op.sinks
+    )
+
+
+def read_elsewhere(op: Sweep) -> set[Var]:
+    """The variables that are used in another way than to be read at the sweep's own position."""
+    found = set(free_vars(op.sinks))
+    for let in walk_lets(op.body):
+        if isinstance(let.op, Index) and let.op.indices == op.body.params:
+            continue
+        found.update(value for value in let.op.values() if isinstance(value, Var))
+    return found
+
+
+def stored_by(let: Let) -> dict[Var, Atom]:
+    """Each array that a sweep stores, with the result of the body that it stores."""
+    assert isinstance(let.op, Sweep)
+    groups = let.op.binders_by_sink(let.vars)
+    parts = zip(let.op.sinks, groups, let.op.portions(), strict=True)
+    return {group[0]: taken[0] for sink, group, taken in parts if isinstance(sink, Store)}
+
+
+def atoms_used(fn: Lambda) -> Iterator[Atom]:
+    """The atoms that a function and those inside it name: not the extents of arrays' types."""
+    for let in fn.lets:
+        yield from atoms_in(let.op)
+        for inner in lambdas_in(let.op):
+            yield from atoms_used(inner)
+    yield from fn.results
+
+
+class LocalNames(Names):
+    """Names for a body that is part of a program whose names are not known here."""
+
+    def fresh(self, hint: str) -> str:
+        return f"{hint.split('_', 1)[0]}_m{next(self._next)}"

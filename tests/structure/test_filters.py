@@ -1,0 +1,200 @@
+"""What consumes kept elements in place needs no array of them: it works under the filter's flag."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.config import config
+from tests.structure.counted import opened
+
+RANDOM = np.random.default_rng(3)
+XS = RANDOM.standard_normal(777)
+PLACES = RANDOM.integers(0, 50, 777)
+KEPT, FEW, HIGH = XS[XS > 0], XS[(XS > 0) & (XS < 1)], PLACES[PLACES > 7]
+
+
+def positive(x):
+    """Some of the elements."""
+    return fw.filter(lambda v: v > 0, x)
+
+
+def high(k):
+    """Some of the places."""
+    return fw.filter(lambda v: v > 7, k)
+
+
+def mean(y):
+    """Needs the sum, and how many are kept."""
+    return fw.sum(y) / y.shape[0]
+
+
+def spread(y):
+    """Needs the mean before the squares."""
+    m = mean(y)
+    return fw.sum((y - m) * (y - m))
+
+
+def composed(a, b):
+    """The composition of x -> a x + b: its operands do not commute."""
+    return a[0] * b[0], b[0] * a[1] + b[1]
+
+
+def horner(y):
+    """A polynomial of the elements, in their order."""
+    return fw.reduce(composed, (1.0, 0.0), (y * 0 + 0.5, y))[1]
+
+
+def dear(y):
+    """What costs more than to store an element."""
+    return fw.sum(fw.exp(fw.sin(fw.exp(y))))
+
+
+HALVES = sum(v * 0.5**k for k, v in enumerate(KEPT[::-1]))
+BINS = np.bincount(HIGH, minlength=50)
+
+# name: the program, its arguments, its results in NumPy, its kernels, how many arrays it stores
+PROGRAMS = {
+    "sum": (lambda x: fw.sum(positive(x)), (XS,), KEPT.sum(), 1, 0),
+    "sum(map)": (lambda x: fw.sum(positive(x) * 2 + 1), (XS,), (KEPT * 2 + 1).sum(), 1, 0),
+    "sum(filter(map))": (
+        lambda x: fw.sum(positive(x * 2 - 1)), (XS,), (XS * 2 - 1)[XS * 2 > 1].sum(), 1, 0,
+    ),
+    "how many": (lambda x: positive(x).shape[0], (XS,), len(KEPT), 1, 0),
+    "least, greatest, sum and number": (
+        lambda x: (lambda y: (fw.min(y), fw.max(y), fw.sum(y), y.shape[0]))(positive(x)), (XS,),
+        (KEPT.min(), KEPT.max(), KEPT.sum(), len(KEPT)), 1, 0,
+    ),
+    "mean": (lambda x: mean(positive(x)), (XS,), KEPT.mean(), 1, 0),
+    "squares of differences from the mean": (
+        lambda x: spread(positive(x)), (XS,), ((KEPT - KEPT.mean()) ** 2).sum(), 2, 0,
+    ),
+    "place of the greatest": (lambda x: fw.argmax(positive(x)), (XS,), KEPT.argmax(), 1, 0),
+    "an operator that does not commute": (
+        lambda x: horner(positive(x)), (XS,), HALVES, 1, 0,
+    ),
+    "a filter of it": (
+        lambda x: fw.filter(lambda v: v < 1, positive(x)), (XS,), FEW, 1, 1,
+    ),
+    "the sum of a filter of it": (
+        lambda x: fw.sum(fw.filter(lambda v: v < 1, positive(x))), (XS,), FEW.sum(), 1, 0,
+    ),
+    "a histogram": (lambda k: fw.histogram(50, high(k)), (PLACES,), BINS, 2, 1),
+    "a histogram and a sum": (
+        lambda k: (lambda y: (fw.histogram(50, y), fw.sum(y)))(high(k)), (PLACES,),
+        (BINS, HIGH.sum()), 3, 1,
+    ),
+    "a sum at computed places": (
+        lambda k, x: (lambda p: fw.permute(fw.add, fw.full(50, 0.0), p[0], p[1]))(
+            fw.filter(lambda p: p[1] > 0, (k, x))
+        ),
+        (PLACES, XS), np.bincount(PLACES[XS > 0], KEPT, minlength=50), 2, 1,
+    ),
+    "reads of a table": (
+        lambda k, x: fw.sum(fw.gather(x, high(k))), (PLACES, XS), XS[HIGH].sum(), 1, 0,
+    ),
+    "a running sum": (lambda x: fw.cumsum(positive(x)), (XS,), np.cumsum(KEPT), 1, 1),
+    "the greatest of a running sum": (
+        lambda x: fw.max(fw.cumsum(positive(x))), (XS,), np.cumsum(KEPT).max(), 1, 0,
+    ),
+    "weighted by position": (
+        lambda x: (lambda y: fw.sum(y * fw.iota(y.shape[0])))(positive(x)), (XS,),
+        (KEPT * np.arange(len(KEPT))).sum(), 1, 0,
+    ),
+    "of a scan": (
+        lambda x: fw.sum(positive(fw.cumsum(x))), (XS,),
+        np.maximum(np.cumsum(XS), 0).sum(), 1, 0,
+    ),
+    "the elements, too": (
+        lambda x: (lambda y: (y, fw.sum(y)))(positive(x)), (XS,), (KEPT, KEPT.sum()), 1, 1,
+    ),
+    "a map of it": (lambda x: positive(x) * 2, (XS,), KEPT * 2, 1, 1),
+    "a map of it, the elements, and the map's sum": (
+        lambda x: (lambda y: (y * 2, y, fw.sum(y * 2)))(positive(x)), (XS,),
+        (KEPT * 2, KEPT, KEPT.sum() * 2), 1, 2,
+    ),
+    "one side of a partition": (
+        lambda x: (lambda a: (fw.sum(a[0]), a[1]))(fw.partition(lambda v: v > 0, x)), (XS,),
+        (KEPT.sum(), XS[XS <= 0]), 1, 1,
+    ),
+    "two filters": (
+        lambda x: fw.sum(positive(x)) + fw.sum(fw.filter(lambda v: v < -1, x)), (XS,),
+        KEPT.sum() + XS[XS < -1].sum(), 1, 0,
+    ),
+    "in a branch": (
+        lambda x: fw.cond(x[0] > 9, lambda: 0.0, lambda: fw.sum(positive(x))), (XS,), KEPT.sum(),
+        1, 0,
+    ),
+    # and what still stores them
+    "neighbours": (
+        lambda x: (lambda y: fw.sum(y[1:] * y[:-1]))(positive(x)), (XS,),
+        (KEPT[1:] * KEPT[:-1]).sum(), 2, 1,
+    ),
+    "what is dear": (lambda x: dear(positive(x)), (XS,), dear(KEPT), 2, 1),
+    "from the end": (
+        lambda x: fw.scan(fw.add, 0.0, positive(x), reverse=True), (XS,),
+        np.cumsum(KEPT[::-1])[::-1], 2, 2,
+    ),
+    "every turn of a loop": (
+        lambda x: (lambda y: fw.fori_loop(0, 3, lambda k, s: s + fw.sum(y * k), 0.0))(positive(x)),
+        (XS,), KEPT.sum() * 3, 2, 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values(name, target):
+    """Those of NumPy."""
+    f, args, wanted, _, _ = PROGRAMS[name]
+    found = fw.jit(f)(*args)
+    pairs = zip(found, wanted, strict=True) if isinstance(found, tuple) else [(found, wanted)]
+
+    for a, b in pairs:
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_passes_and_arrays(name):
+    """One pass over the data, and no array but the results, where that can be."""
+    f, args, _, kernels, arrays = PROGRAMS[name]
+    stages = opened(f, *args)
+
+    assert (stages.kernels, len(stages.manifest)) == (kernels, arrays)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 777])
+def test_nothing_one_or_all(kept, target):
+    """What is not kept leaves nothing behind, wherever it stands."""
+    x = np.where(np.arange(777) < kept, 1.0, -1.0)
+
+    def several(x):
+        y = positive(x)
+        return fw.sum(y), y.shape[0], fw.reduce(fw.minimum, 9.0, y), fw.sum(fw.cumsum(y))
+
+    total = kept * (kept + 1) / 2
+    assert [float(v) for v in fw.jit(several)(x)] == [kept, kept, 1.0 if kept else 9.0, total]
+
+
+def test_the_least_of_nothing_is_refused(target):
+    """The check of the number comes behind the pass that finds both."""
+    with pytest.raises(ValueError, match="empty"):
+        fw.jit(lambda x: fw.min(positive(x)))(-abs(XS))
+
+
+def test_what_fails_at_elements_that_are_not_kept(target):
+    """A read that a filter makes safe is made at kept elements only."""
+    at = np.array([-1000, 3, 10**9, 1])
+
+    def read(k):
+        return fw.sum(fw.gather(fw.iota(4) * 2, fw.filter(lambda v: (v >= 0) & (v < 4), k)))
+
+    assert fw.jit(read)(at) == 8
+
+
+def test_bits_do_not_depend_on_threads(threads):
+    """The order of combination is that of positions among all elements: sizes alone decide."""
+    x = np.random.default_rng(5).standard_normal(300_001)
+    f = fw.jit(lambda x: (fw.sum(positive(x) * 0.1), fw.sum(fw.cumsum(positive(x)))))
+    with config.scoped(threads=1, target="cpu"):
+        wanted = f(x)
+
+    assert f(x) == wanted
