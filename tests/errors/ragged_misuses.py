@@ -188,7 +188,40 @@ def ragged_of_arrays_of_different_lengths():
 
 
 def ragged_of_a_ragged():
-    fw.ragged(fw.ragged(X, lengths=[2, 3]), lengths=[1, 1])
+    rows = fw.ragged(fw.ragged(X, lengths=[2, 3]), lengths=[1, 1])
+    fw.map(fw.sum, rows)
+
+
+def ragged_beside_an_array():
+    fw.ragged((fw.ragged(X, lengths=[2, 3]), X[:2]), lengths=[1, 1])
+
+
+def ragged_of_a_ragged_along_its_second_axis():
+    fw.sum(fw.ragged([[[1], [2, 3]], []]), axis=1)
+
+
+def numbers_beside_rows():
+    fw.ragged([[1, 2], [[3]]])
+
+
+def matrix_of_row_numbers():
+    fw.ragged(X, lengths=[2, 3])[np.array([[0, 1]])]
+
+
+def ragged_and_array_end_to_end():
+    fw.concat([fw.ragged(X, lengths=[2, 3]), X])
+
+
+def ragged_end_to_end_along_rows():
+    fw.concat([fw.ragged(X, lengths=[2, 3])] * 2, axis=1)
+
+
+def predicate_of_elements_for_rows():
+    fw.filter(lambda row: row > 1, fw.ragged(X, lengths=[2, 3]))
+
+
+def row_of_an_index_array_that_is_not_there():
+    fw.ragged(X, lengths=[2, 3])[[1, 2]]
 
 
 def row_that_is_not_there():
@@ -205,7 +238,7 @@ def sparse_matrix_as_an_argument():
 
 
 def slice_of_a_ragged():
-    fw.ragged(X, lengths=[2, 3])[:1]
+    fw.ragged(X, lengths=[2, 3])[:1, 0]
 
 
 def len_of_a_traced_ragged():

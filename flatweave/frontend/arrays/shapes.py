@@ -24,7 +24,8 @@ from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_of, same_dtype
 from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array, shown
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import Tree, unflatten
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import Node, Tree, unflatten
 from flatweave.ops import Concat, Reshape
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const
@@ -223,13 +224,16 @@ def _rotated(array: Tracer, by: Atom, axis: int) -> Tracer:
 def concat(arrays: Sequence[Any], axis: int = 0) -> Any:
     """The elements of the first array of a list, then those of the second, and so on.
 
-    The arrays may be tuples of arrays, all of one structure; dtypes are promoted as NumPy's.
+    The arrays may be tuples of arrays, all of one structure; dtypes are promoted as NumPy's. Of
+    Ragged values these are the rows.
     """
     if not isinstance(arrays, list | tuple) or not arrays:
         raise ArgumentError(
             "concat needs a list of at least one array.",
             where=user_location(), remedy="Call it as fw.concat([xs, ys]).",
         )  # fmt: skip
+    if any(isinstance(array, Node) for array in arrays):
+        return METHODS["concat_rows"](arrays, axis)
     parts: list[list[Tracer]] = []
     trees: list[Tree] = []
     for array in arrays:

@@ -16,6 +16,7 @@ from flatweave.frontend.arrays import columns
 from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.arguments import arrays_of_one_length, check_regular
+from flatweave.frontend.elements.broadcast import generated
 from flatweave.frontend.elements.lambdas import (
     element_function,
     element_type,
@@ -25,8 +26,10 @@ from flatweave.frontend.elements.lambdas import (
     shape_text,
 )
 from flatweave.frontend.ragged.map_rows import is_irregular, map_rows
+from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.ragged.selection import gathered
 from flatweave.frontend.trace.extents import same_length
-from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of
+from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.tree import LEAF, Tree, paths, unflatten
 from flatweave.ops import Map, Reduce, Scan
@@ -122,20 +125,40 @@ def mask_of(p: Callable[..., Any], arrays: list[Tracer], tree: Tree, who: str) -
     need_function(p, who)
     fn, given, results = element_function(p, [tree], [element_type(x) for x in arrays], who)
     if given != LEAF or results[0].element is not bool_ or results[0].ndim:
-        shown = shape_text(given, results)
-        raise DTypeError(
-            f"the predicate of {who} gives {shown}, needs bool.",
-            where=user_location(), remedy="Compare its result, for instance with != 0.",
-        )  # fmt: skip
+        raise _no_bool(who, shape_text(given, results))
     return emit(Map(fn, tuple(x.atom for x in arrays), 1))[0]
+
+
+def _no_bool(who: str, given: str) -> DTypeError:
+    return DTypeError(
+        f"the predicate of {who} gives {given}, needs bool.",
+        where=user_location(), remedy="Compare its result, for instance with != 0.",
+    )  # fmt: skip
+
+
+def _mask_of_rows(p: Callable[..., Any], rows: Ragged, who: str) -> Tracer:
+    """For each row whether the predicate holds."""
+    mask = map_rows(need_function(p, who), [rows])
+    if isinstance(mask, Tracer) and mask.element is bool_ and mask.ndim == 1:
+        return mask
+    leaves, given = as_tracers(mask, irregular=True)
+    raise _no_bool(who, shape_text(given, leaves))
+
+
+def _places(mask: Tracer) -> Tracer:
+    """The numbers of the elements where the mask holds."""
+    return compacted(mask, generated(mask.extents, tracer_of))[0]
 
 
 @operation()
 def filter(p: Callable[[Any], Any], xs: Any) -> Any:
-    """The elements for which `p` holds, in order.
+    """The elements for which `p` holds, in order; of a Ragged the rows.
 
     Raises DTypeError unless `p` gives a bool.
     """
+    if isinstance(xs, Ragged):
+        mask = _mask_of_rows(p, xs, "filter")
+        return gathered(xs, _places(mask))
     arrays, tree = arrays_of_one_length(xs, "filter")
     return unflatten(tree, compacted(mask_of(p, arrays, tree, "filter"), arrays))
 
@@ -143,6 +166,9 @@ def filter(p: Callable[[Any], Any], xs: Any) -> Any:
 @operation()
 def partition(p: Callable[[Any], Any], xs: Any) -> Any:
     """The elements for which `p` holds, and the others: two arrays, each in order."""
+    if isinstance(xs, Ragged):
+        mask = _mask_of_rows(p, xs, "partition")
+        return gathered(xs, _places(mask)), gathered(xs, _places(as_tracer(~mask)))
     arrays, tree = arrays_of_one_length(xs, "partition")
     mask = mask_of(p, arrays, tree, "partition")
     holds = unflatten(tree, compacted(mask, arrays))

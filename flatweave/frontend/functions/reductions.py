@@ -17,6 +17,7 @@ from flatweave.frontend.elements.broadcast import generated, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply, select, strong, truth
 from flatweave.frontend.ragged.along import along_rows
+from flatweave.frontend.ragged.concat import concat_rows
 from flatweave.frontend.ragged.elementwise import on_rows
 from flatweave.frontend.ragged.ragged import Ragged, innermost
 from flatweave.frontend.trace import extents
@@ -233,4 +234,6 @@ def reduction(
 
 
 METHODS["reduction"] = reduction
-METHODS["on_rows"] = on_rows  # of elementwise functions, which are below Ragged values
+# what functions in rooms below do with Ragged values
+METHODS["on_rows"] = on_rows
+METHODS["concat_rows"] = concat_rows

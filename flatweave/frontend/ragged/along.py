@@ -45,7 +45,7 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
             where=user_location(),
             remedy="Along the last axis it works, and along axes (1, 2) at once.",
         )
-    result = along_rows(who, joined(rows), inner, options)
+    result = along_rows(who, joined(rows), inner[1:], options)
     return METHODS["expand_dims"](result, 1) if options.get("keepdims") else result
 
 

@@ -18,6 +18,7 @@ from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.ragged.host import on_host
+from flatweave.frontend.ragged.nested import is_nested, of_rows
 from flatweave.frontend.ragged.offsets import (
     BELOW,
     FALLING,
@@ -34,7 +35,7 @@ from flatweave.frontend.ragged.offsets import (
     reach,
     the_one,
 )
-from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.ragged.ragged import Ragged, row_count
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.faults import check_message
@@ -49,21 +50,37 @@ from flatweave.terms.syntax import Atom
 
 MOST = index(2**63 - 1)
 
-@operation(host=on_host)
+
+def _host(values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None) -> Ragged:
+    """A Ragged of host arrays, or of rows one by one."""
+    if offsets is lengths is flags is None and is_nested(values):
+        return of_rows(values)
+    return on_host(values, offsets, lengths, flags)
+
+
+@operation(host=_host)
 def ragged(values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None) -> Any:
     """A Ragged of `values`, an array or a tree of arrays that share axis 0, cut into rows.
 
-    Give one of: `offsets`, where each row begins and the last one ends (rows + 1 integers from 0
-    to the number of values); `lengths`, one for each row; `flags`, a bool for each value, true
-    where a row begins (the first value always begins one, and no row is empty). Host arrays are
-    not copied: do not change them afterwards.
+    Rows may be given one by one, `[[1, 2], [], [3]]`, as lists or arrays; lists of lists of lists
+    are a Ragged of Ragged, which `values` that are a Ragged make as well. Otherwise give one of:
+    `offsets`, where each row begins and the last one ends (rows + 1 integers from 0 to the number
+    of values); `lengths`, one for each row; `flags`, a bool for each value, true where a row
+    begins (the first value always begins one, and no row is empty). Host arrays are not copied: do
+    not change them afterwards.
     Raises ArgumentError unless exactly one of the three is given, ShapeError when it does not fit
     the values, NegativeExtentError for a length below 0, ExtentOverflowError for too large ones.
     """
+    if offsets is lengths is flags is None and is_nested(values):
+        return of_rows(values)
     name, given = the_one(offsets, lengths, flags)
-    leaves, tree = as_tracers(values, "values of ragged")
-    check_values(leaves)
-    total = extents.same_length(leaves, "ragged", ["values"] * len(leaves))
+    if isinstance(values, Ragged):
+        total = row_count(as_tracer(values.offsets))
+    else:
+        leaves, tree = as_tracers(values, "values of ragged")
+        check_values(leaves)
+        total = extents.same_length(leaves, "ragged", ["values"] * len(leaves))
+        values = unflatten(tree, leaves)
     cut = as_tracer(given, f"the {name} of ragged")
     check_cut(cut, name)
     if name == "flags":
@@ -75,7 +92,7 @@ def ragged(values: Any, offsets: Any = None, lengths: Any = None, flags: Any = N
         need(fits, narrow(cut.element), total)
         found = wide(cut)
         _check_offsets(found, total)
-    return Ragged.made(unflatten(tree, leaves), found)
+    return Ragged.made(values, found)
 
 
 def wide(array: Tracer) -> Tracer:
@@ -142,15 +159,22 @@ def _from_lengths(lengths: Tracer, total: Atom) -> Tracer:
         return read(lengths, (i,)).atom
 
     none_at(first_place(count, lambda i: current().apply("lt", at(i), ZERO)), count, BELOW, at)
+    offsets = offsets_from(lengths)
+    last = read(offsets, (count,)).atom
+    need(scope.apply("eq", last, total), SUM, last, total)
+    return offsets
+
+
+def offsets_from(lengths: Tracer, may_overflow: bool = True) -> Tracer:
+    """Where rows of these lengths begin, which are natural, and where the last one ends."""
     plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
     sums = emit(Scan(plus, (ZERO,), (lengths.atom,), False, False))[0]
     zero = generated((ONE,), lambda i: tracer_of(ZERO))[0]
     offsets: Tracer = concat([zero, sums])
-    # of sums that overflow, the first one wraps to below 0: lengths are natural
-    wraps = first_place(count, lambda i: current().apply("lt", read(sums, (i,)).atom, ZERO))
-    need(scope.apply("eq", wraps, MOST), TOO_MANY, wraps)
-    last = read(offsets, (count,)).atom
-    need(scope.apply("eq", last, total), SUM, last, total)
+    if may_overflow:  # of sums that overflow, the first one wraps to below 0
+        count = lengths.extents[0]
+        wraps = first_place(count, lambda i: current().apply("lt", read(sums, (i,)).atom, ZERO))
+        need(current().apply("eq", wraps, MOST), TOO_MANY, wraps)
     return offsets
 
 

@@ -15,14 +15,13 @@ from flatweave.frontend.elements.broadcast import generated, met, place_along, r
 from flatweave.frontend.elements.scalars import operand
 from flatweave.frontend.ragged.cutting import first_place, none_at
 from flatweave.frontend.ragged.locate import locate
-from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count
+from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count, value_count
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, sub
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.symbols import SYMBOLS
-from flatweave.frontend.values.tree import flatten
 from flatweave.terms.syntax import Atom
 
 
@@ -56,7 +55,7 @@ def _check_rows(first: Ragged, second: Ragged, who: str) -> None:
         remedy="Cut both to as many rows, for instance with rows[:n].",
     )  # fmt: skip
     extents.same(
-        _total(first), _total(second),
+        value_count(first), value_count(second),
         f"{who} needs rows of the same lengths, got {{0}} and {{1}} elements in all.",
         remedy="Make one of them like the other, or give one value for each row.",
     )  # fmt: skip
@@ -92,17 +91,9 @@ def _of_each_value(array: Tracer, rows: Ragged, who: str) -> Tracer:
         row, _ = locate(offsets, 1, p)
         return read(array, (place_along(own, row), *at))
 
-    length = _total(rows)
+    length = value_count(rows)
     found = generated((length, *array.extents[1:]), one, "p")[0]
     missing = rank_of(rows.values) - array.ndim
     if missing <= 0 or isinstance(rows.values, Ragged):
         return found
     return reshaped(found, (length, *[ONE] * missing, *array.extents[1:]))
-
-
-def _total(rows: Ragged) -> Atom:
-    """How many values, or inner rows, all rows hold."""
-    if isinstance(rows.values, Ragged):
-        return row_count(as_tracer(rows.values.offsets))
-    leaves = flatten(rows.values)[0]
-    return as_tracer(leaves[0]).extents[0]

@@ -68,11 +68,13 @@ def on_host(
     name, given = the_one(offsets, lengths, flags)
     if isinstance(values, list) and not values:
         values = np.zeros(0)
+    if isinstance(values, Ragged):
+        return Ragged.made(values, _host_cut(given, name, len(values)))
     leaves, tree = flatten(values, is_number_list)
     if tree.irregular:
         raise Unsupported(
-            "the values of ragged hold a Ragged: rows of rows are not there yet.",
-            where=user_location(), remedy="Keep the offsets of the outer rows beside it.",
+            "the values of ragged hold a Ragged beside other arrays.",
+            where=user_location(), remedy="Make one Ragged of each, with the same lengths.",
         )  # fmt: skip
     arrays = [_host_values(leaf, "values of ragged") for leaf in leaves]
     check_values(arrays)
@@ -83,11 +85,17 @@ def on_host(
                 f"ragged needs arrays of one length, got {total} and {len(array)}.",
                 where=user_location(), remedy="Cut both to the shorter one with xs[:n].",
             )  # fmt: skip
+    offsets = _host_cut(given, name, total)
+    return Ragged.made(unflatten(tree, [_seen(array) for array in arrays]), offsets)
+
+
+def _host_cut(given: Any, name: str, total: int) -> HostArray:
+    """The offsets that the one keyword given says, checked."""
     cut = _host_values(given, f"the {name} of ragged")
     check_cut(cut, name)
     found = _HOST[name](cut, total)
     found.setflags(write=False)
-    return Ragged.made(unflatten(tree, [_seen(array) for array in arrays]), HostArray(found))
+    return HostArray(found)
 
 
 def _seen(array: Values) -> HostArray:

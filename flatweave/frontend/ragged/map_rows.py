@@ -124,6 +124,13 @@ def _parts_of(x: Any, parts: list[Source]) -> Tree:
             parts.append(Source(as_tracer(leaf, "xs of map"), None))
             elements.append(0)
             continue
+        if isinstance(leaf.values, Ragged):
+            raise Unsupported(
+                "map over a Ragged whose rows hold rows.",
+                where=user_location(),
+                remedy="Map over the inner rows, fw.map(f, rows.values), and put the result under"
+                " the outer offsets: fw.ragged(.., offsets=rows.offsets).",
+            )
         offsets = as_tracer(leaf.offsets)
         arrays, inner = as_tracers(leaf.values, "the values of a Ragged that map goes through")
         parts += [Source(array, offsets) for array in arrays]

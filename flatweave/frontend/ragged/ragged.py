@@ -10,26 +10,22 @@ Offsets are checked when a Ragged is made and never change: whoever has one may 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, ClassVar
 
-import numpy as np
-
 from flatweave.base.dtypes import bool_
-from flatweave.base.errors import ArgumentError, IndexOutOfBounds
 from flatweave.base.pretty import counted
-from flatweave.base.source import user_location
-from flatweave.frontend.arrays.reading import from_start
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
-from flatweave.frontend.trace.tracers import as_tracer, emit, extent_of, tracer_of
+from flatweave.frontend.trace.extents import ONE, add, sub
+from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values import misuse
-from flatweave.frontend.values.array import SHOWN, Array, HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.array import SHOWN, Array, Tracer, describe
 from flatweave.frontend.values.sugar import METHODS, Elementwise, Reductions
 from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
-from flatweave.ops import Index, Scatter
-from flatweave.terms.syntax import Atom, Const, constant
+from flatweave.ops import Scatter
+from flatweave.terms.syntax import Atom, constant
 
 
 class Ragged(Node, Elementwise, Reductions):
@@ -92,25 +88,43 @@ class Ragged(Node, Elementwise, Reductions):
         return len(self._offsets) - 1
 
     def __getitem__(self, i: Any) -> Any:
-        return row(self, i)
+        return METHODS["row"](self, i)
 
     def __iter__(self) -> Iterator[Any]:
         if isinstance(self._offsets, Tracer):
             raise misuse.row_count(_described(self))
-        return (row(self, i) for i in range(len(self)))
+        return (self[i] for i in range(len(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ragged, (self._values, self._offsets)
 
+    def tolist(self) -> list[Any]:
+        """The rows as lists of Python scalars, or of tuples of them, or of lists."""
+        if isinstance(self._offsets, Tracer):
+            raise misuse.row_count(_described(self))
+        nested = isinstance(self._values, Ragged)
+        values = self._values.tolist() if nested else _listed(self._values)
+        return [values[start:end] for start, end in pairwise(self._offsets.tolist())]
+
     def __repr__(self) -> str:
         if isinstance(self._offsets, Tracer):
             return f"Traced({_described(self)})"
-        leaves, tree = flatten(self._values)
+        leaves, tree = flatten(innermost(self))
         text = spelled(tree, [str(leaf.dtype) for leaf in leaves])
-        total = int(self._offsets.to_numpy()[-1])
+        total = len(leaves[0])
         if tree == LEAF and leaves[0].ndim == 1 and total + len(self) <= SHOWN:
-            return f"Ragged({[row.tolist() for row in self]}, dtype={text})"
+            return f"Ragged({self.tolist()}, dtype={text})"
         return f"Ragged({counted(len(self), 'row')}, {counted(total, 'value')}, dtype={text})"
+
+
+def _listed(values: Any) -> list[Any]:
+    """Values on the host as a list of elements."""
+    leaves, tree = flatten(values)
+    lists = [leaf.tolist() for leaf in leaves]
+    if tree == LEAF:
+        found: list[Any] = lists[0]
+        return found
+    return [unflatten(tree, element) for element in zip(*lists, strict=True)]
 
 
 def innermost(rows: Any) -> Any:
@@ -134,7 +148,16 @@ def joined(rows: Ragged) -> Ragged:
     return Ragged.made(rows.values.values, offsets)
 
 
+def value_count(rows: Ragged) -> Atom:
+    """How many values, or inner rows, all rows hold."""
+    if isinstance(rows.values, Ragged):
+        return row_count(as_tracer(rows.values.offsets))
+    return as_tracer(flatten(rows.values)[0][0]).extents[0]
+
+
 def _described(rows: Ragged) -> str:
+    if isinstance(rows.values, Ragged):
+        return f"Ragged({_described(rows.values)})"
     leaves, tree = flatten(rows.values)
     return f"Ragged({spelled(tree, [describe(leaf) for leaf in leaves])})"
 
@@ -162,56 +185,12 @@ def row_flags(rows: Ragged) -> Any:
     """Where rows begin among the values."""
     offsets = as_tracer(rows.offsets)
     count = row_count(offsets)
-    total = as_tracer(flatten(rows.values)[0][0]).extents[0]
+    total = value_count(rows)
     no, yes = constant(False, bool_), constant(True, bool_)
     none = generated((total,), lambda i: tracer_of(no))[0]
     starts = generated((count,), lambda i: read(offsets, (i,)))[0]
     marks = generated((count,), lambda i: tracer_of(yes))[0]
     return emit(Scatter((none.atom,), starts.atom, (marks.atom,)))[0]
-
-
-def _host_row(rows: Any, i: Any) -> Any:
-    """A row of values on the host, without a copy."""
-    if isinstance(i, HostArray | np.generic) and i.ndim == 0 and i.dtype.kind in "iu":
-        i = int(i)
-    leaves = flatten(rows.values)[0]
-    if type(i) is not int or not all(isinstance(leaf, HostArray) for leaf in leaves):
-        return NotImplemented
-    count = len(rows)
-    if not -count <= i < count:
-        raise IndexOutOfBounds(
-            f"index {i} is outside a Ragged of {counted(count, 'row')}.",
-            where=user_location(),
-            remedy=f"Indices go from {-count} to {count - 1}." if count else "It has no rows.",
-        )
-    start, stop = rows.offsets.to_numpy()[i % count : i % count + 2]
-    return map_leaves(lambda leaf: host_array(leaf.to_numpy()[start:stop]), rows.values)
-
-
-@operation(host=_host_row)
-def row(rows: Ragged, i: Any) -> Any:
-    """`rows[i]`: a row's values. Raises IndexOutOfBounds for a row that is not there."""
-    if isinstance(i, slice | tuple):
-        raise ArgumentError(
-            f"a Ragged has one index, the number of a row; got a {type(i).__name__}.",
-            where=user_location(),
-            remedy="Read one row and index that, or cut rows.values and rows.offsets themselves.",
-        )
-    offsets = as_tracer(rows.offsets)
-    count = row_count(offsets)
-    number, _ = from_start(extent_of(i, "the number of a row"), count)
-
-    def at(distance: Atom) -> Atom:
-        # through an array of `count` rows: a number outside is caught before anything is read
-        bounds = generated((count,), lambda j: read(offsets, (add(j, distance),)))[0]
-        return emit(Index(bounds.atom, (number,), not isinstance(number, Const)))[0].atom
-
-    start, stop = at(ZERO), at(ONE)
-    length = sub(stop, start)
-    extents.known_natural(start)
-    extents.known_extent(length)
-    leaves, tree = flatten(rows.values)
-    return unflatten(tree, [row_of(as_tracer(leaf), start, length) for leaf in leaves])
 
 
 def row_of(values: Tracer, start: Atom, length: Atom) -> Tracer:

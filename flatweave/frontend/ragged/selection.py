@@ -1,0 +1,185 @@
+"""`rows[key]`: one row, a slice of rows, those where a mask holds, or those of an index array.
+
+    rows[1]          values[offsets[1]:offsets[2]]
+    rows[1:3]        the offsets from 1 to 3, less the first of them, and the values between
+    rows[[2, 0]]     offsets from the lengths of these rows, and each value from its old place
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError, IndexOutOfBounds
+from flatweave.base.pretty import counted
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.indexing import getitem
+from flatweave.frontend.arrays.reading import from_start
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.lambdas import combine_lambda
+from flatweave.frontend.elements.scalars import apply
+from flatweave.frontend.ragged.cutting import offsets_from
+from flatweave.frontend.ragged.locate import locate
+from flatweave.frontend.ragged.ragged import Ragged, row_count, row_of
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
+from flatweave.frontend.trace.tracers import as_tracer, emit, extent_of, tracer_of
+from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
+from flatweave.ops import Index, Reduce
+from flatweave.terms.syntax import Atom, Const
+
+
+def _host(rows: Any, i: Any) -> Any:
+    """A row, or a slice of rows, on the host, the values not copied."""
+    if isinstance(i, HostArray | np.generic) and i.ndim == 0 and i.dtype.kind in "iu":
+        i = int(i)
+    leaves = flatten(rows)[0]
+    if not all(isinstance(leaf, HostArray) for leaf in leaves):
+        return NotImplemented
+    count = len(rows)
+    if isinstance(i, slice) and all(type(part) in (int, type(None)) for part in _parts(i)):
+        start, stop, step = i.indices(count)
+        return _host_span(rows, start, max(start, stop)) if step == 1 else NotImplemented
+    if type(i) is not int:
+        return NotImplemented
+    if not -count <= i < count:
+        raise IndexOutOfBounds(
+            f"index {i} is outside a Ragged of {counted(count, 'row')}.",
+            where=user_location(),
+            remedy=f"Indices go from {-count} to {count - 1}." if count else "It has no rows.",
+        )
+    start, stop = rows.offsets.to_numpy()[i % count : i % count + 2]
+    return _host_part(rows.values, start, stop)
+
+
+def _parts(part: slice) -> tuple[Any, Any, Any]:
+    return part.start, part.stop, part.step
+
+
+def _host_part(values: Any, start: int, stop: int) -> Any:
+    """The values from `start` to `stop`: of a Ragged those rows."""
+    if isinstance(values, Ragged):
+        return _host_span(values, start, stop)
+    return map_leaves(lambda leaf: host_array(leaf.to_numpy()[start:stop]), values)
+
+
+def _host_span(rows: Ragged, start: int, stop: int) -> Ragged:
+    """The rows from `start` to `stop`."""
+    offsets = rows.offsets.to_numpy()[start : stop + 1]
+    values = _host_part(rows.values, offsets[0], offsets[-1])
+    return Ragged.made(values, host_array(offsets - offsets[0]))
+
+
+@operation(host=_host)
+def row(rows: Ragged, i: Any) -> Any:
+    """`rows[i]`: a row's values, or the Ragged of the rows that a slice, mask or array names.
+
+    Raises IndexOutOfBounds for a row that is not there.
+    """
+    if isinstance(i, tuple):
+        raise ArgumentError(
+            "a Ragged has one index, which says which rows; got a tuple.",
+            where=user_location(), remedy="Read one row and index that: rows[i][j].",
+        )
+    if isinstance(i, slice):
+        return _slice(rows, i)
+    if isinstance(i, list) or as_tracer(i, "the index of a Ragged").ndim:
+        return gathered(rows, _numbers(rows, i), may_repeat=True)
+    offsets = as_tracer(rows.offsets)
+    count = row_count(offsets)
+    number, _ = from_start(extent_of(i, "the number of a row"), count)
+
+    def at(distance: Atom) -> Atom:
+        # through an array of `count` rows: a number outside is caught before anything is read
+        bounds = generated((count,), lambda j: read(offsets, (add(j, distance),)))[0]
+        return emit(Index(bounds.atom, (number,), not isinstance(number, Const)))[0].atom
+
+    start, stop = at(ZERO), at(ONE)
+    length = sub(stop, start)
+    extents.known_natural(start)
+    extents.known_extent(length)
+    return _part(rows.values, start, length)
+
+
+def _part(values: Any, start: Atom, length: Atom) -> Any:
+    """So many values from `start`: of a Ragged so many rows."""
+    if isinstance(values, Ragged):
+        return _span(values, start, length)
+    leaves, tree = flatten(values)
+    return unflatten(tree, [row_of(as_tracer(leaf), start, length) for leaf in leaves])
+
+
+def _span(rows: Ragged, first: Atom, count: Atom) -> Ragged:
+    """So many rows from row `first`."""
+    offsets = as_tracer(rows.offsets)
+    start = read(offsets, (first,)).atom
+    extents.known_natural(start)
+    length = sub(read(offsets, (add(first, count),)).atom, start)
+    extents.known_extent(length)
+
+    def own(i: Atom) -> Tracer:
+        return tracer_of(sub(read(offsets, (add(first, i),)).atom, start))
+
+    return Ragged.made(
+        _part(rows.values, start, length), generated((add(count, ONE),), own)[0]
+    )
+
+
+def _numbers(rows: Ragged, key: Any) -> Tracer:
+    """The numbers of the rows that a key names, each of them there."""
+    count = row_count(as_tracer(rows.offsets))
+    found = as_tracer(getitem(generated((count,), tracer_of)[0], key))
+    if found.ndim != 1:
+        raise ArgumentError(
+            f"an index array of a Ragged must have rank 1, got {describe(found)}.",
+            where=user_location(), remedy="Give the numbers of rows one after the other.",
+        )  # fmt: skip
+    return found
+
+
+def _slice(rows: Ragged, part: slice) -> Ragged:
+    """The rows of a slice; those next to each other are one part of the values."""
+    numbers = _numbers(rows, part)
+    if part.step not in (None, 1):
+        return gathered(rows, numbers)
+    count = row_count(as_tracer(rows.offsets))
+    least = combine_lambda(lambda a, b: [apply("minimum", a, b)], [numbers.element])
+    first = emit(Reduce(least, (count,), (numbers.atom,)))[0].atom
+    extents.known_natural(first)
+    return _span(rows, first, numbers.extents[0])
+
+
+def gathered(rows: Ragged, numbers: Tracer, may_repeat: bool = False) -> Ragged:
+    """The rows of these numbers, which are there."""
+    old = as_tracer(rows.offsets)
+
+    def length_of(k: Atom) -> Tracer:
+        number = read(numbers, (k,)).atom
+        extents.known_natural(number)
+        length = sub(read(old, (add(number, ONE),)).atom, read(old, (number,)).atom)
+        extents.known_natural(length)
+        return tracer_of(length)
+
+    offsets = offsets_from(generated(numbers.extents, length_of)[0], may_repeat)
+    total = read(offsets, (numbers.extents[0],)).atom
+    extents.known_extent(total)
+
+    def place(p: Atom) -> Atom:
+        k, start = locate(offsets, 1, p)
+        number = read(numbers, (k,)).atom
+        found = add(read(old, (number,)).atom, sub(p, start))
+        extents.known_natural(found)
+        return found
+
+    if isinstance(rows.values, Ragged):
+        inner = generated((total,), lambda p: tracer_of(place(p)))[0]
+        return Ragged.made(gathered(rows.values, inner, may_repeat), offsets)
+    leaves, tree = flatten(rows.values)
+    found = [
+        generated((total, *x.extents[1:]), lambda p, *at, x=x: read(x, (place(p), *at)), "p")[0]
+        for x in (as_tracer(leaf) for leaf in leaves)
+    ]
+    return Ragged.made(unflatten(tree, found), offsets)
