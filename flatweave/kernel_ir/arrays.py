@@ -27,7 +27,7 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.kernel_ir.hierarchy import BLOCK, MEMORY, THREAD, ForAll, Level
 from flatweave.kernel_ir.syntax import Load, Store, Sync
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
+from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Var
 
 Values = tuple[Atom, ...]
@@ -113,6 +113,20 @@ def fold(
     state = tuple(inside.param("s", atom.type) for atom in init)
     body = inside.close([i, *state], step(inside, i, state))
     return b.emit(For(lo, hi, index(1), body, init))
+
+
+def repeat(
+    b: Builder, init: Values, holds: Callable[[Builder, Values], Atom],
+    step: Callable[[Builder, Values], Values],
+) -> Values:  # fmt: skip
+    """Values that `step` changes while `holds` says so; threads may differ in how often."""
+
+    def body(inside: Builder, *values: Atom) -> Values:
+        return step(inside, values)
+
+    types = [atom.type for atom in init]
+    test = b.function(types, lambda inside, *values: (holds(inside, values),))
+    return b.emit(While(test, b.function(types, body), init))
 
 
 def choose(
@@ -318,6 +332,12 @@ def part(array: Pull, first: Atom | int, extent: Atom | int) -> Pull:
     """`extent` elements from `first` on."""
     lo = extent_of(first)
     return gather(array, lambda b, i: b.add(lo, i), extent)
+
+
+def halve(b: Builder, array: Pull) -> tuple[Pull, Pull]:
+    """The first half, and the rest."""
+    middle = b.apply("floordiv", array.extent, index(2))
+    return part(array, 0, middle), part(array, middle, b.sub(array.extent, middle))
 
 
 def concat(b: Builder, *arrays: Push) -> Push:
