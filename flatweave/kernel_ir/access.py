@@ -11,6 +11,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.control import Runner
 from flatweave.kernel_ir.memory import Agent, Buffer, Private, is_same
+from flatweave.kernel_ir.op import KernelOp
 from flatweave.scalar import ops as scalar
 from flatweave.terms.batch import Env, Value, Values, spread
 from flatweave.terms.syntax import Atom, Lambda, Op, Var
@@ -65,8 +66,15 @@ class Accessor(Runner):
             raise CompilerBug(f"{what} differs from lane to lane: {value}.")
         return value if value.ndim == 0 else np.asarray(value[0])
 
-    def _one(self, env: Env, atom: Atom, what: str) -> Value:
+    def one(self, env: Env, atom: Atom, what: str) -> Value:
+        """The value of an atom that must be the same in all lanes."""
         return self._uniform(self.atom(env, atom), what)
+
+    def columns(self, env: Env, atoms: Sequence[Atom]) -> Values:
+        """One value for each lane of the warp, all of which must run."""
+        if env.size != self.width:
+            raise CompilerBug(f"{env.size} of {self.width} lanes run a collective.")
+        return spread(self.atoms(env, atoms), env.size)
 
     def _apply(self, env: Env, fn: Lambda, args: Values) -> Values:
         size = len(args[0])
@@ -80,13 +88,13 @@ class Accessor(Runner):
     def _memory(self, env: Env, op: Op) -> Values:
         match op:
             case ir.Load(buffer=buffer, index=index):
-                return (self._load(env, buffer, self.atom(env, index)),)
+                return (self.load(env, buffer, self.atom(env, index)),)
             case ir.LoadNear(buffer=buffer, base=base, offset=offset, span=span):
-                at, last = self.atom(env, offset), int(self._one(env, span, "the span"))
+                at, last = self.atom(env, offset), int(self.one(env, span, "the span"))
                 if ((at < 0) | (at > last)).any():
                     raise CompilerBug(f"a load {at} behind its base, at most {last} allowed.")
-                at = at + self._one(env, base, "the base of load_near")
-                return (self._load(env, buffer, at),)
+                at = at + self.one(env, base, "the base of load_near")
+                return (self.load(env, buffer, at),)
             case ir.Store(buffer=buffer, index=index, value=value, streaming=streaming):
                 self._store(env, buffer, index, value, streaming)
             case ir.StoreCompact():
@@ -101,12 +109,14 @@ class Accessor(Runner):
                 places = [(self._buffer(env, buffer), 1, 0) for buffer in buffers]
                 self._update(env, fn, places, index, values)
             case ir.Release(buffer=buffer, index=index, value=value):
-                at = self._one(env, index, "the index of release")
-                new = self._one(env, value, "the value of release")
+                at = self.one(env, index, "the index of release")
+                new = self.one(env, value, "the value of release")
                 self._buffer(env, buffer).release(int(at), new, self.agent)
                 self.progress.events += 1
             case ir.Report():
                 self._report(env, op)
+            case KernelOp():
+                return op.simulate(self, env)
             case _:
                 raise CompilerBug(f"{op.name} cannot be simulated in a kernel.")
         return ()
@@ -128,7 +138,7 @@ class Accessor(Runner):
         assert env.positions is not None
         return held, np.broadcast_to(at, env.positions.shape), self.agent.some(env.positions)
 
-    def _load(self, env: Env, var: Var, at: Value) -> Value:
+    def load(self, env: Env, var: Var, at: Value) -> Value:
         buffer, places, by = self._use(env, var, at)
         values = buffer.load(places, by)
         return values.reshape(()) if places.size == 1 and at.ndim == 0 else values
@@ -146,8 +156,8 @@ class Accessor(Runner):
         buffer.store(at, values, by)
 
     def _compact(self, env: Env, op: ir.StoreCompact) -> None:
-        base = int(self._one(env, op.base, "the base of store_compact"))
-        limit = int(self._one(env, op.limit, "the limit of store_compact"))
+        base = int(self.one(env, op.base, "the base of store_compact"))
+        limit = int(self.one(env, op.limit, "the limit of store_compact"))
         size = env.size or 1
         kept = np.flatnonzero(np.broadcast_to(self.atom(env, op.keep), size))
         stop = base + kept.size

@@ -29,8 +29,9 @@ from enum import IntEnum
 from typing import ClassVar
 
 from flatweave.base.dtypes import DType
+from flatweave.kernel_ir.op import IN_LANES, KernelOp
 from flatweave.kernel_ir.syntax import Shared
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, op
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, op
 
 
 class Level(IntEnum):
@@ -58,35 +59,38 @@ LEVELS = {level.word: level for level in Level}
 
 
 @op
-class ForAll(Op):
+class ForAll(KernelOp):
     """Runs `body(i)` for each i below `count`, in parallel, each by one unit of `level`."""
 
     level: str
     count: Atom
     body: Lambda
     effect: ClassVar[bool] = True
+    stands = frozenset({"block", "warp"})
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
 
 
 @op
-class Local(Op):
+class Local(KernelOp):
     """Memory of one thread for `count` elements, gone when its body ends."""
 
     dtype: DType
     count: int
+    stands = IN_LANES | {"thread"}
 
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "local"),)
 
 
 @op
-class WarpShared(Op):
+class WarpShared(KernelOp):
     """Memory of one warp for `count` elements, gone when its body ends."""
 
     dtype: DType
     count: int
+    stands = frozenset({"warp"})
 
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "warp_shared"),)

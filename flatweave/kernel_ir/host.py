@@ -6,62 +6,68 @@ from enum import StrEnum
 from typing import ClassVar
 
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.terms.syntax import Atom, BufferType, Op, Type, Var, op
+from flatweave.kernel_ir.op import ON_HOST, KernelOp
+from flatweave.terms.syntax import Atom, BufferType, Type, Var, op
 
 
 @op
-class Alloc(Op):
+class Alloc(KernelOp):
     """A fresh buffer of `count` elements, 64-byte aligned; `site` names the array in errors."""
 
     dtype: DType
     count: Atom
     site: int
     effect: ClassVar[bool] = True
+    stands = ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype),)
 
 
 @op
-class Retain(Op):
+class Retain(KernelOp):
     """One more owner of a buffer."""
 
     buffer: Var
     effect: ClassVar[bool] = True
+    stands = ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
 
 
 @op
-class Free(Op):
+class Free(KernelOp):
     """One owner less; without owners the memory goes back."""
 
     buffer: Var
     effect: ClassVar[bool] = True
+    stands = ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
 
 
 @op
-class IsUnique(Op):
+class IsUnique(KernelOp):
     """Whether a buffer has one owner, so that it may be written in place."""
 
     buffer: Var
     effect: ClassVar[bool] = True
+    stands = ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return (bool_,)
 
 
 @op
-class Trim(Op):
+class Trim(KernelOp):
     """Gives back the memory behind the first `count` elements."""
 
     buffer: Var
     count: Atom
     effect: ClassVar[bool] = True
+    stands = ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
@@ -89,7 +95,7 @@ class Role(StrEnum):
 
 
 @op
-class Launch(Op):
+class Launch(KernelOp):
     """Runs a kernel on `grid` blocks; block b + 1 never starts before block b has."""
 
     kernel: str
@@ -97,13 +103,14 @@ class Launch(Op):
     args: tuple[Atom, ...]
     role: str = Role.PASS
     effect: ClassVar[bool] = True
+    stands = ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
 
 
 @op
-class Fail(Op):
+class Fail(KernelOp):
     """Ends the program with an error when `condition` holds."""
 
     condition: Atom
@@ -112,16 +119,18 @@ class Fail(Op):
     value: Atom
     extent: Atom
     effect: ClassVar[bool] = True
+    stands = ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
 
 
 @op
-class Threads(Op):
+class Threads(KernelOp):
     """How many threads the launch may use (uniform i64; a host value)."""
 
     effect: ClassVar[bool] = True
+    stands = ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)

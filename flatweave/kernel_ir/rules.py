@@ -121,6 +121,8 @@ def _host_misfits(op: Op) -> Iterator[str]:
                 yield f"{role} is no role of a launch"
         case h.Fail(condition=condition):
             yield from types_misfit("the condition", (condition,), (bool_,))
+        case _:
+            yield from op.misfits()
 
 
 def _dtypes_misfit(buffers: Sequence[Var], values: Sequence[Atom] | None = None) -> Iterator[str]:

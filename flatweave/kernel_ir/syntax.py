@@ -28,7 +28,16 @@ from typing import ClassVar
 
 from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.base.locks import Lock
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, Var, op, record, types_of
+from flatweave.kernel_ir.op import (
+    BY_LANE,
+    EVERYWHERE,
+    IN_LANES,
+    ON_HOST,
+    SAME,
+    UNIFORM_CODE,
+    KernelOp,
+)
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, record, types_of
 
 
 @record
@@ -84,7 +93,7 @@ class Unit:
 
 
 @op
-class BlockIndex(Op):
+class BlockIndex(KernelOp):
     """The number of this block in the grid (uniform)."""
 
     def result_types(self) -> tuple[Type, ...]:
@@ -92,38 +101,43 @@ class BlockIndex(Op):
 
 
 @op
-class WarpIndex(Op):
+class WarpIndex(KernelOp):
     """The number of this warp in its block (uniform in the warp; 0 on a CPU)."""
+
+    stands = UNIFORM_CODE
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
 
 
 @op
-class Lanes(Op):
+class Lanes(KernelOp):
     """Runs `body` on `width` lanes in lock step; its results must be uniform."""
 
     width: int
     body: Lambda
+    stands = frozenset({"block", "warp"})
 
     def result_types(self) -> tuple[Type, ...]:
         return self.body.result_types()
 
 
 @op
-class Lane(Op):
+class Lane(KernelOp):
     """`base` plus the number of this lane: the only source of variation between lanes.
     With `reverse`, `base` minus the number of this lane."""
 
     base: Atom
     reverse: bool = False
+    stands = IN_LANES
+    gives = BY_LANE
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
 
 
 @op
-class Call(Op):
+class Call(KernelOp):
     """`fn` on `args` (uniform) by one function of machine code, wherever the same `fn` is called.
 
     Where an operator is written out twice, operands of an addition may change places in one of the
@@ -133,6 +147,7 @@ class Call(Op):
 
     fn: Lambda
     args: tuple[Atom, ...]
+    stands = frozenset({"block", "warp"})
 
     def result_types(self) -> tuple[Type, ...]:
         return self.fn.result_types()
@@ -142,18 +157,21 @@ class Call(Op):
 
 
 @op
-class ReduceLanes(Op):
+class ReduceLanes(KernelOp):
     """All lanes' values combined in lane order by an associative `fn` (uniform)."""
 
     fn: Lambda
     args: tuple[Atom, ...]
+    stands = IN_LANES
+    together = True
+    gives = SAME
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.args)
 
 
 @op
-class ScanLanes(Op):
+class ScanLanes(KernelOp):
     """Inclusive prefixes over the lanes: lane l gets the values of lanes 0 to l combined.
 
     With a flag in `starts`, of the lanes from the last one at or below l where it holds.
@@ -163,70 +181,89 @@ class ScanLanes(Op):
     neutral: tuple[Atom, ...]
     args: tuple[Atom, ...]
     starts: tuple[Atom, ...] = ()
+    stands = IN_LANES
+    together = True
+    gives = BY_LANE
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.args)
 
 
 @op
-class ShiftLanes(Op):
+class ShiftLanes(KernelOp):
     """Lane l gets the value of lane l - 1; lane 0 gets `fill` (uniform)."""
 
     fill: tuple[Atom, ...]
     args: tuple[Atom, ...]
+    stands = IN_LANES
+    together = True
+    gives = BY_LANE
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.args)
 
 
 @op
-class LastLane(Op):
+class LastLane(KernelOp):
     """The values of the last lane (uniform)."""
 
     args: tuple[Atom, ...]
+    stands = IN_LANES
+    together = True
+    gives = SAME
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.args)
 
 
 @op
-class CountLanes(Op):
+class CountLanes(KernelOp):
     """In how many lanes `flag` holds (uniform i64)."""
 
     flag: Atom
+    stands = IN_LANES
+    together = True
+    gives = SAME
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
 
 
 @op
-class Ballot(Op):
+class Ballot(KernelOp):
     """The set of lanes where `flag` holds (uniform u64): bit l for lane l, of at most 64."""
 
     flag: Atom
+    stands = IN_LANES
+    together = True
+    gives = SAME
 
     def result_types(self) -> tuple[Type, ...]:
         return (u64,)
 
 
 @op
-class InSet(Op):
+class InSet(KernelOp):
     """Whether this lane is in `lanes`, a set as `ballot` gives it (uniform)."""
 
     lanes: Atom
+    stands = IN_LANES
+    gives = BY_LANE
 
     def result_types(self) -> tuple[Type, ...]:
         return (bool_,)
 
 
 @op
-class SelectZero(Op):
+class SelectZero(KernelOp):
     """Lane l gets the place of bit number l among those that are 0 in `mask` (uniform u64).
 
     Of no use in lanes from the number of such bits on.
     """
 
     mask: Atom
+    stands = IN_LANES
+    gives = BY_LANE
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
@@ -236,29 +273,31 @@ class SelectZero(Op):
 
 
 @op
-class Shared(Op):
+class Shared(KernelOp):
     """Memory of one block for `count` elements, alive while the block runs."""
 
     dtype: DType
     count: int
+    stands = frozenset({"block"})
 
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "shared"),)
 
 
 @op
-class Load(Op):
+class Load(KernelOp):
     """buffer[index]; a linear index makes one vector load, any other a gather."""
 
     buffer: Var
     index: Atom
+    stands = EVERYWHERE | ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return (_buffer(self.buffer).dtype,)
 
 
 @op
-class LoadNear(Op):
+class LoadNear(KernelOp):
     """buffer[base + offset], where all elements from `base` to `base + span` (uniform) are there.
 
     Offsets go from 0 to `span` in each lane: few elements for many lanes, loaded at once where a
@@ -269,29 +308,14 @@ class LoadNear(Op):
     base: Atom
     offset: Atom
     span: Atom
+    stands = IN_LANES
 
     def result_types(self) -> tuple[Type, ...]:
         return (_buffer(self.buffer).dtype,)
 
 
 @op
-class LoadTile(Op):
-    """A square of elements: result k is, in lane l, buffer[base + l * stride + k].
-
-    `count` equals the number of lanes; `base` and `stride` are uniform.
-    """
-
-    buffer: Var
-    base: Atom
-    stride: Atom
-    count: int
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (_buffer(self.buffer).dtype,) * self.count
-
-
-@op
-class Store(Op):
+class Store(KernelOp):
     """buffer[index] = value; `streaming` promises an aligned linear index and skips the caches."""
 
     buffer: Var
@@ -299,13 +323,14 @@ class Store(Op):
     value: Atom
     streaming: bool = False
     effect: ClassVar[bool] = True
+    stands = EVERYWHERE | ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
 
 
 @op
-class StoreCompact(Op):
+class StoreCompact(KernelOp):
     """Lanes where `keep` holds write their values to consecutive places from `base`, in lane order.
 
     Places from `limit` (uniform) on belong to other blocks and are never written; places between
@@ -318,13 +343,14 @@ class StoreCompact(Op):
     keep: Atom
     values_: tuple[Atom, ...]
     effect: ClassVar[bool] = True
+    stands = UNIFORM_CODE
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
 
 
 @op
-class Atomic(Op):
+class Atomic(KernelOp):
     """buffer[index] = buffer[index] `fn` value, indivisibly; gives what was there before.
 
     `fn` is add, minimum, maximum, and, or, xor.
@@ -335,13 +361,14 @@ class Atomic(Op):
     index: Atom
     value: Atom
     effect: ClassVar[bool] = True
+    gives = BY_LANE
 
     def result_types(self) -> tuple[Type, ...]:
         return (_buffer(self.buffer).dtype,)
 
 
 @op
-class AtomicUpdate(Op):
+class AtomicUpdate(KernelOp):
     """Element `index` of `buffer` becomes fn(element, values), indivisibly, by any `fn` that
     commutes. An element is one word, or on a CPU two neighbouring u64, aligned as one."""
 
@@ -356,7 +383,7 @@ class AtomicUpdate(Op):
 
 
 @op
-class LockedUpdate(Op):
+class LockedUpdate(KernelOp):
     """buffers[index] = fn(buffers[index].., values..), indivisibly, by any `fn` that commutes.
 
     Whoever does it holds the lock of its place: locks[index mod stripes], 1 while it is held. There
@@ -376,55 +403,59 @@ class LockedUpdate(Op):
 
 
 @op
-class Acquire(Op):
+class Acquire(KernelOp):
     """A load that sees all that was written before the `release` it reads from (uniform)."""
 
     buffer: Var
     index: Atom
     effect: ClassVar[bool] = True
+    stands = UNIFORM_CODE
 
     def result_types(self) -> tuple[Type, ...]:
         return (_buffer(self.buffer).dtype,)
 
 
 @op
-class Release(Op):
+class Release(KernelOp):
     """A store that publishes all earlier writes of the block (uniform)."""
 
     buffer: Var
     index: Atom
     value: Atom
     effect: ClassVar[bool] = True
+    stands = UNIFORM_CODE
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
 
 
 @op
-class Backoff(Op):
+class Backoff(KernelOp):
     """A pause inside a loop that waits for another block; `attempt` counts its turns."""
 
     attempt: Atom
     effect: ClassVar[bool] = True
+    stands = UNIFORM_CODE
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
 
 
 @op
-class Sync(Op):
+class Sync(KernelOp):
     """A barrier for the warps of a block, or the threads of a warp; also orders their writes to
     shared memory."""
 
     level: str = "block"
     effect: ClassVar[bool] = True
+    stands = UNIFORM_CODE | {"warp"}
 
     def result_types(self) -> tuple[Type, ...]:
         return ()
 
 
 @op
-class Report(Op):
+class Report(KernelOp):
     """Records an error of element `index`; the launch goes on, the smallest index wins."""
 
     code: int

@@ -16,21 +16,8 @@ in every lane; then all of it does.
 from __future__ import annotations
 
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll, Level, Local, WarpShared
-from flatweave.kernel_ir.syntax import (
-    Atomic,
-    Ballot,
-    Call,
-    CountLanes,
-    InSet,
-    Lane,
-    Lanes,
-    LastLane,
-    ReduceLanes,
-    ScanLanes,
-    SelectZero,
-    ShiftLanes,
-    WarpIndex,
-)
+from flatweave.kernel_ir.op import Gives, KernelOp
+from flatweave.kernel_ir.syntax import Atomic, Call, Lanes, WarpIndex
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in
@@ -142,14 +129,12 @@ class Variation:
         """The marks of what an op without bodies of control gives."""
         marks = self.of(*atoms_in(op))
         match op:
-            case ReduceLanes() | LastLane() | CountLanes() | Ballot():
-                return marks - BY_LANE
-            case Lane() | InSet() | ScanLanes() | SelectZero() | ShiftLanes():
-                return marks | BY_LANE if self._width > 1 else marks
             case WarpIndex() | WarpShared():
                 return BY_WARP
-            case Local():
+            case Local() | Atomic():
                 return BY_LANE | BY_WARP
-            case Atomic():
-                return BY_LANE | BY_WARP
+            case KernelOp(gives=Gives.SAME):
+                return marks - BY_LANE
+            case KernelOp(gives=Gives.BY_LANE) if self._width > 1:
+                return marks | BY_LANE
         return marks

@@ -28,6 +28,7 @@ from flatweave.kernel_ir.hierarchy import (
     WarpShared,
 )
 from flatweave.kernel_ir.host import Launch
+from flatweave.kernel_ir.op import IN_LANES, KernelOp
 from flatweave.kernel_ir.rules import misfits
 from flatweave.kernel_ir.syntax import (
     Acquire,
@@ -45,31 +46,12 @@ from flatweave.kernel_ir.syntax import (
 from flatweave.kernel_ir.variation import BY_LANE, NONE, Marks, Variation
 from flatweave.terms.control import For, If, While
 from flatweave.terms.rules import are_alike
-from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Type, Var, types_of
+from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Op, Type, Var, types_of
 from flatweave.terms.traverse import atoms_in, free_vars, walk_lets
 from flatweave.terms.verify import Verifier
 
 SCALAR = frozenset({"apply", "cast", "if", "while", "for"})
-COLLECTIVE = frozenset(
-    {"reduce_lanes", "scan_lanes", "shift_lanes", "last_lane", "count_lanes", "ballot"}
-)
-UNIFORM = frozenset({"acquire", "release", "backoff"})
-HOST = SCALAR | {
-    "load", "store", "alloc", "retain", "free", "is_unique", "trim", "launch", "fail", "threads",
-}  # fmt: skip
-ANYWHERE = SCALAR | {
-    "block_index", "load", "store", "atomic", "atomic_update", "locked_update", "report",
-}  # fmt: skip
-OF_LANES = COLLECTIVE | {"lane", "in_set", "load_near", "load_tile", "select_zero"}
-IN_LANES = ANYWHERE | OF_LANES | UNIFORM | {"warp_index", "store_compact", "sync", "local"}
-KERNEL = ANYWHERE | UNIFORM | {
-    "warp_index", "store_compact", "sync", "lanes", "call", "for_all", "shared",
-}  # fmt: skip
-IN_CODE: dict[Level, frozenset[str]] = {
-    BLOCK: KERNEL,
-    WARP: ANYWHERE | {"lanes", "call", "for_all", "sync", "warp_shared"},
-    THREAD: ANYWHERE | {"local"},
-}
+"""Ops of all terms: they may stand in all code."""
 
 
 def verify(unit: Unit) -> None:
@@ -86,6 +68,11 @@ def verify(unit: Unit) -> None:
         if kernel.body.params or kernel.body.results:
             verifier.fail(f"the body of {kernel.name} has parameters or results")
         verifier.function(Lambda(kernel.params, kernel.body.lets, ()))
+
+
+def stands(op: Op, place: str) -> bool:
+    """Whether an op may stand in code of the host, a block, a warp, a thread, or in lanes."""
+    return place in op.stands if isinstance(op, KernelOp) else op.name in SCALAR
 
 
 class MachineVerifier(Verifier):
@@ -109,7 +96,7 @@ class HostVerifier(MachineVerifier):
         self.kernels = {kernel.name: kernel for kernel in unit.kernels}
 
     def visit(self, let: Let) -> None:
-        if let.op.name not in HOST:
+        if not stands(let.op, "host"):
             self.fail(f"{let.op.name} cannot stand on the host")
         super().visit(let)
         if isinstance(let.op, Launch):
@@ -173,12 +160,12 @@ class KernelVerifier(MachineVerifier):
                 self._sync(op)
             case Shared() | WarpShared() | Local():
                 self._memory(op)
-        if name not in (IN_LANES if self.lanes else IN_CODE[self.level]):
+        if not stands(op, "lanes" if self.lanes else self.level.word):
             remedy = ""
-            if name in OF_LANES and self.level is THREAD:
+            if isinstance(op, KernelOp) and op.stands == IN_LANES and self.level is THREAD:
                 remedy = ": it needs a warp, so put it inside lanes, in code of a warp"
             self.fail(f"{name} cannot stand {self._place()}{remedy}")
-        if name in COLLECTIVE and "lane" in self.differs:
+        if isinstance(op, KernelOp) and op.together and "lane" in self.differs:
             self.fail(f"{name} stands where not all lanes run")
         if isinstance(op, Acquire | Release | Backoff | Lane | InSet):
             self._is_uniform(let)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from flatweave.base.errors import CompilerBug
@@ -12,8 +10,8 @@ from flatweave.kernel_ir.access import Accessor, Progress
 from flatweave.kernel_ir.control import Event, Steps
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.memory import Agent, Buffer, Private
-from flatweave.terms.batch import Env, Values, prepend, spread, take
-from flatweave.terms.syntax import Atom, Lambda, Let, Op
+from flatweave.terms.batch import Env, Values, prepend, take
+from flatweave.terms.syntax import Lambda, Let, Op
 
 TOGETHER = 32
 """So many neighbouring threads of a `for_all` are of one warp."""
@@ -37,7 +35,7 @@ class Warp(Accessor):
                 return ()
             case ir.Acquire(buffer=buffer, index=index):
                 yield Event.LOOK
-                at = self._one(env, index, "the index of acquire")
+                at = self.one(env, index, "the index of acquire")
                 return (self._buffer(env, buffer).acquire(int(at), self.agent),)
             case ir.Backoff():
                 yield Event.WAIT
@@ -59,7 +57,7 @@ class Warp(Accessor):
     def _warps(self, env: Env, op: ForAll) -> Steps:
         """This warp's share of warps, one after the other."""
         around = self.agent
-        for unit in range(self.number, int(self._one(env, op.count, "the count")), around.warps):
+        for unit in range(self.number, int(self.one(env, op.count, "the count")), around.warps):
             self.agent = around.unit(int(self.progress.numbers(1)[0]), unit)
             yield from self.call(env, op.body, (np.asarray(unit),))
         self.agent = around
@@ -70,7 +68,7 @@ class Warp(Accessor):
         if env.size is not None:
             raise CompilerBug("a for_all inside lanes.")
         around = self.agent
-        units = np.arange(int(self._one(env, op.count, "the count")))
+        units = np.arange(int(self.one(env, op.count, "the count")))
         of_warp = around.alone
         if not of_warp:
             units = units[units // TOGETHER % around.warps == self.number]
@@ -114,10 +112,10 @@ class Warp(Accessor):
                 return (np.asarray(self.number),)
             case ir.Lane(base=base, reverse=reverse):
                 lanes = np.zeros(1, np.int64) if env.positions is None else env.positions
-                first = self._one(env, base, "the base of lane")
+                first = self.one(env, base, "the base of lane")
                 return (first - lanes if reverse else first + lanes,)
             case ir.InSet(lanes=lanes_in):
-                bits = int(self._one(env, lanes_in, "the set of in_set"))
+                bits = int(self.one(env, lanes_in, "the set of in_set"))
                 own = range(1) if env.positions is None else env.positions
                 return (np.array([bits >> int(lane) & 1 for lane in own], bool),)
         return self._collective(env, op)
@@ -127,31 +125,25 @@ class Warp(Accessor):
     def _collective(self, env: Env, op: Op) -> Values:
         match op:
             case ir.ReduceLanes(fn=fn, args=args):
-                return self._reduce(env, fn, self._columns(env, args))
+                return self._reduce(env, fn, self.columns(env, args))
             case ir.ScanLanes(fn=fn, args=args, starts=starts):
-                columns = self._columns(env, (*args, *starts))
+                columns = self.columns(env, (*args, *starts))
                 return self._scan(env, fn, columns[: len(args)], columns[len(args) :])
             case ir.ShiftLanes(fill=fill, args=args):
-                first = [self._one(env, atom, "what fills lane 0") for atom in fill]
-                return prepend(first, take(self._columns(env, args), slice(-1)))
+                first = [self.one(env, atom, "what fills lane 0") for atom in fill]
+                return prepend(first, take(self.columns(env, args), slice(-1)))
             case ir.LastLane(args=args):
-                return tuple(np.asarray(x[-1]) for x in self._columns(env, args))
+                return tuple(np.asarray(x[-1]) for x in self.columns(env, args))
             case ir.CountLanes(flag=flag):
-                return (np.asarray(self._columns(env, (flag,))[0].sum(dtype=np.int64)),)
+                return (np.asarray(self.columns(env, (flag,))[0].sum(dtype=np.int64)),)
             case ir.SelectZero(mask=mask):
-                bits = int(self._one(env, mask, "the mask of select_zero"))
+                bits = int(self.one(env, mask, "the mask of select_zero"))
                 zeros = [place for place in range(64) if not bits >> place & 1] + [63] * 64
                 return (np.asarray(zeros[: env.size or 1], np.int64),)
             case ir.Ballot(flag=flag):
-                lanes = np.flatnonzero(self._columns(env, (flag,))[0])
+                lanes = np.flatnonzero(self.columns(env, (flag,))[0])
                 return (np.asarray(sum(1 << int(lane) for lane in lanes), np.uint64),)
         return self._memory(env, op)
-
-    def _columns(self, env: Env, atoms: Sequence[Atom]) -> Values:
-        """One value for each lane of the warp, all of which must run."""
-        if env.size != self.width:
-            raise CompilerBug(f"{env.size} of {self.width} lanes run a collective.")
-        return spread(self.atoms(env, atoms), env.size)
 
     def _reduce(self, env: Env, fn: Lambda, columns: Values) -> Values:
         """Neighbours combined until one value is left."""

@@ -54,13 +54,6 @@ def test_every_op_is_selected(name):
     assert len(done.stdout.splitlines()) == 2 * len(PROGRAMS) + 1
 
 
-def tile(given):
-    """What the program of LoadTile gives: rows 3 apart, of which lane l keeps the last of row l."""
-    ys = np.zeros(COUNT, given[1].dtype)
-    ys[:LANES] = given[1][LANES - 1 :: 3][:LANES]
-    return [ys, *run(PROGRAMS["Sync"], given)[1:]]
-
-
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_op_is_right(level):
     """Compiled for each level that this machine can run, against the simulator."""
@@ -75,7 +68,7 @@ def test_every_op_is_right(level):
         for name, unit in PROGRAMS.items():
             if name == "Apply":
                 continue  # tests/codegen/test_llvm_scalar.py has it
-            wanted = tile(given) if name == "LoadTile" else run(unit, given)
+            wanted = run(unit, given)
             found = run_host(unit.host, unit.kernels, given, isa)
             if isinstance(wanted, Failure):
                 assert found.report[0] == wanted.code, name

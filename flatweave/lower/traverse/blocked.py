@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadTile, Shared, Store
+from flatweave.kernel_ir.load_tile import LoadTile
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Var

@@ -14,24 +14,15 @@ their first value and become varying when a turn of the loop makes them so.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import (
-    Atomic,
-    InSet,
-    Lane,
-    Load,
-    LoadNear,
-    LoadTile,
-    ReduceLanes,
-    ScanLanes,
-    SelectZero,
-    ShiftLanes,
-)
+from flatweave.kernel_ir.op import Gives, KernelOp
+from flatweave.kernel_ir.syntax import Lane, ReduceLanes, ScanLanes
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Type, Var
+from flatweave.terms.traverse import atoms_in
 
 
 class Shape(Enum):
@@ -124,8 +115,8 @@ class _Analysis:
             case Apply(fn=fn, args=args):
                 shapes = [self.shape(arg) for arg in args]
                 return (apply_shape(fn, shapes, args[-1].type),)
-            case Cast(arg=atom) | Load(index=atom):
-                return (UNIFORM if self.shape(atom) is UNIFORM else VARYING,)
+            case Cast(arg=arg):
+                return (self.scattered([arg]),)
             case Lane(reverse=reverse):
                 return (REVERSED if reverse else LINEAR,)
             case If():
@@ -140,16 +131,16 @@ class _Analysis:
             case ScanLanes(fn=operator, args=args):
                 self.run(operator, [VARYING] * (2 * len(args)))
                 return [VARYING] * len(args)
-            case ShiftLanes(args=args):
-                return [VARYING] * len(args)
-            case LoadNear(offset=offset):
-                return (UNIFORM if self.shape(offset) is UNIFORM else VARYING,)
-            case Atomic() | InSet() | SelectZero():
-                return (VARYING,)
-            case LoadTile(count=count):
-                return [VARYING] * count
+            case KernelOp(gives=Gives.BY_LANE):
+                return [VARYING] * len(op.result_types())
+            case KernelOp(gives=Gives.AS_OPERANDS):
+                return [self.scattered(atoms_in(op))] * len(op.result_types())
             case _:
                 return [UNIFORM] * len(op.result_types())
+
+    def scattered(self, atoms: Iterable[Atom]) -> Shape:
+        """The shape of what follows no law: varying as soon as an operand is not uniform."""
+        return UNIFORM if all(self.shape(atom) is UNIFORM for atom in atoms) else VARYING
 
     def of_if(self, op: If) -> list[Shape]:
         then, other = self.run(op.then, []), self.run(op.other, [])

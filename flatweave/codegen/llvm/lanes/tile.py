@@ -15,7 +15,7 @@ from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.body.shapes import VARYING
 from flatweave.codegen.llvm.memory.access import element, element_dtype, from_memory, stored
 from flatweave.codegen.llvm.text.module import vec
-from flatweave.kernel_ir.syntax import LoadTile
+from flatweave.kernel_ir.load_tile import LoadTile
 from flatweave.terms.syntax import Let
 
 

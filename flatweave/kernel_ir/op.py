@@ -1,0 +1,66 @@
+"""What every operation of a kernel says of itself, so that no room keeps a list of all of them.
+
+    stands      the code it may stand in: of the host, a block, a warp, a thread, or inside lanes
+    together    whether all lanes of a warp take part: it must not stand where some do not run
+    gives       how its results differ between the lanes
+
+An op may be a file of its own (`load_tile.py`): then `misfits` says what its operands must be, and
+`simulate` what it does. Emitters have a table of handlers each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import ClassVar, Protocol
+
+from flatweave.base.errors import CompilerBug
+from flatweave.terms.batch import Env, Value, Values
+from flatweave.terms.syntax import Atom, Op, Var
+
+EVERYWHERE = frozenset({"block", "warp", "thread", "lanes"})
+"""In all code of a kernel."""
+UNIFORM_CODE = frozenset({"block", "lanes"})
+IN_LANES = frozenset({"lanes"})
+ON_HOST = frozenset({"host"})
+
+
+class Gives(Enum):
+    """Whether the lanes of a warp get one value, values that differ if an operand does, or each
+    its own."""
+
+    SAME = auto()
+    AS_OPERANDS = auto()
+    BY_LANE = auto()
+
+
+SAME, AS_OPERANDS, BY_LANE = Gives
+
+
+class SimulatedWarp(Protocol):
+    """A warp of the simulator as an op sees it; a value is the warp's, or has one for each lane."""
+
+    def atom(self, env: Env, atom: Atom) -> Value:
+        """The value of an atom."""
+
+    def one(self, env: Env, atom: Atom, what: str) -> Value:
+        """The value of an atom that must be the same in all lanes."""
+
+    def columns(self, env: Env, atoms: Sequence[Atom]) -> Values:
+        """Values for each lane, all of which must run."""
+
+    def load(self, env: Env, var: Var, at: Value) -> Value:
+        """Elements of a buffer."""
+
+
+class KernelOp(Op):
+    """Base of the operations of kernels and hosts."""
+
+    __slots__ = ()
+    stands: ClassVar[frozenset[str]] = EVERYWHERE
+    together: ClassVar[bool] = False
+    gives: ClassVar[Gives] = AS_OPERANDS
+
+    def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
+        """What the op binds, in the simulator."""
+        raise CompilerBug(f"{self.name} cannot be simulated in a kernel.")
