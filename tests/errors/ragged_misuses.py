@@ -188,8 +188,11 @@ def ragged_of_arrays_of_different_lengths():
 
 
 def ragged_of_a_ragged():
-    rows = fw.ragged(fw.ragged(X, lengths=[2, 3]), lengths=[1, 1])
-    fw.map(fw.sum, rows)
+    fw.map(fw.sum, fw.ragged([[[[1, 2]]], [[], [[3]]]]))
+
+
+def result_that_is_a_ragged():
+    fw.map(lambda rows: rows + 1, fw.ragged([[[1], [2, 3]], []]))
 
 
 def ragged_beside_an_array():

@@ -149,3 +149,24 @@ def test_rows_of_rows(target):
         fw.ragged(inner, lengths=[2, 2])
     with pytest.raises(fw.ShapeError, match="add up to 4 for 5 values"):
         jitted(inner, np.array([2, 2]))
+
+
+def test_map_over_rows_of_rows(target):
+    """The function gets a Ragged: it may reduce it, map over it, and read its parts."""
+    nested = fw.ragged(NESTED)
+    sums = [[sum(row) for row in rows] for rows in NESTED]
+
+    for f, expected in (
+        (fw.sum, [sum(row) for row in sums]),
+        (lambda rows: fw.map(fw.sum, rows), sums),
+        (lambda rows: fw.sum(rows, axis=1, initial=1), [[s + 1 for s in row] for row in sums]),
+        (lambda rows: fw.max(fw.map(fw.sum, rows), initial=0), [max([0, *row]) for row in sums]),
+        (lambda rows: rows.lengths, [[len(row) for row in rows] for rows in NESTED]),
+        (lambda rows: rows.lengths.shape[0], [len(rows) for rows in NESTED]),
+        (lambda rows: rows.values * 2, [[2 * x for row in rows for x in row] for rows in NESTED]),
+        (lambda rows: rows.values - fw.sum(rows),
+         [[x - sum(map(sum, rows)) for row in rows for x in row] for rows in NESTED]),
+    ):  # fmt: skip
+        assert fw.map(f, nested).tolist() == expected
+        assert fw.jit(lambda r, f=f: fw.map(f, r))(nested).tolist() == expected
+    assert fw.map(lambda rows, k: fw.sum(rows) * k, nested, np.arange(4)).tolist() == [0, 0, 30, 21]

@@ -23,11 +23,11 @@ from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.lambdas import check_arity, name_of, own
 from flatweave.frontend.ragged.locate import locate
-from flatweave.frontend.ragged.ragged import Ragged, row_count, row_of
+from flatweave.frontend.ragged.ragged import Ragged, joined, row_count, row_of
 from flatweave.frontend.ragged.scan_rows import read_of_rows, scan_of_rows
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, sub
-from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit
+from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.interop import is_number_list
 from flatweave.frontend.values.scope import Scope, current
@@ -49,10 +49,14 @@ def is_irregular(xs: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An array that the function gets elements of; of a Ragged's values, rows by its offsets."""
+    """An array that the function gets elements of; of a Ragged's values, rows by its offsets.
+
+    A row of the offsets of inner rows has one entry more, and begins with 0.
+    """
 
     array: Tracer
     offsets: Tracer | None
+    is_offsets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,18 +128,31 @@ def _parts_of(x: Any, parts: list[Source]) -> Tree:
             parts.append(Source(as_tracer(leaf, "xs of map"), None))
             elements.append(0)
             continue
-        if isinstance(leaf.values, Ragged):
-            raise Unsupported(
-                "map over a Ragged whose rows hold rows.",
-                where=user_location(),
-                remedy="Map over the inner rows, fw.map(f, rows.values), and put the result under"
-                " the outer offsets: fw.ragged(.., offsets=rows.offsets).",
-            )
         offsets = as_tracer(leaf.offsets)
+        if isinstance(leaf.values, Ragged):
+            elements.append(_rows_of_rows(leaf, offsets, parts))
+            continue
         arrays, inner = as_tracers(leaf.values, "the values of a Ragged that map goes through")
         parts += [Source(array, offsets) for array in arrays]
         elements.append(unflatten(inner, [0] * inner.size))
     return flatten(unflatten(tree, elements))[1]
+
+
+def _rows_of_rows(rows: Ragged, offsets: Tracer, parts: list[Source]) -> Ragged:
+    """The arrays of a Ragged of Ragged; its row is a Ragged, too."""
+    inner = rows.values
+    if isinstance(inner.values, Ragged):
+        raise Unsupported(
+            "map over a Ragged whose rows hold rows of rows.",
+            where=user_location(),
+            remedy="Map over the inner rows, fw.map(f, rows.values), and put the result under"
+            " the outer offsets: fw.ragged(.., offsets=rows.offsets).",
+        )
+    starts, whole = as_tracer(inner.offsets), as_tracer(joined(rows).offsets)
+    arrays, tree = as_tracers(inner.values, "the values of a Ragged that map goes through")
+    parts += [Source(array, whole) for array in arrays]
+    parts.append(Source(starts, offsets, is_offsets=True))
+    return Ragged.made(unflatten(tree, [0] * tree.size), 0)
 
 
 def _row_count(parts: Sequence[Source]) -> Atom:
@@ -192,6 +209,15 @@ def _element(part: Source, i: Atom, lengths: dict[Atom, Tracer]) -> Tracer:
     length = known[0] if known else sub(read(part.offsets, (add(i, ONE),)).atom, start)
     extents.known_extent(length)
     lengths[length] = part.offsets
+    if part.is_offsets:
+        first = read(part.array, (start,)).atom
+
+        def own_start(j: Atom) -> Tracer:
+            return tracer_of(sub(read(part.array, (add(start, j),)).atom, first))
+
+        found = generated((add(length, ONE),), own_start)[0]
+        lengths[row_count(found)] = part.offsets
+        return found
     return row_of(part.array, start, length)
 
 
