@@ -45,10 +45,14 @@ class CombineSegments(Sink):
     fn: Lambda
     neutral: tuple[Atom, ...]
     forward: ClassVar[bool] = True
+    closes: ClassVar[bool] = True
 
     @property
     def arity(self) -> int:
         return 1 + len(self.neutral)
+
+    def counted(self, taken: tuple[Atom, ...]) -> Atom | None:
+        return taken[0]
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         segments = Var("n", i64)
@@ -82,6 +86,9 @@ class CombineRows(Sink):
     @property
     def arity(self) -> int:
         return 2 + len(self.neutral)
+
+    def row(self, taken: tuple[Atom, ...]) -> Atom | None:
+        return taken[0]
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         return tuple(arrays_of(self.neutral, self.rows))

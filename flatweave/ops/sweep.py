@@ -18,7 +18,7 @@ Sinks that combine segments are in `segments.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -48,12 +48,15 @@ class Sink(Part):
     """Where results of a sweep's body go; `arity` is how many of them it takes.
 
     `forward`: the sweep must not be in reverse. `alone`: it is divided by what this sink writes, so
-    it has no other sink.
+    it has no other sink. `early`: it may take the elements of a block before it is known what lies
+    before that. `closes`: the flags that it counts close segments.
     """
 
     __slots__ = ()
     forward: ClassVar[bool] = False
     alone: ClassVar[bool] = False
+    early: ClassVar[bool] = False
+    closes: ClassVar[bool] = False
 
     @property
     def arity(self) -> int:
@@ -67,6 +70,26 @@ class Sink(Part):
         """A sentence for each thing that does not fit, given the results that the sink takes."""
         return iter(())
 
+    def counted(self, taken: tuple[Atom, ...]) -> Atom | None:
+        """The flag whose number before an element says where that goes."""
+        return None
+
+    def consecutive(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """What is stored at one place after the other."""
+        return ()
+
+    def row(self, taken: tuple[Atom, ...]) -> Atom | None:
+        """The row that an element is combined into, of rows one after the other."""
+        return None
+
+    def reduction(self) -> Lambda | None:
+        """The operator by which all elements are combined into one."""
+        return None
+
+    def in_any_order(self, commutes: Callable[[Lambda], bool]) -> bool:
+        """Whether elements may come in any order, given which operators commute."""
+        return False
+
     def evaluate(
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
     ) -> Values:
@@ -78,12 +101,20 @@ class Sink(Part):
 class Store(Sink):
     """The array of all results, of the sweep's shape."""
 
+    early: ClassVar[bool] = True
+
     @property
     def arity(self) -> int:
         return 1
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         return (Var("t", ArrayType(scalar_type(taken[0]), shape)),)
+
+    def consecutive(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return taken
+
+    def in_any_order(self, commutes: Callable[[Lambda], bool]) -> bool:
+        return True
 
     def evaluate(
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
@@ -98,10 +129,17 @@ class Compact(Sink):
     """The elements whose flag holds, in order, and their number."""
 
     count: int
+    early: ClassVar[bool] = True
 
     @property
     def arity(self) -> int:
         return 1 + self.count
+
+    def counted(self, taken: tuple[Atom, ...]) -> Atom | None:
+        return taken[0]
+
+    def consecutive(self, taken: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return taken[1:]
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         kept = Var("n", i64)
@@ -124,10 +162,17 @@ class Combine(Sink):
 
     fn: Lambda
     neutral: tuple[Atom, ...]
+    early: ClassVar[bool] = True
 
     @property
     def arity(self) -> int:
         return len(self.neutral)
+
+    def reduction(self) -> Lambda | None:
+        return self.fn
+
+    def in_any_order(self, commutes: Callable[[Lambda], bool]) -> bool:
+        return commutes(self.fn)
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         return tuple(Var("t", atom.type) for atom in self.neutral)
@@ -177,6 +222,9 @@ class Merge(Sink):
     @property
     def arity(self) -> int:
         return 1 + len(self.dest)
+
+    def in_any_order(self, commutes: Callable[[Lambda], bool]) -> bool:
+        return commutes(self.fn)
 
     def binders(self, shape: tuple[Atom, ...], taken: tuple[Atom, ...]) -> tuple[Var, ...]:
         return tuple(Var("t", atom.type) for atom in self.dest)

@@ -28,11 +28,11 @@ from flatweave.lower.schedule.plan import (
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.scatter_variants import UPDATES, scatter_variants
 from flatweave.lower.schedule.tiling import choose_tiling, element_dtypes
-from flatweave.ops import Combine, CombineRows, Compact, Locate, Store
+from flatweave.ops import Locate
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
-from flatweave.terms.syntax import Lambda
+from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import needed_for, walk_lets
 
 EXPENSIVE = 8
@@ -61,7 +61,7 @@ def plan_sweep(
         along = Along.POSITIONS  # a warp's lanes go one way
     lanes = arrange_lanes(machine, op, tiling.width)
     traversal = replace(lanes, along=along, flagged=flagged)
-    reduces = not facts.scans.depth and all(isinstance(sink, Combine) for sink in op.sinks)
+    reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
     return SweepPlan(
         tiling,
         traversal,
@@ -149,7 +149,7 @@ def _evaluation(
 ) -> Evaluation:
     """Once where all that blocks pass on is how many elements they kept, of an expensive body."""
     counts = all(record.compact is not None for record in facts.scans.records)
-    plain = all(isinstance(sink, Compact | Combine | Store) for sink in facts.op.sinks)
+    plain = all(sink.early for sink in facts.op.sinks)
     one_warp = machine.forward_progress and machine.warps == 1
     lanes = traversal.lanes is Lanes.FLAT and traversal.width > 1
     fits = facts.scans.depth == 1 and counts and plain and one_warp and lanes
@@ -164,7 +164,7 @@ def _folds_rows(facts: SweepFacts, machine: Machine, traversal: Traversal) -> bo
         return False
     rows = [let.vars[0] for let in op.body.lets if let.op == located]
     return traversal.along is not Along.POSITIONS and all(
-        isinstance(sink, CombineRows) and taken[0] in rows
+        sink.row(taken) in rows
         for sink, taken in zip(op.sinks, op.portions(), strict=True)
     )
 
@@ -177,12 +177,9 @@ def _variants(
     anywhere = facts.located is not None and division.sources
     if least is None or op.reverse or traversal.width < 2 or anywhere:
         return (PLAIN,)
-    stored = []
+    stored: list[Atom] = []
     for sink, taken in zip(op.sinks, op.portions(), strict=True):
-        if isinstance(sink, Store):
-            stored.append(taken[0])
-        elif isinstance(sink, Compact):
-            stored.extend(taken[1:])
+        stored.extend(sink.consecutive(taken))
     if not stored:
         return (PLAIN,)
     least //= sum(scalar_type(atom).bytes for atom in stored)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from flatweave.lower.machine.machine import ROW_LANES, Machine
 from flatweave.lower.schedule.plan import Along
-from flatweave.ops import Combine, Locate, Merge, Prefix, Store, Sweep
+from flatweave.ops import Locate, Prefix, Sweep
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.traverse import walk_lets
 
@@ -59,7 +59,4 @@ def _in_any_order(op: Sweep) -> bool:
     """Whether elements may be visited in another order than the program's."""
     if any(isinstance(let.op, Prefix) for let in op.body.lets):
         return False
-    return all(
-        isinstance(sink, Store) or (isinstance(sink, Combine | Merge) and is_commutative(sink.fn))
-        for sink in op.sinks
-    )
+    return all(sink.in_any_order(is_commutative) for sink in op.sinks)

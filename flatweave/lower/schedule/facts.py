@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
-from flatweave.ops import Combine, Locate, Sweep
+from flatweave.ops import Locate, Sweep
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class SweepFacts:
         """The reductions that the sinks of the sweep make."""
         pairs = zip(self.op.sinks, self.op.portions(), strict=True)
         return tuple(
-            ScanRecord(sink.fn, sink.neutral, taken)
+            ScanRecord(fn, sink.neutral, taken)  # type: ignore[attr-defined]
             for sink, taken in pairs
-            if isinstance(sink, Combine)
+            if (fn := sink.reduction()) is not None
         )

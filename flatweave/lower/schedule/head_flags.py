@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flatweave.ops.locate import Locate
-from flatweave.ops.segments import CombineRows
-from flatweave.ops.sweep import Sweep
+from flatweave.ops.sweep import Sink, Sweep
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
@@ -36,9 +35,9 @@ class HeadFlags:
         return lean
 
 
-def _combined(op: Sweep) -> list[tuple[CombineRows, tuple[Atom, ...]]]:
+def _combined(op: Sweep) -> list[tuple[Sink, tuple[Atom, ...]]]:
     pairs = zip(op.sinks, op.portions(), strict=True)
-    return [(sink, taken) for sink, taken in pairs if isinstance(sink, CombineRows)]
+    return [(sink, taken) for sink, taken in pairs if sink.row(taken) is not None]
 
 
 def find_head_flags(op: Sweep, located: Locate | None) -> HeadFlags | None:

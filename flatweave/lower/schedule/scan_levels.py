@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.lower.schedule.segmented_operator import segmented_operator
-from flatweave.ops import CombineSegments, Compact, Prefix, Sweep
+from flatweave.ops import Prefix, Sweep
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
@@ -92,13 +92,10 @@ def find_scan_levels(op: Sweep) -> ScanLevels:
             found.setdefault(known, []).append(_record_of_prefix(let, let.op))
         level.update((var, known) for var in let.vars)
     for k, (sink, taken) in enumerate(zip(op.sinks, op.portions(), strict=True)):
-        if isinstance(sink, Compact):
-            known = _level(level, taken[0]) + 1
-            record = ScanRecord(COUNT, (index(0),), (taken[0],), compact=k)
-            found.setdefault(known, []).append(record)
-        if isinstance(sink, CombineSegments):
-            known = _level(level, taken[0]) + 1
-            record = ScanRecord(COUNT, (index(0),), (taken[0],), compact=k, closing=True)
+        flag = sink.counted(taken)
+        if flag is not None:
+            known = _level(level, flag) + 1
+            record = ScanRecord(COUNT, (index(0),), (flag,), compact=k, closing=sink.closes)
             found.setdefault(known, []).append(record)
     depth = max(found, default=0)
     return ScanLevels(tuple(tuple(found.get(k, ())) for k in range(1, depth + 1)))

@@ -49,7 +49,7 @@ def scatter_variants(
     Raises ArgumentError where the way that is wished for cannot do it, and Unsupported where none
     can.
     """
-    if not any(isinstance(sink, Place | Merge) for sink in op.sinks):
+    if not any(sink.alone for sink in op.sinks):
         return ()
     (sink,) = op.sinks
     assert isinstance(sink, Place | Merge)
