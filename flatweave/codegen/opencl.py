@@ -6,7 +6,7 @@
     __shfl_sync          store to local memory, barrier, load, barrier
 
 Barriers are for the whole work-group, that of a warp, too. So every loop around a collective must
-take the same turns in all its warps: the lowering's walk sees to that (`lower/traverse/walk.py`),
+take the same turns in all its warps: the lowering's walk sees to that (`lower/traverse/steps.py`),
 and `kernel_passes/guarded.py`.
 """
 

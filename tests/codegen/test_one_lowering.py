@@ -17,13 +17,14 @@ LOWER = Path(flatweave.__file__).parent / "lower"
 # Where a machine truly wants something else: named variants, each a file of its own.
 VARIANTS = {
     "scan/warps.py", "scan/two_pass.py", "scan/block_partials.py", "host/fill.py",
-    "traverse/warp_share.py",
+    "traverse/warp_share.py", "traverse/steps.py",
 }  # fmt: skip
 # What calls them, and what only a machine of several warps has: all that threads add elsewhere.
 ADDED = {
     ("sweep/launches.py", "_clear"), ("sweep/launches.py", "_find_prefixes"),
     ("sinks/combine.py", "_join_by_launch"), ("sweep/passes.py", "write_aggregates"),
     ("sweep/writer.py", "operator"), ("sweep/writer.py", "fn"), ("sweep/last_pass.py", "leave"),
+    ("traverse/flat.py", "flat"),
 }  # fmt: skip
 NAMES = ("reduce", "reduce_order", "scan", "scan_order", "scan_of_scan")
 
@@ -66,7 +67,7 @@ def test_most_of_the_lowering_is_shared(machine):
     assert {
         ("sweep/passes.py", "write"), ("sweep/aggregates.py", "reduce_level"),
         ("sweep/scanned_body.py", "_scan"), ("sinks/store.py", "step"),
-        ("traverse/walk.py", "block"), ("traverse/walk.py", "_region"),
+        ("traverse/flat.py", "block"), ("traverse/traversal.py", "region"),
         ("kernel/elements.py", "_emit"), ("schedule/scan_levels.py", "find_scan_levels"),
         ("sweep/launches.py", "run"),
     } <= shared  # fmt: skip

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
-from flatweave.lower.traverse.walk import Walk
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import BufferType, Lambda, Var
@@ -32,4 +32,4 @@ def write_copy(machine: Machine, kernel: KernelBuilder, own: Sequence[Var]) -> N
         return state
 
     width = machine.lanes([dtype]) * (2 if machine.fixed_width is None else 1)
-    Walk(machine, (count,), count, width, False, False, ()).block(b, lo, hi, (), step)
+    flat(machine, count, width).block(b, lo, hi, (), step)

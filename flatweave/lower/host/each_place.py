@@ -9,8 +9,8 @@ from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
-from flatweave.lower.traverse.walk import Walk
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Lambda, Let
@@ -40,6 +40,6 @@ def each_place(
         return state
 
     width = machine.lanes(list(dtypes))
-    Walk(machine, (total,), total, width, False, False, ()).block(b, lo, hi, (), step)
+    flat(machine, total, width).block(b, lo, hi, (), step)
     ahead = low.host.add(extent, low.host.sub(size, index(1)))
     low.launch(kernel, low.host.apply("floordiv", ahead, size), role)

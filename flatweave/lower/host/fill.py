@@ -5,8 +5,8 @@ from __future__ import annotations
 from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex, Store
 from flatweave.lower.host.context import Lowering
+from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
-from flatweave.lower.traverse.walk import Walk
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Var
@@ -34,7 +34,7 @@ def fill(low: Lowering, let: Let, buffer: Var, count: Atom, first: Atom, others:
             c.emit(If(position.active, inside.close([], []), Lambda((), (), ())))
         return state
 
-    walk = Walk(machine, (room,), room, machine.lanes([dtype]), False, False, ())
+    walk = flat(machine, room, machine.lanes([dtype]))
     walk.block(b, lo, hi, (), step)
     ahead = low.host.sub(size, index(1))
     low.launch(kernel, low.host.apply("floordiv", low.host.add(count, ahead), size), Role.FILL)

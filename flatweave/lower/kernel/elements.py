@@ -8,8 +8,8 @@ from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, ReduceLanes, Report
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.traverse.blocked import Tile
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
+from flatweave.lower.traverse.tiles import Tile
 from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While

@@ -17,8 +17,8 @@ from flatweave.kernel_ir.syntax import LastLane, Load, ScanLanes, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
-from flatweave.lower.traverse.walk import Walk
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Var
@@ -69,7 +69,7 @@ class _PartialsScan:
         first = tuple(self.kernel.scalar(atom) for atom in begin)
         for buffer, atom in zip(self.prefixes, first, strict=True):
             b.emit(Store(buffer, index(0), atom))
-        walk = Walk(machine, (count,), count, machine.lanes([i64]), False, False, ())
+        walk = flat(machine, count, machine.lanes([i64]))
         walk.block(b, index(0), count, first, self._step)
 
     def _step(self, b: Builder, position: Position, state: State) -> State:

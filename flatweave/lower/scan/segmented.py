@@ -12,14 +12,12 @@ nearly nothing where rows are short, and a plain reduction where one row fills t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from flatweave.base.dtypes import bool_, i64, u64
-from flatweave.kernel_ir.syntax import Ballot, InSet, Lane, Lanes, LastLane, ScanLanes, ShiftLanes
+from flatweave.kernel_ir.syntax import Ballot, InSet, Lanes, LastLane, ScanLanes, ShiftLanes
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.traverse.position import FALSE, Position, State
-from flatweave.lower.traverse.row_of_position import RowOf, Rows
-from flatweave.lower.traverse.walk import Accumulator, Walk
+from flatweave.lower.traverse.traversal import Accumulator, StepAt, Traversal
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If, While
 from flatweave.terms.syntax import Atom, constant
@@ -27,8 +25,6 @@ from flatweave.terms.syntax import Atom, constant
 EMPTY, FIRST = constant(0, u64), constant(1, u64)
 FlagAt = Callable[[Builder, Position], Atom]
 ValueAt = Callable[[Builder, Position, Atom], Atom]
-At = Callable[[Builder, Atom, int], Position]
-RowBefore = Callable[[Builder, Atom], tuple[Atom, At]]
 Reduce = Callable[[Sequence[ScanRecord], Atom], dict[ScanRecord, State]]
 
 
@@ -94,8 +90,8 @@ def _select(b: Builder, flag: Atom, yes: Sequence[Atom], no: Sequence[Atom]) -> 
 
 
 def reduce_from_last_head(
-    b: Builder, walk: Walk, records: Sequence[ScanRecord], lo: Atom, hi: Atom, value_at: ValueAt,
-    reduce: Reduce,
+    b: Builder, walk: Traversal, records: Sequence[ScanRecord], lo: Atom, hi: Atom,
+    value_at: ValueAt, reduce: Reduce,
 ) -> dict[ScanRecord, State]:  # fmt: skip
     """Whether a segment starts among lo to hi, and the elements from the last start on.
 
@@ -114,67 +110,32 @@ def reduce_from_last_head(
     return found
 
 
-def last_head(b: Builder, walk: Walk, lo: Atom, hi: Atom, flag: FlagAt) -> tuple[Atom, Atom]:
-    """The last running position in lo to hi where a segment starts, and True; else lo and False."""
-    if walk.located is not None:
-        return _in_located(b, walk, walk.located, lo, hi, flag)
-    if walk.rows:
-        return _in_rows(b, walk, lo, hi, flag)
-    return _in_span(b, walk.width, lo, hi, walk.position, flag)
-
-
-def _in_rows(b: Builder, walk: Walk, lo: Atom, hi: Atom, flag: FlagAt) -> tuple[Atom, Atom]:
-    """Row after row of the last axis."""
-    extent = walk.shape[-1]
-
-    def row(c: Builder, last: Atom) -> tuple[Atom, At]:
-        number = c.apply("floordiv", last, extent)
-        start = c.mul(number, extent)
-        leading = c.unravel(number, walk.shape[:-1]) if len(walk.shape) > 2 else (number,)
-
-        def at(d: Builder, base: Atom, width: int) -> Position:
-            flat: Atom = d.emit(Lane(base))[0] if width > 1 else base
-            return Position(flat, (*leading, d.sub(flat, start)), width)
-
-        return start, at
-
-    return _row_by_row(b, walk.width, lo, hi, row, flag)
-
-
-def _in_located(
-    b: Builder, walk: Walk, rows: Rows, lo: Atom, hi: Atom, flag: FlagAt
+def last_head(
+    b: Builder, walk: Traversal, lo: Atom, hi: Atom, flag: FlagAt
 ) -> tuple[Atom, Atom]:
-    """Row after row of those that positions are located among, found by search."""
-
-    def row(c: Builder, last: Atom) -> tuple[Atom, At]:
-        number, start = rows.search(c, last)
-        here = RowOf(number, start)
-
-        def at(d: Builder, base: Atom, width: int) -> Position:
-            return replace(walk.position(d, base, width), row=here, aligned=False)
-
-        return start, at
-
-    return _row_by_row(b, walk.width, lo, hi, row, flag)
+    """The last running position in lo to hi where a segment starts, and True; else lo and False."""
+    if walk.has_rows:
+        return _row_by_row(b, walk, lo, hi, flag)
+    return _in_span(b, walk.width, lo, hi, walk.whole_step, flag)
 
 
 def _row_by_row(
-    b: Builder, width: int, lo: Atom, hi: Atom, row: RowBefore, flag: FlagAt
+    b: Builder, walk: Traversal, lo: Atom, hi: Atom, flag: FlagAt
 ) -> tuple[Atom, Atom]:
-    """From the last row back; `row` gives where the row of a position starts, and its steps."""
+    """From the last row back."""
     test, turn = b.inner(), b.inner()
     stop, seen = test.param("p", i64), test.param("seen", bool_)
     holds = test.close([stop, seen], [_goes_on(test, seen, lo, stop)])
     stop, seen = turn.param("p", i64), turn.param("seen", bool_)
-    start, at = row(turn, turn.sub(stop, index(1)))
+    start, at = walk.row_before(turn, turn.sub(stop, index(1)))
     first = turn.apply("maximum", start, lo)
-    body = turn.close([stop, seen], _in_span(turn, width, first, stop, at, flag))
+    body = turn.close([stop, seen], _in_span(turn, walk.width, first, stop, at, flag))
     found: State = b.emit(While(holds, body, (hi, FALSE)))
     return found[0], found[1]
 
 
 def _in_span(
-    b: Builder, width: int, lo: Atom, hi: Atom, at: At, flag: FlagAt
+    b: Builder, width: int, lo: Atom, hi: Atom, at: StepAt, flag: FlagAt
 ) -> tuple[Atom, Atom]:
     """In whole steps from the end, then one by one."""
     steps = _in_steps(b, width, lo, hi, at, flag) if width > 1 else (hi, FALSE)
@@ -189,7 +150,7 @@ def _in_span(
 
 
 def _in_steps(
-    b: Builder, width: int, lo: Atom, hi: Atom, at: At, flag: FlagAt
+    b: Builder, width: int, lo: Atom, hi: Atom, at: StepAt, flag: FlagAt
 ) -> tuple[Atom, Atom]:
     """The last start that whole steps from `hi` back find; or where they end, and False."""
     region = b.inner()

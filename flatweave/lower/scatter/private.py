@@ -29,8 +29,8 @@ from flatweave.lower.scatter.scattering import (
     one_by_one,
 )
 from flatweave.lower.schedule.plan import Lanes
+from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
-from flatweave.lower.traverse.walk import Walk
 from flatweave.ops import Merge
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import component_functions, is_exact
@@ -158,7 +158,7 @@ class _OwnCopy:
             return state
 
         width = low.machine.lanes(list(self.private.dtypes))
-        walk = Walk(low.machine, (extent,), extent, width, False, False, ())
+        walk = flat(low.machine, extent, width)
         walk.block(b, index(0), extent, (), step)
 
     def _directly(self, b: Builder, source: Source, lo: Atom, hi: Atom) -> None:
@@ -181,7 +181,7 @@ class _OwnCopy:
             one_by_one(b, lo, hi, act)
         else:
             one = min(1, writer.traversal.width)  # 0: folds may use the lanes
-            writer.walk((), width=one).block(b, lo, hi, (), step)
+            writer.traverse((), width=one).block(b, lo, hi, (), step)
 
     def _staged(self, b: Builder, source: Source, lo: Atom, hi: Atom) -> None:
         """A chunk on all lanes into shared memory, then one by one."""
@@ -233,7 +233,7 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
         return state
 
     width = low.machine.lanes(list(scattering.dtypes))
-    walk = Walk(low.machine, (extent,), extent, width, False, False, ())
+    walk = flat(low.machine, extent, width)
     walk.block(b, lo, hi, (), step)
 
 

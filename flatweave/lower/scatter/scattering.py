@@ -145,7 +145,7 @@ class Stage:
                     c.emit(Store(buffer, known[0], value))
             return (c.add(known[0], count_lanes(c, mine, width)), *after)
 
-        count, *after = source.writer.walk(()).block(b, lo, hi, (index(0), *state), step)
+        count, *after = source.writer.traverse(()).block(b, lo, hi, (index(0), *state), step)
         return count, tuple(after)
 
     def element(self, b: Builder, k: Atom) -> tuple[Atom, list[Atom]]:

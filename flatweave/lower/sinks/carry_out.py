@@ -21,8 +21,8 @@ from flatweave.kernel_ir.syntax import Lane, LastLane, Load, ScanLanes, ShiftLan
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import FALSE, NO_BODY, Position, State, while_active
-from flatweave.lower.traverse.walk import Walk
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
@@ -81,7 +81,7 @@ class _Join:
 
     def write(self, slots: Atom) -> None:
         b, width = self.kernel.body, self.machine.fixed_width or 1
-        walk = Walk(self.machine, (slots,), slots, width, False, False, ())
+        walk = flat(self.machine, slots, width)
         open_ = walk.block(b, index(0), slots, self.neutral, self._step)
         last = b.emit(Load(self.lasts, b.sub(slots, index(1))))[0]
         for buffer, value in zip(self.results, open_, strict=True):

@@ -23,9 +23,9 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sinks.carry_out import Segmented
 from flatweave.lower.sinks.segments import Step
 from flatweave.lower.sweep.sink import Share
+from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import NO_BODY, Position, State
 from flatweave.lower.traverse.row_of_position import Rows
-from flatweave.lower.traverse.walk import Walk
 from flatweave.ops import CombineRows
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
@@ -192,4 +192,4 @@ def fill(b: Builder, machine: Machine, results: Results, lo: Atom, hi: Atom) -> 
             c.emit(If(position.active, inside.close([], []), NO_BODY))
         return state
 
-    Walk(alone, (hi,), hi, width, False, False, ()).block(b, lo, hi, (), step)
+    flat(alone, hi, width).block(b, lo, hi, (), step)

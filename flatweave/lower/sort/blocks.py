@@ -19,8 +19,8 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.sort.digit_pass import DigitPass
 from flatweave.lower.sort.lines import Lines, scalar_loop
+from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
-from flatweave.lower.traverse.walk import Walk
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Const, Var
@@ -152,7 +152,7 @@ class BlockRuns:
             return state
 
         width = 2 * machine.lanes([*self.dtypes])
-        walk = Walk(machine, (total,), total, width, False, False, ())
+        walk = flat(machine, total, width)
         walk.block(b, start, stop, (), step)
 
 

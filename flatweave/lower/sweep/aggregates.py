@@ -11,9 +11,8 @@ from flatweave.lower.schedule.plan import Aggregation, How
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.blocked import BlockedLayout
 from flatweave.lower.traverse.position import Position, State, count_lanes, while_active
-from flatweave.lower.traverse.walk import Walk
+from flatweave.lower.traverse.traversal import Traversal
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom
 from flatweave.terms.traverse import needed_for
@@ -41,7 +40,7 @@ class Aggregates:
         def reduce(inner: Sequence[ScanRecord], first: Atom) -> dict[ScanRecord, State]:
             return self._reduce(0, inner, next(left), first, hi, ())
 
-        b, walk, value_at = writer.b, writer.walk(()), writer.value_at
+        b, walk, value_at = writer.b, writer.traverse(()), writer.value_at
         found.update(reduce_from_last_head(b, walk, by_heads, lo, hi, value_at, reduce))
         return tuple(atom for record in records for atom in found[record])
 
@@ -75,14 +74,13 @@ class Aggregates:
 
     def arrange(
         self, records: Sequence[ScanRecord], plan: Aggregation
-    ) -> tuple[list[ScanRecord], list[ScanRecord], Walk]:
-        """What each lane accumulates, what is combined across lanes at each step, and the walk."""
+    ) -> tuple[list[ScanRecord], list[ScanRecord], Traversal]:
+        """What each lane accumulates, what is combined across lanes at each step; the traversal."""
         writer = self.writer
         pairs = list(zip(records, plan.hows, strict=True))
         lanewise = [k for k, how in pairs if how in (How.LANEWISE, How.BLOCKED)]
         ordered = [k for k, how in pairs if k not in lanewise]
-        layout = BlockedLayout(plan.run_width, plan.heavy) if plan.run_width else None
-        walk = writer.walk([writer.accumulator(k.fn, k.neutral) for k in lanewise], runs=layout)
+        walk = writer.traverse([writer.accumulator(k.fn, k.neutral) for k in lanewise], plan)
         return lanewise, ordered, walk
 
     def fold_step(

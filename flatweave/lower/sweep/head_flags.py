@@ -18,7 +18,7 @@ from flatweave.lower.kernel.elements import rows_of
 from flatweave.lower.schedule.head_flags import HeadFlags
 from flatweave.lower.traverse.position import FALSE, Position, State, Step
 from flatweave.lower.traverse.row_of_position import Rows
-from flatweave.lower.traverse.walk import Walk, Walks
+from flatweave.lower.traverse.traversal import Traversal, Traverses
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, While
 from flatweave.terms.syntax import Atom, Const, Var
@@ -29,10 +29,10 @@ TRUE = Const(True, bool_)
 
 
 @dataclass(frozen=True, eq=False)
-class FlaggedWalk:
+class WithHeadFlags:
     """A walk whose positions know whether a row begins at them; chunk by chunk."""
 
-    walk: Walk
+    walk: Traversal
     rows: Rows
     marks: Var
 
@@ -76,10 +76,10 @@ class FlaggedWalk:
 
 
 def along_head_flags(
-    walk: Walk, found: HeadFlags | None, kernel: KernelBuilder, b: Builder
-) -> Walks:
-    """The walk, along marks where it combines rows; it finds the rows only if they matter."""
+    walk: Traversal, found: HeadFlags | None, kernel: KernelBuilder, b: Builder
+) -> Traverses:
+    """The traversal, along head flags where rows are combined; rows are found if they matter."""
     if found is None:
         return walk
-    plain = walk if found.needs_rows else replace(walk, located=None)
-    return FlaggedWalk(plain, rows_of(kernel, found.located), b.emit(Shared(bool_, CHUNK))[0])
+    plain = walk if found.needs_rows else walk.without_rows()
+    return WithHeadFlags(plain, rows_of(kernel, found.located), b.emit(Shared(bool_, CHUNK))[0])

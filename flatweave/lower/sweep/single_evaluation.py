@@ -18,7 +18,7 @@ from flatweave.lower.machine.machine import WIDEST
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.write_combining import LINE, NO_BODY
 from flatweave.lower.traverse.position import State, Step
-from flatweave.lower.traverse.walk import Walks
+from flatweave.lower.traverse.traversal import Traverses
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Var
@@ -43,8 +43,9 @@ class SingleEvaluation:
         return b.emit(Shared(buffer.type.dtype, self.room))[0]
 
     def block(
-        self, b: Builder, walk: Walks, lo: Atom, hi: Atom, state: State, step: Step, carries: int
-    ) -> State:
+        self, b: Builder, walk: Traverses, lo: Atom, hi: Atom, state: State, step: Step,
+        carries: int,
+    ) -> State:  # fmt: skip
         """The walk over a block, at one go."""
         return walk.block(b, lo, hi, state, step)
 

@@ -17,7 +17,7 @@ from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.traverse.position import State, Step
-from flatweave.lower.traverse.walk import Walks
+from flatweave.lower.traverse.traversal import Traverses
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
@@ -53,8 +53,9 @@ class WriteCombining:
         return b.emit(Shared(buffer.type.dtype, ROOM))[0]
 
     def block(
-        self, b: Builder, walk: Walks, lo: Atom, hi: Atom, state: State, step: Step, carries: int
-    ) -> State:
+        self, b: Builder, walk: Traverses, lo: Atom, hi: Atom, state: State, step: Step,
+        carries: int,
+    ) -> State:  # fmt: skip
         """The walk over a block, chunk by chunk; the carries begin at position `carries`."""
         chunks = b.inner()
         at = chunks.param("c", i64)

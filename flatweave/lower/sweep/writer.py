@@ -13,16 +13,28 @@ from flatweave.lower.scan.look_back import Chain
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.division import LONG_ROW
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import Along, How, Lanes, SweepPlan, Variant
+from flatweave.lower.schedule.plan import (
+    NO_AGGREGATION,
+    Aggregation,
+    Along,
+    How,
+    Lanes,
+    SweepPlan,
+    Variant,
+)
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.single_evaluation import SingleEvaluation
 from flatweave.lower.sweep.write_combining import WriteCombining
-from flatweave.lower.traverse.blocked import BlockedLayout
+from flatweave.lower.traverse.along_rows import ByLane, ByPosition, ByRow, Either
+from flatweave.lower.traverse.blocked import Blocked
+from flatweave.lower.traverse.flat import Flat
+from flatweave.lower.traverse.one_by_one import OneByOne
 from flatweave.lower.traverse.position import Position
+from flatweave.lower.traverse.row_by_row import RowByRow
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.lower.traverse.saved_bits import SavedBits
 from flatweave.lower.traverse.sources import groups, share_of
-from flatweave.lower.traverse.walk import Accumulator, Walk
+from flatweave.lower.traverse.traversal import Accumulator, Space, Traversal
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import needed_for
@@ -121,19 +133,41 @@ class KernelWriter:
             self.scalars(neutral),
         )
 
-    def walk(
-        self, accumulators: Sequence[Accumulator], width: int | None = None,
-        runs: BlockedLayout | None = None,
-    ) -> Walk:  # fmt: skip
-        """How this sweep visits the positions of a block."""
-        traversal = self.traversal
-        lanes = runs.width if runs else traversal.width if width is None else width
-        located, by_row = self.rows()
-        return Walk(
-            self.low.machine, self.shape, self.total, lanes, traversal.lanes is Lanes.ROW_BY_ROW,
-            self.op.reverse, tuple(accumulators), runs, 0 if runs else traversal.reach,
-            located, traversal.along, by_row,
-        )  # fmt: skip
+    def traverse(
+        self, accumulators: Sequence[Accumulator], how: Aggregation = NO_AGGREGATION,
+        width: int | None = None,
+    ) -> Traversal:  # fmt: skip
+        """How this sweep visits the positions of a block, to combine them so."""
+        plan, kept = self.traversal, tuple(accumulators)
+        space = Space(self.low.machine, self.shape, self.total, self.op.reverse)
+        if how.run_width:
+            return Blocked(space, how.run_width, kept, how.heavy)
+        width = plan.width if width is None else width
+        if self.located is not None:
+            return self._along_rows(space, width, kept)
+        match plan.lanes:
+            case Lanes.FOLDS:
+                return OneByOne(space, 0, kept)
+            case Lanes.ROW_BY_ROW:
+                return RowByRow(space, width, kept, plan.reach)
+            case _:
+                return Flat(space, width, kept, plan.reach)
+
+    def _along_rows(
+        self, space: Space, width: int, accumulators: tuple[Accumulator, ...]
+    ) -> Traversal:
+        rows, by_row = self.rows()
+        assert rows is not None
+        made = (space, width, accumulators, rows, self.traversal.reach)
+        match self.traversal.along:
+            case Along.ROW if width:
+                return ByRow(*made)
+            case Along.ROWS if width > 1:
+                return ByLane(*made)
+            case Along.EITHER if width and by_row is not None:
+                return Either(*made, by_row)
+            case _:
+                return ByPosition(*made)
 
     def rows(self) -> tuple[Rows | None, Atom | None]:
         """The rows that positions are located among, and whether they had better be walked one

@@ -9,89 +9,44 @@ read in place come in square tiles, loaded along memory and turned (`load_tile`)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.load_tile import LoadTile
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
+from flatweave.kernel_ir.syntax import Lane, Lanes
+from flatweave.lower.traverse.position import Position, State, Step
+from flatweave.lower.traverse.tiles import InMemory, InRegisters, Square, Tile
+from flatweave.lower.traverse.traversal import Traversal
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom, BufferType, Var
-
-State = tuple[Atom, ...]
-
-
-class Tile(Protocol):
-    """A square of elements, one row for each lane; a step stands in one of its columns."""
-
-    def read(self, b: Builder, buffer: Var) -> Atom:
-        """The element of each lane's run at this step."""
-
-
-@dataclass(frozen=True, eq=False)
-class Square:
-    """Where a tile begins, how far apart its rows are, and the lanes that share it."""
-
-    base: Atom
-    stride: Atom
-    width: int
-
-    def load(self, b: Builder, buffer: Var) -> tuple[Atom, ...]:
-        return b.emit(LoadTile(buffer, self.base, self.stride, self.width))
-
-
-@dataclass(frozen=True, eq=False)
-class InRegisters:
-    """A tile whose columns stay in registers; the body is written out once for each."""
-
-    square: Square
-    column: int
-    loaded: dict[Var, tuple[Atom, ...]]
-
-    def read(self, b: Builder, buffer: Var) -> Atom:
-        if buffer not in self.loaded:
-            self.loaded[buffer] = self.square.load(b, buffer)
-        return self.loaded[buffer][self.column]
-
-
-@dataclass(frozen=True, eq=False)
-class InMemory:
-    """A tile whose columns lie in shared memory, so that a loop can run over them."""
-
-    square: Square
-    column: Atom
-    outside: Builder
-    kernel: Builder
-    stored: dict[Var, Var] = field(default_factory=dict)
-
-    def read(self, b: Builder, buffer: Var) -> Atom:
-        width = self.square.width
-        if buffer not in self.stored:
-            assert isinstance(buffer.type, BufferType)
-            room = self.kernel.emit(Shared(buffer.type.dtype, width * width))[0]
-            for column, value in enumerate(self.square.load(self.outside, buffer)):
-                at = self.outside.emit(Lane(index(column * width)))[0]
-                self.outside.emit(Store(room, at, value))
-            self.stored[buffer] = room
-        at = b.emit(Lane(b.mul(self.column, index(width))))[0]
-        return b.emit(Load(self.stored[buffer], at))[0]
-
+from flatweave.terms.syntax import Atom, Var
 
 TileStep = Callable[[Builder, Atom, Tile, State], State]
 
 
 @dataclass(frozen=True, eq=False)
-class BlockedLayout:
-    """The division of a block into runs; a `heavy` body is a loop, not written out."""
+class Blocked(Traversal):
+    """One run for each lane, then the rest; the state is all accumulators.
 
-    width: int
+    A `heavy` body is a loop over the columns of a tile, not written out for each.
+    """
+
     heavy: bool
 
-    def region(
-        self, b: Builder, lo: Atom, hi: Atom, neutral: State, step: TileStep,
-        across: Callable[[Builder, State], State],
-    ) -> tuple[State, Atom]:  # fmt: skip
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi."""
+
+        def tile_step(c: Builder, flat: Atom, tile: Tile, known: State) -> State:
+            c.assume_space(self.space.shape)
+            indices = c.unravel(flat, self.space.shape)
+            return step(c, Position(flat, indices, self.width, None, tile), known)
+
+        done, rest = self._tiles(b, lo, hi, self.neutral, tile_step)
+        joined = self.joined(b, state, done)
+        return self.region(b, 1, rest, hi, hi, joined, step, self.space.at)
+
+    def _tiles(
+        self, b: Builder, lo: Atom, hi: Atom, neutral: State, step: TileStep
+    ) -> tuple[State, Atom]:
         """The whole tiles of lo to hi, reduced; and where the rest begins."""
         width = index(self.width)
         turns = b.apply("floordiv", b.sub(hi, lo), b.mul(width, width))
@@ -107,7 +62,8 @@ class BlockedLayout:
         state = columns(b, inside, square, first, params, step)
         body = inside.close([at, *params], state)
         out = region.emit(For(index(0), stride, width, body, neutral))
-        done: State = b.emit(Lanes(self.width, region.close([], across(region, tuple(out)))))
+        reduced = region.close([], self.across_lanes(region, tuple(out)))
+        done: State = b.emit(Lanes(self.width, reduced))
         return done, b.add(lo, b.mul(stride, width))
 
     def _written_out(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.kernel_ir.syntax import CountLanes
-from flatweave.lower.traverse.blocked import Tile
 from flatweave.lower.traverse.row_of_position import RowOf
+from flatweave.lower.traverse.tiles import Tile
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Const, Lambda
 

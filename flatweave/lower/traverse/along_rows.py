@@ -1,0 +1,163 @@
+"""Along rows whose ends are data: each step knows which row each of its positions belongs to.
+
+    by position     lanes along the positions; a cursor goes along the rows
+    by row          one row after the other, each in whole steps and a rest
+    by lane         a row for each lane, as many turns as the longest row asks for
+    either          by row where rows are long, else by position; found out in the kernel
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import Lane, ReduceLanes
+from flatweave.lower.traverse.flat import Flat, span_with_edges
+from flatweave.lower.traverse.one_by_one import OneByOne, one_by_one
+from flatweave.lower.traverse.position import Position, State, Step
+from flatweave.lower.traverse.row_of_position import RowOf, Rows
+from flatweave.lower.traverse.traversal import StepAt, Traversal
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import For, If
+from flatweave.terms.syntax import Atom
+
+
+@dataclass(frozen=True, eq=False)
+class AlongRows(Traversal):
+    """What traversals along `rows` have in common; with a `reach`, as `flat.py` says."""
+
+    rows: Rows
+    reach: int
+    has_rows: ClassVar[bool] = True
+
+    def at(self, b: Builder, base: Atom, width: int, limit: Atom) -> Position:
+        """The step from a position on, which knows its last position, too."""
+        position = self.space.at(b, base, width, limit)
+        last = b.add(base, index(width - 1))
+        if position.active is not None:
+            last = b.apply("minimum", last, b.sub(limit, index(1)))
+        return replace(position, last=last)
+
+    def whole_step(self, b: Builder, base: Atom, width: int) -> Position:
+        """A step from a running position on, all of its lanes inside."""
+        position = self.at(b, base, width, b.add(base, index(width)))
+        return replace(position, alone=self.width == 0)
+
+    def without_rows(self) -> Traversal:
+        """The same steps, where nobody asks which rows they are in."""
+        if self.width == 0:
+            return OneByOne(self.space, 0, self.accumulators)
+        return Flat(self.space, self.width, self.accumulators, self.reach)
+
+    def row_before(self, b: Builder, last: Atom) -> tuple[Atom, StepAt]:
+        """Where the row of a position starts, and its steps."""
+        number, start = self.rows.search(b, last)
+
+        def at(d: Builder, base: Atom, width: int) -> Position:
+            step = self.whole_step(d, base, width)
+            return replace(step, row=RowOf(number, start), aligned=False)
+
+        return start, at
+
+
+@dataclass(frozen=True, eq=False)
+class ByPosition(AlongRows):
+    """A cursor goes along: the row of the position before the step, and where it begins."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        first = self.space.steps.share(b, lo, hi, self.width)[0]
+
+        def located(c: Builder, position: Position, known: State) -> State:
+            here, after = _rows_of(c, self.rows, position, known[-2:])
+            return (*step(c, replace(position, row=here), known[:-2]), *after)
+
+        state = (*state, *self.rows.enter(b, first))
+        if self.width == 0:
+            return one_by_one(self.space, b, lo, hi, state, located, self.at)[:-2]
+        return span_with_edges(self, self.reach, b, lo, hi, state, located, self.at)[:-2]
+
+
+@dataclass(frozen=True, eq=False)
+class ByRow(AlongRows):
+    """One row after the other, each in whole steps and a rest."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        first, behind = self.rows.between(b, lo, hi)
+        outer = b.inner()
+        row = outer.param("r", i64)
+        params = tuple(outer.param("s", atom.type) for atom in state)
+        start = self.rows.start(outer, row)
+        p_lo = outer.apply("maximum", start, lo)
+        p_hi = outer.apply("minimum", self.rows.end(outer, row), hi)
+
+        def at(c: Builder, base: Atom, width: int, limit: Atom) -> Position:
+            position = self.at(c, base, width, limit)
+            return replace(position, row=RowOf(row, start), aligned=False)
+
+        out = span_with_edges(self, self.reach, outer, p_lo, p_hi, params, step, at)
+        return b.emit(For(first, behind, index(1), outer.close([row, *params], out), state))
+
+
+@dataclass(frozen=True, eq=False)
+class ByLane(AlongRows):
+    """A row for each lane, as many turns as the longest row asks for."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        first, behind = self.rows.between(b, lo, hi)
+        first, end, limit = self.space.steps.share(b, first, behind, self.width)
+
+        def of_rows(c: Builder, base: Atom, known: State) -> State:
+            number = c.emit(Lane(base))[0]
+            there = c.apply("lt", number, limit)
+            row = c.apply("minimum", number, c.sub(limit, index(1)))
+            start = self.rows.start(c, row)
+            p_lo = c.apply("maximum", start, lo)
+            stop = c.apply("minimum", self.rows.end(c, row), hi)
+            length = c.apply("select", there, c.sub(stop, p_lo), index(0))
+            (longest,) = c.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
+            inside = self.space.inside(c)
+            turn = inside.param("t", i64)
+            params = tuple(inside.param("s", atom.type) for atom in known)
+            active = inside.apply("lt", turn, length)
+            flat = inside.apply("select", active, inside.add(p_lo, turn), lo)
+            indices = inside.unravel(flat, self.space.shape)
+            position = Position(
+                flat, indices, self.width, active, row=RowOf(row, start), aligned=False
+            )
+            body = inside.close([turn, *params], step(inside, position, params))
+            return c.emit(For(index(0), longest, index(1), body, known))
+
+        return self.in_lanes(b, self.width, first, end, state, of_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Either(AlongRows):
+    """By row where that is said to pay, else by position."""
+
+    by_row: Atom
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        long, short = b.inner(), b.inner()
+        rows, positions = (
+            kind(self.space, self.width, self.accumulators, self.rows, self.reach)
+            for kind in (ByRow, ByPosition)
+        )
+        by_row = long.close([], rows.block(long, lo, hi, state, step))
+        by_position = short.close([], positions.block(short, lo, hi, state, step))
+        return b.emit(If(self.by_row, by_row, by_position))
+
+
+def _rows_of(
+    b: Builder, rows: Rows, position: Position, cursor: State
+) -> tuple[RowOf, State]:
+    """The rows of a step's positions, and the cursor behind them."""
+    assert position.base is not None and position.last is not None
+    if position.width == 1 and position.active is None:
+        row, start = rows.one(b, position.flat, cursor)
+        return RowOf(row, start), (row, start)
+    return rows.step(b, position.base, position.flat, position.last, cursor)

@@ -1,0 +1,62 @@
+"""Along the last axis, each row by itself, so that its index runs with the lanes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.syntax import Lane
+from flatweave.lower.traverse.flat import span_with_edges
+from flatweave.lower.traverse.position import Position, State, Step
+from flatweave.lower.traverse.traversal import StepAt, Traversal
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For
+from flatweave.terms.syntax import Atom
+
+
+@dataclass(frozen=True, eq=False)
+class RowByRow(Traversal):
+    """With a `reach`, positions that far from both ends of a row are visited apart."""
+
+    reach: int = 0
+    has_rows: ClassVar[bool] = True
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        extent = self.space.shape[-1]
+        first = b.apply("floordiv", lo, extent)
+        last = b.apply("floordiv", b.add(b.sub(hi, index(1)), extent), extent)
+        outer = self.space.inside(b)
+        row = outer.param("r", i64)
+        params = tuple(outer.param("s", atom.type) for atom in state)
+        start = outer.mul(row, extent)
+        leading = self._leading(outer, row)
+        j_lo = outer.apply("maximum", outer.sub(lo, start), index(0))
+        j_hi = outer.apply("minimum", outer.sub(hi, start), extent)
+
+        def at(c: Builder, base: Atom, width: int, limit: Atom) -> Position:
+            j, active = self.space.steps.lanes(c, base, width, limit)
+            return Position(c.add(start, j), (*leading, j), width, active)
+
+        out = span_with_edges(self, self.reach, outer, j_lo, j_hi, params, step, at)
+        body = outer.close([row, *params], out)
+        return b.emit(For(first, last, index(1), body, state))
+
+    def _leading(self, b: Builder, row: Atom) -> tuple[Atom, ...]:
+        """The indices of a row."""
+        shape = self.space.shape
+        return b.unravel(row, shape[:-1]) if len(shape) > 2 else (row,)
+
+    def row_before(self, b: Builder, last: Atom) -> tuple[Atom, StepAt]:
+        """Where the row of a position starts, and its steps."""
+        extent = self.space.shape[-1]
+        number = b.apply("floordiv", last, extent)
+        start = b.mul(number, extent)
+        leading = self._leading(b, number)
+
+        def at(d: Builder, base: Atom, width: int) -> Position:
+            flat: Atom = d.emit(Lane(base))[0] if width > 1 else base
+            return Position(flat, (*leading, d.sub(flat, start)), width)
+
+        return start, at

@@ -1,0 +1,85 @@
+"""How the steps of a span end: lane by lane, or with lanes that idle.
+
+    a CPU     lo .. in whole steps .. mid, then one by one to hi
+    threads   each warp in whole steps; lanes from the end of its share on have no element
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from flatweave.kernel_ir.syntax import Lane
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.traverse.warp_share import warp_share
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom
+
+
+class Steps(Protocol):
+    """The regions of a span, and the lanes of a step."""
+
+    def share(self, b: Builder, lo: Atom, hi: Atom, width: int) -> tuple[Atom, Atom, Atom]:
+        """Where this warp starts and stops walking, and where its part of lo to hi ends."""
+
+    def regions(
+        self, b: Builder, lo: Atom, hi: Atom, width: int
+    ) -> list[tuple[int, Atom, Atom, Atom]]:
+        """Lanes, begin and end of each loop over steps, and where elements end."""
+
+    def lanes(
+        self, b: Builder, base: Atom, width: int, limit: Atom
+    ) -> tuple[Atom, Atom | None]:
+        """The position of each lane of a step, and which lanes have one; None if all have."""
+
+
+class WholeSteps:
+    """Whole steps on all lanes, then the rest one by one."""
+
+    def share(self, b: Builder, lo: Atom, hi: Atom, width: int) -> tuple[Atom, Atom, Atom]:
+        return lo, hi, hi
+
+    def regions(
+        self, b: Builder, lo: Atom, hi: Atom, width: int
+    ) -> list[tuple[int, Atom, Atom, Atom]]:
+        if width == 1:
+            return [(1, lo, hi, hi)]
+        length = b.sub(hi, lo)
+        whole = b.mul(b.apply("floordiv", length, index(width)), index(width))
+        mid = b.add(lo, whole)
+        return [(width, lo, mid, hi), (1, mid, hi, hi)]
+
+    def lanes(
+        self, b: Builder, base: Atom, width: int, limit: Atom
+    ) -> tuple[Atom, Atom | None]:
+        return (b.emit(Lane(base))[0] if width > 1 else base), None
+
+
+class MaskedSteps:
+    """Every step on all lanes; those behind the end of the warp's share stay at its last element.
+
+    All warps of a block take the same number of steps, so that a barrier may stand in one.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    def share(self, b: Builder, lo: Atom, hi: Atom, width: int) -> tuple[Atom, Atom, Atom]:
+        return warp_share(b, self.machine, lo, hi, width)
+
+    def regions(
+        self, b: Builder, lo: Atom, hi: Atom, width: int
+    ) -> list[tuple[int, Atom, Atom, Atom]]:
+        first, end, limit = self.share(b, lo, hi, width)
+        return [(width, first, end, limit)]
+
+    def lanes(
+        self, b: Builder, base: Atom, width: int, limit: Atom
+    ) -> tuple[Atom, Atom | None]:
+        i: Atom = b.emit(Lane(base))[0] if width > 1 else base
+        active = b.apply("lt", i, limit)
+        return b.apply("minimum", i, b.sub(limit, index(1))), active
+
+
+def steps_of(machine: Machine) -> Steps:
+    """The one that a machine takes."""
+    return MaskedSteps(machine) if machine.simt else WholeSteps()
