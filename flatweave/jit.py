@@ -84,7 +84,7 @@ class Stages:
 
     @property
     def notes(self) -> list[str]:
-        """Why arrays that could be fused were stored, or are computed more than once."""
+        """Why arrays that are no results are stored, and what is computed more than once."""
         return self.executable.notes
 
     def __str__(self) -> str:

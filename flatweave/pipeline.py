@@ -36,6 +36,7 @@ from flatweave.passes.fuse import fuse
 from flatweave.passes.fuse_siblings import fuse_siblings
 from flatweave.passes.manifest import stored
 from flatweave.passes.mask import mask
+from flatweave.passes.reasons import reasons
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
 from flatweave.runtime.deep import check_wanted, on_deep_stack
@@ -96,8 +97,9 @@ class Executable:
 
     @property
     def notes(self) -> list[str]:
-        """Why producers were stored, or computed more than once."""
-        return [line for explain, program in self.decided for line in explain(program)]
+        """Why arrays that are no results are stored, and what is computed more than once."""
+        again = [line for explain, program in self.decided for line in explain(program)]
+        return [*again, *([] if self.program is None else reasons(self.program))]
 
 
 def launches(unit: Unit) -> int:

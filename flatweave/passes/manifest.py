@@ -41,8 +41,12 @@ SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An array in memory: its name in the program, its type, and the line that asks for it."""
+    """An array in memory: its name in the program, its type, and the line that asks for it.
 
+    `var` is what it was called when it was made; updates in place give it other names.
+    """
+
+    var: Var
     name: str
     type: str
     is_result: bool
@@ -65,7 +69,7 @@ def stored(program: Program) -> list[Stored]:
             for var, dest in _arrays(let):
                 if dest is None or not _is_given_up(dest, let, fresh, ends):
                     type_ = _type_text(var, made)
-                    written.append(Stored(var.name, type_, var in results, let.where))
+                    written.append(Stored(var, var.name, type_, var in results, let.where))
                 else:
                     _rename(written, dest, var, var in results)
     return written
@@ -129,7 +133,7 @@ def _rename(written: list[Stored], dest: Atom, var: Var, is_result: bool) -> Non
     """An array that is updated in place goes by the name of what it becomes."""
     for k, array in enumerate(written):
         if isinstance(dest, Var) and array.name == dest.name:
-            written[k] = Stored(var.name, array.type, is_result, array.where)
+            written[k] = Stored(array.var, var.name, array.type, is_result, array.where)
 
 
 def _type_text(var: Var, made: Makers) -> str:

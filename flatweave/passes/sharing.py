@@ -26,7 +26,8 @@ class Uses:
     """How an array is read: element reads, weighted by loops, and uses as a whole.
 
     `few` are the elements that are read once, on the host or by sweeps of a few elements; they are
-    not among `reads`. `turns`: a loop on the host reads elements in each of its turns.
+    not among `reads`. `turns`: a loop on the host reads elements in each of its turns, itself or by
+    a sweep.
     """
 
     reads: int = 0
@@ -157,7 +158,7 @@ class _Count:
             return
         once = _visits_once(xs, indices, self.space)
         use.reads += 1 if once else weight
-        use.turns |= self.sweep is None
+        use.turns |= in_loop
         use.identity &= once
 
     def _sweep(self, op: Sweep) -> None:
@@ -210,7 +211,7 @@ def _visits_once(
 
 
 def explain(program: Program) -> list[str]:
-    """For each producer that is read more than once or stays stored: what was chosen, and why."""
+    """A line for each producer that is computed at more than one read."""
     uses = _Count.of(program)
     chosen = choose_pulls(program)
     lines = []
@@ -219,22 +220,16 @@ def explain(program: Program) -> list[str]:
             if not isinstance(let.op, Sweep) or not is_pull(let.op):
                 continue
             for k, var in enumerate(let.vars):
-                if var in uses:
+                use = uses.get(var, Uses())
+                reads = use.reads + use.few
+                if var in chosen and reads > 1:
                     cost = cost_of_result(let.op.body, k)
-                    lines.append(_reason(var, uses[var], cost, var in chosen))
-    return [line for line in lines if line]
-
-
-def _reason(var: Var, use: Uses, cost: int, pulled: bool) -> str:
-    reads = use.reads + use.few
-    if not reads or (pulled and reads == 1):
-        return ""
-    if pulled:
-        return f"{var}: computed at each of {reads} reads (cost {cost}) rather than stored"
-    why = "needed whole" if use.whole else f"{reads} reads at cost {cost} would cost more"
-    if use.turns and not use.whole:
-        why = "read in each turn of a loop"
-    return f"{var}: stored, {why}"
+                    place = f"{let.where.file}:{let.where.line}" if let.where else var
+                    lines.append(
+                        f"{place}: a map is computed at each of {reads} reads, for {cost} additions"
+                        f" each: to store and read an element costs {STORING}"
+                    )
+    return lines
 
 
 # Note [What a read may cost]
@@ -247,8 +242,8 @@ def _reason(var: Var, use: Uses, cost: int, pulled: bool) -> str:
 #
 # Reads on the host, and those of a sweep that is known to have few elements, cost next to nothing
 # against storing a whole array: they say nothing against computing what they need where they need
-# it. There may be FEW of them, so that programs do not grow, and none in a loop on the host that
-# the array stands outside of.
+# it. There may be FEW of them, so that programs do not grow. What a loop on the host reads in each
+# turn, from an array that stands outside of it, is computed again only if it is cheap.
 #
 # Of a chain of arrays, each read twice by the next one, every single read may pay, and yet the last
 # element costs twice as much with each of them: LARGEST ends that.

@@ -1,0 +1,203 @@
+"""Why a program stores arrays that are not its results, in the words and lines of its author.
+
+    total.py:3: a scan is stored (f64[n_6]): total.py:4 reads it at other positions than its own
+
+Read from the program as it is lowered: who reads an array, where, and what keeps the two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.source import Location
+from flatweave.ops import (
+    CombineRows,
+    CombineSegments,
+    Compact,
+    Empty,
+    Index,
+    Insert,
+    Locate,
+    Merge,
+    Order,
+    Place,
+    Prefix,
+    Reshape,
+    Sink,
+    Store,
+    Sweep,
+)
+from flatweave.passes.cost import READ, cost_of_body
+from flatweave.passes.manifest import stored
+from flatweave.passes.sharing import STORING
+from flatweave.passes.sweeps import is_ordered
+from flatweave.terms.control import For, If, While
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for, walk_lets
+
+KINDS: dict[type[Sink], str] = {
+    Compact: "what a filter keeps",
+    CombineSegments: "the results of segments",
+    CombineRows: "the results of rows",
+    Place: "what a scatter writes to",
+    Merge: "what is updated at computed places",
+}
+UNREAD = (0, "nobody reads it")
+MOVED_ALONG = (0, "the sort moves it along with what is asked for")
+
+
+@dataclass(frozen=True)
+class Use:
+    """One use of an array: by a let of the host, at a line, in a body under so many loops."""
+
+    by: Let
+    where: Location | None
+    loops: int
+    body: Lambda
+    read: Index | None = None
+
+
+def reasons(program: Program) -> list[str]:
+    """A line for each array that is stored and is no result."""
+    uses: dict[Var, list[Use]] = {}
+    makers: dict[Var, tuple[Let, int]] = {}
+    for use, var in _uses(program.fn, 0, makers):
+        uses.setdefault(var, []).append(use)
+    lines = []
+    for array in stored(program):
+        if array.is_result:
+            continue
+        let, loops = makers[array.var]
+        found = (use for use in _through_views(array.var, uses) if use.by is not let)
+        unread = MOVED_ALONG if isinstance(let.op, Order) else UNREAD
+        _, why = min((_why(array.var, let, loops, use) for use in found), default=unread)
+        what, where = _what(array.var, let)
+        lines.append(f"{_line(where)}: {what} is stored ({array.type}): {why}")
+    return lines
+
+
+def _line(where: Location | None) -> str:
+    return f"{where.file}:{where.line}" if where else "the program"
+
+
+def _uses(
+    fn: Lambda, loops: int, makers: dict[Var, tuple[Let, int]]
+) -> Iterator[tuple[Use, Var]]:
+    """Every use of a variable in a body of the host and in those inside it."""
+    for let in fn.lets:
+        makers.update((var, (let, loops)) for var in let.vars)
+        for atom in atoms_in(let.op):
+            if isinstance(atom, Var):
+                yield Use(let, let.where, loops, fn), atom
+        if isinstance(let.op, If | While | For):
+            for inner in lambdas_in(let.op):
+                yield from _uses(inner, loops + (not isinstance(let.op, If)), makers)
+                for atom in inner.results:
+                    if isinstance(atom, Var):
+                        yield Use(let, let.where, loops, fn), atom
+        for inside in walk_lets(let.op.body) if isinstance(let.op, Sweep) else ():
+            where = inside.where or let.where
+            match inside.op:
+                case Index(xs=Var() as xs):
+                    yield Use(let, where, loops, fn, inside.op), xs
+                case Locate(ends=Var() as ends):
+                    yield Use(let, where, loops, fn), ends
+
+
+def _through_views(var: Var, uses: dict[Var, list[Use]]) -> Iterator[Use]:
+    """The uses of an array, and of what is only another view of it."""
+    for use in uses.get(var, []):
+        if isinstance(use.by.op, Reshape):
+            yield from _through_views(use.by.vars[0], uses)
+        else:
+            yield use
+
+
+def _what(var: Var, let: Let) -> tuple[str, Location | None]:
+    """What an array is to the user, and the line that makes it."""
+    op = let.op
+    if isinstance(op, Order):
+        return "what is sorted", let.where
+    if isinstance(op, Empty):
+        return "what is put together of parts", let.where
+    assert isinstance(op, Sweep)
+    parts = zip(op.sinks, op.portions(), op.binders_by_sink(let.vars), strict=True)
+    sink, taken = next((sink, taken) for sink, taken, vars_ in parts if var in vars_)
+    if not isinstance(sink, Store):
+        return KINDS.get(type(sink), "an array"), let.where
+    needed = needed_for(op.body.lets, taken)
+    scans = any(isinstance(each.op, Prefix) for each in needed)
+    where = next((each.where for each in reversed(needed) if each.where), let.where)
+    return "a scan" if scans else "a map", where
+
+
+def _why(var: Var, let: Let, loops: int, use: Use) -> tuple[int, str]:
+    """What a use asks of an array, so that it must be there; the lesser number says more."""
+    op, line = use.by.op, _line(use.where)
+    match op:
+        case Order():
+            return 0, f"the sort at {line} moves all of it"
+        case While() | For():
+            return 0, f"the loop at {line} takes it from turn to turn"
+        case If():
+            return 0, f"the branch at {line} gives it, where another one gives another array"
+        case Sweep() if use.loops > loops:
+            return 1, f"{line} reads it in each turn of a loop"
+        case Sweep() if var in atoms_in(op.sinks):
+            return 2, f"{line} writes to it"
+        case Sweep() if use.read is not None and use.read.indices != op.body.params:
+            return 3, f"{line} reads it at other positions than its own"
+        case Sweep() if use.read is not None and isinstance(let.op, Sweep):
+            return _why_in_place(let, let.op, use, op)
+        case Sweep():
+            return 8, f"{line} looks up in it which row an element belongs to"
+    return 9, f"{line} reads an element of it"
+
+
+def _why_in_place(let: Let, maker: Sweep, use: Use, reader: Sweep) -> tuple[int, str]:
+    """What keeps a sweep that reads an array in place out of the pass that makes it."""
+    line = _line(use.where)
+    between = _made_between(let, use)
+    if between is not None:
+        return 4, f"{line} needs {_line(between.where)} first, which goes over all of it"
+    if reader.reverse != maker.reverse and is_ordered(reader):
+        return 5, f"{line} goes through it from the other end"
+    if any(isinstance(sink, Insert) for sink in reader.sinks):
+        return 5, f"{line} writes it behind another part"
+    kept = any(isinstance(sink, Compact) for sink in maker.sinks)
+    if kept and reader.shape != maker.shape and cost_of_body(reader.body) - READ > STORING:
+        return 6, f"{line} does more with an element than storing it costs, for kept ones only"
+    if any(sink.alone for sink in reader.sinks):
+        return 6, f"{line} writes to computed places, in a pass of its own"
+    return 7, f"{line} reads it in another pass"
+
+
+def _made_between(let: Let, use: Use) -> Let | None:
+    """What a use needs that is made from the array's own pass on, but for the array."""
+    lets = use.body.lets
+    if let not in lets or use.by not in lets:
+        return None
+    first, last = lets.index(let), lets.index(use.by)
+    made = {var: each for each in lets[first:last] for var in each.vars}
+    made.update((var, let) for var in let.vars)
+    assert isinstance(use.by.op, Sweep)
+    own = {use.read.xs} if use.read else set()
+    waiting: list[Atom] = [var for var in _scalars_of(use.by.op) if var in made and var not in own]
+    seen: set[Atom] = set()
+    while waiting:
+        atom = waiting.pop()
+        if atom in seen or not isinstance(atom, Var) or atom not in made:
+            continue
+        seen.add(atom)
+        if isinstance(made[atom].op, Sweep):
+            return made[atom]
+        waiting += free_vars(made[atom].op)
+    return None
+
+
+def _scalars_of(op: Sweep) -> list[Var]:
+    """The variables that a sweep uses, but for its extents and the arrays' own."""
+    named = {atom for each in walk_lets(op.body) for atom in atoms_in(each.op)}
+    return [var for var in free_vars(op.body) if var in named]

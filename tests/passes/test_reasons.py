@@ -1,0 +1,111 @@
+"""Notes tell the user, by the lines of the program, why arrays that are no results are stored."""
+
+import inspect
+import re
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+XS = np.arange(9.0)
+SIZES = np.arange(4)
+
+
+def opened(f, *args):
+    """The notes on a program, its lines counted from that of its `def`."""
+    start = inspect.getsourcelines(f)[1]
+    notes = fw.jit(f, target="cpu").stages(*args).notes
+    return [re.sub(r"\S*\.py:(\d+)", lambda m: f"line {int(m[1]) - start}", n) for n in notes]
+
+
+def dear(xs):
+    kept = fw.filter(lambda v: v > 3, xs)
+    powers = fw.exp(fw.sin(fw.exp(kept)))
+    return fw.sum(powers)
+
+
+def from_both_ends(xs):
+    kept = fw.filter(lambda v: v > 3, xs)
+    return fw.scan(fw.add, 0.0, kept, reverse=True)
+
+
+def distances(xs):
+    sums = fw.cumsum(xs)
+    return sums[3:] - sums[:-3]
+
+
+def shares(xs):
+    powers = fw.exp(fw.sin(xs))
+    total = fw.sum(powers)
+    return powers / total
+
+
+def in_order(xs):
+    doubled = xs * 2
+    return fw.sort(doubled)
+
+
+def turns(xs):
+    return fw.sum(fw.fori_loop(0, 3, lambda k, s: fw.cumsum(s), xs))
+
+
+def every_turn(xs):
+    powers = fw.exp(fw.sin(xs))
+    return fw.fori_loop(0, 3, lambda k, s: s + fw.sum(powers * k), 0.0)
+
+
+def chosen(xs):
+    return fw.sum(fw.cond(xs[0] > 0, lambda: fw.cumsum(xs), lambda: xs[1:]))
+
+
+def joined(xs):
+    kept = fw.filter(lambda v: v > 3, xs)
+    return fw.concat([kept, xs])
+
+
+def expanded(sizes):
+    return fw.sum(fw.expand(lambda v: v, lambda v, i: v * i, sizes))
+
+
+def neighbours(xs):
+    doubled = xs * 2
+    return doubled[1:] * doubled[:-1]
+
+
+def fused(xs):
+    return fw.sum(fw.filter(lambda v: v > 3, fw.cumsum(xs * 2)))
+
+
+NOTES = {
+    dear: "line 1: what a filter keeps is stored (f64[n_6]): line 2 does more with an element than"
+    " storing it costs, for kept ones only",
+    from_both_ends: "line 1: what a filter keeps is stored (f64[n_6]): line 2 goes through it from"
+    " the other end",
+    distances: "line 1: a scan is stored (f64[n_1]): line 2 reads it at other positions than its"
+    " own",
+    shares: "line 1: a map is stored (f64[n_1]): line 3 needs line 1 first, which goes over all of"
+    " it",
+    in_order: "line 1: a map is stored (f64[n_1]): the sort at line 2 moves all of it",
+    turns: "line 1: a scan is stored (f64[n_1]): the loop at line 1 takes it from turn to turn",
+    every_turn: "line 1: a map is stored (f64[n_1]): line 2 reads it in each turn of a loop",
+    chosen: "line 1: a scan is stored (f64[n_1]): the branch at line 1 gives it, where another one"
+    " gives another array",
+    joined: "line 1: what a filter keeps is stored (f64[n_6]): line 2 writes it behind another"
+    " part",
+    expanded: "line 1: a scan is stored (i64[n_1]): line 1 looks up in it which row an element"
+    " belongs to",
+    neighbours: "line 1: a map is computed at each of 2 reads, for 3 additions each: to store and"
+    " read an element costs 24",
+}
+
+
+@pytest.mark.parametrize("f", NOTES, ids=lambda f: f.__name__)
+def test_the_reason(f):
+    """What is stored, and which line asks for it."""
+    assert opened(f, SIZES if f is expanded else XS)[0] == NOTES[f]
+
+
+def test_nothing_to_say():
+    """What is one pass stores nothing."""
+    assert opened(fused, XS) == []
