@@ -21,6 +21,7 @@ PROBES = {
     "avx512bw": ("<64 x i8>", "add <64 x i8> %a, %b", "vpaddb", "zmm"),
     "avx512dq": ("<8 x i64>", "mul <8 x i64> %a, %b", "vpmullq", "zmm"),
     "avx512vl": ("<4 x i64>", "mul <4 x i64> %a, %b", "vpmullq", "ymm"),
+    "neon": ("<4 x i32>", "add <4 x i32> %a, %b", "add", ".4s"),
     "avx512vbmi2": (
         "<64 x i8>",
         f"call <64 x i8> {COMPRESS} %a, <64 x i1> %positive, <64 x i8> %b)",

@@ -12,7 +12,6 @@ import platform
 
 from flatweave.codegen.llvm.isa.avx2 import Avx2
 from flatweave.codegen.llvm.isa.avx512 import Avx512
-from flatweave.codegen.llvm.isa.libmvec import host_libmvec
 from flatweave.codegen.llvm.isa.neon import Neon
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.isa.sse4 import Sse4
@@ -20,8 +19,7 @@ from flatweave.runtime.processor import processor
 
 __all__ = ["InstructionSet", "here", "of"]
 
-_X86 = ("x86_64", "amd64")
-_AVX512 = ("avx512f", "avx512dq", "avx512bw", "avx512vl")
+BEST_FIRST: tuple[type[InstructionSet], ...] = (Avx512, Avx2, Neon, Sse4, InstructionSet)
 
 
 def here() -> InstructionSet:
@@ -32,11 +30,6 @@ def here() -> InstructionSet:
 @functools.cache
 def of(features: frozenset[str]) -> InstructionSet:
     """The best that a CPU with these features has; names are LLVM's."""
-    if features.issuperset(_AVX512):
-        found = host_libmvec(Avx512.libmvec_letters)
-        return Avx512(found, has_vbmi2="avx512vbmi2" in features)
-    if "avx2" in features:
-        return Avx2(host_libmvec(Avx2.libmvec_letters))
-    if "neon" in features:
-        return Neon()
-    return Sse4() if platform.machine().lower() in _X86 else InstructionSet()
+    known = features | {platform.machine().lower()}
+    chosen = next(each for each in BEST_FIRST if known >= each.needs)
+    return chosen.made_for(features)

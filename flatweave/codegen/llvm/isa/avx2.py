@@ -10,6 +10,7 @@ class Avx2(Sse4):
     """AVX2 and FMA."""
 
     name = "avx2"
+    needs = frozenset({"avx2"})
     register_bits = 256
     libmvec_letters: tuple[tuple[str, int], ...] = (("d", 256),)
 

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i32, i64, u8, u16, u32, u64
 from flatweave.codegen.llvm.isa.avx2 import Avx2
+from flatweave.codegen.llvm.isa.libmvec import host_libmvec
+from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.text.module import Body, suffix, vec
 from flatweave.codegen.llvm.text.vectors import joined, mask_of_word, shuffle
 
@@ -29,6 +31,7 @@ class Avx512(Avx2):
     """AVX-512 F, DQ, BW and VL; with VBMI2 bytes and halves are compressed and permuted, too."""
 
     name = "avx512"
+    needs = frozenset({"avx512f", "avx512dq", "avx512bw", "avx512vl"})
     register_bits = 512
     registers = 32
     attributes = 'nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512"'
@@ -37,6 +40,11 @@ class Avx512(Avx2):
     def __init__(self, libmvec: frozenset[str] = frozenset(), *, has_vbmi2: bool = False) -> None:
         super().__init__(libmvec)
         self._has_vbmi2 = has_vbmi2
+
+    @classmethod
+    def made_for(cls, features: frozenset[str]) -> InstructionSet:
+        """With VBMI2 where the CPU has it."""
+        return cls(host_libmvec(cls.libmvec_letters), has_vbmi2="avx512vbmi2" in features)
 
     # -- compress ---------------------------------------------------------------------------------
 

@@ -9,4 +9,5 @@ class Neon(InstructionSet):
     """Advanced SIMD, which every AArch64 has."""
 
     name = "neon"
+    needs = frozenset({"neon"})
     registers = 32

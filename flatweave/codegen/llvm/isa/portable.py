@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
+from flatweave.codegen.llvm.isa.libmvec import host_libmvec
 from flatweave.codegen.llvm.text.module import Body, vec
 from flatweave.codegen.llvm.text.vectors import mask_of_word, shuffle, splat, word_of_mask
 
@@ -21,6 +22,8 @@ class InstructionSet:
     """
 
     name = "portable"
+    needs: frozenset[str] = frozenset()
+    """What a CPU of this kind has: LLVM's names of features, or the name of its architecture."""
     register_bits = 128
     registers = 16
     attributes = "nounwind"
@@ -30,6 +33,11 @@ class InstructionSet:
 
     def __init__(self, libmvec: frozenset[str] = frozenset()) -> None:
         self.libmvec = libmvec
+
+    @classmethod
+    def made_for(cls, features: frozenset[str]) -> InstructionSet:
+        """The object for a CPU of this kind."""
+        return cls(host_libmvec(cls.libmvec_letters))
 
     # -- memory -----------------------------------------------------------------------------------
 

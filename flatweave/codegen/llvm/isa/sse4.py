@@ -10,6 +10,7 @@ class Sse4(InstructionSet):
     """What every x86-64 has."""
 
     name = "sse4"
+    needs = frozenset({"x86_64"})
 
     def fence_streams(self, body: Body) -> None:
         """sfence"""
