@@ -50,7 +50,7 @@ def along(
     keepdims: bool,
     reduction: Callable[[list[Tracer]], list[Tracer]],
 ) -> list[Tracer]:
-    """Rank-1 arrays of what lies along the axes, reduced, at each place of the other axes."""
+    """Reduce the elements along some axes, as rank-1 arrays, at each index of the other axes."""
     first = arrays[0]
     kept = [axis for axis in range(first.ndim) if axis not in axes]
     shape = [first.extents[axis] for axis in axes]
@@ -78,20 +78,20 @@ def along(
 
 
 def reduced_by(fn: str, start: Atom, array: Tracer) -> Tracer:
-    """A rank-1 array combined by a row of the table, from an initial element."""
+    """A rank-1 array reduced by a scalar function, from an initial element."""
     lambda_ = combine_lambda(lambda a, b: [apply(fn, a, b)], [array.element])
     return emit(Reduce(lambda_, (start,), (array.atom,)))[0]
 
 
 def converted(array: Tracer, dtype: DType) -> Tracer:
-    """The array in another dtype, the scalar in it."""
+    """The array, or scalar, converted to another dtype."""
     if array.element is dtype and not array.weak:
         return array
     return zipped(lambda v: strong(v, dtype), [array], "astype")[0]
 
 
 def need_elements(array: Tracer, axis: Any, who: str) -> None:
-    """Refuse to reduce no elements by an operator without a neutral element."""
+    """Refuse an empty axis where the operator has no neutral element."""
     for number in axes_of(array, axis, who):
         extent = array.extents[number]
         message = f"zero-size array to reduction operation {who} which has no identity."
@@ -108,8 +108,7 @@ def need_elements(array: Tracer, axis: Any, who: str) -> None:
 def fold(
     who: str, fn: str, array: Tracer, axis: Any, keepdims: Any, dtype: DType, initial: Any = None
 ) -> Tracer:
-    """A reduction along axes by a row of the table, in `dtype`, from `initial` or its neutral one.
-    """
+    """A reduction along axes by a scalar function, in `dtype`; from `initial` if given."""
     keepdims = flag_of(keepdims, "keepdims")
     start: Atom = constant(scalar.neutral(fn, dtype), dtype)
     if initial is not None:

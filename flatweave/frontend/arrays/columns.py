@@ -24,7 +24,7 @@ from flatweave.terms.traverse import Substitution
 
 
 def scalar_operator(fn: Lambda, who: str) -> Lambda:
-    """An operator on rows as the operator on their scalars; Unsupported when it is none."""
+    """The scalar operator that an elementwise one applies to rows; Unsupported for any other."""
     params = tuple(_scalar(param) for param in fn.params)
     mapping: dict[Var, Atom] = dict(zip(fn.params, params, strict=True))
     lets: list[Let] = []
@@ -126,7 +126,7 @@ def scan_rows(
 def scan_last_axis(
     fn: Lambda, start: Sequence[Atom], arrays: Sequence[Tracer], exclusive: bool, reverse: bool
 ) -> list[Tracer]:
-    """A scan along the last axis of arrays of one shape: in flat order, anew in every row."""
+    """A segmented scan along the last axis: in row-major order, restarted in every row."""
     shape = arrays[0].extents
     starts: tuple[Atom, ...] = ()
     if len(shape) > 1:
@@ -148,7 +148,7 @@ def unravel(k: Atom, shape: Sequence[Atom]) -> list[Atom]:
 
 
 def filter_rows(mask: Tracer, arrays: Sequence[Tracer]) -> list[Tracer]:
-    """The elements along axis 0 where the mask holds: their numbers first, then a gather."""
+    """Compact along axis 0: the numbers of the rows where the mask holds, then a gather."""
     numbers = generated((mask.extents[0],), tracer_of)
     count, found = emit(Filter(mask.atom, (numbers[0].atom,)))
     extents.known_extent(count.atom)

@@ -70,7 +70,7 @@ Selector = Slice | At | None  # None: a new axis of extent 1
 
 
 def _bound(value: Any, what: str) -> Atom:
-    """The start or stop of a slice, which Python clips: one beyond an i64 is at its end."""
+    """The start or stop of a slice as an i64, to which larger integers are clipped."""
     if type(value) is int:
         return index(max(-(2**63), min(value, MOST)))
     traced = scalar_of(value, what)
@@ -91,7 +91,7 @@ def _host(xs: Any, key: Any) -> Any:
     try:
         found = np.asarray(values[key])
     except (IndexError, OverflowError, TypeError, ValueError):
-        return NotImplemented  # ours says more
+        return NotImplemented  # our message says more
     return host_array(np.ascontiguousarray(found).reshape(found.shape))
 
 
@@ -237,7 +237,7 @@ def _either_way(part: slice, extent: Atom, step: Atom) -> Slice:
 
 
 def _count(distance: Atom, size: Atom) -> Atom:
-    """How many steps of this size fit a distance; none fits one below 0."""
+    """The length of a slice: how many steps fit the distance, 0 if that is negative."""
     length = greatest(distance, ZERO)
     if size != ONE:
         length = add(floordiv(sub(length, ONE), size), ONE)  # length + size - 1 may wrap
@@ -246,7 +246,7 @@ def _count(distance: Atom, size: Atom) -> Atom:
 
 
 def _from_end(place: Atom, extent: Atom) -> Atom:
-    """A bound of a slice, counted from the end when below 0, and not below 0 then."""
+    """A bound of a slice: a negative one counts from the end, and is clipped at 0."""
     scope = current()
     if isinstance(place, Const) and place.value < 0:
         return greatest(sub(extent, index(-int(place.value))), ZERO)
@@ -308,7 +308,7 @@ def _selected(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
 
 
 def _renamed(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
-    """Whole axes, shortened ones from their start, and new axes of extent 1."""
+    """A selection without index arithmetic: whole axes, prefixes, new axes of extent 1."""
     shape = tuple(ONE if s is None else s.length for s in selectors if not isinstance(s, At))
     old = tuple(s.length for s in selectors if isinstance(s, Slice))
     if shape == array.extents:

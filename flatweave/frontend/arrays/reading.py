@@ -78,7 +78,7 @@ def must_be_a_place(index: Any) -> None:
 
 
 def from_start(index: Atom, extent: Atom) -> tuple[Atom, bool]:
-    """The index with those below 0 counted from the end, and whether it must be checked."""
+    """The index, a negative one counted from the end, and whether the read must be checked."""
     scope = current()
     if isinstance(index, Var) and scope.trace.bounds.get(index) == extent:
         return index, False

@@ -40,7 +40,7 @@ from flatweave.terms.syntax import Atom, Lambda
 
 
 def flags_of(flags: Any, who: str) -> Tracer:
-    """The flags as a traced array of bools; DTypeError or ShapeError for what is none."""
+    """The flags as a traced array of bools; DTypeError or ShapeError for anything else."""
     array = single(flags, f"the flags of {who}")
     if array.ndim != 1:
         raise ShapeError(
@@ -87,7 +87,7 @@ def _scanned(given: Segments, who: str) -> list[Tracer]:
 def _scan_rows(
     fn: Lambda, first: Sequence[Tracer], flags: Tracer, arrays: Sequence[Tracer], who: str
 ) -> list[Tracer]:
-    """Elements that are rows: column after column in one scan."""
+    """A segmented scan of rows: the columns one after the other, in one scan."""
     if any(x.ndim != arrays[0].ndim for x in arrays) or any(e.ndim for e in first):
         raise Unsupported(
             f"{who} over rows of several ranks, or with a neutral element that is a row.",
@@ -142,7 +142,7 @@ def segmented_reduce(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any
 
 
 def _last_rows(given: Segments) -> list[Tracer]:
-    """Elements that are rows: the last of each segment's scan."""
+    """A segmented reduction of rows: the last element of each segment's scan."""
     starts, scanned = given.starts, _scanned(given, "segmented_reduce")
     length = starts.extents[0]
 

@@ -40,7 +40,7 @@ def _host_reshape(xs: Any, shape: Any) -> Any:
     try:
         return host_array(xs.to_numpy().reshape(tuple(parts)).view())
     except ValueError:
-        return NotImplemented  # ours says more
+        return NotImplemented  # our message says more
 
 
 @operation(host=_host_reshape)
@@ -95,7 +95,7 @@ AMBIGUOUS = (
 
 
 def _check_one_answer(others: Atom) -> None:
-    """The product of the other extents says what the one is that is not given."""
+    """Refuse a shape with -1 whose other extents multiply to 0: any extent would do."""
     remedy = "Give all extents: (n, 0) rather than (-1, 0)."
     holds = current().apply("ne", others, ZERO)
     if sizes.is_refused(holds):
@@ -104,7 +104,7 @@ def _check_one_answer(others: Atom) -> None:
 
 
 def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
-    """As many elements before as after."""
+    """Check that a new shape has as many elements."""
     if total == wanted:
         return
     message = "reshape must keep the number of elements: there are {0}, the new shape has {1}."

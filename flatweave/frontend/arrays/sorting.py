@@ -38,9 +38,9 @@ FEW_KEYS = 4
 
 
 def order_bits(value: Tracer, descending: bool) -> Atom:
-    """An unsigned integer for a scalar: of two scalars the lesser one has the lesser integer.
+    """A sort key: unsigned bits that are ordered as the scalars are.
 
-    -0.0 has that of 0.0; NaN has the greatest there is, also when all others are turned round.
+    -0.0 and 0.0 have one key; NaN has the greatest, also where `descending` inverts the others.
     """
     scope, dtype = current(), value.element
     if dtype.is_float:
@@ -53,7 +53,7 @@ def order_bits(value: Tracer, descending: bool) -> Atom:
 
 
 def _float_bits(x: Atom, dtype: DType, descending: bool) -> Atom:
-    """Those of negative numbers turned round below those of the others: integer work alone."""
+    """Negative floats have all bits inverted, others the sign bit, as is usual for radix sorts."""
     scope, width = current(), dtype.bits
     unsigned, signed = BY_NAME[f"u{width}"], BY_NAME[f"i{width}"]
     high, most = constant(1 << (width - 1), unsigned), constant(-1, unsigned)
@@ -75,7 +75,7 @@ def _keys(
     key: Callable[[Any], Any] | None, arrays: Sequence[Tracer], tree: Tree, descending: bool,
     who: str,
 ) -> Lambda:  # fmt: skip
-    """From an element to the unsigned integers that it is sorted by."""
+    """The lambda from an element to its sort keys."""
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         leaves = [tracer_of(param) for param in params]

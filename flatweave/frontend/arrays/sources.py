@@ -74,7 +74,7 @@ def iota(n: Any, dtype: Any = i64) -> Any:
 
 
 def _need_room(length: Atom, dtype: DType) -> None:
-    """Refuse a dtype in which the numbers below a length would begin again at the least one."""
+    """Refuse a dtype too narrow for the numbers below a length: they would wrap."""
     message = f"iota of {{0}} elements does not fit {dtype}, which ends at {dtype.high}."
     remedy = "Take a wider dtype, or leave it out: fw.iota(n) counts in i64."
     room = index(int(dtype.high) + 1)
@@ -113,7 +113,7 @@ def replicate(n: Any, v: Any) -> Any:
 
 @operation(static="dtype")
 def empty(n: Any, dtype: Any = None) -> Any:
-    """`n` elements that are not set: memory for `scatter` to write all of.
+    """An uninitialised array of `n` elements, for `scatter` to fill.
 
     `n` may be a shape; the dtype is f64 unless given.
     """

@@ -106,7 +106,7 @@ class Neighbourhood:
 
 
 def _folded(place: Atom, extent: Atom, step: int, mode: str) -> Atom:
-    """A place that may lie `step` beyond an edge, brought inside."""
+    """An index up to `step` beyond an edge, mapped inside as the boundary mode says."""
     if step == 0:
         return place
     last = extents.sub(extent, ONE)

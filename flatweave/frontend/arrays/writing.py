@@ -105,7 +105,7 @@ class Writes:
         return found[0], found[1:]
 
     def _rank_one(self, shape: Sequence[Atom]) -> tuple[Tracer, list[Tracer]]:
-        """Rank-1 indices into rank-1 arrays: what is there already is used as it is."""
+        """Rank 1 throughout: indices and values need no flattening."""
         idx = self.indices[0]
         plain = idx
         if idx.element is not i64 or idx.extents != tuple(shape):
@@ -228,7 +228,7 @@ def reduce_by_index(dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any,
 def _by_index(
     dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any, vals: Any, who: str
 ) -> Any:
-    """What `reduce_by_index` and what is made of it do; messages name the function called."""
+    """The common part of `reduce_by_index` and `histogram`; messages name the one called."""
     writes = Writes(dest, idx, vals, who)
     start = neutral(ne, writes.tree, writes.dest, who)
     fn = operator(op, writes.tree, [x.element for x in writes.dest], who)

@@ -149,7 +149,7 @@ class Entry:
         raise self._error(fault) from None
 
     def _variant(self, variant: Variant) -> Compiled | None:
-        """A variant, compiled when it is first needed; None where the function cannot be it."""
+        """A variant, compiled when first needed; None if the function has no such variant."""
         found = self.variants.get(variant)
         if found is not None or variant == Variant():
             return found
@@ -210,7 +210,7 @@ def rebuilt(tree: Tree, results: Sequence[Any], flat: Sequence[Any]) -> Any:
 
 
 def owned(result: Any, flat: Sequence[Any]) -> HostArray:
-    """A result as an array that nobody else can change."""
+    """A result as a read-only array that shares no memory with an argument."""
     values = np.asarray(result)
     if values.ndim:
         for value in flat:

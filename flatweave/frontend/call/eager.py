@@ -59,7 +59,7 @@ _STABLE = frozenset(
 
 
 class OperationCall:
-    """A call taken apart: its numbers and arrays, and everything else in its place."""
+    """A call of a public function: its arrays and numbers, and its static arguments."""
 
     def __init__(self, known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.known = known
@@ -164,7 +164,7 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 def compile_program(
     program: Program, target: str, checks: bool, schedule: Schedule
 ) -> Executable:
-    """The program ready to run; what is wrong with it is told at the user's line."""
+    """The compiled program; errors of the compiler are raised at the user's line."""
     try:
         return COMPILER[0](program, target, checks, schedule)
     except UserError as failure:
@@ -188,7 +188,7 @@ def shared(traced: Traced, target: str, schedule: Schedule) -> Compiled:
 
 
 def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
-    """Remember a value, forgetting the oldest one when there are too many."""
+    """Enter a value in a table; the oldest entry goes when it is full."""
     with _lock:
         while len(table) >= KEPT:
             table.pop(next(iter(table)), None)
@@ -244,12 +244,12 @@ def _is_telling(name: str, leaf: Any) -> bool:
 
 
 def _is_open(name: str, leaf: Any) -> bool:
-    """Whether this is the -1 of a shape, which is found when the shape is traced."""
+    """Whether this is the -1 of a shape: the trace must see it as a constant."""
     return name == "shape" and isinstance(leaf, int | np.integer) and leaf == -1
 
 
 def _is_often_neutral(leaf: Any) -> bool:
-    """Whether a number may be seen to be neutral, which needs its value; few numbers are."""
+    """Whether a number is often a neutral element; the compiler must see its value then."""
     if type(leaf) is float:
         return leaf in (0.0, 1.0, math.inf, -math.inf)
     return type(leaf) is bool or (type(leaf) is int and leaf in _OFTEN_NEUTRAL)

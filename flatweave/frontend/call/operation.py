@@ -70,7 +70,7 @@ def operation(
             trace = scope.trace
             around, trace.where = trace.where, user_location()
             result = body(*args, **kwargs)
-            trace.where = around  # what this was called in goes on, perhaps an operation itself
+            trace.where = around  # the location of the calling operation holds again
             return result
 
         OPERATIONS[call] = known
@@ -81,7 +81,7 @@ def operation(
 
 
 def _on_rows_too(body: Callable[P, R], static: frozenset[str]) -> Callable[P, R]:
-    """The function, which gives a Ragged for a Ragged among its arguments."""
+    """The function, extended to Ragged arguments, for which it gives a Ragged."""
     names = tuple(inspect.signature(body).parameters)
 
     def on_rows(fn: Callable[..., R], operands: dict[str, Any]) -> R:

@@ -144,7 +144,7 @@ def leaves_of(
 
 
 def stand_in(value: Any) -> Any:
-    """An argument of the same dtype and shape that takes no memory."""
+    """A placeholder of the same dtype and shape that takes no memory."""
     if isinstance(value, np.ndarray):
         return np.broadcast_to(np.zeros((), value.dtype), value.shape)
     return value

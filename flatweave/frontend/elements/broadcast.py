@@ -77,7 +77,7 @@ def _listed(results: Tracer | Scalars) -> list[Tracer]:
 def _mapped(
     fn: Callable[..., Tracer | Scalars], operands: Sequence[Tracer], rank: int
 ) -> list[Tracer]:
-    """One map to the depth of all axes; scalars are read from outside."""
+    """One map over all axes; scalar operands are free variables of its lambda."""
     arrays = [operand for operand in operands if operand.ndim]
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
@@ -114,7 +114,7 @@ def read(array: Tracer, at: Sequence[Atom]) -> Tracer:
 
 
 def read_stretched(array: Tracer, at: Sequence[Atom]) -> Tracer:
-    """The element that broadcasting finds at an index of the common shape."""
+    """The operand's element for an index of the common shape."""
     if not array.ndim:
         return array
     own = at[len(at) - array.ndim :]
@@ -123,7 +123,7 @@ def read_stretched(array: Tracer, at: Sequence[Atom]) -> Tracer:
 
 
 def place_along(extent: Atom, i: Atom) -> Atom:
-    """Where index `i` of the common shape is along an axis."""
+    """The index along an operand's axis for index `i` of the common shape."""
     if extent == ONE:
         return ZERO
     scope = current()

@@ -43,7 +43,7 @@ def cast(value: Tracer, dtype: DType) -> Tracer:
 
 
 def taken(value: Tracer, dtype: DType, who: str) -> Tracer:
-    """What joins elements of a dtype takes that dtype: neutral elements, written values, edges.
+    """A value converted to the dtype of the elements it joins: a neutral element, a written value.
 
     Raises DTypeError for another kind, such as floats among integers; arrays wrap, as NumPy's do
     when they are written into each other.
@@ -106,14 +106,14 @@ def _shown(atom: Atom) -> str:
 
 
 def _beyond(own: DType, dtype: DType) -> list[tuple[Const, str]]:
-    """The bounds of a dtype that numbers of an integer dtype may lie beyond."""
+    """The bounds of a dtype that another integer dtype exceeds."""
     (low, high), (least, most) = bounds(dtype), bounds(own)
     found = [(constant(low, own), "ge")] if least < low else []
     return [*found, *([(constant(high, own), "le")] if high < most else [])]
 
 
 def compared(fn: str, values: Sequence[Tracer], dtype: DType) -> Tracer | None:
-    """A comparison of integers with a Python number that may be none of theirs, by its value.
+    """A comparison of integers with a Python number that may not fit their dtype, by value.
 
     Beyond the ends of the dtype the number is above or below every element. None where nothing but
     the plain comparison is to be done.

@@ -58,7 +58,7 @@ def call_form(who: str) -> str:
 def check_arity(
     fn: Any, count: int, who: str, error: type[UserError] = ArgumentError
 ) -> None:
-    """Refuse a function of ours to call that does not take `count` arguments."""
+    """Refuse a user's function that does not take `count` arguments."""
     code = getattr(fn, "__code__", None)
     if code is None or not inspect.isfunction(fn) or hasattr(fn, "__wrapped__"):
         return
@@ -104,7 +104,7 @@ def element_function(
 
 
 def own(leaf: Tracer, inside: Scope) -> Tracer:
-    """A result of an element function; an array from outside becomes a row of its own."""
+    """A result of an element function; an array from outside is copied into a row."""
     if not leaf.ndim or inside.home((leaf.atom,)) is inside:
         return leaf
     return generated(leaf.extents, lambda *at: read(leaf, at))[0]
@@ -176,7 +176,7 @@ def operator(
 
 
 def combine_lambda(combine: Callable[..., Sequence[Tracer]], types: Sequence[Type]) -> Lambda:
-    """An operator of ours as a lambda."""
+    """An operator written on tracers as a lambda."""
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         return [result.atom for result in combine(*(tracer_of(param) for param in params))]
@@ -192,7 +192,7 @@ NOT_ASSOCIATIVE = {
 
 
 def _must_associate(fn: Lambda, op: Any, who: str) -> None:
-    """Refuse an operator that is known to give another result for another grouping."""
+    """Refuse an operator that is known not to be associative."""
     for k in range(len(fn.results)):
         name = _combined_by(fn, k)
         if name in NOT_ASSOCIATIVE:
@@ -207,7 +207,7 @@ def _must_associate(fn: Lambda, op: Any, who: str) -> None:
 
 
 def _combined_by(fn: Lambda, k: int) -> str:
-    """The scalar function that part `k` of two elements is combined by, if by one alone."""
+    """The one scalar function that combines part `k` of two elements, if there is one."""
     operands = {fn.params[k], fn.params[len(fn.params) // 2 + k]}
     for let in fn.lets:
         if fn.results[k] not in let.vars:
@@ -246,7 +246,7 @@ def _unlike(op: Any, who: str, wanted: str, given: str, path: str = "") -> Opera
 
 
 def single(value: Any, who: str) -> Tracer:
-    """One array that is no tuple; ArgumentError otherwise."""
+    """The value as one array; ArgumentError for tuples and other structures."""
     leaves, tree = flatten(value, is_number_list)
     if tree == LEAF or value == []:
         return as_tracer(value, f"xs of {who}")

@@ -31,7 +31,7 @@ NO_BOOLS = {"sub": "Use ^ for the difference of bools.", "neg": "Use ~ for the o
 
 
 def apply(fn: str, *values: Tracer) -> Tracer:
-    """A row of the table on traced scalars, brought to their common dtype."""
+    """A scalar function of the table on traced scalars, brought to their common dtype."""
     dtype, weak = common(values)
     found = compared(fn, values, dtype)
     if found is not None:
@@ -49,7 +49,7 @@ def apply(fn: str, *values: Tracer) -> Tracer:
 
 
 def _refused(fn: str, values: tuple[Tracer, ...], failure: DTypeError) -> UserError:
-    """The table's refusal with the user's line, types and spelling."""
+    """The table's DTypeError with the user's line, types and spelling."""
     if failure.where is not None:
         return failure
     kinds = " and ".join(describe(value) for value in values)
@@ -84,7 +84,7 @@ def operand(fn: str) -> str:
 
 
 def elementwise(fn: str, *values: Any) -> Tracer:
-    """A row of the table on arrays of any shapes."""
+    """A scalar function of the table on arrays of any shapes."""
     traced = [as_tracer(value, operand(fn)) for value in values]
     return zipped(lambda *xs: apply(fn, *xs), traced, SYMBOLS.get(fn, fn))[0]
 
@@ -237,7 +237,7 @@ def astype(x: Any, dtype: Any) -> Any:
 
 
 def strong(value: Tracer, dtype: DType) -> Tracer:
-    """A scalar converted to a dtype it keeps."""
+    """A scalar converted to a dtype, not weak any more."""
     scope = current()
     atom = scope.cast(value.atom, dtype)
     return Tracer(atom, scope.home((atom,)))
@@ -277,7 +277,7 @@ def logical_not(x: Any) -> Any:
 def square(x: Any) -> Any:
     """`x * x`"""
     value = as_tracer(x, operand("square"))
-    if value.element is bool_:  # NumPy squares no bools, but small integers
+    if value.element is bool_:  # NumPy squares bools as i8
         value = zipped(lambda v: strong(v, i8), [value], "square")[0]
     return elementwise("mul", value, value)
 

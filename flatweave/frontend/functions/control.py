@@ -58,7 +58,7 @@ def slot_of(leaf: Tracer, path: str) -> Slot:
 
 
 class Again(Exception):
-    """The state's types turned out otherwise: trace the body once more with these slots."""
+    """The body gives other types than its state had: trace it once more with these slots."""
 
     def __init__(self, slots: list[Slot]) -> None:
         super().__init__()
@@ -114,13 +114,13 @@ def checked_state(result: Any, tree: Tree, slots: list[Slot], who: str) -> list[
             misfits.append(misfit)
     if wanted != slots:
         raise Again(wanted)
-    if misfits:  # with all other slots settled: it is not for want of them
+    if misfits:  # all other slots are settled, so the types do not converge
         raise misfits[0]
     return leaves
 
 
 def _met(slot: Slot, leaf: Tracer, who: str) -> Slot:
-    """The slot that holds both what enters and what comes back."""
+    """The slot that holds both the state's leaf and what the body gives for it."""
     name = f"the leaf state{slot.path}" if slot.path else "the state"
     if leaf.ndim != len(slot.shape):
         raise ShapeError(

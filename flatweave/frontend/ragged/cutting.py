@@ -113,14 +113,14 @@ def need(condition: Atom, fault: Fault, *values: Atom) -> None:
 
 
 def first_place(count: Atom, holds: Any) -> Atom:
-    """The first place where a condition holds; beyond every array when there is none."""
+    """The first index at which a condition holds; MOST if there is none."""
     places = generated((count,), lambda i: tracer_of(extents.select(holds(i), i, MOST)))[0]
     fn = combine_lambda(lambda a, b: [apply("minimum", a, b)], [i64])
     return emit(Reduce(fn, (MOST,), (places.atom,)))[0].atom
 
 
 def _check_offsets(offsets: Tracer, total: Atom) -> None:
-    """The checks that make offsets safe to read by, as part of the program."""
+    """The checks after which offsets are safe to index by, as part of the program."""
     scope = current()
     length = offsets.extents[0]
     need(scope.apply("ge", length, ONE), NO_OFFSET)
@@ -143,7 +143,7 @@ def _check_offsets(offsets: Tracer, total: Atom) -> None:
 
 
 def none_at(found: Atom, count: Atom, fault: Fault, value: Any) -> None:
-    """A check that a search came back without a place; else the place and its value are told."""
+    """A check that a search found nothing; the message has the place found and a value there."""
     scope = current()
     shown = scope.apply("eq", found, MOST)
     inside = extents.least(found, extents.sub(count, ONE))
@@ -166,7 +166,7 @@ def _from_lengths(lengths: Tracer, total: Atom) -> Tracer:
 
 
 def offsets_from(lengths: Tracer, may_overflow: bool = True) -> Tracer:
-    """Where rows of these lengths begin, which are natural, and where the last one ends."""
+    """The offsets of rows of these lengths, which are known not to be negative."""
     plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
     sums = emit(Scan(plus, (ZERO,), (lengths.atom,), False, False))[0]
     zero = generated((ONE,), lambda i: tracer_of(ZERO))[0]
@@ -179,7 +179,7 @@ def offsets_from(lengths: Tracer, may_overflow: bool = True) -> Tracer:
 
 
 def _from_flags(flags: Tracer, total: Atom) -> Tracer:
-    """Where a flag is set, or the values begin; then the end."""
+    """Offsets from flags: each flagged position and the first one, then the end."""
     length = flags.extents[0]
     if length != total:
         need(current().apply("eq", length, total), FLAGS, length, total)

@@ -51,7 +51,7 @@ def _host_values(value: Any, name: str) -> Values:
 
 
 def _require(condition: Any, fault: Fault, *values: Any) -> None:
-    """The same check at once."""
+    """Raise the fault unless the condition holds."""
     if condition:
         return
     kind, message, remedy = fault
@@ -64,7 +64,7 @@ def _require(condition: Any, fault: Fault, *values: Any) -> None:
 def on_host(
     values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None
 ) -> Ragged:
-    """A Ragged of host arrays; values are seen, not copied, offsets are our own."""
+    """A Ragged of host arrays: a view of the values, a copy of the offsets."""
     name, given = the_one(offsets, lengths, flags)
     if isinstance(values, list) and not values:
         values = np.zeros(0)
@@ -90,7 +90,7 @@ def on_host(
 
 
 def _host_cut(given: Any, name: str, total: int) -> HostArray:
-    """The offsets that the one keyword given says, checked."""
+    """The offsets from the keyword that was given, checked."""
     cut = _host_values(given, f"the {name} of ragged")
     check_cut(cut, name)
     found = _HOST[name](cut, total)
@@ -99,7 +99,7 @@ def _host_cut(given: Any, name: str, total: int) -> HostArray:
 
 
 def _seen(array: Values) -> HostArray:
-    """A read-only view of an array that stays its owner's."""
+    """A read-only view of a user's array."""
     view = array.view()
     view.setflags(write=False)
     return HostArray(view)

@@ -61,7 +61,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class RowTrace:
-    """The function on row i: its lambda, what it gives, and the Ragged that each is as long as.
+    """The function traced on row i, and the offsets of each result that is as long as a row.
 
     `lengths` are the lengths of rows, each with the offsets of its Ragged.
     """
@@ -85,7 +85,7 @@ def map_rows(f: Callable[..., Any], xs: Sequence[Any]) -> Any:
 def _computed(
     fn: Lambda, lengths: Sequence[Tracer | None], count: Atom, f: Callable[..., Any]
 ) -> list[Any]:
-    """What `fn` gives for all rows: an array, or a Ragged where a result has a row's length."""
+    """The results for all rows: an array, or a Ragged where a result is as long as its row."""
     pairs = list(zip(fn.results, lengths, strict=True))
     regular = [atom for atom, offsets in pairs if offsets is None]
     irregular = [atom for atom, offsets in pairs if offsets is not None]
@@ -101,7 +101,7 @@ def _computed(
 
 
 def _without_scans(traced: RowTrace, count: Atom, f: Callable[..., Any]) -> Lambda:
-    """The function with every scan of its row done for all rows: what is left reads the result."""
+    """The function with its scans of a row replaced by reads of one segmented scan of all rows."""
     fn = traced.fn
     (i,) = fn.params
     for let in needed_for(fn.lets, fn.results):
@@ -249,7 +249,7 @@ def _is_row_invariant(let: Let) -> bool:
 
 
 def _roots(fn: Lambda, irregular: Sequence[Atom]) -> list[Atom]:
-    """What every value needs: the results, and what checks look at."""
+    """The atoms that every value needs: results, and operands of checks."""
     checks = [let.op for let in fn.lets if isinstance(let.op, Check)]
     return [*irregular, *(atom for check in checks for atom in free_vars(check))]
 

@@ -41,13 +41,13 @@ def reach(dtype: DType) -> int:
 
 
 def narrow(dtype: DType) -> Fault:
-    """What to say where a dtype does not reach the last offset."""
+    """The fault of offsets whose dtype cannot hold the last one."""
     kind, message, remedy = NARROW
     return kind, message.format(dtype=dtype, high=dtype.high), remedy
 
 
 def the_one(offsets: Any, lengths: Any, flags: Any) -> tuple[str, Any]:
-    """The one keyword that says where rows are."""
+    """The one keyword of three that was given, and its value."""
     named = [("offsets", offsets), ("lengths", lengths), ("flags", flags)]
     given = [(name, value) for name, value in named if value is not None]
     if len(given) != 1:

@@ -33,7 +33,7 @@ def scan_of_rows(op: Scan, values: Sequence[Tracer], offsets: Tracer) -> list[Tr
 
 
 def read_of_rows(let: Let, length: Atom, flat: Sequence[Tracer], offsets: Tracer, i: Var) -> Let:
-    """What takes the place of a scan of row `i`: the row, read where it was stored."""
+    """What replaces a scan of row `i`: reads of the segmented scan's result."""
     b = current().builder.inner()
     k = b.var("k", i64)
     (start,) = b.emit(Index(offsets.atom, (i,), checked=False))

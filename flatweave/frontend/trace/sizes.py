@@ -74,7 +74,7 @@ def fit(shape: Sequence[Atom]) -> None:
 
 
 def _check_product(varying: Sequence[Var], most: int, shape: Sequence[Atom]) -> None:
-    """One by one, so that no product wraps before it is compared."""
+    """Check the product factor by factor, so that none wraps before it is compared."""
     scope = current()
     product = scope.apply("maximum", varying[0], ONE)
     if len(varying) == 1:

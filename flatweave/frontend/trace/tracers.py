@@ -34,7 +34,7 @@ from flatweave.terms.syntax import Atom, Const, Op, constant
 
 
 def tracer_of(atom: Atom, weak: bool = False) -> Tracer:
-    """An atom of the innermost body, or of one around it, as an array."""
+    """An atom of the innermost body, or of one around it, as a tracer."""
     return Tracer(atom, current(), weak)
 
 
@@ -146,7 +146,7 @@ def extent_of(value: Any, what: str) -> Atom:
 
 
 def counted_in_i64(atom: Atom, kind: str, message: str) -> Atom:
-    """An integer as an i64; a u64 beyond it stops the program, with the number as it is."""
+    """An integer as an i64; a u64 beyond that stops the program, and its message has the number."""
     scope = current()
     if atom.type is u64:
         fits_ = scope.apply("le", atom, constant(MOST, u64))

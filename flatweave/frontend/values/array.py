@@ -233,17 +233,17 @@ class Tracer(Array):
         return len(self.extents)
 
     def _refused(self, error: UserError) -> UserError:
-        """The error for what Python asks, or that this means nothing any more."""
+        """The error for what Python asks of a tracer, or for one whose trace has ended."""
         return self.escaped() if self.is_gone else error
 
     @property
     def is_gone(self) -> bool:
-        """Whether nothing that is being traced may use this value."""
+        """Whether the body that this value belongs to has ended."""
         scope = STATE.scope
         return scope is None or not scope.holds(self.scope)
 
     def escaped(self) -> UserError:
-        """The error for a value used where it means nothing."""
+        """The error for a value used after its body has ended."""
         trace = self.scope.trace
         ended = trace.root.closed or STATE.scope is None
         return misuse.escaped(describe(self), trace.name, ended)
@@ -329,7 +329,7 @@ def kind_of(value: Any) -> str:
     if isinstance(value, Array | np.ndarray):
         return "an array"
     name = type(value).__name__
-    if name.lower() in ("array", "number"):  # another library's, which is none of ours
+    if name.lower() in ("array", "number"):  # another library's array, named as ours
         name = f"{type(value).__module__}.{name}"
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 

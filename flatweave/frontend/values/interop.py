@@ -70,8 +70,7 @@ def _is_masked(value: Values) -> bool:
 
 
 def _foreign(value: Any, name: str) -> Values | None:
-    """Another library's array, through DLPack if it is on the CPU, else `__array__`; or a buffer.
-    """
+    """Another library's array: by DLPack if on the CPU, else `__array__`, else its buffer."""
     if not hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         return _buffer(value, name)
     _refuse_nulls(value, name)

@@ -148,7 +148,7 @@ class Scope:
         return var
 
     def _adopt(self, var: Var) -> None:
-        """A variable belongs to this scope; the shape of an array is known to fit."""
+        """Enter a variable as this scope's; the shape of an array is known to fit."""
         self.trace.homes[var] = self
         if isinstance(var.type, ArrayType) and var.type.rank > 1:
             self.add_shape(var.type.shape)
@@ -207,7 +207,7 @@ class Scope:
         return result
 
     def _learn(self, result: Var, fn: str, args: Sequence[Atom]) -> None:
-        """What the operands say of an i64."""
+        """Record what the operands imply about an i64: not negative, or a count."""
         follows = fn == "add" and args[0] in self.trace.bounds and args[1] == index(1)
         if follows or (fn in KEEPS_NATURAL and all(map(self.is_natural, args))):
             self.natural.add(result)
