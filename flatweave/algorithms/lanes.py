@@ -18,7 +18,7 @@ from flatweave.kernel_ir.arrays import Pull, Put, Values, choose, when
 from flatweave.kernel_ir.syntax import Lane, Lanes, LastLane, ReduceLanes, ScanLanes, ShiftLanes
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom, Lambda
+from flatweave.terms.syntax import Atom
 
 Step = Callable[[Builder, Atom, Atom, Values, Values], Values]
 
@@ -29,9 +29,7 @@ def reduce_in_lanes(
     """The elements of `xs` combined in order by the `width` lanes of a warp."""
 
     def step(c: Builder, i: Atom, active: Atom, values: Values, carry: Values) -> Values:
-        if width > 1:
-            values = c.emit(ReduceLanes(_function(c, operator), values))
-        return operator.combine(c, carry, values)
+        return reduce_step(c, operator, carry, values, width)
 
     return _in_steps(b, operator, xs, width, most, operator.neutral, step)
 
@@ -50,6 +48,15 @@ def scan_in_lanes(
     return _in_steps(b, operator, xs, width, most, before, step)
 
 
+def reduce_step(
+    b: Builder, operator: Operator, carry: Values, values: Values, width: int
+) -> Values:
+    """What all steps up to this one combine to."""
+    if width > 1:
+        values = b.emit(ReduceLanes(operator.function(b), values))
+    return operator.combine(b, carry, values)
+
+
 def scan_step(
     b: Builder, operator: Operator, carry: Values, values: Values, width: int, *, exclusive: bool
 ) -> tuple[Values, Values]:
@@ -57,7 +64,7 @@ def scan_step(
     if width == 1:
         after = operator.combine(b, carry, values)
         return (carry if exclusive else after), after
-    alone = b.emit(ScanLanes(_function(b, operator), operator.neutral, values))
+    alone = b.emit(ScanLanes(operator.function(b), operator.neutral, values))
     found = operator.combine(b, carry, alone)
     # not the last lane of what is found: so only this one operation waits for the last step
     after = operator.combine(b, carry, b.emit(LastLane(alone)))
@@ -80,12 +87,3 @@ def _in_steps(
     end = xs.extent if most is None else most
     out = region.emit(For(index(0), end, index(width), body, init))
     return b.emit(Lanes(width, region.close([], out)))
-
-
-def _function(b: Builder, operator: Operator) -> Lambda:
-    """The operator as a lambda over the components of both elements."""
-    types = [atom.type for atom in operator.neutral]
-    size = len(types)
-    return b.function(
-        [*types, *types], lambda c, *atoms: operator.combine(c, atoms[:size], atoms[size:])
-    )

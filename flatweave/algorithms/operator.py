@@ -15,15 +15,31 @@ Combine = Callable[[Builder, Values, Values], Values]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An associative function of two elements, which need not commute, and its neutral element."""
+    """An associative function of two elements, which need not commute, and its neutral element.
+
+    `written` gives it as a lambda for collectives, where it need not be made from `combine`.
+    """
 
     combine: Combine
     neutral: Values
+    written: Callable[[Builder], Lambda] | None = None
+
+    def function(self, b: Builder) -> Lambda:
+        """A lambda over the components of both elements."""
+        if self.written is not None:
+            return self.written(b)
+        types = [atom.type for atom in self.neutral]
+        size = len(types)
+        return b.function(
+            [*types, *types], lambda c, *atoms: self.combine(c, atoms[:size], atoms[size:])
+        )
 
 
 def operator_of(fn: Lambda, neutral: Values) -> Operator:
     """A lambda over the components of two elements as an operator."""
-    return Operator(lambda b, left, right: b.inline(fn, (*left, *right)), neutral)
+    return Operator(
+        lambda b, left, right: b.inline(fn, (*left, *right)), neutral, lambda b: b.copy(fn)
+    )
 
 
 def addition(dtype: DType = i64) -> Operator:
