@@ -258,7 +258,7 @@ class InSet(KernelOp):
 class SelectZero(KernelOp):
     """Lane l gets the place of bit number l among those that are 0 in `mask` (uniform u64).
 
-    Of no use in lanes from the number of such bits on.
+    Undefined in lane l if the mask has at most l zeros.
     """
 
     mask: Atom

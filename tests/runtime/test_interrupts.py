@@ -16,7 +16,7 @@ import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.dtypes import i64
 from flatweave.codegen.llvm.body import look
-from flatweave.codegen.llvm.body.turns import most_turns
+from flatweave.codegen.llvm.body.trip_count import trip_count_bound
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Lambda
@@ -239,7 +239,7 @@ def test_turns_that_are_bounded_are_known(most, bounds):
     """Loops over the steps of a block and what is left of them need not look; checked by trying."""
     made, op = loop(bounds)
 
-    assert most_turns(made, op) == most
+    assert trip_count_bound(made, op) == most
 
 
 def test_a_bound_holds_for_all_values():

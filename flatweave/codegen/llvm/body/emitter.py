@@ -26,13 +26,13 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var
 class Held(NamedTuple):
     """How a variable is held: its shape and its text, and for a host buffer that of its owner.
 
-    `turned` is a varying value in registers of neighbours (lanes/segmented.py), besides.
+    A varying value may be held in blocked layout besides (lanes/segmented.py).
     """
 
     shape: Shape
     text: str
     owner: str = ""
-    turned: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
 
 
 Handler = Callable[["Emitter", Let], Sequence[Held]]

@@ -1,12 +1,12 @@
-"""Loops that can be interrupted: every so often a turn looks whether the call has been cancelled.
+"""Cancellation inside of loops: a loop polls for it each time its fuel is used up.
 
     %left = load fuel; %less = %left - cost of the body; store %less, fuel
     br borrow, %look, %go                       look: refill; br fw_look(ctx), %stopped, %go
 
-The fuel of a function is one number for all of its loops, in a register: it counts what they did,
-so that a look comes after about the same work however loops are nested, some 0.1 to 30 ms apart.
-`fw_look` keeps the general registers; what a loop has in vectors goes to the stack and back in the
-rare block. (`preserve_allcc` would keep those, too, but LLVM zeroes their upper halves at its end.)
+A function has one fuel counter for all of its loops, in a register, so that polls are about the
+same work apart however loops are nested: some 0.1 to 30 ms. `fw_look` preserves the general
+registers; vector registers are spilled in the cold block alone. (`preserve_allcc` would preserve
+those, too, but LLVM zeroes their upper halves on return.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TANK = 1 << 19  # how much work goes between two looks, in lets
 
 
 def look(e: Emitter, cost: int) -> None:
-    """Charge for work; leave the function if the call turns out to be cancelled."""
+    """Take the cost of some work off the fuel; if none is left, poll, and leave if cancelled."""
     code, pair = e.code, "{ i64, i1 }"
     code.declare("preserve_mostcc i64 @fw_look(ptr) cold nounwind willreturn "
                  "memory(argmem: readwrite, inaccessiblemem: readwrite)")  # fmt: skip
@@ -37,7 +37,7 @@ def look(e: Emitter, cost: int) -> None:
 
 
 def leave_if_stopped(e: Emitter) -> None:
-    """After a function that may have looked: leave if it found the call cancelled."""
+    """After a call of a function that polls: leave if the call of the program is cancelled."""
     code = e.code
     at = code.let(f"getelementptr i8, ptr %ctx, i64 {CANCEL_BYTES}")
     flag = code.let(f"load atomic i64, ptr {at} monotonic, align 8")

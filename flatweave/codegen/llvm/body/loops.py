@@ -18,7 +18,7 @@ from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.look import look
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape, counter_shape, is_counted
-from flatweave.codegen.llvm.body.turns import cost_of, is_short
+from flatweave.codegen.llvm.body.trip_count import cost_of, is_short
 from flatweave.codegen.llvm.math.scalar import emit_scalar
 from flatweave.codegen.llvm.text.code import Code, Phi
 from flatweave.terms.control import For, While

@@ -1,11 +1,11 @@
-"""StoreCompact: the lanes kept, side by side in memory, and nothing from `limit` on.
+"""StoreCompact: the values of the lanes kept, side by side in memory, none at `limit` or beyond.
 
-    base + W <= limit    pieces of one register: compress it, store all of it, step by popcount;
-                         what is not kept is overwritten by the next
-                         where nothing compresses: store every lane, step by its flag
-    near the limit       for each lane kept: store its values
+    base + W <= limit    register by register: compress it, store all of it, advance by the
+                         popcount of its mask; the next store overwrites what was not kept.
+                         Without a compress: store each lane, advance by its flag
+    near the limit       store the lanes kept, and no others
 
-A scan that starts anew leaves its values turned; those are looked up (lanes/lookup.py).
+A segmented scan gives values in blocked layout, which are looked up instead (lanes/lookup.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.lanes.collectives import count_bits
-from flatweave.codegen.llvm.lanes.lookup import Turned, store_looked_up
+from flatweave.codegen.llvm.lanes.lookup import Blocked, store_looked_up
 from flatweave.codegen.llvm.memory.access import (
     element,
     element_dtype,
@@ -31,12 +31,12 @@ from flatweave.terms.syntax import Let
 
 
 class _Stream(NamedTuple):
-    """A buffer, the dtype its elements have in memory, and the lanes' values, turned or not."""
+    """A buffer, the dtype of its elements in memory, and values: in lane order, perhaps blocked too."""
 
     buffer: str
     kept: DType
     value: str
-    turned: tuple[str, ...]
+    blocked: tuple[str, ...]
 
 
 def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
@@ -47,16 +47,16 @@ def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
     for var, atom in zip(op.buffers, op.values_, strict=True):
         dtype = element_dtype(var)
         value = to_memory(e, dtype, e.width, e.vector(atom))
-        turned = e.hold(atom).turned
-        streams.append(_Stream(e.held[var].text, stored(dtype), value, turned))
+        blocked = e.hold(atom).blocked
+        streams.append(_Stream(e.held[var].text, stored(dtype), value, blocked))
     keep = e.masked(e.vector(op.keep)) if e.width > 1 else ""
     code = e.code
     end = code.let(f"add i64 {base}, {e.width}")
     far, near, done = code.names("far", "near", "done")
     code.branch(code.let(f"icmp sle i64 {end}, {limit}"), far, near if keep else done)
     code.label(far)
-    if e.isa.looks_up() and all(stream.turned for stream in streams):
-        found = [Turned(stream.buffer, stream.kept, stream.turned) for stream in streams]
+    if e.isa.looks_up() and all(stream.blocked for stream in streams):
+        found = [Blocked(stream.buffer, stream.kept, stream.blocked) for stream in streams]
         store_looked_up(e, found, base, keep)
     else:
         for stream in streams:

@@ -1,10 +1,12 @@
-"""Lanes kept out of turned registers: their places are compressed, as bytes, then looked up.
+"""Compaction out of blocked registers: the places of kept lanes are compressed, then looked up.
 
-    lane l of R registers of L lanes stands in register l mod R, lane l div R      (segmented.py)
-    kept    the bytes (l mod R) L + l div R of the lanes kept, in order: one compress
-    turn    L of these bytes pick L values out of all registers: a permute for each two, selects
+    place    lane l of R registers of L lanes is in register l mod R, lane l div R: a byte says
+             (l mod R) L + l div R
+    kept     the places of the lanes kept, in order: one compress of bytes
+    turn     the next L places pick L values out of all registers: a permute for each two registers,
+             then selects
 
-There are as many turns as it takes, one where few lanes are kept; no value is turned back.
+It takes one turn for each L lanes kept, usually one; no value is brought into lane order.
 """
 
 from __future__ import annotations
@@ -19,21 +21,21 @@ from flatweave.codegen.llvm.memory.access import element
 from flatweave.codegen.llvm.text.module import vec
 
 
-class Turned(NamedTuple):
-    """A buffer, the dtype of its elements in memory, and turned registers."""
+class Blocked(NamedTuple):
+    """A buffer, the dtype of its elements in memory, and values in blocked layout."""
 
     buffer: str
     dtype: DType
     registers: tuple[str, ...]
 
 
-def store_looked_up(e: Emitter, targets: Sequence[Turned], base: str, keep: str) -> None:
+def store_looked_up(e: Emitter, targets: Sequence[Blocked], base: str, keep: str) -> None:
     """Write the lanes kept from `base` on; `e` is the emitter of all lanes."""
-    code, runs = e.code, len(targets[0].registers)
-    inner = e.at(e.width // runs)
+    code, registers = e.code, len(targets[0].registers)
+    inner = e.at(e.width // registers)
     count = count_bits(e, e.width, keep)
     kept = code.alloca(vec(u8, e.width))
-    code.line(f"store {vec(u8, e.width)} {_places(e, runs, keep)}, ptr {kept}, align 64")
+    code.line(f"store {vec(u8, e.width)} {_places(e, registers, keep)}, ptr {kept}, align 64")
     before, (head,) = code.block, code.names("turn")
     done = code.names("stored")[0]
     code.jump(head)
@@ -51,9 +53,9 @@ def store_looked_up(e: Emitter, targets: Sequence[Turned], base: str, keep: str)
     code.label(done)
 
 
-def _places(e: Emitter, runs: int, keep: str) -> str:
-    """Where the lanes kept stand among the turned registers, in order."""
-    lanes = e.width // runs
-    numbers = [lane % runs * lanes + lane // runs for lane in range(e.width)]
+def _places(e: Emitter, registers: int, keep: str) -> str:
+    """Where the values of the lanes kept are among the registers, in order."""
+    lanes = e.width // registers
+    numbers = [lane % registers * lanes + lane // registers for lane in range(e.width)]
     listed = f"<{', '.join(f'i8 {number}' for number in numbers)}>"
     return e.isa.compress(e.code, u8, e.width, listed, keep)

@@ -3,9 +3,9 @@
     load_near xs base offset span     span < W:  one load of xs[base .. base + span]
                                                  and a permute of registers by the offsets
                                       else:      a gather
-    select_zero mask                  the lanes' numbers 0, 1, 2 .. compressed by the zeros of mask
+    select_zero mask                  in lane l the position of zero number l of the mask
 
-A gather of 16 elements takes as long as 16 loads on Zen 4, a permute of two registers one cycle.
+What the instruction set offers for both is in isa/.
 """
 
 from __future__ import annotations

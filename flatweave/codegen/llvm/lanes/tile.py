@@ -1,4 +1,4 @@
-"""LoadTile: rows along memory, turned in registers so that each lane gets a row of its own.
+"""LoadTile: rows along memory, transposed in registers so that each lane gets a row of its own.
 
     rows       a0 a1 a2 a3      distance 2     a0 a1 b.. ->      distance 1    a0 b0 c0 d0
     of memory  b0 b1 b2 b3      swaps halves                     swaps         a1 b1 c1 d1
@@ -30,11 +30,11 @@ def emit_tile(e: Emitter, let: Let) -> Sequence[Held]:
             at = e.code.let(f"add i64 {at}, {e.uniform(op.stride)}")
         place = element(e, buffer, kept, at)
         rows.append(e.code.let(f"load {kind}, ptr {place}, align {kept.bytes}"))
-    columns = _turned(e, kind, rows)
+    columns = _transposed(e, kind, rows)
     return [Held(VARYING, from_memory(e, dtype, e.width, column)) for column in columns]
 
 
-def _turned(e: Emitter, kind: str, rows: list[str]) -> list[str]:
+def _transposed(e: Emitter, kind: str, rows: list[str]) -> list[str]:
     """The transpose of a square of vectors."""
     width, distance = len(rows), len(rows) // 2
     while distance:

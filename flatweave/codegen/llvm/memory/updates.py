@@ -16,7 +16,7 @@ from flatweave.base.dtypes import DType, bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.look import look
 from flatweave.codegen.llvm.body.shapes import UNIFORM
-from flatweave.codegen.llvm.body.turns import LONG
+from flatweave.codegen.llvm.body.trip_count import LONG
 from flatweave.codegen.llvm.memory.access import (
     element,
     element_dtype,

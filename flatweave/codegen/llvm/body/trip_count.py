@@ -1,4 +1,4 @@
-"""How many turns a loop takes at most, where the program says so, and what a turn costs.
+"""Upper bounds of trip counts, read off a loop's own bounds, and what an iteration costs.
 
     hi = minimum (add lo 4096) n          for lo hi 64: at most 64 turns
     lo = mul (floordiv hi 16) 16          for lo hi 1: at most 15, the rest of a division
@@ -39,13 +39,13 @@ def _cost(made: Made, let: Let) -> int:
 
 
 def is_short(made: Made, op: For) -> bool:
-    """Whether all turns together are soon over."""
-    turns = most_turns(made, op)
+    """Whether all turns together cost little."""
+    turns = trip_count_bound(made, op)
     return turns is not None and turns * (1 + cost_of(made, op.body)) <= SHORT
 
 
-def most_turns(made: Made, op: For) -> int | None:
-    """The most turns that a loop may take; None when nothing bounds them."""
+def trip_count_bound(made: Made, op: For) -> int | None:
+    """An upper bound of the number of turns; None when nothing bounds them."""
     step = op.step
     if not isinstance(step, Const) or step.value <= 0:
         return None
