@@ -31,7 +31,7 @@ from flatweave.terms.syntax import Let
 
 
 class _Stream(NamedTuple):
-    """A buffer, the dtype of its elements in memory, and values: in lane order, perhaps blocked too."""
+    """A buffer, the dtype of its elements in memory, and values in lane order or blocked."""
 
     buffer: str
     kept: DType
