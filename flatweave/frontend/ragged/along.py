@@ -3,6 +3,7 @@
     sum(rows, axis=None)     sum(rows.values)
     sum(rows, axis=1)        map (r => sum(r)) rows
     sum(rows, axis=2)        Ragged(sum(rows.values, axis=1), rows.offsets)
+    sum(rows, axis=0)        sum(columns, axis=1), the values sorted by their place in their row
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ from typing import Any
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_below
+from flatweave.frontend.elements.broadcast import generated
+from flatweave.frontend.ragged.cutting import offsets_from
+from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.map_rows import map_rows
-from flatweave.frontend.ragged.ragged import Ragged, innermost, joined, rank_of
-from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.ragged.ragged import Ragged, innermost, joined, rank_of, value_count
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import sub
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import flatten, unflatten
+from flatweave.terms.syntax import Atom
+
+# what combines the rows' elements at each place; the others would need the number of the row
+OVER_ROWS = frozenset({"sum", "prod", "min", "max", "any", "all", "mean"})
 
 
 def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> Any:
@@ -28,11 +40,16 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
             result = METHODS["expand_dims"](result, 0)
         return result
     if 0 in axes:
-        raise Unsupported(
-            f"{who} of a Ragged along axis 0, over all rows at each place.",
-            where=user_location(),
-            remedy=f"fw.{who}(rows, axis=1) is that of each row; without axis, all values count.",
-        )
+        if axes != [0] or isinstance(rows.values, Ragged) or who not in OVER_ROWS:
+            raise Unsupported(
+                f"{who} of a Ragged along axis {axis}, over all rows at each place.",
+                where=user_location(),
+                remedy=f"fw.{who}(rows, axis=1) is that of each row; without axis, all values"
+                " count.",
+            )
+        given = {name: value for name, value in options.items() if name != "keepdims"}
+        result = along_rows(who, _columns(rows), 1, given)
+        return METHODS["expand_dims"](result, 0) if options.get("keepdims") else result
     inner = tuple(number - 1 for number in axes)
     inner_axis: Any = inner if isinstance(axis, tuple | list) else inner[0]
     if 0 not in inner:
@@ -47,6 +64,25 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
         )
     result = along_rows(who, joined(rows), inner[1:], options)
     return METHODS["expand_dims"](result, 1) if options.get("keepdims") else result
+
+
+def _columns(rows: Ragged) -> Ragged:
+    """The values by their place in their row: row j has element j of every row that long."""
+    offsets = as_tracer(rows.offsets)
+
+    def place(p: Atom) -> Tracer:
+        _, start = locate(offsets, 1, p)
+        found = sub(p, start)
+        extents.known_natural(found)
+        return tracer_of(found)
+
+    places = generated((value_count(rows),), place, "p")[0]
+    width = METHODS["max"](rows.lengths, initial=0)
+    order = METHODS["argsort"](places)
+    leaves, tree = flatten(rows.values)
+    sorted_ = [METHODS["gather"](leaf, order) for leaf in leaves]
+    lengths = as_tracer(METHODS["histogram"](width, places))
+    return Ragged.made(unflatten(tree, sorted_), offsets_from(lengths, may_overflow=False))
 
 
 def _axes_of(rank: int, axis: Any, who: str) -> list[int]:
