@@ -49,6 +49,7 @@ PROGRAMS = {
     "row_sums": (lambda m: fw.map(fw.sum, m), MATRIX),
     "transpose": (lambda m: fw.transpose(m) * 1.0, MATRIX),
     "ragged_sums": (lambda rows: fw.map(fw.sum, rows), ROWS),
+    "ragged_map": (lambda rows: fw.map(lambda row: row - fw.sum(row), rows), ROWS),
     "histogram": (lambda i: fw.histogram(7, i), IS),
     "scatter": (lambda xs, i: fw.scatter(xs, i, xs), XS, IS),
     "segmented_reduce": (lambda xs: fw.segmented_reduce(fw.add, 0.0, xs > 3, xs), XS),
@@ -90,6 +91,17 @@ def test_what_is_stored_streams_where_it_fills_the_caches():
     assert plain == Variant("plain")
     assert plan("sum").variants == (Variant("plain"),)
     assert plan("map", CUDA).variants == (Variant("plain"),)
+
+
+def test_long_rows_have_kernels_of_their_own():
+    """Rows one by one where they are long on average; a call compiles the one that it runs."""
+    rows, plain = plan("ragged_sums").variants
+
+    assert (rows.name, rows.along, rows.row_length) == ("rows", Along.ROW, 64)
+    assert plain == Variant("plain", along=Along.POSITIONS)
+    names = [variant.name for variant in plan("ragged_map").variants]
+    assert names == ["streaming-rows", "streaming", "rows", "plain"]
+    assert plan("ragged_sums", CUDA).variants == (Variant("plain"),)
 
 
 def test_lanes_lie_along_memory():

@@ -226,14 +226,20 @@ class Lowering:
             self.program.kernels.append(kernel.finish())
         (host or self.host).emit(Launch(kernel.name, blocks, (*kernel.args, *own), role))
 
-    def launch_one_of(
-        self, condition: Atom, then: Declared, other: Declared, blocks: Atom
-    ) -> None:
-        """Launch a variant of a pass or the pass itself, as the host finds at run time."""
-        yes, no = self.host.inner(), self.host.inner()
-        self.launch(then, blocks, Role.VARIANT, yes)
-        self.launch(other, blocks, Role.PASS, no)
-        self.host.emit(If(condition, yes.close([], []), no.close([], [])))
+    def launch_first(
+        self, variants: Sequence[tuple[Atom, Declared]], last: Declared, blocks: Atom,
+        host: Builder | None = None,
+    ) -> None:  # fmt: skip
+        """Launch the first variant of a pass whose condition holds at run time, else the last."""
+        host = host or self.host
+        if not variants:
+            return self.launch(last, blocks, Role.PASS, host)
+        (condition, variant), *others = variants
+        yes, no = host.inner(), host.inner()
+        self.launch(variant, blocks, Role.VARIANT, yes)
+        self.launch_first(others, last, blocks, no)
+        host.emit(If(condition, yes.close([], []), no.close([], [])))
+        return None
 
     # -- host bodies ----------------------------------------------------------------------------
 

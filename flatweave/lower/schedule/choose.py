@@ -9,7 +9,7 @@ from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.arrangement import arrange_lanes
-from flatweave.lower.schedule.division import BALANCED, Division, division_of
+from flatweave.lower.schedule.division import BALANCED, LONG_ROW, Division, division_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
     Aggregation,
@@ -67,7 +67,7 @@ def plan_sweep(
         traversal,
         _levels(facts, machine, traversal),
         tuple(sink.name for sink in op.sinks),
-        _variants(facts, machine, traversal, division),
+        _variants(facts, machine, traversal, division, scatter),
         _aggregation(facts, machine, traversal, facts.combines, pure=reduces),
         division.sources,
         _evaluation(facts, machine, traversal, division),
@@ -170,18 +170,39 @@ def _folds_rows(facts: SweepFacts, machine: Machine, traversal: Traversal) -> bo
 
 
 def _variants(
+    facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division,
+    scatter: Sequence[Scatter],
+) -> tuple[Variant, ...]:  # fmt: skip
+    """Every combination of where stores go and of what lanes go along, the plainest last."""
+    if any(way.name not in UPDATES for way in scatter):
+        return (PLAIN,)
+    stores = _streaming(facts, machine, traversal, division)
+    by_rows = facts.located is not None and traversal.along is Along.EITHER and traversal.width > 0
+    if not by_rows:
+        return *stores, PLAIN
+    rows = Variant("rows", row_length=LONG_ROW, along=Along.ROW)
+    found = []
+    for variant in stores:
+        found.append(
+            replace(variant, name=f"{variant.name}-rows", row_length=LONG_ROW, along=Along.ROW)
+        )
+        found.append(replace(variant, along=Along.POSITIONS))
+    return *found, rows, replace(PLAIN, along=Along.POSITIONS)
+
+
+def _streaming(
     facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division
 ) -> tuple[Variant, ...]:
     """Stores that fill the caches go around them, where blocks begin on whole cache lines."""
     op, least = facts.op, machine.streaming_from
     anywhere = facts.located is not None and division.sources
     if least is None or op.reverse or traversal.width < 2 or anywhere:
-        return (PLAIN,)
+        return ()
     stored: list[Atom] = []
     for sink, taken in zip(op.sinks, op.portions(), strict=True):
         stored.extend(sink.consecutive(taken))
     if not stored:
-        return (PLAIN,)
+        return ()
     least //= sum(scalar_type(atom).bytes for atom in stored)
     multiple = traversal.width if traversal.lanes is Lanes.ROW_BY_ROW else 1
-    return Variant("streaming", least, multiple, streaming=True), PLAIN
+    return (Variant("streaming", least, multiple, streaming=True),)

@@ -11,7 +11,6 @@ A row that ends in the block is stored; the last one is the block's carry-out, a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, ShiftLanes, Store
@@ -41,26 +40,22 @@ def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
     """Write the kernel: long rows one by one, short ones a lane each, uneven ones by position."""
     b = writer.b
     block, lo, hi = writer.block()
-    rows, by_row = writer.rows()
-    assert rows is not None and by_row is not None
+    rows = writer.rows()[0]
+    assert rows is not None
     folder = _Folder(writer, sinks, rows, block, lo, hi)
     along = writer.traversal.along
     if along is Along.ROW:
         return folder.write(b, folder.one_by_one)
     if along is Along.ROWS:
         return folder.write(b, folder.lane_by_lane)
-    long, short = b.inner(), b.inner()
-    folder.write(long, folder.one_by_one)
-    even, uneven = short.inner(), short.inner()
-    writer.b, writer.traversal = uneven, replace(writer.traversal, along=Along.POSITIONS)
-    Passes(writer, sinks).write_block(block, lo, hi)
     if folder.reads_elements():
-        short = uneven
-    else:
-        folder.write(even, folder.lane_by_lane)
-        short.emit(If(folder.are_even(short), even.close([], []), uneven.close([], [])))
-    b.emit(If(by_row, long.close([], []), short.close([], [])))
+        return Passes(writer, sinks).write_block(block, lo, hi)
+    even, uneven = b.inner(), b.inner()
+    writer.b = uneven
+    Passes(writer, sinks).write_block(block, lo, hi)
     writer.b = b
+    folder.write(even, folder.lane_by_lane)
+    b.emit(If(folder.are_even(b), even.close([], []), uneven.close([], [])))
     return None
 
 

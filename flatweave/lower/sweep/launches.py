@@ -28,8 +28,12 @@ from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.sources import groups
+from flatweave.ops import Locate
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Let, Var
+
+SUFFIXES = {"streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s"}
+"""What is added to the name of a sweep's kernel for a variant."""
 
 
 def lower_sweep(
@@ -59,9 +63,7 @@ class SweepLowering:
         """Elements of a block, and how many blocks: both from sizes alone."""
         host, tiling, located = self.host, self.plan.tiling, self.facts.located
         if self.plan.sources and located is not None:
-            extent = self.low.scope.array(located.ends).shape[0]
-            sources = host.sub(extent, index(located.skip))
-            return total, groups(host, sources, self.plan.sources)
+            return total, groups(host, self._rows(located), self.plan.sources)
         step = tiling.width * self.low.machine.warps
         wanted = host.apply("floordiv", total, index(self.low.machine.blocks_wanted * step))
         size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
@@ -69,6 +71,11 @@ class SweepLowering:
         blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
         least = max((sink.least_blocks for sink in self.sinks), default=0)
         return size, host.apply("maximum", blocks, index(least)) if least else blocks
+
+    def _rows(self, located: Locate) -> Atom:
+        """How many rows there are, of those that positions are located among."""
+        extent = self.low.scope.array(located.ends).shape[0]
+        return self.host.sub(extent, index(located.skip))
 
     def run(self) -> None:
         for sink in self.sinks:
@@ -126,25 +133,35 @@ class SweepLowering:
             self._write(kernel, last)
             self.low.launch(kernel, self.sweep.blocks)
             return
-        (variant,) = others
-        plain, fast = self._later(last), self._later(variant)
-        self.low.launch_one_of(self._holds(variant), fast, plain, self.sweep.blocks)
+        plain = self._later(last)
+        variants = [(self._holds(variant), self._later(variant)) for variant in others]
+        self.low.launch_first(variants, plain, self.sweep.blocks)
 
     def _holds(self, variant: Variant) -> Atom:
         """Whether the sizes are those that a variant is for."""
         host, sweep = self.host, self.sweep
-        holds = host.apply("ge", sweep.total, index(variant.least))
+        conditions: list[Atom] = []
+        if variant.least:
+            conditions.append(host.apply("ge", sweep.total, index(variant.least)))
         if variant.multiple > 1:
             rest = host.apply("mod", sweep.shape[-1], index(variant.multiple))
-            holds = host.apply("and", holds, host.apply("eq", rest, index(0)))
-        return holds
+            conditions.append(host.apply("eq", rest, index(0)))
+        if variant.row_length:
+            assert self.facts.located is not None
+            rows = self._rows(self.facts.located)
+            least = host.mul(rows, index(variant.row_length))
+            conditions.append(host.apply("ge", sweep.total, least))
+        first, *others = conditions
+        for other in others:
+            first = host.apply("and", first, other)
+        return first
 
     def _later(self, variant: Variant) -> Declared:
         sweep = self.sweep
         needs = [*self.low.reads(self.facts.op), *held((sweep.chains, sweep.total, sweep.size))]
         for sink in self.sinks:
             needs.extend(sink.needs())
-        suffix = "_s" if variant.streaming else ""
+        suffix = SUFFIXES.get(variant.name, "")
         return self.low.later(
             sweep.let, suffix, needs, lambda kernel, own: self._write(kernel, variant)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Lowering
@@ -62,6 +63,8 @@ class KernelWriter:
         self.located = facts.located
         self.heads = facts.heads if plan.traversal.flagged else None
         self.traversal = plan.traversal
+        if variant.along is not None:
+            self.traversal = replace(plan.traversal, along=variant.along)
         self.chains = chains
         self.kernel = kernel
         self.streaming = variant.streaming
