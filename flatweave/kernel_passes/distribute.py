@@ -204,17 +204,17 @@ class Distributor:
         """Steps of all lanes, then one by one what is left."""
         width = self.shape.width
         whole = index(0) if width == 1 else b.sub(count, b.apply("mod", count, index(width)))
-        locals_ = [let for let in walk_lets(fn) if isinstance(let.op, Local)]
-        for let in locals_:
-            self._move(b, let.vars[0], let.op.dtype, let.op.count * width, lambda b, at: at)  # type: ignore[attr-defined]
+        own = [(let.vars[0], let.op) for let in walk_lets(fn) if isinstance(let.op, Local)]
+        for var, memory in own:
+            self._move(b, var, memory.dtype, memory.count * width, lambda b, at: at)
         parts = [(width, index(0), whole), (1, whole, count)] if width > 1 else [(1, whole, count)]
         for lanes, lo, hi in parts:
             if lo == hi:
                 continue
             region = b.inner()
-            lane = region.emit(Lane(index(0)))[0] if locals_ and lanes > 1 else index(0)
-            for let in locals_:
-                self.places[let.vars[0]] = _side_by_side(lane, width)
+            lane = region.emit(Lane(index(0)))[0] if own and lanes > 1 else index(0)
+            for var, _ in own:
+                self.places[var] = _side_by_side(lane, width)
 
             def turn(inside: Builder, base: Atom, lanes: int = lanes) -> None:
                 hint = fn.params[0].name

@@ -19,25 +19,13 @@ from typing import Protocol
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.kernel_ir.hierarchy import WarpShared
-from flatweave.kernel_ir.syntax import (
-    Ballot,
-    CountLanes,
-    LastLane,
-    ReduceLanes,
-    ScanLanes,
-    ShiftLanes,
-    StoreCompact,
-    Sync,
-)
+from flatweave.kernel_ir.op import KernelOp
+from flatweave.kernel_ir.syntax import StoreCompact, Sync
 from flatweave.kernel_ir.variation import Variation
 from flatweave.terms.build import Builder
 from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var, constant
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var, constant
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, walk_lets
-
-MEETING = (
-    Sync, ReduceLanes, ScanLanes, ShiftLanes, LastLane, CountLanes, Ballot, StoreCompact,
-)  # fmt: skip
 
 
 def expect_together(body: Lambda) -> None:
@@ -47,7 +35,7 @@ def expect_together(body: Lambda) -> None:
 
 def _expect_together(variation: Variation, fn: Lambda, around: Let | None) -> None:
     for let in fn.lets:
-        if isinstance(let.op, MEETING) and around is not None:
+        if _waits(let.op) and around is not None:
             raise Unsupported(
                 f"warps meet at {let.op.name} inside {around.op.name}, which turns otherwise in "
                 "one warp than in another; here all warps of a block meet at once.",
@@ -72,7 +60,12 @@ class Emitter(Protocol):
 
 def meets(fn: Lambda) -> bool:
     """Whether threads wait for each other in a body."""
-    return any(isinstance(let.op, MEETING) for let in walk_lets(fn))
+    return any(_waits(let.op) for let in walk_lets(fn))
+
+
+def _waits(op: Op) -> bool:
+    """Whether a machine whose lanes meet in memory puts a barrier here."""
+    return isinstance(op, Sync | StoreCompact) or (isinstance(op, KernelOp) and op.together)
 
 
 def emit_guarded(e: Emitter, b: Builder, lets: Sequence[Let], active: Atom) -> None:

@@ -24,7 +24,8 @@ from flatweave.terms.traverse import Substitution, free_vars, map_field, walk_le
 
 def reuse_memory(unit: Unit) -> Unit:
     """The unit, its kernels with as little memory as their barriers allow."""
-    return replace(unit, kernels=tuple(reuse_memory_of(kernel) for kernel in unit.kernels))
+    unit = unit.complete()
+    return Unit(unit.host, tuple(reuse_memory_of(kernel) for kernel in unit.kernels))
 
 
 def reuse_memory_of(kernel: Kernel) -> Kernel:
