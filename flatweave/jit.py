@@ -25,7 +25,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
-from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Variant
+from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.eager import COMPILER, compile_program
 from flatweave.frontend.call.schedule import in_force
@@ -193,11 +193,11 @@ class Call:
         named = dict(zip(self.keywords, values[count:], strict=True))
         return self.f.__wrapped__(*values[:count], **named)
 
-    def make(self, target: str, schedule: Schedule, variant: Variant) -> Compiled:
+    def make(self, target: str, schedule: Schedule, special: Specialisation) -> Compiled:
         """Trace and compile the function for this signature."""
         self.f.traces += 1
-        leaves = leaves_of(self.values, self.names, variant.unit_axes)
-        traced = trace(self.f.__name__, self.body, leaves, variant.stretches)
+        leaves = leaves_of(self.values, self.names, special.unit_axes)
+        traced = trace(self.f.__name__, self.body, leaves, special.stretches)
         program = traced.program
         return Compiled(traced, compile_program(program, target, self.f.checks, schedule))
 
@@ -265,7 +265,7 @@ class Jitted(Generic[P, R]):
             with self._lock:
                 entry = self._entries.get(key)
                 if entry is None:
-                    entry = Entry(lambda variant: call.make(target, schedule, variant))
+                    entry = Entry(lambda special: call.make(target, schedule, special))
                     call.forget_values()
                     self._entries[key] = entry
         return entry, flat

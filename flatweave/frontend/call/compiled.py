@@ -5,8 +5,8 @@
 
 A trace knows no sizes, so it takes axes that meet for equally long. Where a call brings an axis of
 extent 1 to be broadcast, that check fails; then the function is traced once more, those extents
-constants, and such calls take that variant from then on. Where an extent that the program computes
-is 1, a variant that compares such extents with 1 runs instead.
+constants, and such calls take that specialisation from then on. Where an extent that the program
+computes is 1, a specialisation that compares such extents with 1 runs instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UnitAxes = frozenset[tuple[int, int]]  # of extent 1: (number of the array argum
 SAME = "same"
 
 
-class Variant(NamedTuple):
+class Specialisation(NamedTuple):
     """What a trace takes for granted: which extents are 1, and whether computed ones may be."""
 
     unit_axes: UnitAxes = frozenset()
@@ -94,23 +94,25 @@ class Compiled:
 
 
 class Entry:
-    """One signature of a function: its trace, and the variants that broadcast axes of extent 1."""
+    """One signature of a function: its trace, and specialisations that broadcast extents of 1."""
 
-    __slots__ = ("_is_one_line", "_lock", "_make", "plain", "variants")
+    __slots__ = ("_is_one_line", "_lock", "_make", "plain", "specialisations")
 
-    def __init__(self, make: Callable[[Variant], Compiled], is_one_line: bool = False) -> None:
+    def __init__(
+        self, make: Callable[[Specialisation], Compiled], is_one_line: bool = False
+    ) -> None:
         self._make = make
         # whether whatever goes wrong does so at the line of the call
         self._is_one_line = is_one_line
         self._lock = Lock()
-        self.plain = make(Variant())
-        self.variants: dict[Variant, Compiled] = {}
+        self.plain = make(Specialisation())
+        self.specialisations: dict[Specialisation, Compiled] = {}
 
     def __call__(self, flat: list[Any]) -> Any:
         """The function's result for flat arguments: extents and arrays in turn, and scalars."""
         compiled = self.plain
         given = flat
-        if self.variants:
+        if self.specialisations:
             compiled, given = self._chosen(flat)
         try:
             results = compiled.run(given)
@@ -121,9 +123,9 @@ class Entry:
         return rebuilt(compiled.tree, results, flat)
 
     def _chosen(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
-        """The compiled variant for these extents, and the arguments it takes."""
+        """The compiled specialisation for these extents, and the arguments it takes."""
         unit_axes = unit_axes_of(flat)
-        found = self.variants.get(Variant(unit_axes))
+        found = self.specialisations.get(Specialisation(unit_axes))
         if found is None:
             return self.plain, flat
         return found, without_unit_extents(flat, unit_axes)
@@ -131,15 +133,15 @@ class Entry:
     def _broadcast(
         self, fault: Fault, tried: Compiled, flat: list[Any]
     ) -> tuple[Compiled, list[Any]]:
-        """The variant that broadcasts where the one tried met an extent of 1, and its results.
+        """What broadcasts where the trace that was tried met an extent of 1, and its results.
 
         Raises the user's error where none does.
         """
         unit_axes = unit_axes_of(flat)
-        for variant in (Variant(unit_axes), Variant(unit_axes, True)):
-            if fault.code != SAME or (variant.stretches and 1 not in fault.values):
+        for special in (Specialisation(unit_axes), Specialisation(unit_axes, True)):
+            if fault.code != SAME or (special.stretches and 1 not in fault.values):
                 break
-            compiled = self._variant(variant)
+            compiled = self._specialised(special)
             if compiled is None or compiled is tried:
                 continue
             try:
@@ -148,19 +150,19 @@ class Entry:
                 fault = second
         raise self._error(fault) from None
 
-    def _variant(self, variant: Variant) -> Compiled | None:
-        """A variant, compiled when first needed; None if the function has no such variant."""
-        found = self.variants.get(variant)
-        if found is not None or variant == Variant():
+    def _specialised(self, special: Specialisation) -> Compiled | None:
+        """A specialisation, compiled when first needed; None if the function has no such one."""
+        found = self.specialisations.get(special)
+        if found is not None or special == Specialisation():
             return found
         try:
-            found = self._make(variant)
+            found = self._make(special)
         except UserError:
             return None
         if found.tree != self.plain.tree:
             return None  # rows repeated to one length are an array, where others are a Ragged
         with self._lock:
-            self.variants = {**self.variants, variant: found}
+            self.specialisations = {**self.specialisations, special: found}
         return found
 
     def _error(self, fault: Fault) -> UserError:
@@ -170,7 +172,7 @@ class Entry:
         return user_error(fault)
 
     def compiled_for(self, flat: list[Any]) -> Compiled:
-        """The variant that a call with these arguments runs."""
+        """The specialisation that a call with these arguments runs."""
         return self._chosen(flat)[0]
 
 
@@ -190,7 +192,7 @@ def unit_axes_of(flat: Sequence[Any]) -> UnitAxes:
 
 
 def without_unit_extents(flat: Sequence[Any], unit_axes: UnitAxes) -> list[Any]:
-    """The flat arguments without the extents of unit axes, which that variant does not take."""
+    """The flat arguments without the extents of unit axes, which are constants of the trace."""
     kept: list[Any] = []
     number = -1
     for value in flat:

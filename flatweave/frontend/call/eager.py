@@ -23,7 +23,7 @@ from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
-from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Variant
+from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
 from flatweave.frontend.call.schedule import in_force
@@ -125,11 +125,11 @@ class OperationCall:
             self.leaves[i] = None
         self.values = [stand_in(value) for value in self.values]
 
-    def make(self, target: str, schedule: Schedule, variant: Variant) -> Compiled:
+    def make(self, target: str, schedule: Schedule, special: Specialisation) -> Compiled:
         """Trace the call and compile it, or take what was compiled for an equal program."""
         names = [(self.names[i], f"{self.names[i]} of {self.known.name}") for i in self.dynamic]
-        leaves = leaves_of(self.values, names, variant.unit_axes)
-        traced = trace(self.known.name, self.body, leaves, variant.stretches)
+        leaves = leaves_of(self.values, names, special.unit_axes)
+        traced = trace(self.known.name, self.body, leaves, special.stretches)
         return shared(traced, target, schedule)
 
 
@@ -154,9 +154,9 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         entry = _entries.get((target, config.cpu, schedule, signature))
     flat = flat_of(call.values)
     if entry is None:
-        entry = Entry(lambda variant: call.make(target, schedule, variant), signature is not None)
+        entry = Entry(lambda special: call.make(target, schedule, special), signature is not None)
         if signature is not None:
-            call.forget_values()  # a variant may be traced later, so the entry keeps the call
+            call.forget_values()  # a specialisation may be traced later: the entry keeps the call
             keep(_entries, (target, config.cpu, schedule, signature), entry)
     return entry(flat)
 
