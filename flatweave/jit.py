@@ -230,7 +230,7 @@ class Jitted(Generic[P, R]):
         if innermost() is not None:
             return self.__wrapped__(*args, **kwargs)
         now = config.current
-        key: list[Any] = [self.target or now.target, now.cpu, now.expand, now.permute]
+        key: list[Any] = [self.target or now.target, now.cpu, now.schedule]
         flat: list[Any] = []
         try:
             if kwargs or not self._plain_only or not quick(args, key, flat):

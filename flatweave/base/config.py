@@ -17,7 +17,7 @@ from typing import Any, TypedDict, Unpack
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import listed
-from flatweave.base.schedule import expand_variant, permute_variant
+from flatweave.base.schedule import CHOSEN, Schedule, schedule_of
 
 ON = frozenset({"1", "true", "yes", "on"})
 OFF = frozenset({"0", "false", "no", "off"})
@@ -115,10 +115,8 @@ class Switches:
     threads: int | None = switch("FLATWEAVE_THREADS", None, thread_count)
     # the CPU that the cpu target compiles for; native: this one
     cpu: str = switch("FLATWEAVE_CPU", NATIVE, cpu_name)
-    # how expansions are divided; None: as their sizes ask for
-    expand: str | None = switch("FLATWEAVE_EXPAND", None, expand_variant)
-    # how scattering sweeps are divided; None: as their sizes ask for
-    permute: str | None = switch("FLATWEAVE_PERMUTE", None, permute_variant)
+    # the variants that programs take; without it, as sizes ask for
+    schedule: Schedule = switch("FLATWEAVE_SCHEDULE", CHOSEN, schedule_of)
 
 
 class Overrides(TypedDict, total=False):
@@ -134,8 +132,7 @@ class Overrides(TypedDict, total=False):
     no_cache: bool
     threads: int | None
     cpu: str
-    expand: str | None
-    permute: str | None
+    schedule: Schedule | str
 
 
 ROWS: dict[str, Mapping[str, Any]] = {row.name: row.metadata for row in fields(Switches)}
@@ -224,6 +221,11 @@ class Config:
     def cpu(self) -> str:
         """The name of the CPU that the cpu target compiles for; native for this one."""
         return _current.get().cpu
+
+    @property
+    def schedule(self) -> Schedule:
+        """The variants that are forced."""
+        return _current.get().schedule
 
     def dumps(self, name: str) -> bool:
         """Whether the stage or pass `name` is to be written out."""

@@ -1,6 +1,7 @@
 """The schedule of a program: the named variants it takes; None where the lowering chooses.
 
-    with fw.schedule(permute="partition"): ..      every permute inside is divided that way
+    with fw.schedule(permute="partition"): ..            every permute inside is divided that way
+    FLATWEAVE_SCHEDULE=permute=partition,store=plain     the same for a process, and more
 
 Variants differ in how work is divided, never in what is computed.
 """
@@ -8,6 +9,7 @@ Variants differ in how work is divided, never in what is computed.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 PERMUTES = ("owner", "private", "partition", "atomic", "cas", "locks")
@@ -17,10 +19,18 @@ SOURCES_PER_BLOCK = re.compile(r"[1-9][0-9]*-per-block")
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Variants by name, and whether results may depend on timing where that is faster."""
+    """Variants by name, and whether results may depend on timing where that is faster.
+
+    `store`: around the caches or not; `rows`: lanes along each row or along positions; `filter`:
+    how often the elements of a filter are evaluated. Where a sweep has no such choice, they say
+    nothing.
+    """
 
     expand: str | None = None
     permute: str | None = None
+    store: str | None = None
+    rows: str | None = None
+    filter: str | None = None
     deterministic: bool = True
 
     @property
@@ -47,3 +57,38 @@ def permute_variant(value: object) -> str | None:
     if value is None or (isinstance(value, str) and value in PERMUTES):
         return value
     raise ValueError
+
+
+def _one_of(*names: str) -> Callable[[object], str | None]:
+    def read(value: object) -> str | None:
+        if isinstance(value, str) and value in names:
+            return value
+        raise ValueError
+
+    return read
+
+
+VARIANTS: Mapping[str, Callable[[object], str | None]] = {
+    "expand": expand_variant,
+    "permute": permute_variant,
+    "store": _one_of("streaming", "plain"),
+    "rows": _one_of("rows", "positions"),
+    "filter": _one_of("once", "twice"),
+}
+"""What each part of a schedule may be."""
+
+
+def schedule_of(value: object) -> Schedule:
+    """names such as permute=partition,expand=balanced: expand, permute, store=streaming or plain, \
+rows=rows or positions, filter=once or twice"""
+    if isinstance(value, Schedule):
+        return value
+    if not isinstance(value, str):
+        raise ValueError
+    wishes: dict[str, str | None] = {}
+    for part in value.split(","):
+        name, _, variant = part.strip().partition("=")
+        if name not in VARIANTS or name in wishes:
+            raise ValueError
+        wishes[name] = VARIANTS[name](variant)
+    return Schedule(**wishes)  # type: ignore[arg-type]

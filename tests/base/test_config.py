@@ -7,6 +7,7 @@ import pytest
 
 from flatweave.base.config import PROCESS, Switches, config, from_environment
 from flatweave.base.errors import ArgumentError
+from flatweave.base.schedule import CHOSEN, Schedule
 
 
 def test_defaults():
@@ -21,8 +22,7 @@ def test_defaults():
         no_cache=False,
         threads=None,
         cpu="native",
-        expand=None,
-        permute=None,
+        schedule=CHOSEN,
     )
 
 
@@ -38,8 +38,7 @@ def test_every_variable_is_read():
         "FLATWEAVE_NO_CACHE": "on",
         "FLATWEAVE_THREADS": "3",
         "FLATWEAVE_CPU": "x86-64-v3",
-        "FLATWEAVE_EXPAND": "16-per-block",
-        "FLATWEAVE_PERMUTE": "cas",
+        "FLATWEAVE_SCHEDULE": "expand=16-per-block, permute=cas,store=plain",
     }
 
     assert from_environment(environment) == Switches(
@@ -52,8 +51,7 @@ def test_every_variable_is_read():
         no_cache=True,
         threads=3,
         cpu="x86-64-v3",
-        expand="16-per-block",
-        permute="cas",
+        schedule=Schedule(expand="16-per-block", permute="cas", store="plain"),
     )
 
 
@@ -117,7 +115,7 @@ def test_a_switch_that_does_not_exist_lists_those_that_do():
     assert str(caught.value) == (
         "there is no switch named thread.\n"
         "  The switches are target, dump, dump_dir, verify, stop_after, debug, time, no_cache, "
-        "threads, cpu, expand and permute.\n"
+        "threads, cpu and schedule.\n"
         "  More: docs/errors.md#switches"
     )
 

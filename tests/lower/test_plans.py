@@ -8,7 +8,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.errors import CompilerBug
-from flatweave.base.schedule import CHOSEN, Schedule
+from flatweave.base.schedule import CHOSEN, Schedule, schedule_of
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.lower.schedule.choose import plan_sweep
@@ -153,6 +153,33 @@ def test_scattering_tries_what_pays():
     assert [way.name for way in plan("histogram", CUDA).scatter] == ["atomic"]
     wished = plan("histogram", wishes=Schedule(permute="locks"))
     assert [way.name for way in wished.scatter] == ["locks"]
+
+
+FORCED = {
+    "store=plain": ("ragged_map", ["rows", "plain"]),
+    "rows=rows": ("ragged_map", ["streaming-rows", "rows"]),
+    "rows=positions": ("ragged_map", ["streaming", "plain"]),
+    "store=plain,rows=rows": ("ragged_map", ["rows"]),
+    "store=streaming,rows=positions": ("ragged_map", ["streaming"]),
+    "store=streaming": ("map", ["streaming"]),
+}
+
+
+@pytest.mark.parametrize("wishes", FORCED)
+def test_a_wish_leaves_the_variants_that_grant_it(wishes):
+    """What it decides is no longer a condition."""
+    name, wanted = FORCED[wishes]
+
+    assert [v.name for v in plan(name, wishes=schedule_of(wishes)).variants] == wanted
+
+
+def test_a_filter_is_evaluated_as_wished():
+    """Whatever its body costs; a sweep with no such choice is as it was."""
+    assert plan("filter", wishes=schedule_of("filter=once")).evaluation is Evaluation.ONCE
+    assert plan("filter_expensive", wishes=schedule_of("filter=twice")) == replace(
+        plan("filter_expensive"), evaluation=Evaluation.TWICE
+    )
+    assert plan("scan", wishes=schedule_of("filter=once,rows=rows")) == plan("scan")
 
 
 WRONG = {

@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
-from flatweave.base.config import config
+from flatweave.base.config import checked, config
 from flatweave.base.errors import ArgumentError
-from flatweave.base.schedule import Schedule
+from flatweave.base.schedule import Schedule, expand_variant, permute_variant
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import innermost
 
@@ -31,18 +32,20 @@ def schedule(
             where=user_location(),
             remedy="Write the `with` around the call.",
         )
+    wished = config.schedule
     try:
-        if expand is None:
-            return config.scoped() if permute is None else config.scoped(permute=permute)
-        if permute is None:
-            return config.scoped(expand=expand)
-        return config.scoped(expand=expand, permute=permute)
+        if expand is not None:
+            checked(expand_variant, expand, f"{expand=}")
+            wished = replace(wished, expand=expand)
+        if permute is not None:
+            checked(permute_variant, permute, f"{permute=}")
+            wished = replace(wished, permute=permute)
     except ArgumentError as failure:
         failure.where = user_location()
         raise
+    return config.scoped(schedule=wished)
 
 
 def in_force(*, deterministic: bool = True) -> Schedule:
     """The schedule for what is compiled here and now."""
-    now = config.current
-    return Schedule(now.expand, now.permute, deterministic)
+    return replace(config.schedule, deterministic=deterministic)

@@ -67,10 +67,10 @@ def plan_sweep(
         traversal,
         _levels(facts, machine, traversal),
         tuple(sink.name for sink in op.sinks),
-        _variants(facts, machine, traversal, division, scatter),
+        _wished(_variants(facts, machine, traversal, division, scatter), wishes),
         _aggregation(facts, machine, traversal, facts.combines, pure=reduces),
         division.sources,
-        _evaluation(facts, machine, traversal, division),
+        _evaluation(facts, machine, traversal, division, wishes),
         _folds_rows(facts, machine, traversal),
         scatter,
     )
@@ -145,8 +145,9 @@ def _how(
 
 
 def _evaluation(
-    facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division
-) -> Evaluation:
+    facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division,
+    wishes: Schedule,
+) -> Evaluation:  # fmt: skip
     """Once where all that blocks pass on is how many elements they kept, of an expensive body."""
     counts = all(record.compact is not None for record in facts.scans.records)
     plain = all(sink.early for sink in facts.op.sinks)
@@ -154,7 +155,8 @@ def _evaluation(
     lanes = traversal.lanes is Lanes.FLAT and traversal.width > 1
     fits = facts.scans.depth == 1 and counts and plain and one_warp and lanes
     expensive = cost_of_body(facts.op.body) >= EXPENSIVE
-    return Evaluation.ONCE if fits and expensive and not division.sources else Evaluation.TWICE
+    once = expensive if wishes.filter is None else wishes.filter == "once"
+    return Evaluation.ONCE if fits and once and not division.sources else Evaluation.TWICE
 
 
 def _folds_rows(facts: SweepFacts, machine: Machine, traversal: Traversal) -> bool:
@@ -188,6 +190,21 @@ def _variants(
         )
         found.append(replace(variant, along=Along.POSITIONS))
     return *found, rows, replace(PLAIN, along=Along.POSITIONS)
+
+
+def _wished(variants: tuple[Variant, ...], wishes: Schedule) -> tuple[Variant, ...]:
+    """The variants that wishes leave, without the conditions that they decide."""
+    left = list(variants)
+    if wishes.store == "plain":
+        left = [v for v in left if not v.streaming]
+    elif wishes.store == "streaming":
+        left = [replace(v, least=0) if v.streaming else v for v in left]
+    if wishes.rows == "positions":
+        left = [v for v in left if not v.row_length]
+    elif wishes.rows == "rows":
+        left = [replace(v, row_length=0) for v in left if v.row_length] or left
+    always = next(k for k, v in enumerate(left) if v.always)
+    return tuple(left[: always + 1])  # what stands behind that never runs
 
 
 def _streaming(

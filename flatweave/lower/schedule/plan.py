@@ -156,6 +156,11 @@ class Variant:
     streaming: bool = False
     along: Along | None = None
 
+    @property
+    def always(self) -> bool:
+        """Whether it runs whatever the sizes are."""
+        return (self.least, self.multiple, self.row_length) == (0, 1, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Scatter:

@@ -59,9 +59,9 @@ def _aggregation(hows: tuple[How, ...], run_width: int) -> Iterator[str]:
 
 def _variants(plan: SweepPlan, facts: SweepFacts) -> Iterator[str]:
     *others, last = plan.variants
-    if (last.least, last.multiple, last.row_length) != (0, 1, 0):
+    if not last.always:
         yield f"the last variant, {last.name}, has a condition"
-    if any((each.least, each.multiple, each.row_length) == (0, 1, 0) for each in others):
+    if any(each.always for each in others):
         yield "a variant with no condition stands before the last"
     if len({each.name for each in plan.variants}) != len(plan.variants):
         yield "two variants have one name"
