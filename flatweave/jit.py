@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, overload
@@ -58,7 +58,7 @@ class Stages:
     executable: Executable
 
     @property
-    def text(self) -> dict[str, str]:
+    def text(self) -> Mapping[str, str]:
         """The text of each stage: array, fused, flat, plan, kernel, and the target's own."""
         return self.executable.text
 
@@ -66,6 +66,11 @@ class Stages:
     def kernels(self) -> int:
         """How many passes over data a call makes, of those that may run."""
         return self.executable.kernels
+
+    @property
+    def launched(self) -> list[tuple[str, str, bool]]:
+        """Each kernel that a call may launch, its role, and whether a call needed it so far."""
+        return self.executable.launched
 
     @property
     def manifest(self) -> Any:
@@ -94,6 +99,9 @@ class Stages:
             parts += ["", "in memory:", *(f"  {line}" for line in self.manifest)]
         if self.notes:
             parts += ["", "fusion:", *(f"  {line}" for line in self.notes)]
+        kernels = [[name, role, "yes" if made else "not yet"] for name, role, made in self.launched]
+        if kernels:
+            parts += ["", pretty.table(["kernel", "role", "made"], kernels)]
         times = [[name, pretty.duration(s)] for name, s in self.seconds.items()]
         if times:
             parts += ["", pretty.table(["stage", "time"], times, right={1})]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +19,7 @@ from flatweave.array_ir.text import print_program
 from flatweave.array_ir.verify import verify
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
-from flatweave.base.pretty import duration
+from flatweave.base.laps import Laps
 from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.syntax import Unit
@@ -70,7 +69,7 @@ class Executable:
     """A program ready to run, and all that is known of how it was made."""
 
     runnable: Runnable
-    text: dict[str, str]
+    text: Mapping[str, str]
     program: Program | None
     unit: Unit | None
     target: Target
@@ -87,8 +86,18 @@ class Executable:
 
     @property
     def kernels(self) -> int:
-        """How many loops over data one run makes."""
-        return 0 if self.unit is None else launches(self.unit)
+        """How many different passes over data the host launches; what has another role belongs to
+        one."""
+        launches = launches_of(self.unit)
+        return len({launch.kernel for launch in launches if launch.role == Role.PASS})
+
+    @property
+    def launched(self) -> list[tuple[str, str, bool]]:
+        """Each kernel that the host may launch, its role, and whether it has been made: for the
+        cpu target that is when a run first needs it."""
+        roles = {launch.kernel: launch.role for launch in launches_of(self.unit)}
+        made = self.runnable.made
+        return [(name, str(role), made is None or name in made) for name, role in roles.items()]
 
     @property
     def manifest(self) -> list[str]:
@@ -102,11 +111,10 @@ class Executable:
         return [*again, *([] if self.program is None else reasons(self.program))]
 
 
-def launches(unit: Unit) -> int:
-    """How many different passes over data the host launches; what has another role belongs to
-    one."""
-    launched = [let.op for let in walk_lets(unit.host) if isinstance(let.op, Launch)]
-    return len({launch.kernel for launch in launched if launch.role == Role.PASS})
+def launches_of(unit: Unit | None) -> list[Launch]:
+    """All launches of a host program, those that may not happen among them."""
+    lets = () if unit is None else walk_lets(unit.host)
+    return [let.op for let in lets if isinstance(let.op, Launch)]
 
 
 def optimise(program: Program, passes: Sequence[ArrayPass] = ARRAY_PASSES) -> dict[str, Program]:
@@ -156,34 +164,32 @@ def _build(
     if machine is None:
         return Executable(Interpreted(program), record.text, None, None, chosen, traced=program)
     passes = leading_to(SWEPT if schedule.whole_rows else FLAT, passes)
-    after = optimise(program, passes)
+    with record.laps.stage("passes"):
+        after = optimise(program, passes)
     swept = [program, *after.values()][-1]
-    record.lap("passes")
     record.keep("fused", print_program(swept))
     if config.stop_after in PASSES:
         interpreted = Interpreted(swept)
         return Executable(
-            interpreted, record.text, swept, None, chosen, record.seconds, traced=program
+            interpreted, record.text, swept, None, chosen, record.laps.seconds, traced=program
         )
+    check_wanted()
     record.text["flat"] = record.text["fused"]
-    lowered = lower(swept, machine, checks=checks, schedule=schedule)
-    record.lap("lower")
+    with record.laps.stage("lower"):
+        lowered = lower(swept, machine, checks=checks, schedule=schedule)
+    check_wanted()
     record.keep("plan", print_plans(lowered.sweeps))
-    record.keep("kernel", print_unit(lowered.unit))
-    emitted = chosen.emit(lowered.unit)
-    record.lap("emit")
-    for stage, text in emitted.items():
-        record.keep(stage, text)
-    runnable = chosen.load(emitted, lowered.plan, lowered.unit)
-    record.lap("compile")
-    record.text.write = functools.partial(
-        _text_for, swept, checks, {chosen.name: schedule}, config.cpu
-    )
+    own = {chosen.name: lowered.unit}
+    record.text.write = functools.partial(_text_for, swept, checks, own, config.cpu)
+    for stage in ("kernel", *list(chosen.texts)[:1]):
+        record.promise(stage, functools.partial(record.text.write, stage))
+    runnable = chosen.load(record.text, lowered.plan, lowered.unit, record.laps)
+    check_wanted()
     inputs = zip(passes, inputs_of(program, after), strict=False)
     decided = [(step.explain, before) for step, (before, _) in inputs if step.explain]
     return Executable(
-        runnable, record.text, swept, lowered.unit, chosen, record.seconds, decided, chosen.cpu(),
-        program,
+        runnable, record.text, swept, lowered.unit, chosen, record.laps.seconds, decided,
+        chosen.cpu(), program,
     )  # fmt: skip
 
 
@@ -193,31 +199,47 @@ def inputs_of(program: Program, after: dict[str, Program]) -> Iterator[tuple[Pro
 
 
 def _text_for(
-    swept: Program, checks: bool, forced: Mapping[str, Schedule], cpu: str, stage: str
-) -> str | None:
+    swept: Program, checks: bool, lowered: Mapping[str, Unit], cpu: str, stage: str
+) -> str:
     """What a program becomes on a target, or in a form, that this run had no need of."""
-    if stage not in TARGET_OF_TEXT:
-        return None
+    if stage == "kernel":
+        return "\n".join(map(print_unit, lowered.values()))
     target = TARGETS[TARGET_OF_TEXT[stage]]
-    schedule = forced.get(target.name, CHOSEN)  # other targets have other variants
     with config.scoped(cpu=cpu):
         machine = target.machine
         assert machine is not None
-        emitted = target.emit(lower(swept, machine, checks=checks, schedule=schedule).unit)
+        unit = lowered.get(target.name)  # other targets have other variants
+        emitted = target.emit(unit or lower(swept, machine, checks=checks).unit)
         return emitted[stage] if stage in emitted else target.more(emitted)[stage]
 
 
-class Texts(dict[str, str]):
-    """The text of each stage; that of another target is written when somebody asks for it."""
+class Texts(Mapping[str, str]):
+    """The text of each stage; what running does not need is written when somebody asks for it."""
 
-    write: Callable[[str], str | None] | None = None
+    def __init__(self) -> None:
+        self._texts: dict[str, str | Callable[[], str]] = {}
+        self.write: Callable[[str], str] | None = None
 
-    def __missing__(self, stage: str) -> str:
-        text = self.write(stage) if self.write is not None else None
+    def __setitem__(self, stage: str, text: str | Callable[[], str]) -> None:
+        self._texts[stage] = text
+
+    def __getitem__(self, stage: str) -> str:
+        text = self._texts.get(stage)
+        if text is None and self.write is not None and stage in TARGET_OF_TEXT:
+            text = self.write(stage)
         if text is None:
             raise KeyError(stage)
-        self[stage] = text
-        return text
+        self._texts[stage] = made = text if isinstance(text, str) else text()
+        return made
+
+    def __contains__(self, stage: object) -> bool:
+        return stage in self._texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 EXTENSION = {
@@ -232,23 +254,18 @@ class _Record:
     def __init__(self, name: str) -> None:
         self.name = name
         self.text = Texts()
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
+        self.laps = Laps(name)
 
     def keep(self, stage: str, text: str) -> None:
         """Keep the text of a stage, and write it out where that is asked for."""
-        self.text[stage] = text
-        if config.dumps(stage):
-            dump(f"{self.name}.{stage}.{EXTENSION.get(stage, 'txt')}", text)
+        self.promise(stage, lambda: text)
 
-    def lap(self, name: str) -> None:
-        """The time since the last lap belongs to `name`."""
-        check_wanted()
-        now = time.perf_counter()
-        self.seconds[name] = now - self._last
-        self._last = now
-        if config.time:
-            sys.stderr.write(f"{self.name}: {name} {duration(self.seconds[name])}\n")
+    def promise(self, stage: str, write: Callable[[], str]) -> None:
+        """The text of a stage, written when somebody asks for it, or now where it is written
+        out."""
+        self.text[stage] = write
+        if config.dumps(stage):
+            dump(f"{self.name}.{stage}.{EXTENSION.get(stage, 'txt')}", self.text[stage])
 
 
 def dump(name: str, text: str) -> None:

@@ -11,6 +11,7 @@ from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault, index_fault, memory
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import ArgumentError, Unsupported
+from flatweave.base.laps import Laps
 from flatweave.base.plan import OUT_OF_MEMORY, Plan
 from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.c.host_steps import host_steps
@@ -21,7 +22,7 @@ from flatweave.runtime import nvrtc
 from flatweave.runtime.cpu import CpuProgram
 from flatweave.runtime.device import Device, HostProgram
 from flatweave.runtime.execute import Status
-from flatweave.runtime.native import assembly, compile_text
+from flatweave.runtime.native import assembly
 from flatweave.runtime.opencl import device as opencl_device
 from flatweave.runtime.processor import processor
 
@@ -32,20 +33,25 @@ class Runnable(Protocol):
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
 
+    @property
+    def made(self) -> frozenset[str] | None:
+        """The kernels that have been made; None for all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """A name, the machine that the lowering has in mind, and text and code for its units.
 
-    `texts` are the stages that it is printed in, with what their files end in; `more` makes those
-    that running does not need. `cpu` gives the name of the CPU that its code is made for here and
-    now; "" where a driver decides.
+    `load` makes a unit ready to run, and may ask for texts by their stage. `texts` are the stages
+    that it is printed in, with what their files end in; `more` makes those that running does not
+    need. `cpu` gives the name of the CPU that its code is made for here and now; "" where a driver
+    decides.
     """
 
     name: str
     find_machine: Callable[[], Machine | None]
     emit: Callable[[Unit], dict[str, str]]
-    load: Callable[[dict[str, str], Plan, Unit], Runnable]
+    load: Callable[[Mapping[str, str], Plan, Unit, Laps], Runnable]
     texts: Mapping[str, str]
     more: Callable[[dict[str, str]], dict[str, str]]
     cpu: Callable[[], str] = str
@@ -58,6 +64,8 @@ class Target:
 
 class Interpreted:
     """A program run by the reference interpreter."""
+
+    made = None
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -73,6 +81,11 @@ class OnCpu:
     def __init__(self, program: CpuProgram) -> None:
         self.program = program
 
+    @property
+    def made(self) -> frozenset[str]:
+        """The kernels that there is machine code for."""
+        return self.program.made
+
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
         results = self.program.run(args)
@@ -83,6 +96,8 @@ class OnCpu:
 
 class OnDevice:
     """A program whose kernels run on a device, found and loaded by the first call."""
+
+    made = None
 
     def __init__(self, find: Callable[[], Device], text: str, plan: Plan, unit: Unit) -> None:
         self.find = find
@@ -125,8 +140,8 @@ def _emit_cpu(unit: Unit) -> dict[str, str]:
     return {"llvm": llvm.emit(unit, isa.here())}
 
 
-def _load_cpu(text: dict[str, str], plan: Plan, unit: Unit) -> Runnable:
-    return OnCpu(CpuProgram(compile_text(text["llvm"]), plan))
+def _load_cpu(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
+    return OnCpu(llvm.load(unit, plan, laps))
 
 
 def _cpu() -> str:
@@ -141,16 +156,26 @@ def _emit_opencl(unit: Unit) -> dict[str, str]:
     return {"opencl": opencl.emit(unit)}
 
 
-def _load_opencl(text: dict[str, str], plan: Plan, unit: Unit) -> Runnable:
-    return OnDevice(opencl_device, text["opencl"], plan, unit)
+def _load_opencl(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
+    return _on_device(opencl_device, text, "opencl", plan, unit, laps)
 
 
 def _emit_cuda(unit: Unit) -> dict[str, str]:
     return {"cuda": cuda.emit(unit)}
 
 
-def _load_cuda(text: dict[str, str], plan: Plan, unit: Unit) -> Runnable:
-    return OnDevice(_no_cuda, text["cuda"], plan, unit)
+def _load_cuda(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
+    return _on_device(_no_cuda, text, "cuda", plan, unit, laps)
+
+
+def _on_device(
+    find: Callable[[], Device], text: Mapping[str, str], stage: str, plan: Plan, unit: Unit,
+    laps: Laps,
+) -> Runnable:  # fmt: skip
+    with laps.stage("emit"):
+        made = text[stage]
+    with laps.stage("compile"):
+        return OnDevice(find, made, plan, unit)
 
 
 def _no_cuda() -> Device:

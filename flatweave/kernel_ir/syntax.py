@@ -84,6 +84,11 @@ class Unit:
     kernels: tuple[Kernel, ...]
     later: tuple[Later, ...] = ()
 
+    def kernel(self, name: str) -> Kernel:
+        """The kernel of this name, written if it is not yet."""
+        written = next((kernel for kernel in self.kernels if kernel.name == name), None)
+        return written or next(later.made for later in self.later if later.name == name)
+
     def complete(self) -> Unit:
         """The unit with all kernels written."""
         return Unit(self.host, (*self.kernels, *(later.made for later in self.later)))

@@ -11,6 +11,7 @@ import numpy as np
 from flatweave.base.dtypes import DType
 from flatweave.base.plan import Plan, Result
 from flatweave.runtime.execute import NativeProgram, Status, adopt
+from flatweave.runtime.later import Table
 from flatweave.runtime.native import NativeCode
 
 _CODES = {
@@ -24,9 +25,9 @@ _DATA_OF_NOTHING = -(-ctypes.addressof(_NOTHING) // 64) * 64
 class CpuProgram:
     """Calls compiled code; one object may serve many threads at once."""
 
-    def __init__(self, code: NativeCode, plan: Plan) -> None:
+    def __init__(self, code: NativeCode, plan: Plan, table: Table | None = None) -> None:
         self.plan = plan
-        self._program = NativeProgram(code, "fw_main")
+        self._program = NativeProgram(code, "fw_main", table)
         self._arrays = tuple(param.is_array for param in plan.params)
         codes = ["Q" if param.is_array else _CODES[param.dtype.name] for param in plan.params]
         results = "".join(_result_code(result) for result in plan.results)
@@ -50,6 +51,11 @@ class CpuProgram:
         if not status.is_ok:
             return status
         return self._results(self._unpack(slots, self._start))
+
+    @property
+    def made(self) -> frozenset[str]:
+        """The names of the kernels that there is code for."""
+        return self._program.table.made
 
     @property
     def peak_bytes(self) -> int:

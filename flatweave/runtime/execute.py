@@ -21,6 +21,7 @@ import numpy as np
 
 from flatweave.base.config import config
 from flatweave.runtime.buffers import buffer_pool
+from flatweave.runtime.later import Table, raised_in
 from flatweave.runtime.native import NativeCode, support
 from flatweave.runtime.pool import POOL
 
@@ -28,6 +29,7 @@ CONTEXT_SLOTS = 32
 CANCELLED = 8
 PEAK_BYTES = 10
 RAISED = 13
+TABLE = 17
 LONGEST = 2**46  # bytes; what an Owner says it has, only so that any array fits
 
 
@@ -63,10 +65,11 @@ class Context:
 class NativeProgram:
     """Compiled code with its entry point `i64 entry(ptr ctx, ptr slots)`."""
 
-    __slots__ = ("_call", "code", "entry", "peak_bytes")
+    __slots__ = ("_call", "code", "entry", "peak_bytes", "table")
 
-    def __init__(self, code: NativeCode, entry: str = "entry") -> None:
+    def __init__(self, code: NativeCode, entry: str = "entry", table: Table | None = None) -> None:
         self.code = code  # keeps the machine code alive
+        self.table = table or Table()
         self.entry = code.address(entry)
         self.peak_bytes = 0  # most bytes of buffers alive at once in the last call
         self._call = runner()
@@ -82,17 +85,23 @@ class NativeProgram:
             context = Context()
         ident = threading.get_ident()
         poller = ident if ident == threading.main_thread().ident else 0
-        failed = self._call(context.address, self.entry, slots, threads, poller)
         words = context.words
+        words[TABLE] = self.table.address
+        failed = self._call(context.address, self.entry, slots, threads, poller)
         self.peak_bytes = words[PEAK_BYTES]
         try:
-            return _status_of(words, failed) if failed else OK
+            return _status_of(context, failed) if failed else OK
         finally:
             _FREE.append(context)
 
 
-def _status_of(words: Any, returned: int) -> Status:
-    """The report in a context; a call that a signal handler cancelled raises what it raised."""
+def _status_of(context: Context, returned: int) -> Status:
+    """The report in a context; a call that was cancelled raises what a signal handler raised, or
+    the making of a kernel."""
+    words = context.words
+    error = raised_in(context.address)
+    if error is not None:
+        raise error
     if words[RAISED]:
         _restore(words[RAISED], words[RAISED + 1], words[RAISED + 2])
     if words[CANCELLED]:

@@ -100,6 +100,38 @@ out:
   ret void
 }
 
+; Launches a kernel by its number in the program's table. One that is not there is made first, by
+; Python; if that fails, the call is cancelled.
+define void @fw_launch_later(ptr %ctx, i64 %number, ptr %args, i64 %nblocks) {
+  %some = icmp sgt i64 %nblocks, 0
+  %stopped = call i1 @is_stopped(ptr %ctx)
+  %idle = select i1 %some, i1 %stopped, i1 true
+  br i1 %idle, label %out, label %find
+find:
+  %table.at = getelementptr i64, ptr %ctx, i64 17
+  %table = load ptr, ptr %table.at
+  %kernel.at = getelementptr i64, ptr %table, i64 %number
+  %known = load atomic i64, ptr %kernel.at acquire, align 8
+  %ready = icmp ne i64 %known, 0
+  br i1 %ready, label %run, label %make
+make:
+  %maker = load ptr, ptr %table
+  %made = call i64 %maker(ptr %ctx, ptr %table, i64 %number)
+  %failed = icmp eq i64 %made, 0
+  br i1 %failed, label %cancel, label %run
+cancel:
+  %cancel.at = getelementptr i64, ptr %ctx, i64 8
+  store atomic i64 1, ptr %cancel.at release, align 8
+  br label %out
+run:
+  %address = phi i64 [ %known, %find ], [ %made, %make ]
+  %kernel = inttoptr i64 %address to ptr
+  call void @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
+  br label %out
+out:
+  ret void
+}
+
 ; Publishes the job and wakes as many sleepers as may help.
 define internal void @open_gate(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks, i64 %helpers) {
   store ptr %ctx, ptr @job

@@ -239,7 +239,7 @@ def _linker() -> Any:
     # JITLink places the sections of an object together: small, position-independent code can
     # address its constants directly
     jit = binding.create_lljit_compiler(_machine(2), use_jit_link=True)
-    _keep_for_ever(jit)
+    keep_for_ever(jit)
     return jit
 
 
@@ -252,7 +252,7 @@ def _support() -> NativeCode:
     with _ONCE:
         if not _SUPPORT:
             code = _made_support()
-            _keep_for_ever(code)
+            keep_for_ever(code)
             _FORKS.allocator = [
                 ctypes.CFUNCTYPE(None)(code.address(name))
                 for name in ("fw_lock_idle", "fw_unlock_idle", "fw_reset_pool")
@@ -313,7 +313,7 @@ def support_text() -> str:
     return string.Template("\n".join(texts)).substitute(facts)
 
 
-def _keep_for_ever(thing: object) -> None:
+def keep_for_ever(thing: object) -> None:
     """Not even the end of the interpreter frees it: threads may still be inside its code."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 

@@ -6,5 +6,6 @@ together, `unit/` kernels and the host.
 """
 
 from flatweave.codegen.llvm.unit.emit import emit
+from flatweave.codegen.llvm.unit.load import load
 
-__all__ = ["emit"]
+__all__ = ["emit", "load"]

@@ -11,7 +11,7 @@ computes is 1, a specialisation that compares such extents with 1 runs instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -41,12 +41,16 @@ class Executable(Protocol):
     """A program ready to run: what the pipeline makes of one."""
 
     @property
-    def text(self) -> dict[str, str]:
+    def text(self) -> Mapping[str, str]:
         """The text of each stage."""
 
     @property
     def kernels(self) -> int:
-        """How many loops over data a run makes."""
+        """How many passes over data a run makes."""
+
+    @property
+    def launched(self) -> list[tuple[str, str, bool]]:
+        """Each kernel that a run may launch, its role, and whether it has been made."""
 
     @property
     def cpu(self) -> str:

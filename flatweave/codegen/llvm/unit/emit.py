@@ -7,9 +7,15 @@
 `%args` is an array of eight-byte slots: a pointer, or a scalar in the low bytes. `%slots` holds the
 host's arguments and then its results: a scalar takes one slot, a buffer two, its data and its
 owner. `fw_main` returns 0, or 1 after an error, which the context `%ctx` describes.
+
+People read all of a unit as one module. What runs is the host's module, with the kernels that run
+whatever happens, and modules of kernels that are made when they are first launched (`load.py`).
 """
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
 
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.llvm import body, lanes, memory
@@ -20,7 +26,9 @@ from flatweave.codegen.llvm.memory.access import emit_load, emit_store, fence_st
 from flatweave.codegen.llvm.text.code import STOPPED, Code
 from flatweave.codegen.llvm.text.module import Module
 from flatweave.codegen.llvm.unit import host
+from flatweave.codegen.llvm.unit.parts import Parts
 from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir.host import Launch
 from flatweave.terms.syntax import BufferType, Lambda, Var
 
 KERNEL_HANDLERS: Handlers = {**body.HANDLERS, **memory.HANDLERS, **lanes.HANDLERS}
@@ -33,18 +41,46 @@ HOST_HANDLERS: Handlers = {
 
 
 def emit(unit: k.Unit, isa: InstructionSet) -> str:
-    """The text of a module that defines `fw_main`."""
+    """The text of a module that defines `fw_main` and all kernels."""
     module = Module(isa)
     for kernel in unit.complete().kernels:
         _define_kernel(module, isa, kernel)
-    _define_host(module, isa, unit.host)
+    _define_host(module, isa, unit.host, {})
+    return _text(module, isa)
+
+
+def emit_host(unit: k.Unit, parts: Parts, isa: InstructionSet) -> str:
+    """The text of a module that defines `fw_main` and the kernels that run whatever happens."""
+    module = Module(isa)
+    for name in parts.first:
+        _define_kernel(module, isa, unit.kernel(name))
+    _define_host(module, isa, unit.host, parts.numbers)
+    return _text(module, isa)
+
+
+def emit_kernels(kernels: Sequence[k.Kernel], isa: InstructionSet) -> tuple[str, list[str]]:
+    """The text of a module of kernels, and the symbol of each.
+
+    They are called by their place, so that equal kernels of two programs are equal modules.
+    """
+    module = Module(isa)
+    names = [f"k_{number}" for number in range(len(kernels))]
+    for name, kernel in zip(names, kernels, strict=True):
+        _define_kernel(module, isa, kernel, f"@{name}", "")
+    return _text(module, isa), [module.name_of(f"@{name}")[1:] for name in names]
+
+
+def _text(module: Module, isa: InstructionSet) -> str:
     return f"{module.text()}\nattributes #0 = {{ {isa.attributes} }}\n!0 = !{{i32 1}}\n"
 
 
 # -- kernels --------------------------------------------------------------------------------------
 
 
-def _define_kernel(module: Module, isa: InstructionSet, kernel: k.Kernel) -> None:
+def _define_kernel(
+    module: Module, isa: InstructionSet, kernel: k.Kernel, name: str = "",
+    linkage: str = "internal ",
+) -> None:  # fmt: skip
     if kernel.warps != 1:
         raise CompilerBug(f"kernel {kernel.name} asks for {kernel.warps} warps; a CPU has one")
     code = Code(module)
@@ -57,8 +93,9 @@ def _define_kernel(module: Module, isa: InstructionSet, kernel: k.Kernel) -> Non
         code.label(STOPPED)
         fence_streams(e)
         code.line("ret void")
-    head = "define internal void {name}(ptr noalias %ctx, ptr readonly %args, i64 %block) #0 {"
-    module.define_once(f"@k_{kernel.name}", head, code)  # repeated operations share their kernels
+    args = "(ptr noalias %ctx, ptr readonly %args, i64 %block)"
+    head = f"define {linkage}void {{name}}{args} #0 {{"
+    module.define_once(name or f"@k_{kernel.name}", head, code)  # repeated operations share them
 
 
 def _argument(e: Emitter, number: int, var: Var) -> Held:
@@ -68,9 +105,12 @@ def _argument(e: Emitter, number: int, var: Var) -> Held:
 # -- the host -------------------------------------------------------------------------------------
 
 
-def _define_host(module: Module, isa: InstructionSet, fn: Lambda) -> None:
+def _define_host(
+    module: Module, isa: InstructionSet, fn: Lambda, later: Mapping[str, int]
+) -> None:
     code = Code(module)
-    e = Emitter(code, isa, HOST_HANDLERS, {})
+    launch = functools.partial(host.emit_launch, later)
+    e = Emitter(code, isa, {**HOST_HANDLERS, Launch: launch}, {})
     e.depth = 1  # its loops are not those of a block
     for number, var in enumerate(fn.params):
         text = host.load_slot(e, "%slots", number, var.type)

@@ -1,7 +1,8 @@
 """The host program: buffers, launches, failures; scalars and control as in kernels.
 
     xs: global f32 = alloc f32 n         %p = call ptr @fw_alloc(ptr %ctx, i64 4 n + 64); null: fail
-    launch scale g n xs                  args[0] = n, args[1] = %p; call void @fw_launch(..)
+    launch scale g n xs                  args[0] = n, args[1] = %p; call void @fw_launch(..), or
+                                         @fw_launch_later where the kernel is made when it is needed
     fail p                               br p, cold: call void @fw_report(..); ret i64 1
 
 A host buffer is held as its data and its owner, null for a buffer that the caller keeps.
@@ -9,7 +10,7 @@ A host buffer is held as its data and its owner, null for a buffer that the call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from flatweave.base.dtypes import DTYPES, DType, bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
@@ -122,17 +123,23 @@ def emit_trim(e: Emitter, let: Let) -> Sequence[Held]:
 # -- launches and failures ------------------------------------------------------------------------
 
 
-def emit_launch(e: Emitter, let: Let) -> Sequence[Held]:
-    """Run a kernel; after an error or a cancellation the program ends."""
+def emit_launch(later: Mapping[str, int], e: Emitter, let: Let) -> Sequence[Held]:
+    """Run a kernel of this module, or one by its number in the program's table of those that are
+    made later; after an error or a cancellation the program ends."""
     op: Launch = let.op  # type: ignore[assignment]
     code = e.code
     args = code.alloca(f"[{max(1, len(op.args))} x i64]", 8)
     for number, atom in enumerate(op.args):
         store_slot(e, args, number, atom.type, e.hold(atom).text)
-    code.declare("void @fw_launch(ptr, ptr, ptr, i64) nounwind")
     grid = e.uniform(op.grid)
-    kernel = code.module.name_of(f"@k_{op.kernel}")
-    code.line(f"call void @fw_launch(ptr %ctx, ptr {kernel}, ptr {args}, i64 {grid})")
+    if op.kernel in later:
+        code.declare("void @fw_launch_later(ptr, i64, ptr, i64) nounwind")
+        kernel = f"i64 {later[op.kernel]}"
+        code.line(f"call void @fw_launch_later(ptr %ctx, {kernel}, ptr {args}, i64 {grid})")
+    else:
+        code.declare("void @fw_launch(ptr, ptr, ptr, i64) nounwind")
+        kernel = f"ptr {code.module.name_of(f'@k_{op.kernel}')}"
+        code.line(f"call void @fw_launch(ptr %ctx, {kernel}, ptr {args}, i64 {grid})")
     error, cancel = (_flag(e, number) for number in (ERROR_SLOT, CANCEL_SLOT))
     either = code.let(f"or i64 {error}, {cancel}")
     stopped = code.let(f"icmp ne i64 {either}, 0")
@@ -170,7 +177,6 @@ HANDLERS: Handlers = {
     Free: emit_free,
     IsUnique: emit_is_unique,
     Trim: emit_trim,
-    Launch: emit_launch,
     Fail: emit_fail,
     Threads: emit_threads,
 }

@@ -1,0 +1,86 @@
+"""Kernels that a program makes when it first launches them: the table through which it finds them.
+
+    table.words    address of fw_make, address of kernel 1, address of kernel 2, ..    0: not made
+
+The program has the table's address in its context (support.ll). At a launch of a kernel that is not
+made, `fw_launch_later` (launch.ll) calls back into Python, which makes the kernel's group; then the
+same run goes on. What is raised meanwhile ends the run, and comes out of the call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+
+from flatweave.base.locks import Lock
+from flatweave.runtime.native import NativeCode, keep_for_ever
+
+Made = tuple[NativeCode, Sequence[str]]
+"""Machine code, and the symbol of each of its kernels."""
+
+
+class Table:
+    """The kernels of one program: `first` are there from the start, `groups` made one by one."""
+
+    def __init__(
+        self, first: Sequence[str] = (), groups: Sequence[Sequence[str]] = (),
+        make: Callable[[Sequence[str]], Made] | None = None,
+    ) -> None:  # fmt: skip
+        self.first = tuple(first)
+        self.groups = tuple(groups)
+        self.words = (ctypes.c_int64 * (1 + sum(map(len, groups))))()
+        self.address = ctypes.addressof(self.words)
+        self._make = make
+        self._lock = Lock()
+        self._codes: list[NativeCode] = []
+        if groups:
+            self.words[0] = ctypes.cast(_MAKER, ctypes.c_void_p).value or 0
+            _TABLES[self.address] = self
+
+    @property
+    def made(self) -> frozenset[str]:
+        """The names of the kernels that there is code for."""
+        names = itertools.chain.from_iterable(self.groups)
+        there = (name for number, name in enumerate(names, 1) if self.words[number])
+        return frozenset((*self.first, *there))
+
+    def find(self, number: int) -> int:
+        """The address of a kernel; the first to ask makes its group."""
+        with self._lock:
+            if not self.words[number]:
+                self._fill(number)
+            return int(self.words[number])
+
+    def _fill(self, number: int) -> None:
+        start = 1
+        for group in self.groups:
+            if number < start + len(group):
+                break
+            start += len(group)
+        assert self._make is not None
+        code, symbols = self._make(group)
+        self._codes.append(code)
+        for place, symbol in enumerate(symbols, start):
+            self.words[place] = code.address(symbol)
+
+
+def raised_in(context: int) -> BaseException | None:
+    """What was raised while a call with this context made a kernel; asked for once."""
+    return _RAISED.pop(context, None)
+
+
+def _find(context: int, table: int, number: int) -> int:
+    """What compiled code calls; 0 ends its run."""
+    try:
+        return _TABLES[table].find(number)
+    except BaseException as error:  # the caller of the program raises it
+        _RAISED[context] = error
+        return 0
+
+
+_TABLES: weakref.WeakValueDictionary[int, Table] = weakref.WeakValueDictionary()
+_RAISED: dict[int, BaseException] = {}
+_MAKER = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)(_find)
+keep_for_ever(_MAKER)
