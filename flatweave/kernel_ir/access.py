@@ -12,6 +12,7 @@ from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.control import Runner
 from flatweave.kernel_ir.memory import Agent, Buffer, Private, is_same
 from flatweave.kernel_ir.op import KernelOp
+from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.scalar import ops as scalar
 from flatweave.terms.batch import Env, Value, Values, spread
 from flatweave.terms.syntax import Atom, Lambda, Op, Var
@@ -99,13 +100,13 @@ class Accessor(Runner):
                 self._store(env, buffer, index, value, streaming)
             case ir.StoreCompact():
                 self._compact(env, op)
-            case ir.Atomic():
+            case Atomic():
                 return (self._atomic(env, op),)
-            case ir.AtomicUpdate(fn=fn, buffer=buffer, index=index, values_=values):
+            case AtomicUpdate(fn=fn, buffer=buffer, index=index, values_=values):
                 words = len(values)
                 places = [(self._buffer(env, buffer), words, k) for k in range(words)]
                 self._update(env, fn, places, index, values)
-            case ir.LockedUpdate(fn=fn, buffers=buffers, index=index, values_=values):
+            case LockedUpdate(fn=fn, buffers=buffers, index=index, values_=values):
                 places = [(self._buffer(env, buffer), 1, 0) for buffer in buffers]
                 self._update(env, fn, places, index, values)
             case ir.Release(buffer=buffer, index=index, value=value):
@@ -170,7 +171,7 @@ class Accessor(Runner):
             if base + self.width <= limit:
                 buffer.spoil(np.arange(stop, base + self.width), self.agent)
 
-    def _atomic(self, env: Env, op: ir.Atomic) -> Value:
+    def _atomic(self, env: Env, op: Atomic) -> Value:
         at, values = self._each(env, (op.index, op.value))
         before = np.empty(at.shape, values.dtype)
         buffer = self._buffer(env, op.buffer)

@@ -68,9 +68,6 @@ class ForAll(KernelOp):
     effect: ClassVar[bool] = True
     stands = frozenset({"block", "warp"})
 
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
-
 
 @op
 class Local(KernelOp):

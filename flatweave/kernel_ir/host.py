@@ -32,9 +32,6 @@ class Retain(KernelOp):
     effect: ClassVar[bool] = True
     stands = ON_HOST
 
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
-
 
 @op
 class Free(KernelOp):
@@ -43,9 +40,6 @@ class Free(KernelOp):
     buffer: Var
     effect: ClassVar[bool] = True
     stands = ON_HOST
-
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
 
 
 @op
@@ -68,9 +62,6 @@ class Trim(KernelOp):
     count: Atom
     effect: ClassVar[bool] = True
     stands = ON_HOST
-
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
 
 
 class Role(StrEnum):
@@ -105,9 +96,6 @@ class Launch(KernelOp):
     effect: ClassVar[bool] = True
     stands = ON_HOST
 
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
-
 
 @op
 class Fail(KernelOp):
@@ -120,9 +108,6 @@ class Fail(KernelOp):
     extent: Atom
     effect: ClassVar[bool] = True
     stands = ON_HOST
-
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
 
 
 @op

@@ -10,13 +10,15 @@ An op may be a file of its own (`load_tile.py`): then `misfits` says what its op
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import ClassVar, Protocol
 
+from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.terms.batch import Env, Value, Values
-from flatweave.terms.syntax import Atom, Op, Var
+from flatweave.terms.rules import types_misfit
+from flatweave.terms.syntax import Atom, BufferType, Op, Type, Var
 
 EVERYWHERE = frozenset({"block", "warp", "thread", "lanes"})
 """In all code of a kernel."""
@@ -61,6 +63,28 @@ class KernelOp(Op):
     together: ClassVar[bool] = False
     gives: ClassVar[Gives] = AS_OPERANDS
 
+    def result_types(self) -> tuple[Type, ...]:
+        """Nothing, unless the op says what."""
+        return ()
+
     def simulate(self, warp: SimulatedWarp, env: Env) -> Values:
         """What the op binds, in the simulator."""
         raise CompilerBug(f"{self.name} cannot be simulated in a kernel.")
+
+
+def dtype_in(buffer: Var) -> DType:
+    """The dtype of what a buffer holds."""
+    if not isinstance(buffer.type, BufferType):
+        raise TypeError(f"{buffer} is not a buffer")
+    return buffer.type.dtype
+
+
+def contents_misfit(buffers: Sequence[Var], values: Sequence[Atom] | None = None) -> Iterator[str]:
+    """Buffers are buffers, and values are what they hold."""
+    held: list[DType] = []
+    for buffer in buffers:
+        if not isinstance(buffer.type, BufferType):
+            yield f"{buffer} is no buffer"
+        held.append(buffer.type.dtype if isinstance(buffer.type, BufferType) else i64)
+    if values is not None:
+        yield from types_misfit("the values", values, held)

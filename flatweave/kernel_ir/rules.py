@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from flatweave.base.dtypes import DType, bool_, i64, u32, u64
+from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.hierarchy import LEVELS, ForAll, Local, WarpShared
+from flatweave.kernel_ir.op import contents_misfit
 from flatweave.terms.rules import (
     condition_misfits,
     function_misfits,
@@ -16,9 +17,7 @@ from flatweave.terms.rules import (
     starts_misfits,
     types_misfit,
 )
-from flatweave.terms.syntax import Atom, BufferType, Const, Op, Var, types_of
-
-ATOMIC = ("add", "minimum", "maximum", "and", "or", "xor")
+from flatweave.terms.syntax import Op, types_of
 
 
 def misfits(op: Op) -> Iterator[str]:
@@ -65,36 +64,20 @@ def _memory_misfits(op: Op) -> Iterator[str]:
     match op:
         case ir.Load(buffer=buffer, index=index) | ir.Acquire(buffer=buffer, index=index):
             yield from index_misfits("the index", (index,))
-            yield from _dtypes_misfit((buffer,))
+            yield from contents_misfit((buffer,))
         case ir.LoadNear(buffer=buffer, base=base, offset=offset, span=span):
             yield from index_misfits("the place", (base, offset, span))
-            yield from _dtypes_misfit((buffer,))
+            yield from contents_misfit((buffer,))
         case (
             ir.Store(buffer=buffer, index=index, value=value)
             | ir.Release(buffer=buffer, index=index, value=value)
-            | ir.Atomic(buffer=buffer, index=index, value=value)
         ):
             yield from index_misfits("the index", (index,))
-            yield from _dtypes_misfit((buffer,), (value,))
-            if isinstance(op, ir.Atomic) and op.fn not in ATOMIC:
-                yield f"there is no atomic {op.fn}"
-        case ir.AtomicUpdate(fn=fn, buffer=buffer, index=index, values_=values):
-            yield from index_misfits("the index", (index,))
-            yield from _dtypes_misfit((buffer,) * len(values), values)
-            yield from operator_misfits(fn, types_of(values))
-            if len(values) != 1 and (len(values) != 2 or values[0].type is not u64):
-                yield f"{len(values)} words are no element"
-        case ir.LockedUpdate(fn=fn, locks=locks, stripes=stripes, index=index):
-            yield from index_misfits("the index", (index,))
-            yield from _dtypes_misfit(op.buffers, op.values_)
-            yield from _dtypes_misfit((locks,), (Const(0, u32),))
-            yield from operator_misfits(fn, types_of(op.values_))
-            if stripes < 1 or stripes & (stripes - 1):
-                yield f"{stripes} locks are no power of two"
+            yield from contents_misfit((buffer,), (value,))
         case ir.StoreCompact(buffers=buffers, base=base, limit=limit, keep=keep, values_=values):
             yield from index_misfits("the place", (base, limit))
             yield from condition_misfits(keep)
-            yield from _dtypes_misfit(buffers, values)
+            yield from contents_misfit(buffers, values)
         case ir.Shared(count=count) | WarpShared(count=count) | Local(count=count):
             if count < 1:
                 yield f"memory for {count} elements: it takes at least 1"
@@ -112,9 +95,9 @@ def _host_misfits(op: Op) -> Iterator[str]:
             yield from index_misfits("the count", (count,))
         case h.Trim(buffer=buffer, count=count):
             yield from index_misfits("the count", (count,))
-            yield from _dtypes_misfit((buffer,))
+            yield from contents_misfit((buffer,))
         case h.Retain(buffer=buffer) | h.Free(buffer=buffer) | h.IsUnique(buffer=buffer):
-            yield from _dtypes_misfit((buffer,))
+            yield from contents_misfit((buffer,))
         case h.Launch(grid=grid, role=role):
             yield from index_misfits("the grid", (grid,))
             if role not in set(h.Role):
@@ -123,14 +106,3 @@ def _host_misfits(op: Op) -> Iterator[str]:
             yield from types_misfit("the condition", (condition,), (bool_,))
         case _:
             yield from op.misfits()
-
-
-def _dtypes_misfit(buffers: Sequence[Var], values: Sequence[Atom] | None = None) -> Iterator[str]:
-    """Buffers are buffers, and values are what they hold."""
-    held: list[DType] = []
-    for buffer in buffers:
-        if not isinstance(buffer.type, BufferType):
-            yield f"{buffer} is no buffer"
-        held.append(buffer.type.dtype if isinstance(buffer.type, BufferType) else i64)
-    if values is not None:
-        yield from types_misfit("the values", values, held)

@@ -36,6 +36,7 @@ from flatweave.kernel_ir.op import (
     SAME,
     UNIFORM_CODE,
     KernelOp,
+    dtype_in,
 )
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, record, types_of
 
@@ -298,7 +299,7 @@ class Load(KernelOp):
     stands = EVERYWHERE | ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:
-        return (_buffer(self.buffer).dtype,)
+        return (dtype_in(self.buffer),)
 
 
 @op
@@ -316,7 +317,7 @@ class LoadNear(KernelOp):
     stands = IN_LANES
 
     def result_types(self) -> tuple[Type, ...]:
-        return (_buffer(self.buffer).dtype,)
+        return (dtype_in(self.buffer),)
 
 
 @op
@@ -329,9 +330,6 @@ class Store(KernelOp):
     streaming: bool = False
     effect: ClassVar[bool] = True
     stands = EVERYWHERE | ON_HOST
-
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
 
 
 @op
@@ -350,62 +348,6 @@ class StoreCompact(KernelOp):
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
 
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
-
-
-@op
-class Atomic(KernelOp):
-    """buffer[index] = buffer[index] `fn` value, indivisibly; gives what was there before.
-
-    `fn` is add, minimum, maximum, and, or, xor.
-    """
-
-    fn: str
-    buffer: Var
-    index: Atom
-    value: Atom
-    effect: ClassVar[bool] = True
-    gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (_buffer(self.buffer).dtype,)
-
-
-@op
-class AtomicUpdate(KernelOp):
-    """Element `index` of `buffer` becomes fn(element, values), indivisibly, by any `fn` that
-    commutes. An element is one word, or on a CPU two neighbouring u64, aligned as one."""
-
-    fn: Lambda
-    buffer: Var
-    index: Atom
-    values_: tuple[Atom, ...]
-    effect: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
-
-
-@op
-class LockedUpdate(KernelOp):
-    """buffers[index] = fn(buffers[index].., values..), indivisibly, by any `fn` that commutes.
-
-    Whoever does it holds the lock of its place: locks[index mod stripes], 1 while it is held. There
-    are `stripes` of them, a power of two.
-    """
-
-    fn: Lambda
-    locks: Var
-    stripes: int
-    buffers: tuple[Var, ...]
-    index: Atom
-    values_: tuple[Atom, ...]
-    effect: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
-
 
 @op
 class Acquire(KernelOp):
@@ -417,7 +359,7 @@ class Acquire(KernelOp):
     stands = UNIFORM_CODE
 
     def result_types(self) -> tuple[Type, ...]:
-        return (_buffer(self.buffer).dtype,)
+        return (dtype_in(self.buffer),)
 
 
 @op
@@ -430,9 +372,6 @@ class Release(KernelOp):
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
 
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
-
 
 @op
 class Backoff(KernelOp):
@@ -441,9 +380,6 @@ class Backoff(KernelOp):
     attempt: Atom
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
 
 
 @op
@@ -454,9 +390,6 @@ class Sync(KernelOp):
     level: str = "block"
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE | {"warp"}
-
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
 
 
 @op
@@ -469,12 +402,3 @@ class Report(KernelOp):
     value: Atom
     extent: Atom
     effect: ClassVar[bool] = True
-
-    def result_types(self) -> tuple[Type, ...]:
-        return ()
-
-
-def _buffer(var: Var) -> BufferType:
-    if not isinstance(var.type, BufferType):
-        raise TypeError(f"{var} is not a buffer")
-    return var.type

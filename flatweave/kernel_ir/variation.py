@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll, Level, Local, WarpShared
 from flatweave.kernel_ir.op import Gives, KernelOp
-from flatweave.kernel_ir.syntax import Atomic, Call, Lanes, WarpIndex
+from flatweave.kernel_ir.syntax import Call, Lanes, WarpIndex
+from flatweave.kernel_ir.updates import Atomic
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in

@@ -23,7 +23,6 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.syntax import (
-    Atomic,
     Call,
     Kernel,
     Lane,
@@ -35,6 +34,7 @@ from flatweave.kernel_ir.syntax import (
     Unit,
     WarpIndex,
 )
+from flatweave.kernel_ir.updates import Atomic
 from flatweave.kernel_passes.guarded import emit_guarded, expect_together, meets
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If

@@ -13,6 +13,7 @@ from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.values import buffer_dtype, scalar_type, stored
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.hierarchy import Local
+from flatweave.kernel_ir.updates import Atomic
 from flatweave.terms.syntax import Let
 
 
@@ -61,7 +62,7 @@ def emit_local(e: CEmitter, let: Let) -> None:
 
 def emit_atomic(e: CEmitter, let: Let) -> None:
     """An update that nothing comes between; the old value."""
-    op: k.Atomic = let.op  # type: ignore[assignment]
+    op: Atomic = let.op  # type: ignore[assignment]
     if not e.in_lanes:
         raise CompilerBug("an atomic update in uniform code", where=let.where)
     dtype = buffer_dtype(op.buffer)
@@ -109,7 +110,7 @@ HANDLERS: Handlers = {
     k.Store: emit_store,
     k.Shared: emit_shared,
     Local: emit_local,
-    k.Atomic: emit_atomic,
+    Atomic: emit_atomic,
     k.Acquire: emit_acquire,
     k.Release: emit_release,
     k.Report: emit_report,

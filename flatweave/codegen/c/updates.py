@@ -15,13 +15,13 @@ from flatweave.codegen.c.atomics import Swap
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.memory import from_memory, to_memory
 from flatweave.codegen.c.values import buffer_dtype, stored
-from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir.updates import AtomicUpdate, LockedUpdate
 from flatweave.terms.syntax import Let
 
 
 def emit_atomic_update(e: CEmitter, let: Let) -> None:
     """Again until nobody came between."""
-    op: k.AtomicUpdate = let.op  # type: ignore[assignment]
+    op: AtomicUpdate = let.op  # type: ignore[assignment]
     _in_lanes(e, let)
     if len(op.values_) != 1:
         raise CompilerBug("an element of two words has no swap here", where=let.where)
@@ -42,7 +42,7 @@ def emit_atomic_update(e: CEmitter, let: Let) -> None:
 
 def emit_locked_update(e: CEmitter, let: Let) -> None:
     """One lane at a time for each lock."""
-    op: k.LockedUpdate = let.op  # type: ignore[assignment]
+    op: LockedUpdate = let.op  # type: ignore[assignment]
     _in_lanes(e, let)
     at = e.atom(op.index)
     e.open("{")
@@ -73,6 +73,6 @@ def _in_lanes(e: CEmitter, let: Let) -> None:
 
 
 HANDLERS: Handlers = {
-    k.AtomicUpdate: emit_atomic_update,
-    k.LockedUpdate: emit_locked_update,
+    AtomicUpdate: emit_atomic_update,
+    LockedUpdate: emit_locked_update,
 }

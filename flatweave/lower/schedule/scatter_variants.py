@@ -17,7 +17,7 @@ from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.pretty import listed
 from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
-from flatweave.kernel_ir.rules import ATOMIC
+from flatweave.kernel_ir.updates import ATOMIC
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.plan import Scatter, When
 from flatweave.ops import Check, Index, Locate, Merge, Place, Prefix, Sweep

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64, u64
 from flatweave.kernel_ir.host import Alloc, Free, Role
-from flatweave.kernel_ir.rules import ATOMIC
-from flatweave.kernel_ir.syntax import Atomic, AtomicUpdate, Load, Store
+from flatweave.kernel_ir.syntax import Load, Store
+from flatweave.kernel_ir.updates import ATOMIC, Atomic, AtomicUpdate
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.each_place import each_place
 from flatweave.lower.host.fill import fill

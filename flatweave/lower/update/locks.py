@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from flatweave.base.dtypes import u32
 from flatweave.kernel_ir.host import Alloc, Free
-from flatweave.kernel_ir.syntax import LockedUpdate
+from flatweave.kernel_ir.updates import LockedUpdate
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.fill import fill
 from flatweave.lower.kernel.elements import Elements

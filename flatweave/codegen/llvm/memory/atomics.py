@@ -22,7 +22,7 @@ from flatweave.codegen.llvm.memory.access import (
 )
 from flatweave.codegen.llvm.text.code import Code
 from flatweave.codegen.llvm.text.module import vec
-from flatweave.kernel_ir.syntax import Atomic
+from flatweave.kernel_ir.updates import Atomic
 from flatweave.terms.syntax import Let
 
 _BOOLS = {"add": "or", "minimum": "and", "maximum": "or", "and": "and", "or": "or", "xor": "xor"}

@@ -27,7 +27,7 @@ from flatweave.codegen.llvm.memory.access import (
     to_memory,
 )
 from flatweave.codegen.llvm.memory.atomics import swap
-from flatweave.kernel_ir.syntax import AtomicUpdate, LockedUpdate
+from flatweave.kernel_ir.updates import AtomicUpdate, LockedUpdate
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 Act = Callable[[Emitter, str, Sequence[str]], None]  # what one lane does, with its place and values
