@@ -14,7 +14,7 @@ IDX = np.array([2, 0, 2, 9, 1])
 
 def in_force() -> tuple[str | None, str | None]:
     """The variants that a program compiled here would take."""
-    return config.current.expand, config.current.permute
+    return config.schedule.expand, config.schedule.permute
 
 
 def test_schedules_nest():
