@@ -1,9 +1,12 @@
 """Nothing grows past what one can read at a sitting."""
 
+from collections import Counter
+
 from tests.shape.tree import FOLDERS, python_files
 
 FILE = 500
 FUNCTION = 80
+FOLDER = 24
 
 
 def test_files_are_short():
@@ -15,6 +18,14 @@ def test_files_are_short():
     ]
 
     assert not long, "\n".join(long)
+
+
+def test_folders_are_small():
+    """A folder with too many files to read is divided into rooms."""
+    count = Counter(source.path.parent for source in python_files("flatweave"))
+    large = [f"{folder}: {files} files" for folder, files in count.items() if files > FOLDER]
+
+    assert not large, "\n".join(large)
 
 
 def test_functions_are_short():
