@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import count
-from math import prod
 from typing import Any
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.source import Location
 from flatweave.scalar import ops as scalar
+from flatweave.terms.body_facts import BodyFacts
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.fold import fold_apply, fold_cast
 from flatweave.terms.positions import fold_position
-from flatweave.terms.ranges import fold_range, is_inside
+from flatweave.terms.ranges import fold_range
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, constant
 from flatweave.terms.traverse import Substitution
 
@@ -38,24 +38,20 @@ class Names:
         return made
 
 
-class Builder:
+class Builder(BodyFacts):
     """A body under construction; `outer` is the builder of the enclosing body."""
 
     def __init__(
         self, names: Names | None = None, outer: Builder | None = None, optional: bool = False
     ) -> None:
+        super().__init__()
         self.names: Names = names or (outer.names if outer else Names())
-        self.outer = outer
+        self.outer: Builder | None = outer
         self.optional = optional
         self.lets: list[Let] = []
         self.where: Location | None = outer.where if outer else None
         self.hoists = True
         self._known: dict[tuple[Any, ...], Atom] = {}
-        self._own: dict[Var, Op | None] = {}
-        self._below: dict[Var, Atom] = {}
-        self._inside: dict[Var, tuple[Atom, int]] = {}
-        self._spaces: list[Sequence[Atom]] = [[]]
-        self._shapes: dict[Sequence[Atom], None] = {}
 
     def param(self, hint: str, type_: Type, below: Atom | None = None) -> Var:
         """A fresh parameter of this body; an index says what extent it stays below.
@@ -63,95 +59,16 @@ class Builder:
         The indices of one body go over one space, the size of which was checked to fit.
         """
         var = self.var(hint, type_)
-        self._own[var] = None
-        if isinstance(type_, ArrayType):
-            self.assume_shape(type_.shape)
+        self.bind(var, None)
         if below is not None:
-            self._below[var] = below
-            self._spaces[0] = [*self._spaces[0], below]
+            self.assume_index(var, below)
         return var
-
-    def assume_space(self, shape: Sequence[Atom]) -> None:
-        """This body runs for elements of this space only, so that no extent of it is 0."""
-        self._spaces.append(shape)
-
-    def assume_shape(self, shape: Sequence[Atom]) -> None:
-        """An array has this shape: its size was checked to fit."""
-        if len(shape) > 1:
-            self._shapes[tuple(shape)] = None
-
-    def definition(self, atom: Atom) -> Op | None:
-        """The op that binds `atom` here or in an enclosing body, where known."""
-        scope = self._scope_of(atom)
-        return scope._own[atom] if scope and isinstance(atom, Var) else None
-
-    def assume_inside(self, var: Atom, extent: Atom, reach: int) -> None:
-        """From here on `var` is at least `reach` away from both ends of 0 to `extent`."""
-        assert isinstance(var, Var)
-        self._inside[var] = extent, reach
-
-    def inside(self, var: Atom) -> tuple[Atom, int] | None:
-        """The extent that `var` stays inside of, and how far from its ends, where known."""
-        scope: Builder | None = self
-        while scope is not None and isinstance(var, Var):
-            if var in scope._inside:
-                return scope._inside[var]
-            if var in scope._below:
-                return scope._below[var], 0
-            scope = scope.outer
-        return None
-
-    def is_below(self, atom: Atom, extent: Atom) -> bool:
-        """Whether 0 <= atom < extent is known from how `atom` was made."""
-        return is_inside(self, atom, extent) or self.bound(atom) == extent
-
-    def bound(self, atom: Atom) -> Atom | None:
-        """An extent that an i64 is known to be an index into; None where none is known."""
-        known = self.inside(atom)
-        if known is not None:
-            return known[0]
-        made = self.definition(atom)
-        if isinstance(made, Apply) and made.fn == "mod" and atom.type is i64:
-            return made.args[1] if self.is_positive(made.args[1]) else None
-        return None
-
-    def is_positive(self, extent: Atom) -> bool:
-        """Whether an i64 is known to be at least 1: an index into such an extent is there."""
-        if isinstance(extent, Const):
-            return extent.value > 0
-        scope: Builder | None = self
-        while scope is not None:
-            if extent in scope._below.values() or any(extent in s for s in scope._spaces):
-                return True
-            if any(extent == inside for inside, _ in scope._inside.values()):
-                return True
-            scope = scope.outer
-        return False
-
-    def fits(self, extents: Sequence[Atom]) -> bool:
-        """Whether these are extents of one space or array, so that their product does not wrap."""
-        if all(isinstance(extent, Const) for extent in extents):
-            return prod(int(e.value) for e in extents if isinstance(e, Const)) <= i64.high
-        scope: Builder | None = self
-        while scope is not None:
-            if any(_holds_all(shape, extents) for shape in (*scope._spaces, *scope._shapes)):
-                return True
-            scope = scope.outer
-        return False
-
-    def _scope_of(self, atom: Atom) -> Builder | None:
-        scope: Builder | None = self
-        if type(atom) is not Var:
-            return None
-        while scope is not None and atom not in scope._own:
-            scope = scope.outer
-        return scope
 
     def check_home(self, atoms: Sequence[Atom]) -> Builder:
         """Where a check of these atoms belongs: as far out as they are known and it surely runs."""
         scope = self
         while scope.outer is not None and not scope.optional and not any(
-            isinstance(atom, Var) and (atom in scope._own or scope._scope_of(atom) is None)
+            isinstance(atom, Var) and (atom in scope.own or scope.scope_of(atom) is None)
             for atom in atoms
         ):
             scope = scope.outer
@@ -162,7 +79,7 @@ class Builder:
         scope = self
         unplaced = [arg for arg in args if isinstance(arg, Var)]
         while scope.outer is not None and scope.hoists and not any(
-            arg in scope._own or scope._scope_of(arg) is None for arg in unplaced
+            arg in scope.own or scope.scope_of(arg) is None for arg in unplaced
         ):
             scope = scope.outer
         return scope
@@ -188,13 +105,13 @@ class Builder:
         """What `emit` does for most ops of a program, in fewer steps."""
         var = self.var(hint, op.result_types()[0])
         self.lets.append(Let((var,), op, self.where))
-        self._own[var] = op
+        self.own[var] = op
         return var
 
     def adopt(self, let: Let) -> None:
         """Know of a let that already stands in this body."""
         for var in let.vars:
-            self._own[var] = let.op
+            self.own[var] = let.op
         if isinstance(let.op, Apply):
             self._known[("apply", let.op.fn, *let.op.args)] = let.vars[0]
         elif isinstance(let.op, Cast):
@@ -203,12 +120,10 @@ class Builder:
     def _append(self, let: Let) -> None:
         self.lets.append(let)
         for var in let.vars:
-            self._own[var] = let.op
-            if isinstance(var.type, ArrayType):
-                self.assume_shape(var.type.shape)
+            self.bind(var, let.op)
         for var, extent in zip(let.vars, let.op.below(), strict=False):
             if extent is not None:
-                self._below[var] = extent
+                self.assume_below(var, extent)
 
     def apply(self, fn: str, *args: Atom) -> Atom:
         """A scalar function of atoms, folded where it can be, computed once per body."""
@@ -325,20 +240,6 @@ def index(value: int) -> Const:
 def _folded(b: Builder, fn: str, args: Sequence[Atom]) -> Atom | None:
     """What a scalar function equals by its laws, or by what is known of positions."""
     return fold_apply(fn, args) or fold_position(b, fn, args) or fold_range(b, fn, args)
-
-
-def _holds_all(shape: Sequence[Atom], extents: Sequence[Atom]) -> bool:
-    """Whether a shape has each of `extents` as one of its own, a constant one or a greater."""
-    left = list(shape)
-    for extent in extents:
-        found = extent if extent in left else next(
-            (e for e in left if isinstance(e, Const) and isinstance(extent, Const)
-             and e.value >= extent.value), None
-        )  # fmt: skip
-        if found is None:
-            return False
-        left.remove(found)
-    return True
 
 
 def _hint(var: Var, hint: str) -> str:

@@ -1,0 +1,130 @@
+"""What is known of a body under construction: what its variables are, and where indices lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from flatweave.base.dtypes import i64
+from flatweave.terms.control import Apply
+from flatweave.terms.ranges import is_inside
+from flatweave.terms.syntax import ArrayType, Atom, Const, Op, Var
+
+
+class BodyFacts:
+    """The facts of one body; those of the enclosing ones, from `outer` on, hold inside it, too."""
+
+    outer: BodyFacts | None = None
+
+    def __init__(self) -> None:
+        self.own: dict[Var, Op | None] = {}
+        self._below: dict[Var, Atom] = {}
+        self._inside: dict[Var, tuple[Atom, int]] = {}
+        self._spaces: list[Sequence[Atom]] = [[]]
+        self._shapes: dict[Sequence[Atom], None] = {}
+
+    def bind(self, var: Var, made: Op | None) -> None:
+        """A variable of this body, and what makes it; None for a parameter."""
+        self.own[var] = made
+        if isinstance(var.type, ArrayType):
+            self.assume_shape(var.type.shape)
+
+    def assume_index(self, var: Var, extent: Atom) -> None:
+        """A parameter is an index of this body's space, along an axis of this extent."""
+        self.assume_below(var, extent)
+        self._spaces[0] = [*self._spaces[0], extent]
+
+    def assume_below(self, var: Var, extent: Atom) -> None:
+        """A variable is an index into this extent."""
+        self._below[var] = extent
+
+    def assume_space(self, shape: Sequence[Atom]) -> None:
+        """This body runs for elements of this space only, so that no extent of it is 0."""
+        self._spaces.append(shape)
+
+    def assume_shape(self, shape: Sequence[Atom]) -> None:
+        """An array has this shape: its size was checked to fit."""
+        if len(shape) > 1:
+            self._shapes[tuple(shape)] = None
+
+    def definition(self, atom: Atom) -> Op | None:
+        """The op that binds `atom` here or in an enclosing body, where known."""
+        scope = self.scope_of(atom)
+        return scope.own[atom] if scope and isinstance(atom, Var) else None
+
+    def assume_inside(self, var: Atom, extent: Atom, reach: int) -> None:
+        """From here on `var` is at least `reach` away from both ends of 0 to `extent`."""
+        assert isinstance(var, Var)
+        self._inside[var] = extent, reach
+
+    def inside(self, var: Atom) -> tuple[Atom, int] | None:
+        """The extent that `var` stays inside of, and how far from its ends, where known."""
+        scope: BodyFacts | None = self
+        while scope is not None and isinstance(var, Var):
+            if var in scope._inside:
+                return scope._inside[var]
+            if var in scope._below:
+                return scope._below[var], 0
+            scope = scope.outer
+        return None
+
+    def is_below(self, atom: Atom, extent: Atom) -> bool:
+        """Whether 0 <= atom < extent is known from how `atom` was made."""
+        return is_inside(self, atom, extent) or self.bound(atom) == extent
+
+    def bound(self, atom: Atom) -> Atom | None:
+        """An extent that an i64 is known to be an index into; None where none is known."""
+        known = self.inside(atom)
+        if known is not None:
+            return known[0]
+        made = self.definition(atom)
+        if isinstance(made, Apply) and made.fn == "mod" and atom.type is i64:
+            return made.args[1] if self.is_positive(made.args[1]) else None
+        return None
+
+    def is_positive(self, extent: Atom) -> bool:
+        """Whether an i64 is known to be at least 1: an index into such an extent is there."""
+        if isinstance(extent, Const):
+            return extent.value > 0
+        scope: BodyFacts | None = self
+        while scope is not None:
+            if extent in scope._below.values() or any(extent in s for s in scope._spaces):
+                return True
+            if any(extent == inside for inside, _ in scope._inside.values()):
+                return True
+            scope = scope.outer
+        return False
+
+    def fits(self, extents: Sequence[Atom]) -> bool:
+        """Whether these are extents of one space or array, so that their product does not wrap."""
+        if all(isinstance(extent, Const) for extent in extents):
+            return prod(int(e.value) for e in extents if isinstance(e, Const)) <= i64.high
+        scope: BodyFacts | None = self
+        while scope is not None:
+            if any(_holds_all(shape, extents) for shape in (*scope._spaces, *scope._shapes)):
+                return True
+            scope = scope.outer
+        return False
+
+    def scope_of(self, atom: Atom) -> BodyFacts | None:
+        """The body that binds `atom`: this one or an enclosing one."""
+        scope: BodyFacts | None = self
+        if type(atom) is not Var:
+            return None
+        while scope is not None and atom not in scope.own:
+            scope = scope.outer
+        return scope
+
+
+def _holds_all(shape: Sequence[Atom], extents: Sequence[Atom]) -> bool:
+    """Whether a shape has each of `extents` as one of its own, a constant one or a greater."""
+    left = list(shape)
+    for extent in extents:
+        found = extent if extent in left else next(
+            (e for e in left if isinstance(e, Const) and isinstance(extent, Const)
+             and e.value >= extent.value), None
+        )  # fmt: skip
+        if found is None:
+            return False
+        left.remove(found)
+    return True
