@@ -1,7 +1,7 @@
 """Atomic updates in C: the device's own where it has them, else compare-and-swap on a word.
 
     atomic add  i32      atomic_add(at, x)                          atomicAdd(at, x)
-    atomic add  f32      old = *at; swap for old + x until nobody came between
+    atomic add  f32      old = *at; compare-and-swap with old + x until it succeeds
     atomic add  i8       the same on the 32-bit word around it
 
 `FW_SWAP32`, `FW_SWAP64` and the conversions of bits come from the dialect's prelude.
@@ -55,7 +55,7 @@ def atomic_helper(
 
 
 def _by_swap(name: str, dtype: DType, combined: str) -> str:
-    """Compare-and-swap of the word that holds the element, until nobody came between."""
+    """A compare-and-swap loop on the word that holds the element."""
     swap = Swap(dtype)
     begin = "".join(f"    {line}\n" for line in swap.begin("at"))
     return (
@@ -73,7 +73,7 @@ def _by_swap(name: str, dtype: DType, combined: str) -> str:
 
 
 class Swap:
-    """Compare-and-swap of the word `word` that holds an element, of which `seen` was last seen."""
+    """Compare-and-swap of the word that holds an element; `seen` is what was last read there."""
 
     def __init__(self, dtype: DType) -> None:
         self.dtype = dtype
@@ -82,7 +82,7 @@ class Swap:
         self.old = _unpack(dtype, "seen")
 
     def begin(self, at: str) -> list[str]:
-        """Statements that find the word, and where the element is in it."""
+        """Statements that find the word, and the shift of the element in it."""
         lines = [f"FW_GLOBAL {self.word} *word = (FW_GLOBAL {self.word} *)({at});"]
         if stored(self.dtype).bits < 32:
             aligned = f"(FW_GLOBAL {self.word} *)((uint64_t)({at}) & ~(uint64_t)3)"
@@ -93,7 +93,7 @@ class Swap:
         return [*lines, f"{self.word} seen = *(volatile FW_GLOBAL {self.word} *)word;"]
 
     def attempt(self, made: str) -> str:
-        """The word found where a new element was to be put."""
+        """A compare-and-swap that puts a new element into the word; gives what was there."""
         return f"FW_SWAP{self.bits}(word, seen, {_pack(self.dtype, made)})"
 
 

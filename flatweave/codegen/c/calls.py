@@ -16,7 +16,7 @@ from flatweave.terms.traverse import free_vars
 
 
 def emit_call(e: CEmitter, let: Let) -> None:
-    """A call that is never written out in place; what its body reads from outside is passed."""
+    """A call of a function that is not inlined; captured variables are arguments."""
     op: Call = let.op  # type: ignore[assignment]
     captured = tuple(free_vars(op.fn))
     symbol = f"fw_call_{op.fn.params[0].name}"

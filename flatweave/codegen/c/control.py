@@ -142,7 +142,7 @@ def emit_sync(e: CEmitter, let: Let) -> None:
 
 
 def emit_backoff(e: CEmitter, let: Let) -> None:
-    """A turn of waiting costs a load from memory already; nothing is added."""
+    """Nothing: a spinning thread reads memory, which is pause enough."""
     e.line(";")
 
 

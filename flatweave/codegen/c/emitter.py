@@ -62,7 +62,7 @@ class CEmitter:
         self.line(text)
 
     def state_position(self) -> None:
-        """Which thread of its block and lane of its warp runs, at the head of a function."""
+        """Define the number of the thread, of its lane and of its warp, at a function's head."""
         self.line(f"const int fw_thread = {self.dialect.thread};")
         lane = f"fw_lane = fw_thread % {self.width}, fw_warp = fw_thread / {self.width}"
         self.line(f"const int {lane};")

@@ -61,7 +61,7 @@ def emit_local(e: CEmitter, let: Let) -> None:
 
 
 def emit_atomic(e: CEmitter, let: Let) -> None:
-    """An update that nothing comes between; the old value."""
+    """An atomic update, which gives the old value."""
     op: Atomic = let.op  # type: ignore[assignment]
     if not e.in_lanes:
         raise CompilerBug("an atomic update in uniform code", where=let.where)
@@ -74,7 +74,7 @@ def emit_atomic(e: CEmitter, let: Let) -> None:
 
 
 def emit_acquire(e: CEmitter, let: Let) -> None:
-    """A load that sees what was published; the same value in every lane where lanes can tell."""
+    """An acquire load: one value for all lanes."""
     op: k.Acquire = let.op  # type: ignore[assignment]
     var = let.vars[0]
     _check_word(scalar_type(var.type))
@@ -84,7 +84,7 @@ def emit_acquire(e: CEmitter, let: Let) -> None:
 
 
 def emit_release(e: CEmitter, let: Let) -> None:
-    """A store that publishes what this warp's first lane has written."""
+    """A release store by the first lane of the warp."""
     op: k.Release = let.op  # type: ignore[assignment]
     _check_word(buffer_dtype(op.buffer))
     at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
@@ -97,7 +97,7 @@ def _check_word(dtype: DType) -> None:
 
 
 def emit_report(e: CEmitter, let: Let) -> None:
-    """Note an error; the smallest index wins."""
+    """Record an error; of several the one with the smallest index is kept."""
     op: k.Report = let.op  # type: ignore[assignment]
     e.helpers.setdefault(REPORT)
     values = ", ".join(f"(int64_t){e.atom(x)}" for x in (op.index, op.value, op.extent))

@@ -3,9 +3,9 @@
     atomic_update f xs i [y]     seen = word; for (;;) { found = swap(word, seen, f(seen, y)); .. }
     locked_update f locks ..     for (done = 0; !done;) if (swap(lock, 0, 1) == 0) { ..; done = 1; }
 
-Lanes of a warp go on together: one that held a lock while its neighbours wait for it in a loop
-would never come to release it. So each turn of the loop takes the lock, works and releases it, or
-does nothing.
+Lanes of a warp run in lock step: one that left the loop with the lock would wait at its end for
+neighbours that spin on that lock. So an iteration takes the lock, updates and releases it, or does
+nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flatweave.terms.syntax import Let
 
 
 def emit_atomic_update(e: CEmitter, let: Let) -> None:
-    """Again until nobody came between."""
+    """A compare-and-swap loop."""
     op: AtomicUpdate = let.op  # type: ignore[assignment]
     _in_lanes(e, let)
     if len(op.values_) != 1:
@@ -41,7 +41,7 @@ def emit_atomic_update(e: CEmitter, let: Let) -> None:
 
 
 def emit_locked_update(e: CEmitter, let: Let) -> None:
-    """One lane at a time for each lock."""
+    """A spinlock for each stripe; one lane at a time is inside."""
     op: LockedUpdate = let.op  # type: ignore[assignment]
     _in_lanes(e, let)
     at = e.atom(op.index)
@@ -67,7 +67,7 @@ def emit_locked_update(e: CEmitter, let: Let) -> None:
 
 
 def _in_lanes(e: CEmitter, let: Let) -> None:
-    """Refuse what every warp would do as often as it has lanes."""
+    """Refuse uniform code, where every lane of a warp would do the update."""
     if not e.in_lanes:
         raise CompilerBug("an atomic update in uniform code", where=let.where)
 

@@ -69,7 +69,7 @@ def _last_start(e: CEmitter, flag: Atom) -> str:
 def _fold_spread(
     e: CEmitter, let: Let, fn: Lambda, args: Sequence[Atom], first: str, last: str
 ) -> None:
-    """Lanes `first` (or 0) to `last` combined, read one by one from memory that all write."""
+    """Lanes `first` (or 0) to `last` combined one by one, out of shared memory that all wrote."""
     assert e.dialect.spread is not None
     values, dtypes = _variables(e, args)
     arrays = e.dialect.spread(e, list(zip(values, dtypes, strict=True)))
@@ -144,7 +144,7 @@ def emit_select_zero(e: CEmitter, let: Let) -> None:
 
 
 def emit_compact(e: CEmitter, let: Let) -> None:
-    """The lanes that keep write side by side; nothing else is written."""
+    """The lanes kept write to consecutive places; nothing else is written."""
     op: k.StoreCompact = let.op  # type: ignore[assignment]
     keep = e.atom(op.keep)
     bits = e.dialect.ballot(e, keep)
@@ -173,7 +173,7 @@ def _exchanged(
 
 
 def _run_apart(e: CEmitter, fn: Lambda, args: Sequence[str]) -> list[str]:
-    """A function whose results keep names of their own."""
+    """A function's results, copied to variables of their own."""
     results = e.run(fn, args)
     dtypes = [scalar_type(type_) for type_ in fn.result_types()]
     return _copies(e, results, dtypes)

@@ -21,7 +21,7 @@ from flatweave.terms.traverse import free_vars, walk_lets
 
 
 def emit_call(e: Emitter, let: Let) -> Sequence[Held]:
-    """A call that is never written out in place."""
+    """A call of a function that is not inlined."""
     op: Call = let.op  # type: ignore[assignment]
     captured = tuple(free_vars(op.fn))
     symbol = f"@fw.call.{op.fn.params[0].name}"

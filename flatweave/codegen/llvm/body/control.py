@@ -65,7 +65,7 @@ def _branch(e: Emitter, out: Sequence[Var], condition: str, op: If) -> Sequence[
 def _meet(
     e: Emitter, type_: Type, shape: Shape, a: tuple[Held, str], b: tuple[Held, str]
 ) -> Held:
-    """The value of one branch or the other."""
+    """A phi of the values of both branches."""
     arms = (a, b)
     text = e.code.phi(e.held_type(type_, shape), [(held.text, block) for held, block in arms])
     if not a[0].owner:
@@ -114,7 +114,7 @@ def _selected(
 
 
 def cost(body: Lambda) -> int:
-    """What running a body for nothing costs, in additions; a lot if that may not be done."""
+    """What running a body speculatively costs, in additions; very much if it must not be."""
     total = 0
     for let in body.lets:
         match let.op:

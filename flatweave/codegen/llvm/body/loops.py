@@ -74,7 +74,7 @@ class _State:
 
 
 def emit_while(e: Emitter, let: Let) -> Sequence[Held]:
-    """Turns while the condition holds: in every lane alike, or in any lane that runs."""
+    """Iterate while the condition holds: in all lanes alike, or in any active lane."""
     op: While = let.op  # type: ignore[assignment]
     init = [e.hold(atom) for atom in op.init]
     state = _State(e, op.body.params, init, [e.shape(param) for param in op.body.params])
@@ -165,7 +165,7 @@ def _written_out(e: Emitter, op: For, turns: range, state: list[Held]) -> list[H
 
 
 def _counted(e: Emitter, op: For, init: Sequence[Held]) -> Sequence[Held]:
-    """All lanes take the same turns: the counter's base decides."""
+    """All lanes have one trip count: a scalar counter, the base of the linear one."""
     code = e.code
     lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))
     params = op.body.params
@@ -192,12 +192,12 @@ def _counted(e: Emitter, op: For, init: Sequence[Held]) -> Sequence[Held]:
 
 
 def _is_of_block(e: Emitter, op: For) -> bool:
-    """Whether a loop goes over the elements of a block, which are not many, and does no more."""
+    """Whether a loop goes over the elements of a block, which are few, and has no loop inside."""
     return e.depth == 0 and not any(isinstance(let.op, For | While) for let in walk_lets(op.body))
 
 
 def _masked_for(e: Emitter, op: For, dtype: DType, init: Sequence[Held]) -> Sequence[Held]:
-    """A turn while any lane has one left; lanes that are done count on, unseen."""
+    """Iterate while any lane is active; lanes that are done count on, masked off."""
     code = e.code
     lo, hi, step = (e.hold(atom) for atom in (op.lo, op.hi, op.step))
     counting = counter_shape(lo.shape, step.shape)

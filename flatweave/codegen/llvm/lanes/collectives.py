@@ -149,11 +149,11 @@ def emit_scan(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 def _filled(e: Emitter, dtype: DType, text: str) -> str:
-    """The same floats, in the lanes that were filled too.
+    """The same floats behind a fence, so that the lanes filled in keep their values.
 
-    An operator that chooses between its operands and what it makes of them may want nothing of
-    those lanes. LLVM then leaves in them whatever a register holds, often a subnormal number,
-    which it calculates with at a hundredth of the speed.
+    Where the operator selects between an operand and a result, LLVM may find those lanes unused and
+    leave whatever the register holds in them, often a subnormal number, with which arithmetic runs
+    at a hundredth of the speed.
     """
     kind = vec(dtype, e.width)
     name = f"llvm.arithmetic.fence.v{e.width}f{dtype.bits}"
@@ -162,14 +162,14 @@ def _filled(e: Emitter, dtype: DType, text: str) -> str:
 
 
 def _without_start(e: Emitter, flag: Atom) -> str:
-    """The lanes but the first where no segment starts, as a word."""
+    """A word of the lanes where no segment starts, without lane 0."""
     bits = f"i{e.width}"
     starts = e.mask_bits(e.vector(flag))
     return e.code.let(f"xor {bits} {e.code.let(f'or {bits} {starts}, 1')}, -1")
 
 
 def _reaching_further(e: Emitter, joining: str, distance: int) -> str:
-    """The lanes l without a start in 2d lanes up to l, from those without one in d of them."""
+    """The lanes l without a start in the 2d lanes up to l, given those without one in d."""
     bits = f"i{e.width}"
     below = e.code.let(f"shl {bits} {joining}, {distance}")
     return e.code.let(f"and {bits} {joining}, {below}")

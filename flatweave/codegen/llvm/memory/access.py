@@ -145,8 +145,11 @@ def _gathered(e: Emitter, kept: DType, places: str) -> str:
 
 
 def _gather_in_words(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
-    """Bytes and halves out of the aligned words around them: there is no gather of less, and
-    LLVM would ask every lane in turn whether it runs. An aligned word never crosses a page."""
+    """Bytes and halves out of the aligned 32-bit words around them.
+
+    No x86 CPU gathers smaller elements, and LLVM makes a branch for each lane of a masked gather of
+    them. An aligned word never crosses a page.
+    """
     code, width, kind = e.code, e.width, vec(u32, e.width)
     pointers = _pointers(e, buffer, kept, index)
     at = code.let(f"ptrtoint <{width} x ptr> {pointers} to {vec(i64, width)}")
@@ -217,7 +220,7 @@ def _scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> No
 
 
 def emit_shared(e: Emitter, let: Let) -> Sequence[Held]:
-    """A place on the stack; or in a buffer if it is large, for stacks may be small."""
+    """Memory on the stack, or a buffer if it is large: the stacks of threads may be small."""
     op: Shared = let.op  # type: ignore[assignment]
     size = op.count * stored(op.dtype).bytes
     if size >= LARGE:
@@ -239,7 +242,7 @@ def emit_acquire(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 def emit_release(e: Emitter, let: Let) -> Sequence[Held]:
-    """store atomic release; streaming stores, which no release orders, are fenced first"""
+    """store atomic release, after a fence where it does not order streaming stores"""
     op: Release = let.op  # type: ignore[assignment]
     dtype = element_dtype(op.buffer)
     kept = stored(dtype)
@@ -251,7 +254,7 @@ def emit_release(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 def fence_streams(e: Emitter) -> None:
-    """Wait for streaming stores where there were any."""
+    """Order streaming stores before what follows, if the function has any."""
     if e.code.has_streamed:
         e.isa.fence_streams(e.code)
 

@@ -46,7 +46,7 @@ def emit_atomic(e: Emitter, let: Let) -> Sequence[Held]:
 def _each_lane(
     e: Emitter, fn: str, dtype: DType, buffer: str, index: str, value: str
 ) -> str:
-    """All lanes, written out."""
+    """All lanes, unrolled."""
     total = "poison"
     for lane in range(e.width):
         total = _lane(e, fn, dtype, buffer, index, value, f"i64 {lane}", total)
@@ -56,7 +56,7 @@ def _each_lane(
 def _lane(
     e: Emitter, fn: str, dtype: DType, buffer: str, index: str, value: str, lane: str, total: str
 ) -> str:
-    """One lane's update; `total` with its old value put in."""
+    """One lane's update; the vector of old values with its own inserted."""
     kind = vec(dtype, e.width)
     i = e.code.let(f"extractelement <{e.width} x i64> {index}, {lane}")
     x = e.code.let(f"extractelement {kind} {value}, {lane}")
@@ -67,7 +67,7 @@ def _lane(
 def _active_lanes(
     e: Emitter, fn: str, dtype: DType, buffer: str, index: str, value: str
 ) -> str:
-    """The lanes of the mask in order, of which there is at least one."""
+    """A loop over the active lanes, of which there is at least one, in order."""
     code, bits, kind = e.code, f"i{e.width}", vec(dtype, e.width)
     code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
     all_bits = e.mask_bits(e.mask)
@@ -115,7 +115,7 @@ def _opcode(fn: str, dtype: DType) -> str | None:
 
 
 def _exchanged(e: Emitter, fn: str, dtype: DType, at: str, value: str) -> str:
-    """Compare-and-swap on the bits until nobody came between."""
+    """A compare-and-swap loop on the bits."""
     code, bits = e.code, f"i{dtype.bits}"
     first = code.let(f"load atomic {bits}, ptr {at} monotonic, align {dtype.bytes}")
 
@@ -131,7 +131,7 @@ def _exchanged(e: Emitter, fn: str, dtype: DType, at: str, value: str) -> str:
 def swap(
     code: Code, whole: str, at: str, align: int, first: str, renewed: Callable[[str], str]
 ) -> str:
-    """Compare-and-swap, from what `first` was there, until nobody came between; what was there."""
+    """A compare-and-swap loop that begins with `first` as the expected value; the old value."""
     before, (turn, done) = code.block, code.names("swap", "done")
     code.jump(turn)
     code.label(turn)

@@ -5,7 +5,7 @@
     locked_update f locks ..     each lane: until atomicrmw xchg lock 1 gives 0: wait
                                  xs[i] = f xs[i] y; store atomic 0 release
 
-Lanes take turns, so that the function runs on one element at a time.
+Active lanes go one after the other: the function runs on scalars.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Act = Callable[[Emitter, str, Sequence[str]], None]  # what one lane does, with 
 
 
 def emit_atomic_update(e: Emitter, let: Let) -> Sequence[Held]:
-    """A swap of the element's bits for each lane."""
+    """A compare-and-swap loop on the element's bits, for each lane."""
     op: AtomicUpdate = let.op  # type: ignore[assignment]
     dtype, words = element_dtype(op.buffer), len(op.values_)
 
@@ -77,7 +77,7 @@ def _call(e: Emitter, fn: Lambda, args: Sequence[str]) -> list[str]:
 
 
 def _each_lane(e: Emitter, index: Atom, values: Sequence[Atom], act: Act) -> None:
-    """act for the lanes that run, in order, of which there is at least one."""
+    """`act` for each active lane in order; there is at least one."""
     if e.width == 1:
         return act(e, e.uniform(index), [e.uniform(value) for value in values])
     code, bits = e.code, f"i{e.width}"
@@ -103,7 +103,7 @@ def _each_lane(e: Emitter, index: Atom, values: Sequence[Atom], act: Act) -> Non
 
 
 def _swap(e: Emitter, fn: Lambda, dtype: DType, at: str, values: Sequence[str]) -> None:
-    """Compare-and-swap until nobody came between."""
+    """A compare-and-swap loop."""
     code, words = e.code, len(values)
     size = stored(dtype).bits
     whole = f"i{size * words}"
@@ -118,7 +118,7 @@ def _swap(e: Emitter, fn: Lambda, dtype: DType, at: str, values: Sequence[str]) 
 
 
 def _look(e: Emitter, size: int, words: int, at: str) -> str:
-    """What is there now; words that do not belong together are found out by the swap."""
+    """The element's words; if another update comes between their loads, the swap fails."""
     parts = []
     for word in range(words):
         place = at
@@ -162,7 +162,7 @@ def _to_bits(e: Emitter, dtype: DType, text: str) -> str:
 
 
 def _take(e: Emitter, lock: str) -> None:
-    """Wait until nobody holds the lock, and hold it."""
+    """Spin until the lock is free, and take it."""
     code = e.code
     code.declare("void @fw_backoff(i64) nounwind")
     turn, wait, held = code.names("try", "wait", "held")

@@ -33,14 +33,14 @@ class Code(Body):
         return self._scratch[-1][0]
 
     def leave(self) -> None:
-        """Give scratch buffers back and return; where this is not reached, the call's end does."""
+        """Free scratch buffers and return; a cancelled call frees them at its end."""
         for name, _ in self._scratch:
             self.declare("void @fw_release(ptr, ptr nocapture) nounwind")
             self.line(f"call void @fw_release(ptr %ctx, ptr {name})")
         self.line("ret void")
 
     def fuel(self, full: int) -> str:
-        """The place of the function's count of work, `full` when it begins (body/look.py)."""
+        """The stack slot of the function's fuel counter, `full` at entry (body/look.py)."""
         if not self._fuel:
             self._fuel = self.fresh("fuel")
             self._stack.append(f"  {self._fuel} = alloca i64")
