@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from flatweave.terms.syntax import Op
+
 CONTROL = frozenset({"apply", "cast", "if", "while", "for"})
-ARRAYS = frozenset(
-    {
-        "concat", "empty", "filter", "generate", "map", "permute", "reduce", "reduce_segments",
-        "reshape", "scan", "scatter", "sort",
-    }
-)  # fmt: skip
 READS = frozenset({"check", "index", "locate"})
 
 
@@ -23,34 +19,39 @@ READS = frozenset({"check", "index", "locate"})
 class Form:
     """What may stand on the host (in the program's body and its loops) and in element functions.
 
-    With `scalar` an element function binds scalars only. `sinks` are those that sweeps may have.
+    With `arrays`, operations on arrays as users write them may stand anywhere (`Op.traced`); with
+    `scalar`, an element function binds scalars only; with `rows`, sweeps combine rows.
     """
 
     name: str
     host: frozenset[str]
     element: frozenset[str]
+    arrays: bool = False
     scalar: bool = False
-    sinks: frozenset[str] = frozenset()
+    rows: bool = False
+
+    def allows(self, op: Op, *, on_host: bool) -> bool:
+        """Whether an operation may stand on the host, or in an element function."""
+        named = self.host if on_host else self.element
+        return op.name in named or (self.arrays and op.traced)
 
     def is_within(self, other: Form) -> bool:
         """Whether every program of this form is one of the other form, too."""
         return (
             self.host <= other.host
             and self.element <= other.element
-            and self.sinks <= other.sinks
+            and self.arrays <= other.arrays
+            and self.rows <= other.rows
             and (self.scalar or not other.scalar)
         )
 
 
-TRACED = Form("traced", host=CONTROL | ARRAYS | READS, element=CONTROL | ARRAYS | READS)
+TRACED = Form("traced", host=CONTROL | READS, element=CONTROL | READS, arrays=True)
 SWEPT = Form(
     "swept",
     host=CONTROL | READS | {"sweep", "empty", "reshape", "order"},
     element=CONTROL | READS | {"fold", "prefix"},
     scalar=True,
-    sinks=frozenset(
-        {"store", "compact", "combine", "combine_segments", "place", "merge", "insert"}
-    ),
 )
-FLAT = Form("flat", SWEPT.host, SWEPT.element, scalar=True, sinks=SWEPT.sinks | {"combine_rows"})
+FLAT = Form("flat", SWEPT.host, SWEPT.element, scalar=True, rows=True)
 FORMS = (TRACED, SWEPT, FLAT)

@@ -51,13 +51,13 @@ class ProgramVerifier(Verifier):
 
     def visit(self, let: Let) -> None:
         name = let.op.name
-        if name not in (self.form.host if self.on_host else self.form.element):
+        if not self.form.allows(let.op, on_host=self.on_host):
             place = "on the host" if self.on_host else "in an element function"
             self.fail(f"{name} cannot stand {place} in {self.form.name} form")
         if not self.on_host and self.form.scalar and not scalars_only(let.vars):
             self.fail("an element function makes an array")
         for sink in getattr(let.op, "sinks", ()):
-            if sink.name not in self.form.sinks:
+            if sink.by_row and not self.form.rows:
                 self.fail(f"a sweep has no sink {sink.name} in {self.form.name} form")
         if name == "prefix" and (self.body is None or let not in self.body.lets):
             self.fail("prefix stands elsewhere than directly in the body of a sweep")

@@ -22,11 +22,22 @@ from flatweave.ops.scan import Scan
 from flatweave.ops.scatter import Scatter
 from flatweave.ops.segments import CombineRows, CombineSegments
 from flatweave.ops.sort import Sort
-from flatweave.ops.sweep import Combine, Compact, Insert, Merge, Place, Prefix, Sink, Store, Sweep
+from flatweave.ops.sweep import (
+    Combine,
+    Compact,
+    Insert,
+    Merge,
+    Place,
+    Prefix,
+    Sink,
+    SinkOp,
+    Store,
+    Sweep,
+)
 
 __all__ = [
     "Check", "Combine", "CombineRows", "CombineSegments", "Compact", "Concat", "Empty", "Filter",
     "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Merge", "Order", "Permute", "Place",
-    "Prefix", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter", "Sink", "Sort", "Store",
-    "Sweep",
+    "Prefix", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter", "Sink", "SinkOp", "Sort",
+    "Store", "Sweep",
 ]  # fmt: skip

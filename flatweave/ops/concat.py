@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ class Concat(Op):
 
     extent: Atom
     xs: tuple[Atom, ...]
+    traced: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
         first = array_type(self.xs[0])

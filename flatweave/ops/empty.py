@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ class Empty(Op):
 
     dtype: DType
     shape: tuple[Atom, ...]
+    traced: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
         return (ArrayType(self.dtype, self.shape),)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import bool_, i64
 from flatweave.ops.rows import array_type
+from flatweave.ops.sweep import Compact, Sink, SinkOp
 from flatweave.terms.batch import Env, Values
 from flatweave.terms.rules import types_misfit
-from flatweave.terms.syntax import ArrayType, Atom, Op, Type, Var, op
+from flatweave.terms.syntax import ArrayType, Atom, Type, Var, op
 
 
 @op
-class Filter(Op):
+class Filter(SinkOp):
     """Binds the number of elements kept (i64), then one array of that extent for each of `xs`."""
 
     mask: Atom
     xs: tuple[Atom, ...]
+
+    def fed(self) -> tuple[Atom, ...]:
+        return (self.mask, *self.xs)
+
+    def sink(self, atoms: Callable[[Sequence[Atom]], tuple[Atom, ...]]) -> Sink:
+        return Compact(len(self.xs))
 
     def binders(self) -> tuple[Var, ...]:
         count = Var("n", i64)

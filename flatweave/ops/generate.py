@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class Generate(Op):
 
     shape: tuple[Atom, ...]
     fn: Lambda
+    traced: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(under(self.shape, result) for result in self.fn.result_types())

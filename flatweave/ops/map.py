@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import ClassVar
 
 from flatweave.array_ir.interp import Interp
 from flatweave.ops.rows import array_type, row_type, under
@@ -22,6 +23,7 @@ class Map(Op):
     fn: Lambda
     xs: tuple[Atom, ...]
     depth: int = 1
+    traced: ClassVar[bool] = True
 
     def shape(self) -> tuple[Atom, ...]:
         return array_type(self.xs[0]).shape[: self.depth]

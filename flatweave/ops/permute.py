@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
@@ -25,6 +26,7 @@ class Permute(Op):
     dest: tuple[Atom, ...]
     indices: Atom
     xs: tuple[Atom, ...]
+    traced: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.dest)

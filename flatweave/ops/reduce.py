@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
@@ -23,6 +24,7 @@ class Reduce(Op):
     neutral: tuple[Atom, ...]
     xs: tuple[Atom, ...]
     known: bool = False
+    traced: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.neutral)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class ReduceSegments(Op):
     neutral: tuple[Atom, ...]
     starts: Atom
     xs: tuple[Atom, ...]
+    traced: ClassVar[bool] = True
 
     def binders(self) -> tuple[Var, ...]:
         segments = Var("n", i64)

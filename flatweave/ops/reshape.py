@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import ClassVar
 
 from flatweave.array_ir.interp import Interp
 from flatweave.base.errors import CompilerBug
@@ -19,6 +20,7 @@ class Reshape(Op):
 
     xs: Atom
     shape: tuple[Atom, ...]
+    traced: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
         return (ArrayType(array_type(self.xs).dtype, self.shape),)

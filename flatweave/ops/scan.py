@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
@@ -31,6 +32,7 @@ class Scan(Op):
     exclusive: bool = False
     reverse: bool = False
     starts: tuple[Atom, ...] = ()
+    traced: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.xs)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import i64
+from flatweave.ops.sweep import Place, Sink, SinkOp
 from flatweave.terms.batch import Env, Values
 from flatweave.terms.rules import types_misfit
-from flatweave.terms.syntax import ArrayType, Atom, Op, Type, op, types_of
+from flatweave.terms.syntax import ArrayType, Atom, Type, op, types_of
 
 
 @op
-class Scatter(Op):
+class Scatter(SinkOp):
     """A copy of rank-1 `dest` with values written; an index outside it drops its element.
 
     For equal indices the last element wins, whole.
@@ -22,6 +23,12 @@ class Scatter(Op):
     dest: tuple[Atom, ...]
     indices: Atom
     xs: tuple[Atom, ...]
+
+    def fed(self) -> tuple[Atom, ...]:
+        return (self.indices, *self.xs)
+
+    def sink(self, atoms: Callable[[Sequence[Atom]], tuple[Atom, ...]]) -> Sink:
+        return Place(atoms(self.dest))
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.dest)

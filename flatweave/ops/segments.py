@@ -82,6 +82,7 @@ class CombineRows(Sink):
     neutral: tuple[Atom, ...]
     rows: Atom
     forward: ClassVar[bool] = True
+    by_row: ClassVar[bool] = True
 
     @property
     def arity(self) -> int:

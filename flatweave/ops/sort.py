@@ -9,6 +9,7 @@ them of any scalars.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,6 +46,7 @@ class Sort(Op):
 
     fn: Lambda
     xs: tuple[Atom, ...]
+    traced: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.xs)

@@ -57,6 +57,8 @@ class Sink(Part):
     alone: ClassVar[bool] = False
     early: ClassVar[bool] = False
     closes: ClassVar[bool] = False
+    by_row: ClassVar[bool] = False
+    """Whether it combines rows, which only `flatten` gives a sweep to do."""
 
     @property
     def arity(self) -> int:
@@ -94,6 +96,21 @@ class Sink(Part):
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
     ) -> Values:
         """What the sink leaves; `order` is each element's flat index, in running order."""
+        raise NotImplementedError
+
+
+class SinkOp(Op):
+    """An operation on arrays that is one sink over their elements."""
+
+    __slots__ = ()
+    traced: ClassVar[bool] = True
+
+    def fed(self) -> tuple[Atom, ...]:
+        """The arrays whose elements the sink takes."""
+        raise NotImplementedError
+
+    def sink(self, atoms: Callable[[Sequence[Atom]], tuple[Atom, ...]]) -> Sink:
+        """The sink, over what `atoms` gives for the atoms of this operation."""
         raise NotImplementedError
 
 

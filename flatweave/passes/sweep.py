@@ -36,10 +36,8 @@ from flatweave.ops import (
     Check,
     Combine,
     CombineSegments,
-    Compact,
     Concat,
     Empty,
-    Filter,
     Generate,
     Index,
     Insert,
@@ -48,14 +46,13 @@ from flatweave.ops import (
     Merge,
     Order,
     Permute,
-    Place,
     Prefix,
     Reduce,
     ReduceSegments,
     Reshape,
     Scan,
-    Scatter,
     Sink,
+    SinkOp,
     Sort,
     Store,
     Sweep,
@@ -80,7 +77,7 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Type, Var, constant
 from flatweave.terms.traverse import walk_lets
 
 ARRAY_OPS = (
-    Map, Generate, Reduce, ReduceSegments, Scan, Filter, Scatter, Permute, Reshape, Concat, Sort,
+    Map, Generate, Reduce, ReduceSegments, Scan, SinkOp, Permute, Reshape, Concat, Sort,
 )  # fmt: skip
 Body = Callable[[Builder, tuple[Atom, ...]], Sequence[Atom]]
 
@@ -124,12 +121,12 @@ def _translate(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return _reduce(b, scope, let.op)
         case Scan():
             return _scan(b, scope, let.op)
-        case Filter():
-            return _filter(b, scope, let.op)
         case ReduceSegments():
             return _reduce_segments(b, scope, let.op)
-        case Scatter() | Permute():
-            return _combine_at(b, scope, let.op)
+        case Permute():
+            return _permute(b, scope, let.op)
+        case SinkOp():
+            return _over(b, scope, let.op.fed(), (let.op.sink(scope.atoms),))
         case Concat():
             return _concat(b, scope, let.op)
         case Sort():
@@ -239,10 +236,6 @@ def _scan(b: Builder, scope: Scope, op: Scan) -> tuple[Atom, ...]:
     return b.emit(Sweep(shape, body_over(b, shape, body), sinks, op.reverse))
 
 
-def _filter(b: Builder, scope: Scope, op: Filter) -> tuple[Atom, ...]:
-    return _over(b, scope, (op.mask, *op.xs), (Compact(len(op.xs)),))
-
-
 def _reduce_segments(b: Builder, scope: Scope, op: ReduceSegments) -> Sequence[Atom]:
     """The results are gone through once more where `ne` must be put to their left."""
     fn, ne = _operator(b, scope, op.fn, "segmented_reduce"), scope.atoms(op.neutral)
@@ -265,12 +258,9 @@ def _reduce_segments(b: Builder, scope: Scope, op: ReduceSegments) -> Sequence[A
     return count, *b.emit(Sweep((count,), body, tuple(Store() for _ in ne)))
 
 
-def _combine_at(b: Builder, scope: Scope, op: Scatter | Permute) -> tuple[Atom, ...]:
-    dest = scope.atoms(op.dest)
-    if isinstance(op, Scatter):
-        return _over(b, scope, (op.indices, *op.xs), (Place(dest),))
+def _permute(b: Builder, scope: Scope, op: Permute) -> tuple[Atom, ...]:
     fn = _operator(b, scope, op.fn, "permute")
-    sink = Merge(fn, scope.atoms(op.neutral), dest)
+    sink = Merge(fn, scope.atoms(op.neutral), scope.atoms(op.dest))
     return _over(b, scope, (op.indices, *op.xs), (sink,))
 
 

@@ -103,6 +103,8 @@ class Op:
     name: ClassVar[str]
     fields: ClassVar[tuple[str, ...]]
     effect: ClassVar[bool] = False
+    traced: ClassVar[bool] = False
+    """Whether it is an operation on arrays as users write them, in any place."""
 
     def result_types(self) -> tuple[Type, ...]:
         """The types of what the op binds: its whole type rule."""
