@@ -214,7 +214,8 @@ def _control(low: Lowering, let: Let, op: If | While | For) -> None:
     scalar = low.scope.scalar
     match op:
         case If(condition=condition, then=then, other=other):
-            made = If(scalar(condition), _branch(low, then), _branch(low, other))
+            ways = [_branch(low, way, optional=True) for way in (then, other)]
+            made = If(scalar(condition), *ways)
             results = low.host.emit(made)
         case While(condition=holds, body=body, init=init):
             state = _initial(low, let, init)
@@ -238,9 +239,9 @@ def _bind_results(low: Lowering, vars_: Sequence[Var], results: Sequence[Atom]) 
             low.scope.bind(var, HostArray(result, shape))
 
 
-def _branch(low: Lowering, fn: Lambda) -> Lambda:
+def _branch(low: Lowering, fn: Lambda, *, optional: bool = False) -> Lambda:
     """A body of control: it owns its array parameters and gives away its results."""
-    inside = low.inner()
+    inside = low.inner(optional=optional)
     params = bind_params(inside, fn.params)
     results = lower_body(inside, fn, owned=True)
     return inside.host.close(params, results)

@@ -101,6 +101,8 @@ def test_branches_of_the_program_are_made_when_they_are_taken(compiled):
     xs = np.arange(5.0)
     assert float(f(True, xs)) == 30.0
     assert (len(made(f.stages(True, xs))), len(compiled)) == (1, 2)
+    unit = f.stages(True, xs).executable.unit
+    assert {later.name for later in unit.later if later._made} == made(f.stages(True, xs))
     assert float(f(False, xs)) == float(np.sum(np.cumsum(xs)))
     assert len(compiled) == 3
 

@@ -91,9 +91,13 @@ class Lowering:
         self.where: Location | None = None
         self.last_uses: dict[Let, set[Var]] = {}
         self.given_up: set[Var] = set()
+        self.may_not_run = False
 
-    def inner(self) -> Lowering:
-        return Lowering(self.program, self.host.inner(), self.scope.inner())
+    def inner(self, *, optional: bool = False) -> Lowering:
+        """A body inside this one; an `optional` one may not run at all."""
+        made = Lowering(self.program, self.host.inner(), self.scope.inner())
+        made.may_not_run = self.may_not_run or optional
+        return made
 
     def site(self, kind: str = "memory", message: str = "", count: int = 0) -> int:
         return self.sites.add(Site(kind, self.where, message, count))

@@ -125,10 +125,11 @@ class SweepLowering:
     # -- the kernels ------------------------------------------------------------------------------
 
     def _launch(self) -> None:
-        """Launch the first variant whose condition holds; where there is a choice, a kernel is
-        written when somebody asks for it."""
+        """Launch the first variant whose condition holds; a kernel of a choice, or of a branch of
+        the program, is written when somebody asks for it."""
         *others, last = self.plan.variants
-        if not others:
+        in_branch = self.low.may_not_run and self.low.machine.shares_memory
+        if not others and not in_branch:
             kernel = self.low.kernel(self.sweep.let)
             self._write(kernel, last)
             self.low.launch(kernel, self.sweep.blocks)
