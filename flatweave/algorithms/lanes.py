@@ -4,6 +4,12 @@
     lanes     a ab abc abcd     e ef efg efgh    by a collective of the warp
     carry     nothing           abcd             what all steps before combine to
 
+A step in which segments start, as flags say, goes on from the carry only below the first start:
+
+    flags                       F F T F F F T F       values  a b c d e f g h      carry  z
+    lanes, from their starts    a ab c cd cde cdef g gh
+    found                       za zab c cd cde cdef g gh                     next carry  gh
+
 Where lanes meet in registers this takes no memory and no barrier. The lanes are as many as the
 machine's warp has, which the caller knows. Where lanes meet by barriers of the block, all its warps
 must take the same steps: as many as `most` elements need, a number that they agree on.
@@ -13,13 +19,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flatweave.algorithms.operator import Operator
+from flatweave.algorithms.operator import Operator, select
+from flatweave.base.dtypes import u64
 from flatweave.kernel_ir.arrays import Pull, Put, Values, choose, when
-from flatweave.kernel_ir.syntax import Lane, Lanes, LastLane, ReduceLanes, ScanLanes, ShiftLanes
+from flatweave.kernel_ir.syntax import (
+    Ballot,
+    InSet,
+    Lane,
+    Lanes,
+    LastLane,
+    ReduceLanes,
+    ScanLanes,
+    ShiftLanes,
+)
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom
+from flatweave.terms.control import For, If
+from flatweave.terms.syntax import Atom, constant
 
+EMPTY, FIRST = constant(0, u64), constant(1, u64)
 Step = Callable[[Builder, Atom, Atom, Values, Values], Values]
 
 
@@ -69,6 +86,56 @@ def scan_step(
     # not the last lane of what is found: so only this one operation waits for the last step
     after = operator.combine(b, carry, b.emit(LastLane(alone)))
     return (b.emit(ShiftLanes(carry, found)) if exclusive else found), after
+
+
+def segmented_scan_step(
+    b: Builder, operator: Operator, carry: Values, flag: Atom, values: Values,
+    width: int, *, exclusive: bool, branches: bool,
+) -> tuple[Values, Values]:  # fmt: skip
+    """The same where prefixes start anew at elements whose `flag` holds.
+
+    With `branches` a step in which no segment starts is an ordinary scan: for machines where a
+    warp may take a way of its own.
+    """
+    if width == 1:
+        after = select(b, flag, values, operator.combine(b, carry, values))
+        return (select(b, flag, operator.neutral, carry) if exclusive else after), after
+    starts = b.emit(Ballot(flag))[0]
+    if branches:
+        some, none = b.inner(), b.inner()
+        anew, last = _anew(some, operator, carry, flag, starts, values)
+        on, after = _going_on(none, operator, carry, values)
+        ways = some.close([], (*anew, *last)), none.close([], (*on, *after))
+        both: Values = b.emit(If(b.apply("ne", starts, EMPTY), *ways))
+        found, after = both[: len(values)], both[len(values) :]
+    else:
+        found, last = _anew(b, operator, carry, flag, starts, values)
+        none_starts = b.apply("eq", starts, EMPTY)
+        after = select(b, none_starts, operator.combine(b, carry, last), last)
+    if exclusive:
+        found = select(b, flag, operator.neutral, b.emit(ShiftLanes(carry, found)))
+    return found, after
+
+
+def _going_on(
+    b: Builder, operator: Operator, carry: Values, values: Values
+) -> tuple[Values, Values]:
+    """Prefixes of a step in which no segment starts, and the carry behind it."""
+    alone = b.emit(ScanLanes(operator.function(b), operator.neutral, values))
+    after = operator.combine(b, carry, b.emit(LastLane(alone)))
+    return operator.combine(b, carry, alone), after
+
+
+def _anew(
+    b: Builder, operator: Operator, carry: Values, flag: Atom, starts: Atom, values: Values
+) -> tuple[Values, Values]:
+    """Prefixes of a step, the carry in those before its first start; and the last without it."""
+    alone = b.emit(ScanLanes(operator.function(b), operator.neutral, values, (flag,)))
+    # the lanes below the lowest start; of no start at all, every lane
+    below = b.apply("and", b.apply("not", starts), b.apply("sub", starts, FIRST))
+    reached = b.emit(InSet(below))[0]
+    found = select(b, reached, operator.combine(b, carry, alone), alone)
+    return found, b.emit(LastLane(alone))
 
 
 def _in_steps(

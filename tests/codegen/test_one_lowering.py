@@ -16,7 +16,7 @@ MACHINES = {"cpu": CPU_AVX512, "opencl": OPENCL, "cuda": CUDA}
 LOWER = Path(flatweave.__file__).parent / "lower"
 # Where a machine truly wants something else: named variants, each a file of its own.
 VARIANTS = {
-    "scan/warps.py", "scan/two_pass.py", "scan/block_partials.py", "host/fill.py",
+    "scan/two_pass.py", "scan/block_partials.py", "host/fill.py",
     "traverse/warp_share.py", "traverse/steps.py",
 }  # fmt: skip
 # What calls them, and what only a machine of several warps has: all that threads add elsewhere.

@@ -1,92 +1,27 @@
-"""Prefixes that start anew at flags: where the last segment starts, and one step of such a scan.
+"""Prefixes that start anew at flags: what a block leaves of its elements.
 
-    flags    F F T F F F T F        values   a b c d e f g h        carry  z
-    scan_lanes starts               a ab c cd cde cdef g gh
-    the carry, below the first start  za zab c cd cde cdef g gh      next carry  gh
-
-What a block leaves of its elements is what those from its last start on combine to. So the pass
-before the last walks back from the block's end by the flags alone, and reduces only what follows:
-nearly nothing where rows are short, and a plain reduction where one row fills the block.
+It is what those from its last start on combine to. So the pass before the last walks back from the
+block's end by the flags alone, and reduces only what follows: nearly nothing where rows are short,
+and a plain reduction where one row fills the block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from flatweave.algorithms.lanes import EMPTY
 from flatweave.base.dtypes import bool_, i64, u64
-from flatweave.kernel_ir.syntax import Ballot, InSet, Lanes, LastLane, ScanLanes, ShiftLanes
+from flatweave.kernel_ir.syntax import Ballot, Lanes
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.traverse.position import FALSE, Position, State
-from flatweave.lower.traverse.traversal import Accumulator, StepAt, Traversal
+from flatweave.lower.traverse.traversal import StepAt, Traversal
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If, While
-from flatweave.terms.syntax import Atom, constant
+from flatweave.terms.control import While
+from flatweave.terms.syntax import Atom
 
-EMPTY, FIRST = constant(0, u64), constant(1, u64)
 FlagAt = Callable[[Builder, Position], Atom]
 ValueAt = Callable[[Builder, Position, Atom], Atom]
 Reduce = Callable[[Sequence[ScanRecord], Atom], dict[ScanRecord, State]]
-
-
-# -- one step -------------------------------------------------------------------------------------
-
-
-def scan_step(
-    b: Builder, operator: Accumulator, carry: State, flag: Atom, values: State,
-    width: int, *, exclusive: bool, branches: bool,
-) -> tuple[State, State]:  # fmt: skip
-    """Prefixes of one step's elements, going on from `carry`; and the carry behind them.
-
-    With `branches` a step in which no segment starts is an ordinary scan: for machines where a
-    warp may take a way of its own.
-    """
-    if width == 1:
-        after = _select(b, flag, values, operator.fn(b, [*carry, *values]))
-        return (_select(b, flag, operator.neutral, carry) if exclusive else after), after
-    starts = b.emit(Ballot(flag))[0]
-    if branches:
-        some, none = b.inner(), b.inner()
-        anew, last = _anew(some, operator, carry, flag, starts, values)
-        on, after = _going_on(none, operator, carry, values)
-        ways = some.close([], (*anew, *last)), none.close([], (*on, *after))
-        found: State = b.emit(If(b.apply("ne", starts, EMPTY), *ways))
-        results, after = found[: len(values)], found[len(values) :]
-    else:
-        results, last = _anew(b, operator, carry, flag, starts, values)
-        after = _select(b, b.apply("eq", starts, EMPTY), operator.fn(b, [*carry, *last]), last)
-    if exclusive:
-        results = _select(b, flag, operator.neutral, b.emit(ShiftLanes(carry, results)))
-    return results, after
-
-
-def _anew(
-    b: Builder, operator: Accumulator, carry: State, flag: Atom, starts: Atom, values: State
-) -> tuple[State, State]:
-    """Prefixes of a step, the carry in those before its first start; and the last without it."""
-    alone = b.emit(ScanLanes(operator.function(b), operator.neutral, values, (flag,)))
-    # the lanes below the lowest start; of no start at all, every lane
-    below = b.apply("and", b.apply("not", starts), b.apply("sub", starts, FIRST))
-    reached = b.emit(InSet(below))[0]
-    results = _select(b, reached, operator.fn(b, [*carry, *alone]), alone)
-    return results, b.emit(LastLane(alone))
-
-
-def _going_on(
-    b: Builder, operator: Accumulator, carry: State, values: State
-) -> tuple[State, State]:
-    """Prefixes of a step in which no segment starts, and the carry behind it."""
-    alone = b.emit(ScanLanes(operator.function(b), operator.neutral, values))
-    # not the last lane of the results: so only this one operation waits for the last step
-    last = operator.fn(b, [*carry, *b.emit(LastLane(alone))])
-    return operator.fn(b, [*carry, *alone]), last
-
-
-def _select(b: Builder, flag: Atom, yes: Sequence[Atom], no: Sequence[Atom]) -> State:
-    pairs = zip(yes, no, strict=True)
-    return tuple(b.apply("select", flag, x, y) for x, y in pairs)
-
-
-# -- what a block leaves --------------------------------------------------------------------------
 
 
 def reduce_from_last_head(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.kernel_ir.syntax import ReduceLanes
+from flatweave.algorithms.lanes import reduce_step
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.scan.segmented import reduce_from_last_head
 from flatweave.lower.schedule.plan import Aggregation, How
@@ -80,7 +80,7 @@ class Aggregates:
         pairs = list(zip(records, plan.hows, strict=True))
         lanewise = [k for k, how in pairs if how in (How.LANEWISE, How.BLOCKED)]
         ordered = [k for k, how in pairs if k not in lanewise]
-        walk = writer.traverse([writer.accumulator(k.fn, k.neutral) for k in lanewise], plan)
+        walk = writer.traverse([writer.operator(k.fn, k.neutral) for k in lanewise], plan)
         return lanewise, ordered, walk
 
     def fold_step(
@@ -94,8 +94,6 @@ class Aggregates:
             if record in writer.saved_bits:
                 writer.saved_bits[record].note(b, position, flag)
             return (b.add(state[0], count_lanes(b, flag, position.width)),)
-        neutral = writer.scalars(record.neutral)
-        values = while_active(b, elements.atoms(record.args), neutral, position)
-        if ordered and position.width > 1:
-            values = b.emit(ReduceLanes(writer.function(b, record.fn), values))
-        return writer.call(b, record.fn, [*state, *values])
+        operator = writer.operator(record.fn, record.neutral)
+        values = while_active(b, elements.atoms(record.args), operator.neutral, position)
+        return reduce_step(b, operator, state, values, position.width if ordered else 1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.algorithms.meet import meet, on_first_warp
 from flatweave.kernel_ir.syntax import Store
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.scan.two_pass import slot_of_warp
-from flatweave.lower.scan.warps import meet, on_first_warp
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sweep.aggregates import Aggregates
 from flatweave.lower.sweep.head_flags import along_head_flags
@@ -121,6 +121,5 @@ class LastPass:
 
         if warps == 1:
             return leave(writer.b)
-        neutral = writer.scalars([atom for record in records for atom in record.neutral])
-        values = meet(writer.b, warps, writer.operator(records), neutral, values)[1]
+        values = meet(writer.b, writer.joint_operator(records), values, warps)[1]
         on_first_warp(writer.b, leave)

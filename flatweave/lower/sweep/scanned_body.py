@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.kernel_ir.syntax import LastLane, ScanLanes, ShiftLanes
+from flatweave.algorithms.lanes import scan_step, segmented_scan_step
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.scan.segmented import scan_step
 from flatweave.lower.schedule.scan_levels import ScanRecord, record_of
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import FALSE, Position, State, while_active
@@ -50,27 +49,17 @@ class ScannedBody:
         """Prefixes of one step's elements, going on from `carry`; and the carry behind them."""
         writer = self.writer
         assert record.prefix is not None
-        op = record.prefix.op
-        neutral = writer.scalars(record.neutral)
-        values = while_active(b, elements.atoms(record.args), neutral, position)
-        if record.inner is not None:
-            operator = writer.accumulator(record.inner.fn, record.inner.neutral)
-            results, last = scan_step(
-                b, operator, carry[1:], values[0], values[1:], position.width,
-                exclusive=op.exclusive,  # type: ignore[attr-defined]
-                branches=writer.low.machine.warps == 1,
-            )  # fmt: skip
-            return results, (carry[0], *last)
-        if position.width > 1:
-            values = b.emit(ScanLanes(writer.function(b, record.fn), neutral, values))
-        results = writer.call(b, record.fn, [*carry, *values])
-        if position.width == 1:
-            return (carry if op.exclusive else results), results  # type: ignore[attr-defined]
-        # not the last lane of the results: so only this one operation waits for the last step
-        last = writer.call(b, record.fn, [*carry, *b.emit(LastLane(values))])
-        if op.exclusive:  # type: ignore[attr-defined]
-            results = b.emit(ShiftLanes(carry, results))
-        return results, last
+        exclusive: bool = record.prefix.op.exclusive  # type: ignore[attr-defined]
+        operator = writer.operator(record.fn, record.neutral)
+        values = while_active(b, elements.atoms(record.args), operator.neutral, position)
+        if record.inner is None:
+            return scan_step(b, operator, carry, values, position.width, exclusive=exclusive)
+        alone = writer.operator(record.inner.fn, record.inner.neutral)
+        results, last = segmented_scan_step(
+            b, alone, carry[1:], values[0], values[1:], position.width,
+            exclusive=exclusive, branches=writer.low.machine.warps == 1,
+        )  # fmt: skip
+        return results, (carry[0], *last)
 
     def flag(
         self, b: Builder, elements: Elements, record: ScanRecord, position: Position, *, last: bool

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
+from flatweave.algorithms.operator import Operator, together
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
-from flatweave.lower.scan.called_operator import Operator
 from flatweave.lower.scan.look_back import Chain
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.division import LONG_ROW
@@ -35,7 +36,7 @@ from flatweave.lower.traverse.row_by_row import RowByRow
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.lower.traverse.saved_bits import SavedBits
 from flatweave.lower.traverse.sources import groups, share_of
-from flatweave.lower.traverse.traversal import Accumulator, Space, Traversal
+from flatweave.lower.traverse.traversal import Space, Traversal
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import needed_for
@@ -102,21 +103,17 @@ class KernelWriter:
         elements = Elements(self.kernel, index(0), self.low.checks)
         return elements.function(b, fn)
 
-    def operator(self, records: Sequence[ScanRecord]) -> Operator:
+    def operator(self, fn: Lambda, neutral: Sequence[Atom]) -> Operator:
+        """An operator of the program and its neutral element, inside the kernel."""
+        return Operator(
+            lambda b, left, right: self.call(b, fn, [*left, *right]),
+            self.scalars(neutral),
+            lambda b: self.function(b, fn),
+        )
+
+    def joint_operator(self, records: Sequence[ScanRecord]) -> Operator:
         """All records of a level as one operator on tuples."""
-
-        def fn(b: Builder, args: Sequence[Atom]) -> tuple[Atom, ...]:
-            half = len(args) // 2
-            out: list[Atom] = []
-            start = 0
-            for record in records:
-                stop = start + len(record.neutral)
-                pair = [*args[start:stop], *args[half + start : half + stop]]
-                out.extend(self.call(b, record.fn, pair))
-                start = stop
-            return tuple(out)
-
-        return fn
+        return reduce(together, [self.operator(k.fn, k.neutral) for k in records])
 
     def hows(self) -> dict[ScanRecord, How]:
         """How each scan is combined before the last pass, but for those from segment heads on."""
@@ -129,15 +126,8 @@ class KernelWriter:
     def scalars(self, atoms: Sequence[Atom]) -> tuple[Atom, ...]:
         return tuple(self.kernel.scalar(atom) for atom in atoms)
 
-    def accumulator(self, fn: Lambda, neutral: Sequence[Atom]) -> Accumulator:
-        return Accumulator(
-            lambda b, args: self.call(b, fn, args),
-            lambda b: self.function(b, fn),
-            self.scalars(neutral),
-        )
-
     def traverse(
-        self, accumulators: Sequence[Accumulator], how: Aggregation = NO_AGGREGATION,
+        self, accumulators: Sequence[Operator], how: Aggregation = NO_AGGREGATION,
         width: int | None = None,
     ) -> Traversal:  # fmt: skip
         """How this sweep visits the positions of a block, to combine them so."""
@@ -157,7 +147,7 @@ class KernelWriter:
                 return Flat(space, width, kept, plan.reach)
 
     def _along_rows(
-        self, space: Space, width: int, accumulators: tuple[Accumulator, ...]
+        self, space: Space, width: int, accumulators: tuple[Operator, ...]
     ) -> Traversal:
         rows, by_row = self.rows()
         assert rows is not None

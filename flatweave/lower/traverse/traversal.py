@@ -15,10 +15,11 @@ and combined at the end of the region, which only a commutative operator allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from flatweave.algorithms.operator import Operator
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes
 from flatweave.lower.machine.machine import Machine
@@ -26,7 +27,7 @@ from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.steps import Steps, steps_of
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom, Lambda
+from flatweave.terms.syntax import Atom
 
 At = Callable[[Builder, Atom, int, Atom], Position]
 """The step from a position on, on some lanes, of elements that end at a limit."""
@@ -39,15 +40,6 @@ class Traverses(Protocol):
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
-
-
-@dataclass(frozen=True, eq=False)
-class Accumulator:
-    """One value of each lane, combined by `fn` at the end of a region."""
-
-    fn: Callable[[Builder, Sequence[Atom]], tuple[Atom, ...]]
-    function: Callable[[Builder], Lambda]
-    neutral: tuple[Atom, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +87,7 @@ class Traversal:
 
     space: Space
     width: int
-    accumulators: tuple[Accumulator, ...]
+    accumulators: tuple[Operator, ...]
     has_rows: ClassVar[bool] = False
     """Whether steps lie inside of rows."""
 
@@ -178,6 +170,6 @@ class Traversal:
         start = 0
         for acc in self.accumulators:
             stop = start + len(acc.neutral)
-            joined.extend(acc.fn(b, [*before[start:stop], *region[start:stop]]))
+            joined.extend(acc.combine(b, before[start:stop], region[start:stop]))
             start = stop
         return tuple(joined)

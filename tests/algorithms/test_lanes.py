@@ -1,0 +1,62 @@
+"""One step of a segmented scan, in steps of one warp: the same prefixes as of any threads."""
+
+import pytest
+
+from flatweave.algorithms.lanes import segmented_scan_step
+from flatweave.base.dtypes import bool_
+from flatweave.kernel_ir.arrays import choose, fold, when
+from flatweave.kernel_ir.syntax import Lane, Lanes, Store
+from flatweave.kernel_passes.distribute import BlockShape
+from flatweave.terms.build import index
+from flatweave.terms.syntax import constant
+from tests.algorithms.programs import AFFINE, CASES, Case, arguments
+from tests.kernel_ir.machines import on_cpu, simulated
+
+SIZES = (0, 1, 8, 33, 100)
+
+
+def _write(width, exclusive, branches):
+    """Steps of a warp over all elements; lanes behind the end have a flag that does not hold."""
+
+    def write(b, xs, flags, ys, units):
+        region = b.inner()
+
+        def step(c, k, carry):
+            base = c.mul(k, index(width))
+            i = c.emit(Lane(base))[0] if width > 1 else base
+            active = c.apply("lt", i, xs.extent)
+            flag, *pair = choose(
+                c, active,
+                lambda d: (*flags.at(d, i), *xs.at(d, i)),
+                lambda d: (constant(False, bool_), *AFFINE.neutral),
+            )  # fmt: skip
+            found, after = segmented_scan_step(
+                c, AFFINE, carry, flag, tuple(pair), width, exclusive=exclusive, branches=branches
+            )
+
+            def put(d):
+                for y, value in zip(ys, found, strict=True):
+                    d.emit(Store(y, i, value))
+
+            when(c, active, put)
+            return after
+
+        steps = region.apply("floordiv", region.add(xs.extent, index(width - 1)), index(width))
+        fold(region, index(0), steps, AFFINE.neutral, step)
+        b.emit(Lanes(width, region.close([], [])))
+
+    return write
+
+
+@pytest.mark.parametrize("branches", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("width", [1, 8])
+def test_prefixes_start_anew_at_flags(width, exclusive, branches):
+    """Whether a warp may take a way of its own or not, in the simulator and as machine code."""
+    meaning = CASES["segmented_exclusive" if exclusive else "segmented_scan"].meaning
+    made = Case(_write(width, exclusive, branches), meaning)
+    shape = BlockShape(1, width, simt=False)
+    for n in SIZES:
+        made.agree(simulated(made.unit(0), arguments(n)), arguments(n))
+        results = [(dtype, n + 1) for dtype in made.outs]
+        made.agree(on_cpu(made.unit(0), shape, arguments(n), results), arguments(n))
