@@ -43,3 +43,18 @@ def test_features_are_named_in_one_room():
     ]
 
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_kind_of_lanes_is_asked_by_plans():
+    """Whether lanes are threads: asked where plans are made, and by the steps of traversals."""
+    places = ("flatweave/lower/machine", "flatweave/lower/schedule/")
+    wrong = [
+        f"{source.name}:{node.lineno}"
+        for source in python_files("flatweave")
+        if source.name.startswith("flatweave/lower/") and not source.name.startswith(places)
+        if source.name != "flatweave/lower/traverse/steps.py"
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Attribute) and node.attr == "simt"
+    ]
+
+    assert not wrong, "\n".join(wrong)

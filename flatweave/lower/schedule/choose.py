@@ -72,6 +72,7 @@ def plan_sweep(
         division.sources,
         _evaluation(facts, machine, traversal, division, wishes),
         _folds_rows(facts, machine, traversal),
+        machine.simt,
         scatter,
     )
 

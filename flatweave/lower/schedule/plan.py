@@ -174,7 +174,8 @@ class Scatter:
 class SweepPlan:
     """All that is decided about one sweep. `sources`: of an expansion, for each block.
 
-    Of `scatter`, for a sweep that writes to computed places, the first runs whose condition holds.
+    With `lockstep`, all warps of a block take the same branches. Of `scatter`, for a sweep that
+    writes to computed places, the first runs whose condition holds.
     """
 
     tiling: Tiling
@@ -186,4 +187,5 @@ class SweepPlan:
     sources: int = 0
     evaluation: Evaluation = Evaluation.TWICE
     folds_rows: bool = False
+    lockstep: bool = False
     scatter: tuple[Scatter, ...] = ()

@@ -9,7 +9,13 @@ from flatweave.kernel_ir.host import Trim
 from flatweave.lower.host.held import held
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.sinks.carry_out import Segmented, join_carry_outs, segmented
-from flatweave.lower.sinks.segments import Consecutive, Places, SegmentWriter, closing
+from flatweave.lower.sinks.segments import (
+    Consecutive,
+    LockstepSegmentWriter,
+    Places,
+    SegmentWriter,
+    closing,
+)
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
@@ -33,7 +39,8 @@ class SegmentSink(LoweredSink):
 
     def enter(self, writer: KernelWriter, share: Share) -> State:
         places = self.places(writer, share)
-        self.writer = SegmentWriter(
+        kind = LockstepSegmentWriter if writer.plan.lockstep else SegmentWriter
+        self.writer = kind(
             writer.low, writer.kernel, self.sink, self.taken, self.segmented, places
         )
         return self.writer.enter()

@@ -155,11 +155,11 @@ class SegmentWriter:
         step = Step(elements, position, close, count, self.places.number(kept, carries))
         if position.width == 1:
             return self._one(b, step, values, open_)
-        busy = b.apply("ne", count, index(0))
-        if self.low.machine.simt:  # all warps of a block go the same way
-            last = self._scan(b, step, values, open_)
-            on = self._select(b, busy, last, self._call(b, open_, last))
-            return (*on, *self.places.behind(b, step, busy=True))
+        return self._many(b, step, values, open_)
+
+    def _many(self, b: Builder, step: Step, values: State, open_: State) -> State:
+        """A step of several elements: one way where some close a segment, another where none do."""
+        busy = b.apply("ne", step.count, index(0))
         then, other = b.inner(), b.inner()
         met = (*self._scan(then, step, values, open_), *self.places.behind(then, step, busy=True))
         whole = other.emit(ReduceLanes(self._function(other), values))
@@ -183,17 +183,16 @@ class SegmentWriter:
         """
         scanned = b.emit(ScanLanes(self._function(b), self.neutral, values, (step.close,)))
         closed: State = b.emit(ShiftLanes(self.neutral, scanned))
-        if self.low.machine.simt:
-            first = b.cast(b.apply("ctz", b.emit(Ballot(step.close))[0]), i64)
-            is_first = b.apply("eq", b.emit(Lane(index(0)))[0], first)
-            closed = self._select(b, is_first, self._call(b, open_, closed), closed)
-        self.places.store(b, step, self.results, closed)
-        if not self.low.machine.simt:  # one element in memory is cheaper than all lanes
-            pieces = [b.emit(Load(buffer, step.number))[0] for buffer in self.results]
-            whole = self._call(b, open_, pieces)
-            for buffer, value in zip(self.results, whole, strict=True):
-                b.emit(Store(buffer, step.number, value))
+        self._store(b, step, open_, closed)
         return b.emit(LastLane(scanned))
+
+    def _store(self, b: Builder, step: Step, open_: State, closed: State) -> None:
+        """What a step closes; the first, in memory: one element is cheaper than all lanes."""
+        self.places.store(b, step, self.results, closed)
+        pieces = [b.emit(Load(buffer, step.number))[0] for buffer in self.results]
+        whole = self._call(b, open_, pieces)
+        for buffer, value in zip(self.results, whole, strict=True):
+            b.emit(Store(buffer, step.number, value))
 
     def leave(
         self, b: Builder, slot: Atom, before: State, state: State, carries: State
@@ -221,3 +220,20 @@ class SegmentWriter:
     @staticmethod
     def _select(b: Builder, flag: Atom, a: Sequence[Atom], c: Sequence[Atom]) -> State:
         return tuple(b.apply("select", flag, x, y) for x, y in zip(a, c, strict=True))
+
+
+class LockstepSegmentWriter(SegmentWriter):
+    """The same where all warps of a block go the same way, each lane a thread."""
+
+    def _many(self, b: Builder, step: Step, values: State, open_: State) -> State:
+        busy = b.apply("ne", step.count, index(0))
+        last = self._scan(b, step, values, open_)
+        on = self._select(b, busy, last, self._call(b, open_, last))
+        return (*on, *self.places.behind(b, step, busy=True))
+
+    def _store(self, b: Builder, step: Step, open_: State, closed: State) -> None:
+        """The open value joins the first that is closed in its lane."""
+        first = b.cast(b.apply("ctz", b.emit(Ballot(step.close))[0]), i64)
+        is_first = b.apply("eq", b.emit(Lane(index(0)))[0], first)
+        closed = self._select(b, is_first, self._call(b, open_, closed), closed)
+        self.places.store(b, step, self.results, closed)

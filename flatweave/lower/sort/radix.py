@@ -25,6 +25,7 @@ from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain, Role
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.scan.block_partials import scan_block_partials
+from flatweave.lower.schedule.sorting import sorts_by_lane
 from flatweave.lower.sort.blocks import BlockRuns
 from flatweave.lower.sort.digit_pass import DigitPass, Runs
 from flatweave.lower.sort.lanes import LaneRuns
@@ -74,7 +75,7 @@ class _OrderLowering:
         self.op = op
         self.dtypes = [array_type(x).dtype for x in op.xs]
         self.total = low.scope.array(op.xs[0]).shape[0]
-        made = LaneRuns if low.machine.simt else BlockRuns
+        made = LaneRuns if sorts_by_lane(low.machine) else BlockRuns
         self.runs: Runs = made(low, self.total, self.dtypes)
 
     def run(self) -> None:

@@ -15,7 +15,7 @@ from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import FALSE, NO_BODY, Position, State, count_lanes
-from flatweave.lower.traverse.warp_share import warp_share
+from flatweave.lower.traverse.steps import steps_of
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom
@@ -82,8 +82,7 @@ class LastPass:
         b, machine = writer.b, writer.low.machine
         leads: Atom = FALSE
         if any(sink.carries for sink in self.sinks):
-            if machine.simt:
-                lo, _, hi = warp_share(b, machine, lo, hi, writer.traversal.width)
+            lo, _, hi = steps_of(machine).share(b, lo, hi, writer.traversal.width)
             leads = b.apply("eq", slot_of_warp(b, machine, block), index(0))
         share = Share(lo, hi, writer.total, leads)
         order = sorted(self.sinks, key=lambda sink: not sink.carries)

@@ -27,7 +27,7 @@ def span_with_edges(
     walk: Traversal, reach: int, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, at: At
 ) -> State:
     """One by one near the ends of the last axis, in whole steps between them."""
-    if not reach or walk.width == 1 or walk.space.machine.simt:
+    if not reach or walk.width == 1:
         return walk.span(b, lo, hi, state, step, at)
     extent, width, far = walk.space.shape[-1], index(walk.width), index(reach)
     start = b.add(b.apply("maximum", lo, far), index(walk.width - 1))

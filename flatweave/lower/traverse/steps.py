@@ -31,6 +31,11 @@ class Steps(Protocol):
     ) -> tuple[Atom, Atom | None]:
         """The position of each lane of a step, and which lanes have one; None if all have."""
 
+    def lanes_back(
+        self, b: Builder, last: Atom, base: Atom, width: int, limit: Atom
+    ) -> tuple[Atom, Atom | None]:
+        """The same, counted from the last position back."""
+
 
 class WholeSteps:
     """Whole steps on all lanes, then the rest one by one."""
@@ -52,6 +57,12 @@ class WholeSteps:
         self, b: Builder, base: Atom, width: int, limit: Atom
     ) -> tuple[Atom, Atom | None]:
         return (b.emit(Lane(base))[0] if width > 1 else base), None
+
+    def lanes_back(
+        self, b: Builder, last: Atom, base: Atom, width: int, limit: Atom
+    ) -> tuple[Atom, Atom | None]:
+        start = b.sub(last, base)
+        return (b.emit(Lane(start, True))[0] if width > 1 else start), None
 
 
 class MaskedSteps:
@@ -78,6 +89,12 @@ class MaskedSteps:
         i: Atom = b.emit(Lane(base))[0] if width > 1 else base
         active = b.apply("lt", i, limit)
         return b.apply("minimum", i, b.sub(limit, index(1))), active
+
+    def lanes_back(
+        self, b: Builder, last: Atom, base: Atom, width: int, limit: Atom
+    ) -> tuple[Atom, Atom | None]:
+        running, active = self.lanes(b, base, width, limit)
+        return b.sub(last, running), active
 
 
 def steps_of(machine: Machine) -> Steps:

@@ -21,7 +21,7 @@ from typing import ClassVar, Protocol
 
 from flatweave.algorithms.operator import Operator
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes
+from flatweave.kernel_ir.syntax import Lanes, ReduceLanes
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.steps import Steps, steps_of
@@ -72,13 +72,8 @@ class Space:
     def _reversed(self, b: Builder, base: Atom, width: int, limit: Atom) -> Position:
         """Running position f stands for element total - 1 - f."""
         last = b.sub(self.total, index(1))
-        if self.machine.simt:
-            running, active = self.steps.lanes(b, base, width, limit)
-            flat = b.sub(last, running)
-            return Position(flat, b.unravel(flat, self.shape), width, active)
-        start = b.sub(last, base)
-        at: Atom = b.emit(Lane(start, True))[0] if width > 1 else start
-        return Position(at, b.unravel(at, self.shape), width)
+        flat, active = self.steps.lanes_back(b, last, base, width, limit)
+        return Position(flat, b.unravel(flat, self.shape), width, active)
 
 
 @dataclass(frozen=True, eq=False)
