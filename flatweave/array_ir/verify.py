@@ -21,9 +21,9 @@ def verify(program: Program, form: Form) -> None:
 
 
 def form_of_text(program: Program, forms: Sequence[Form] = FORMS) -> Form:
-    """The first of some forms whose rules a program keeps: a text does not say which is its own.
+    """The first of some forms that a program is of: its text does not say which.
 
-    Raises what is wrong in the last of them where there is none.
+    If it is of none, raises what is wrong with it in the last one.
     """
     for form in forms[:-1]:
         try:

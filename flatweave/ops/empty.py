@@ -29,5 +29,5 @@ class Empty(Op):
         return index_misfits("the shape", self.shape)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
-        """Filled with the greatest value, which is unlikely to pass for a result."""
+        """Filled with the greatest value, which is not easily taken for a result."""
         return (np.full(interp.shape(env, self.shape), self.dtype.high, self.dtype.numpy),)

@@ -37,7 +37,7 @@ class Fold(Op):
         yield from operator_misfits(self.fn, elements)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
-        """In rounds: each takes as many positions of every element as all that go on have left."""
+        """In rounds, each as long as the shortest of the folds that are not finished."""
         size = 1 if env.size is None else env.size
         extents = spread([interp.atom(env, self.extent)], size)[0]
         neutral = spread(interp.atoms(env, self.neutral), size)

@@ -6,8 +6,8 @@
         z = f y                                               v = select p z ne
         in z) [combine fn ne]                                 in v) [combine fn ne]
 
-What is only scalar work is done for every element, and chosen by the flag. What reads memory, loops
-or may fail stands in a branch of its own.
+Scalar work is done for every element, and its result selected by the flag. Reads, loops and checks
+stand in a branch that runs for kept elements only.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ class Fed:
 
 
 class AllElements(Rewriter):
-    """Becomes one sweep; `flags` are those of each number of kept elements, `values` those of each
-    array of them, at the element that the body is about.
+    """The sweep under construction.
+
+    `flags` says for each number of kept elements whether the current element is kept; `values` is
+    the current element of each array of kept elements.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class AllElements(Rewriter):
         return made
 
     def needed_for(self, let: Let, extent: Var) -> Lambda:
-        """What computes the flag of an extent, and the values that `let` reads."""
+        """What computes the flag of an extent and the values that `let` reads."""
         wanted = (self.values[var] for var in self.read_by(let))
         return Lambda((), self._needed((self.flags[extent], *wanted)), ())
 
@@ -95,7 +97,7 @@ class AllElements(Rewriter):
         return [var for var in self.values if var in used]
 
     def _needed(self, atoms: Sequence[Atom]) -> tuple[Let, ...]:
-        """The lets that atoms need, and the checks of the body with what they need."""
+        """The lets that compute these atoms, and the checks of the body."""
         lets = self.builder.lets
         checked = [atom for let in lets if let.op.effect for atom in atoms_in(let.op)]
         needed = {*needed_for(lets, (*atoms, *checked)), *(let for let in lets if let.op.effect)}
@@ -111,14 +113,14 @@ class AllElements(Rewriter):
     # -- taking in --------------------------------------------------------------------------------
 
     def is_plain(self, op: Sweep) -> bool:
-        """Whether a sweep over kept elements is nothing but scalar work on them, and scans."""
+        """Whether a sweep over kept elements does only scalar work and scans on them."""
         return all(
             isinstance(let.op, Apply | Cast | Prefix) or self._is_kept(let.op, op.body.params[0])
             for let in op.body.lets
         )
 
     def needs_position(self, op: Sweep) -> bool:
-        """Whether a sweep uses its index for more than to read kept elements in place."""
+        """Whether a sweep uses its index other than to read kept elements at it."""
         return self._uses(op.body, op.body.params[0])
 
     def take(self, let: Let) -> None:
@@ -153,7 +155,7 @@ class AllElements(Rewriter):
         return list(self.builder.emit(If(self.flag, then, Lambda((), (), tuple(idle)))))
 
     def _masked(self, sink: Sink, taken: Sequence[Atom], idle: Sequence[Atom]) -> list[Atom]:
-        """What a sink takes, so that elements that are not kept leave nothing in it."""
+        """What a sink takes, replaced at elements that are not kept by what has no effect on it."""
         first = self.builder.apply("select", self.flag, taken[0], idle[0])
         match sink:
             case Combine():
@@ -196,7 +198,7 @@ class AllElements(Rewriter):
         return self.positions[extent]
 
     def _read(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
-        """An element that is kept is a value; a scan goes over kept elements only."""
+        """A read of a kept element becomes its value; a scan combines kept elements only."""
         if self._is_kept(op, self.renaming.atom(self.index)):
             assert isinstance(op, Index) and isinstance(op.xs, Var)
             return (self.values[op.xs],)
@@ -221,7 +223,7 @@ class AllElements(Rewriter):
 
 
 def _idle(op: Sweep) -> Iterator[Atom]:
-    """For each result of a sweep's body what leaves nothing in its sink."""
+    """For each result of a sweep's body, the value that has no effect on its sink."""
     for sink, taken in zip(op.sinks, op.portions(), strict=True):
         match sink:
             case Combine(neutral=neutral):

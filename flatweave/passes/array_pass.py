@@ -3,8 +3,8 @@
     @array_pass(takes=(SWEPT,), gives=FLAT)      SWEPT in, FLAT out
     @array_pass(takes=(TRACED, FLAT))            whatever form of these it takes, it gives
 
-From these two follow the order in which passes can stand, and which of them a program can do
-without: where every program that a pass takes is also one of the form that it gives.
+The order in which passes can stand follows from these two, and so does which are optional: those
+that give a form that includes every program they take.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ArrayPass:
         return any(form.is_within(taken) for taken in self.takes)
 
     def form_after(self, form: Form) -> Form:
-        """The form of what the pass makes of programs of this form, which it accepts."""
+        """The form of its result for a program of this form, which it accepts."""
         return self.gives or form
 
     @property
@@ -55,7 +55,7 @@ class ArrayPass:
         return self.gives is None or all(form.is_within(self.gives) for form in self.takes)
 
     def keeps_within(self, form: Form) -> bool:
-        """Whether what it gives is of this form if what it takes is."""
+        """Whether its result is of this form whenever its argument is."""
         return self.gives is None or self.gives.is_within(form)
 
 
@@ -80,5 +80,5 @@ def check_order(passes: Iterable[ArrayPass], first: Form, last: Form | None = No
 
 
 def leading_to(last: Form, passes: Iterable[ArrayPass]) -> tuple[ArrayPass, ...]:
-    """The passes, but for the optional ones that lead out of a form."""
+    """The passes without the optional ones whose result is not of this form."""
     return tuple(step for step in passes if step.keeps_within(last) or not step.is_optional)

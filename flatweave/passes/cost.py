@@ -45,11 +45,11 @@ def _cost(op: Op) -> int:
 
 
 def is_cheap_key(fn: Lambda) -> bool:
-    """Whether a sort had better compute its keys in each pass than move them along."""
+    """Whether computing a sort's keys in each pass is cheaper than moving them along."""
     plain = all(isinstance(let.op, Apply | Cast) for let in fn.lets)
     return plain and cost_of_body(fn) <= CHEAP_KEY
 
 
 def reads_memory(fn: Lambda) -> bool:
-    """Whether a function reads arrays, or what other elements left."""
+    """Whether a function reads arrays, searches them, or contains a scan."""
     return any(isinstance(let.op, Index | Locate | Prefix) for let in walk_lets(fn))

@@ -58,7 +58,7 @@ def cse(program: Program) -> Program:
 
 
 def _key(op: Op) -> tuple[Any, ...]:
-    """What equal ops have in common, and most others have not: all but their functions."""
+    """All of an op but its functions. Equal ops agree in it, and few others do."""
     return (op.name, *(value for value in op.values() if not isinstance(value, Lambda)))
 
 

@@ -55,7 +55,7 @@ def _live_op(op: Op) -> Op:
 
 
 def _trim(let: Let, live: set[Var]) -> Let:
-    """A sweep without the sinks, and the arrays of a compact, that nobody reads."""
+    """A sweep without the sinks that nobody reads, and without unread arrays of its compacts."""
     if not isinstance(let.op, Sweep):
         return let
     vars_: list[Var] = []
@@ -83,7 +83,7 @@ def _trim(let: Let, live: set[Var]) -> Let:
 def _number(
     taken: tuple[Atom, ...], bound: tuple[Var, ...], lets: list[Let]
 ) -> tuple[Combine, tuple[Atom, ...], tuple[Var, ...]]:
-    """How many elements are kept, where nobody reads them: as many as there are flags that hold."""
+    """The number of kept elements, where nobody reads them: a sum over the flags."""
     one = Var("c", i64)
     lets.append(Let((one,), Cast(i64, taken[0])))
     return Combine(lambda_of("add", i64), (index(0),)), (one,), bound[:1]

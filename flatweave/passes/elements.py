@@ -179,7 +179,7 @@ def _translate_index(b: Builder, scope: Scope, op: Index) -> Atom:
 
 
 def tested(b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> tuple[Atom, ...]:
-    """The indices of a checked read, each tested, and 0 where it lies outside."""
+    """The indices of a checked read: each is tested, and replaced by 0 if it lies outside."""
     safe: list[Atom] = []
     for axis, (i, extent) in enumerate(zip(indices, shape, strict=True)):
         if b.is_below(i, extent):
@@ -192,7 +192,7 @@ def tested(b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> tuple[
 
 
 def _translate_check(b: Builder, scope: Scope, op: Check) -> Sequence[Value]:
-    """A check belongs to the outermost body that knows its operands and surely runs it."""
+    """Emit a check in the outermost body that knows its operands and is sure to run."""
     condition, values = scope.atom(op.condition), scope.atoms(op.values_)
     home = b.check_home((condition, *values))
     home.emit(Check(condition, op.kind, values, op.message))

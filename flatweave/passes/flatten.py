@@ -29,18 +29,18 @@
         in ys
 
 A sweep over rows gives each row to one lane, and a row that is far longer than the others keeps its
-lane, and its core, long after the rest is done. A sweep over elements divides all rows evenly. Its
-rows begin with their first element: 0.0 is added so that a sum of -0.0 alone is 0.0 all the same.
+lane, and its core, busy long after the rest is done. A sweep over elements divides all rows evenly.
+It starts a row's sum from the first element, not from 0.0. So 0.0 is added to each element, and a
+sum of -0.0 alone is 0.0, as it is in a fold.
 
-- Where rows end: offsets that a Ragged brings are known to fit. Other lengths are added up by a
-  scan, together with the checks of the body, which stop the program before anything is read.
-- What the fold needs of its row is computed anew for each element where that is cheap, and stored
-  for each row where it is not (Note [What an element needs of its row]).
-- What is left of the body reads the results; a later fold reads those of an earlier one.
+- The ends of rows: the offsets of a Ragged are used as they are. Other lengths are added up by a
+  scan. The checks of the body are made in the same sweep: they stop the program before any read.
+- A value of the row that the fold needs is computed again for each element if that is cheap, and
+  otherwise stored for each row (Note [What an element needs of its row]).
+- The rest of the body reads the results of its folds, and so do later folds.
 
-Leaves alone: folds of one length for all rows, folds in branches and loops, and folds inside a
-sweep that walks along rows already: one level is balanced, a second one would store something for
-each element of the first.
+Leaves alone: folds of the same length in all rows, folds in branches and loops, and folds inside a
+sweep that goes along rows already, where something would have to be stored for each element.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _flattened(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
 
 
 def _uneven_folds(op: Sweep) -> list[Let]:
-    """The folds right in the body whose extent varies with the row."""
+    """The folds directly in the body whose extent varies from row to row."""
     lets = op.body.lets
     if any(isinstance(let.op, Locate) or (op.reverse and isinstance(let.op, Prefix))
            for let in lets):  # fmt: skip
@@ -124,7 +124,7 @@ def _is_global(fold: Fold, lets: Sequence[Let]) -> bool:
 
 
 class _Rows:
-    """A sweep over rows, of which folds are taken away; `lets` is what is left of its body."""
+    """A sweep over rows whose folds are replaced one by one; `lets` is what remains of its body."""
 
     def __init__(self, b: Builder, op: Sweep, folds: Sequence[Let]) -> None:
         self.b = b
@@ -160,7 +160,7 @@ class _Rows:
         self.waiting.remove(let)
 
     def rest(self, let: Let) -> Sequence[Atom]:
-        """What is left over the rows; results that are stored as they are need nothing more."""
+        """The remaining sweep over rows; fold results that it only stores are used as they are."""
         op = self.op
         given: list[Atom | None] = []
         sinks: list[Sink] = []
@@ -183,7 +183,7 @@ class _Rows:
     # -- over the rows, before a fold -------------------------------------------------------------
 
     def _kept(self, fold: Fold) -> list[Var]:
-        """What the fold's body needs of its row that is not computed again for each element."""
+        """The row's values that the fold's body needs and that are stored for each row."""
         bound = {var for let in self.lets for var in let.vars}
         return [var for var in free_vars(fold.body) if var in bound and not self._is_cheap(var)]
 
@@ -195,7 +195,7 @@ class _Rows:
         return cost_of_result(Lambda((), needed, (var,)), 0) <= CHEAP
 
     def _over_rows(self, extent: Atom, kept: Sequence[Var]) -> tuple[Ends, Sequence[Atom]]:
-        """Where rows end, and what is kept of each: a sweep where there is something to store."""
+        """Where rows end, and the values stored for each row; emits a sweep if need be."""
         checks = self._ready_checks()
         made = {var: let.op for let in self.lets for var in let.vars}
         rows = None if extent in self.checked else _offsets_behind(made, extent, self.i)
@@ -213,7 +213,7 @@ class _Rows:
     def _stored(
         self, roots: Sequence[Atom], checks: Sequence[Let], *, add_up: bool
     ) -> list[Atom]:
-        """What rows store before a fold, the last of it added up from row to row if asked for."""
+        """Values stored for each row before a fold; `add_up`: the last is a running sum."""
         wanted = [*roots, *(var for check in checks for var in free_vars(check.op))]
         needed = {*needed_for(self.lets, wanted), *checks}
         lets = tuple(let for let in self.lets if let in needed)
@@ -234,7 +234,7 @@ class _Rows:
         return Ends(rows.offsets, 1, total)
 
     def _ready_checks(self) -> list[Let]:
-        """The checks that wait for no fold: they run before anything is read."""
+        """The checks that need no fold's result: they run before any element is read."""
         waiting = {var for let in self.waiting for var in let.vars}
 
         def ready(check: Let) -> bool:
@@ -246,7 +246,7 @@ class _Rows:
     # -- over the elements ------------------------------------------------------------------------
 
     def _element(self, fold: Fold, ends: Ends, stored: dict[Var, Atom]) -> Lambda:
-        """The body at a position: row, whether the row begins here, and the fold's element."""
+        """The body at a position: its row, whether the row begins here, and the element."""
         needed = needed_for(self.lets, [v for v in free_vars(fold.body) if v not in stored])
         fn = Lambda(
             (self.i, *fold.body.params, *stored),

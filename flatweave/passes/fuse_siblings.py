@@ -18,11 +18,11 @@
         in a, c
 
 The second may read what the first stores, element by element: that read becomes the value itself.
-So a scan fuses with the map, filter or reduction behind it. Leaves alone: sweeps whose first reads
-are needed in between, sweeps in opposite directions, and more than STREAMS arrays in one pass. A
-scattering sweep is divided by destination, not by position: it takes in a sweep that does nothing
-but feed it, and no other. The second read of an
-element is left to `cse`, the store that nobody reads any more to `dce`.
+So a scan fuses with the map, filter or reduction behind it. Leaves alone: two
+sweeps if something between them needs the first and the second needs that, sweeps in opposite
+directions, and more than STREAMS arrays in one pass. A scattering sweep is divided by destination,
+not by position: it takes in a sweep that does nothing but feed it, and no other. The second read of
+an element is left to `cse`, the store that nobody reads any more to `dce`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _is_live(let: Let, readers: Counter[Var]) -> bool:
 
 
 class _Single:
-    """A let that stands in a row, and whether a let that stands elsewhere reads it."""
+    """A let in the row, and whether another let reads it."""
 
     def __init__(self, let: Let, place: int) -> None:
         self.let = let
@@ -90,12 +90,12 @@ class _Single:
 
 
 class _Row:
-    """The lets of a body in their new order, each sweep where those that fit it may join it.
+    """The lets of a body in their new order, in which a sweep may join an earlier one that fits.
 
-    A sweep joins another at its place where all that it uses stands before that, and the checks
-    that it may be safe by. Else the other one may move to the end, as long as nobody has read it.
-    So a body of n lets is gone through once: a sweep that reads another in a way that keeps them
-    apart is compared with that one only.
+    A sweep joins an earlier one in place if all that it uses, and every check before it, stands
+    before that one. Otherwise the earlier one may move to the end, if nobody has read it yet. A
+    sweep that reads another one, but not in place, is compared with that one only, so that the work
+    for n lets grows with n.
     """
 
     def __init__(self, readers: Counter[Var], results: Sequence[Atom]) -> None:
@@ -130,7 +130,7 @@ class _Row:
                 self._note_reader(maker)
 
     def _joined(self, sweep: _Joining, last: int) -> _Single:
-        """The group that a sweep joins, or its own; what it needs stands at `last` or before."""
+        """The group that a sweep joins, or a new one; what it needs ends at `last`."""
         for group in self._candidates(sweep.op.shape, last):
             if group.takes(sweep, self.readers):
                 group.join(sweep, self.readers)
@@ -146,7 +146,7 @@ class _Row:
         return group
 
     def _candidates(self, shape: tuple[Atom, ...], last: int) -> Iterator[_Group]:
-        """The sweeps that may be joined without passing by what stands between, the last first."""
+        """The sweeps that may be joined where they stand, then those that can move."""
         for place, group in reversed(self.open.get(shape, {}).items()):
             if place < last:
                 break
@@ -160,7 +160,7 @@ class _Row:
         return self.end
 
     def _note_reader(self, single: _Single) -> None:
-        """A let elsewhere reads it: from now on it keeps its place."""
+        """Another let reads this one: from now on it keeps its place."""
         if not single.is_read and isinstance(single, _Group):
             self.unread.get(single.shape, {}).pop(single.place, None)
         single.is_read = True
@@ -230,7 +230,7 @@ class _Group(_Single):
         return Let(tuple(self.vars), op, self.let.where)
 
     def is_closed(self) -> bool:
-        """Whether no sweep can join any more: what it reads and writes for good is too much."""
+        """Whether no other sweep can join: this one scatters, inserts or uses too much."""
         others = len(self.sinks) - len(self.stored)
         lasting = len(self.arrays) + self.lasting + others
         return self.scatters or self.inserts or lasting >= STREAMS
@@ -249,14 +249,15 @@ class _Group(_Single):
         return self._streams(sweep, used, readers) <= STREAMS
 
     def _only_feeds(self, sweep: _Joining, readers: Counter[Var]) -> bool:
-        """Whether all that it does is to store what the other, alone, reads in place."""
+        """Whether it only stores arrays, which the joining sweep alone reads, in place."""
         if self.reverse or len(self.stored) < len(self.sinks):
             return False
         return all(readers[var] == (var in sweep.used) for var in self.vars)
 
     def _streams(self, sweep: _Joining, used: Sequence[Var], readers: Counter[Var]) -> int:
-        """How many arrays the merged sweep would read or write; stores that only the joining sweep
-        reads go away, and so do those that nobody reads.
+        """How many arrays the merged sweep would read or write.
+
+        Stores that only the joining sweep reads go away, and so do those without a reader.
         """
         new = sum(var not in self.arrays and var not in self.vars for var in sweep.arrays)
         wanted = self.waiting - sum(readers[var] == 1 for var in used)
@@ -264,7 +265,7 @@ class _Group(_Single):
         return len(self.arrays) + new + wanted + others + len(sweep.op.sinks)
 
     def join(self, sweep: _Joining, readers: Counter[Var]) -> None:
-        """Put a sweep's body behind what is here; what it reads in place are values by now."""
+        """Append a sweep's body; its reads of what this group stores become the stored values."""
         if self.merger is None:
             self.merger = _Merger(self.op.body, self.stored)
         for var in sweep.used:
@@ -282,7 +283,7 @@ class _Group(_Single):
         self._add(sweep, self.merger.renamed(stored_by(sweep.let)), readers)
 
     def _give_way(self, sweep: _Joining) -> None:
-        """What only fed a scattering sweep stores nothing any more."""
+        """Drop all sinks: the group was there only to feed the scattering sweep that joins it."""
         assert self.merger is not None
         self.let = sweep.let
         self.scatters = True
@@ -324,7 +325,7 @@ class _Merger(Rewriter):
         self.results += [self.renaming.atom(result) for result in second.results]
 
     def renamed(self, stored: dict[Var, Atom]) -> dict[Var, Atom]:
-        """What the body appended last stores, as it is called here."""
+        """The results that the last appended body stores, under their names in the merged body."""
         return {var: self.renaming.atom(atom) for var, atom in stored.items()}
 
     def whole(self) -> Lambda:

@@ -27,13 +27,14 @@ A sweep over kept elements that reads them in place needs no array of them:
     merge, place        elements that are not kept go to place -1, which is none
     store               one array more that the filter stores
 
-Where it can be, it becomes part of the filter's own pass. Else, where nobody else asks for the kept
-elements, it is a pass of its own over all elements, and tests them itself. What reads memory or may
-fail stands in a branch. Its own position among the kept ones is how many came before.
+A consumer becomes part of the filter's own sweep if all else that it needs is known before that
+sweep. Otherwise it becomes a sweep of its own over all elements, which evaluates the condition
+again, if nobody else reads the kept elements. Reads, loops and checks go into a branch. A kept
+element's position is the number of those kept before it.
 
-Leaves alone what costs more than to store an element (`sharing.py`): it had better be done for the
-kept ones only; and consumers that need something made between the filter and them, where the kept
-elements are stored anyway.
+Leaves alone consumers that do more with an element than storing it costs (`sharing.py`): that is
+better done for kept elements only. Likewise those that need a value made after the filter, if the
+kept elements are stored anyway.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _body(fn: Lambda) -> Lambda:
 
 
 def _scalars_first(lets: Sequence[Let]) -> list[Let]:
-    """The lets, scalar work right behind its operands, so that it stands in nobody's way."""
+    """The lets, with scalar work moved directly behind its operands, out of the way of sweeps."""
     behind: list[list[Let]] = [[] for _ in range(len(lets) + 1)]
     place: dict[Var, int] = {}
     for k, let in enumerate(lets, 1):
@@ -83,7 +84,7 @@ def _scalars_first(lets: Sequence[Let]) -> list[Let]:
 
 
 class _Host:
-    """A body of the host: which of its sweeps go into which others."""
+    """A body of the host, and which of its sweeps move into which other ones."""
 
     def __init__(self, lets: Sequence[Let], results: Sequence[Atom]) -> None:
         self.before = lets
@@ -120,7 +121,7 @@ class _Host:
     # -- into the filter's own pass ---------------------------------------------------------------
 
     def _take_in(self, made: AllElements, k: int) -> None:
-        """Let the filter at place `k` take in what it can, and what that keeps in turn."""
+        """Move into the filter at place `k` each consumer that fits, then theirs."""
         waiting: list[int] = []
         known: set[Var] = set()
         while True:
@@ -157,7 +158,7 @@ class _Host:
         return _cost(made, let) <= (STORING // 2 if stored_anyway else STORING)
 
     def _reads_in_place(self, made: AllElements, op: Sweep) -> bool:
-        """Whether kept elements are read one after the other, by work that may see all of them."""
+        """Whether a sweep reads kept elements in place only, and may run under a flag."""
         if read_elsewhere(op) & made.values.keys() or (op.reverse and is_ordered(op)):
             return False
         return made.is_plain(op) or not any(isinstance(x.op, Prefix) for x in op.body.lets)
@@ -170,7 +171,7 @@ class _Host:
         return arrays + len(whole.vars) + len(let.vars)
 
     def _is_needed(self, made: AllElements, var: Var) -> bool:
-        """Whether somebody needs an array of kept elements as it is stored."""
+        """Whether some use of an array of kept elements cannot move, so that it must be stored."""
         return var in self.results or any(
             not self._may_move(made, self.before[c]) for c in self.readers.get(var, ())
             if c not in self.gone
@@ -186,7 +187,7 @@ class _Host:
     # -- passes of their own ----------------------------------------------------------------------
 
     def _set_apart(self, made: AllElements, k: int) -> None:
-        """Turn what reads kept elements into passes over all elements, if then nobody is left."""
+        """Turn the consumers that are left into sweeps over all elements, if all of them can be."""
         for extent in tuple(made.flags):
             left = [
                 c for c in self.over.get(extent, ())
@@ -205,7 +206,7 @@ class _Host:
                     self._take_in(alone, c)
 
     def _stands_alone(self, made: AllElements, k: int, c: int, extent: Var) -> bool:
-        """Whether a sweep over kept elements can test all elements itself, and should."""
+        """Whether a consumer can and should evaluate the filter's condition itself."""
         let = self.before[c]
         assert isinstance(let.op, Sweep)
         needed = made.needed_for(let, extent)
@@ -236,7 +237,7 @@ def _used(op: object) -> set[Var]:
 
 
 def _cost(made: AllElements, let: Let) -> int:
-    """What a sweep over kept elements does for each, but for reading it."""
+    """What a sweep does for each kept element, not counting the reads of kept elements."""
     assert isinstance(let.op, Sweep)
     reads = sum(isinstance(x.op, Index) and x.op.xs in made.values for x in let.op.body.lets)
     return cost_of_body(let.op.body) - READ * reads

@@ -39,7 +39,7 @@ class Monoid:
 
     @property
     def optional(self) -> bool:
-        """Whether elements are pairs that say if there is one."""
+        """Whether elements are pairs of a flag, which says if there is one, and the element."""
         return self.fn is not self.given
 
     def enter(self, elements: Sequence[Atom]) -> tuple[Atom, ...]:
@@ -47,13 +47,13 @@ class Monoid:
         return (TRUE, *elements) if self.optional else tuple(elements)
 
     def values(self, carried: Sequence[Atom]) -> tuple[Atom, ...]:
-        """What was combined from `initial` on, as the program has it."""
+        """The value combined from `initial` on, without the flag of a pair."""
         return tuple(carried[1:]) if self.optional else tuple(carried)
 
     def leave(
         self, b: Builder, carried: Sequence[Atom], *, some: bool = False
     ) -> tuple[Atom, ...]:
-        """What was combined from `neutral` on, with `ne` at its left; `some`: it is not empty."""
+        """The value combined from `neutral` on, `ne` put to its left; `some`: never empty."""
         if not self.initial:
             return tuple(carried)
         args = [*self.ne, *self.values(carried)]
@@ -88,7 +88,7 @@ IDEMPOTENT = frozenset({"minimum", "maximum", "and", "or"})
 def _by_table(fn: Lambda, ne: tuple[Atom, ...], *, segmented: bool) -> tuple[Atom, ...]:
     """The neutral element of an operator that combines component by component; () for others.
 
-    What may stand any number of times, if it stands once, serves where it does stand once.
+    If repeating the given element has no effect, it is used itself.
     """
     found: list[Atom] = []
     for name, param, given in zip(component_functions(fn) or (), fn.params, ne, strict=False):
@@ -102,7 +102,7 @@ def _by_table(fn: Lambda, ne: tuple[Atom, ...], *, segmented: bool) -> tuple[Ato
 
 
 def _may_repeat(name: str, ne: Atom) -> bool:
-    """Whether `ne` changes nothing that it stands in already: 0.0 in a sum, 5 in a maximum."""
+    """Whether using `ne` many times equals using it once: 0.0 in a sum, 5 in a maximum."""
     if name == "add" and isinstance(ne, Const) and ne.dtype.is_float:
         return ne == constant(0.0, ne.dtype)
     return name in IDEMPOTENT
@@ -111,7 +111,7 @@ def _may_repeat(name: str, ne: Atom) -> bool:
 def with_initial(
     b: Builder, fn: Lambda, ne: Sequence[Atom], elements: Sequence[Atom]
 ) -> tuple[Atom, ...]:
-    """Elements of a segmented sweep, `ne` put to the left of each where it may stand in all."""
+    """Elements of a segmented sweep, each combined with `ne` if repeating `ne` has no effect."""
     names = component_functions(fn) or [""] * len(elements)
     found = []
     for name, given, x in zip(names, ne, elements, strict=True):
@@ -123,7 +123,7 @@ def with_initial(
 
 
 def is_neutral(fn: Lambda, ne: Sequence[Atom]) -> bool:
-    """Whether `ne fn x` and `x fn ne` are seen to be x, by putting `ne` in and simplifying."""
+    """Whether `ne fn x` and `x fn ne` both simplify to x."""
     if not all(isinstance(atom, Const) for atom in ne) or not _is_total(fn):
         return False
     half = len(ne)
@@ -138,7 +138,7 @@ def is_neutral(fn: Lambda, ne: Sequence[Atom]) -> bool:
 
 
 def _is_total(fn: Lambda) -> bool:
-    """Whether an operator is nothing but arithmetic, so that it may be given anything at all."""
+    """Whether an operator is only arithmetic, so that it can be applied to any values."""
     return all(isinstance(let.op, Apply | Cast) for let in walk_lets(fn))
 
 
@@ -163,7 +163,7 @@ def _optional(b: Builder, fn: Lambda) -> Lambda:
 def _either(
     b: Builder, condition: Atom, fn: Lambda, args: Sequence[Atom], otherwise: Sequence[Atom]
 ) -> tuple[Atom, ...]:
-    """`fn args` where the condition holds; elsewhere it is not called, unless that is harmless."""
+    """`fn args` if the condition holds, else `otherwise`; a total operator always runs."""
     if _is_total(fn):
         pairs = zip(b.inline(fn, args), otherwise, strict=True)
         return tuple(b.apply("select", condition, x, y) for x, y in pairs)

@@ -58,7 +58,7 @@ NEAR = 1e-3  # a grouping of floats may round otherwise
 
 
 def may_commute(fn: Lambda) -> bool:
-    """Whether no operands are known that may not change places: neither by name nor by trying."""
+    """Whether nothing shows that the operands may not be exchanged, neither name nor trial."""
     names = component_functions(fn)
     if names is not None:
         return all(TABLE[name].commutative for name in names)
@@ -118,5 +118,5 @@ def makes_nan(fn: Lambda) -> bool:
 
 
 def reads_nan(fn: Lambda) -> bool:
-    """Whether an operator tells one NaN from another, so that other results follow from it."""
+    """Whether an operator can tell one NaN from another, so that results depend on which it is."""
     return any(isinstance(let.op, Apply) and let.op.fn in SIGNED for let in walk_lets(fn))

@@ -107,7 +107,7 @@ def _uses(
 
 
 def _through_views(var: Var, uses: dict[Var, list[Use]]) -> Iterator[Use]:
-    """The uses of an array, and of what is only another view of it."""
+    """The uses of an array and of its views."""
     for use in uses.get(var, []):
         if isinstance(use.by.op, Reshape):
             yield from _through_views(use.by.vars[0], uses)
@@ -134,7 +134,7 @@ def _what(var: Var, let: Let) -> tuple[str, Location | None]:
 
 
 def _why(var: Var, let: Let, loops: int, use: Use) -> tuple[int, str]:
-    """What a use asks of an array, so that it must be there; the lesser number says more."""
+    """What a use needs an array for; a lesser number marks a stronger reason."""
     op, line = use.by.op, _line(use.where)
     match op:
         case Order():
@@ -157,7 +157,7 @@ def _why(var: Var, let: Let, loops: int, use: Use) -> tuple[int, str]:
 
 
 def _why_in_place(let: Let, maker: Sweep, use: Use, reader: Sweep) -> tuple[int, str]:
-    """What keeps a sweep that reads an array in place out of the pass that makes it."""
+    """Why a sweep that reads an array in place is not part of the sweep that makes it."""
     line = _line(use.where)
     between = _made_between(let, use)
     if between is not None:
@@ -175,7 +175,7 @@ def _why_in_place(let: Let, maker: Sweep, use: Use, reader: Sweep) -> tuple[int,
 
 
 def _made_between(let: Let, use: Use) -> Let | None:
-    """What a use needs that is made from the array's own pass on, but for the array."""
+    """A sweep between the two whose result the use needs, besides the array itself."""
     lets = use.body.lets
     if let not in lets or use.by not in lets:
         return None
@@ -198,6 +198,6 @@ def _made_between(let: Let, use: Use) -> Let | None:
 
 
 def _scalars_of(op: Sweep) -> list[Var]:
-    """The variables that a sweep uses, but for its extents and the arrays' own."""
+    """The variables that a sweep's body names; extents in types of arrays are not among them."""
     named = {atom for each in walk_lets(op.body) for atom in atoms_in(each.op)}
     return [var for var in free_vars(op.body) if var in named]

@@ -83,13 +83,13 @@ def _host_bodies(fn: Lambda) -> list[Lambda]:
 
 
 def is_pull(op: Sweep) -> bool:
-    """Whether a sweep does nothing but store elements that do not depend on one another."""
+    """Whether a sweep only stores elements, each of which can be computed on its own."""
     stores = all(isinstance(sink, Store) for sink in op.sinks)
     return stores and not any(isinstance(let.op, Prefix) for let in op.body.lets)
 
 
 def _all_work(op: Sweep, position: int, work: dict[Var, int]) -> int:
-    """What a result costs with all that is computed where it is read."""
+    """What a result costs together with the arrays that are computed where it reads them."""
     needed = Lambda((), needed_for(op.body.lets, op.body.results[position : position + 1]), ())
     reads = (let.op.xs for let in walk_lets(needed) if isinstance(let.op, Index))
     return cost_of_body(needed) + sum(work.get(xs, 0) for xs in reads if isinstance(xs, Var))
@@ -186,7 +186,7 @@ class _Count:
             self.uses.setdefault(atom, Uses()).whole += 1
 
     def _most(self, extent: Atom) -> float:
-        """What an extent that the program computes cannot exceed."""
+        """An upper bound of an extent."""
         if isinstance(extent, Const):
             return float(extent.value)
         match self.makers.get(extent):

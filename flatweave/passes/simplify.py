@@ -122,5 +122,5 @@ class _Unifier(Rewriter):
             b.emit(Check(condition, op.kind, values, op.message))
 
     def _operands(self, op: Check) -> Sequence[Atom]:
-        """What a check compares; nothing when its condition is no comparison of this body."""
+        """The two atoms that a check compares; none if its condition is no comparison made here."""
         return self.tests.get(op.condition, ()) if isinstance(op.condition, Var) else ()

@@ -216,7 +216,7 @@ def _reduce(b: Builder, scope: Scope, op: Reduce) -> tuple[Atom, ...]:
 
 
 def _scan(b: Builder, scope: Scope, op: Scan) -> tuple[Atom, ...]:
-    """A reverse scan runs from the end, so its operator meets its operands the other way round."""
+    """A reverse scan runs from the end, so its operator takes its operands in exchanged order."""
     fn = _operator(b, scope, op.fn, "scan")
     if op.reverse:
         half = len(op.xs)
@@ -237,7 +237,7 @@ def _scan(b: Builder, scope: Scope, op: Scan) -> tuple[Atom, ...]:
 
 
 def _reduce_segments(b: Builder, scope: Scope, op: ReduceSegments) -> Sequence[Atom]:
-    """The results are gone through once more where `ne` must be put to their left."""
+    """A second sweep combines `ne` with each result, where it cannot be part of the first one."""
     fn, ne = _operator(b, scope, op.fn, "segmented_reduce"), scope.atoms(op.neutral)
     over = monoid(b, fn, ne)
 
@@ -277,7 +277,7 @@ def _concat(b: Builder, scope: Scope, op: Concat) -> tuple[Atom, ...]:
 
 
 def _sort(b: Builder, scope: Scope, op: Sort) -> tuple[Atom, ...]:
-    """Keys that are dear are stored and moved along; others are computed again in each pass."""
+    """Expensive keys are stored and moved along; others are computed again in each pass."""
 
     def keys(c: Builder, elements: tuple[Atom, ...]) -> Sequence[Atom]:
         return translate_scalars(c, scope, op.fn, elements)
@@ -296,7 +296,7 @@ def _sort(b: Builder, scope: Scope, op: Sort) -> tuple[Atom, ...]:
 def _varying(
     b: Builder, scope: Scope, xs: Sequence[Atom], types: Sequence[Type], keys: Body
 ) -> tuple[Atom, ...]:
-    """For each key the bits that differ between elements: some have them, and not all."""
+    """For each key, the bits that are not the same in all elements."""
     sinks: list[Sink] = []
     for type_ in types:
         assert isinstance(type_, DType)

@@ -25,7 +25,7 @@ def is_ordered(op: Sweep) -> bool:
 
 
 def read_elsewhere(op: Sweep) -> set[Var]:
-    """The variables that are used in another way than to be read at the sweep's own position."""
+    """The variables that are used in any way but to be read at the sweep's own position."""
     found = set(free_vars(op.sinks))
     for let in walk_lets(op.body):
         if isinstance(let.op, Index) and let.op.indices == op.body.params:
@@ -43,7 +43,7 @@ def stored_by(let: Let) -> dict[Var, Atom]:
 
 
 def atoms_used(fn: Lambda) -> Iterator[Atom]:
-    """The atoms that a function and those inside it name: not the extents of arrays' types."""
+    """The atoms named in a function and in those inside it; extents in types are not included."""
     for let in fn.lets:
         yield from atoms_in(let.op)
         for inner in lambdas_in(let.op):

@@ -13,7 +13,7 @@ def alike(a: Lambda, b: Lambda) -> bool:
 
 
 def _alike(a: Any, b: Any, bound: dict[Var, Var]) -> bool:
-    """Equal fields, where `bound` says which variable of `b` stands for one of `a`."""
+    """Whether fields are equal if variables of `a` are replaced as `bound` says."""
     if type(a) is not type(b):
         return False
     match a:
@@ -43,7 +43,7 @@ def _alike_functions(a: Lambda, b: Lambda, bound: dict[Var, Var]) -> bool:
 
 
 def _bind(a: tuple[Var, ...], b: tuple[Var, ...], bound: dict[Var, Var]) -> bool:
-    """Take variables for one another; whether there are as many, of the same types."""
+    """Pair variables of `a` with those of `b`; False if their numbers or types differ."""
     if len(a) != len(b):
         return False
     for x, y in zip(a, b, strict=True):

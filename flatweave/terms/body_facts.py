@@ -12,7 +12,7 @@ from flatweave.terms.syntax import ArrayType, Atom, Const, Op, Var
 
 
 class BodyFacts:
-    """The facts of one body; those of the enclosing ones, from `outer` on, hold inside it, too."""
+    """What is known in one body; what is known in `outer` is known here, too."""
 
     outer: BodyFacts | None = None
 
@@ -39,7 +39,7 @@ class BodyFacts:
         self._below[var] = extent
 
     def assume_space(self, shape: Sequence[Atom]) -> None:
-        """This body runs for elements of this space only, so that no extent of it is 0."""
+        """This body runs for elements of this space only, so none of these extents is 0."""
         self._spaces.append(shape)
 
     def assume_shape(self, shape: Sequence[Atom]) -> None:
@@ -83,7 +83,7 @@ class BodyFacts:
         return None
 
     def is_positive(self, extent: Atom) -> bool:
-        """Whether an i64 is known to be at least 1: an index into such an extent is there."""
+        """Whether an i64 is known to be at least 1, as an extent is that has an index."""
         if isinstance(extent, Const):
             return extent.value > 0
         scope: BodyFacts | None = self
@@ -117,7 +117,7 @@ class BodyFacts:
 
 
 def _holds_all(shape: Sequence[Atom], extents: Sequence[Atom]) -> bool:
-    """Whether a shape has each of `extents` as one of its own, a constant one or a greater."""
+    """Whether each of `extents` can be paired with an equal or greater extent of a shape."""
     left = list(shape)
     for extent in extents:
         found = extent if extent in left else next(

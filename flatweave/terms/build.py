@@ -65,7 +65,7 @@ class Builder(BodyFacts):
         return var
 
     def check_home(self, atoms: Sequence[Atom]) -> Builder:
-        """Where a check of these atoms belongs: as far out as they are known and it surely runs."""
+        """Where a check belongs: the outermost body that knows these atoms and surely runs."""
         scope = self
         while scope.outer is not None and not scope.optional and not any(
             isinstance(atom, Var) and (atom in scope.own or scope.scope_of(atom) is None)
@@ -75,7 +75,7 @@ class Builder(BodyFacts):
         return scope
 
     def _home(self, args: Sequence[Atom]) -> Builder:
-        """The outermost body in which all of `args` are known: where work on them belongs."""
+        """The body that work on `args` belongs to: the outermost one that knows all of them."""
         scope = self
         unplaced = [arg for arg in args if isinstance(arg, Var)]
         while scope.outer is not None and scope.hoists and not any(
@@ -238,7 +238,7 @@ def index(value: int) -> Const:
 
 
 def _folded(b: Builder, fn: str, args: Sequence[Atom]) -> Atom | None:
-    """What a scalar function equals by its laws, or by what is known of positions."""
+    """The atom that a scalar function equals by its laws or by known positions and ranges."""
     return fold_apply(fn, args) or fold_position(b, fn, args) or fold_range(b, fn, args)
 
 

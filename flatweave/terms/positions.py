@@ -53,7 +53,7 @@ def fold_position(space: Space, fn: str, args: Sequence[Atom]) -> Atom | None:
 
 
 def _is_remainder(space: Space, atom: Atom, divisor: Atom) -> bool:
-    """Whether an atom is what a division by `divisor` leaves, of whichever sign or dtype."""
+    """Whether an atom is the remainder of a division by `divisor`, of any sign or dtype."""
     rest = _operands(space, atom, "mod")
     return rest is not None and rest[1] == divisor
 
