@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from flatweave.kernel_ir.host import Trim
-from flatweave.lower.host.held import held
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.sinks.carry_out import Segmented, join_carry_outs, segmented
 from flatweave.lower.sinks.segments import (
@@ -33,9 +31,6 @@ class SegmentSink(LoweredSink):
     def places(self, writer: KernelWriter, share: Share) -> Places:
         """Where the results of a warp's share go."""
         raise NotImplementedError
-
-    def needs(self) -> Iterable[Atom]:
-        return held(self.segmented)
 
     def enter(self, writer: KernelWriter, share: Share) -> State:
         places = self.places(writer, share)

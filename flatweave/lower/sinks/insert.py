@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from flatweave.kernel_ir.syntax import Store
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
@@ -21,9 +19,6 @@ class InsertSink(LoweredSink):
     def allocate(self, sweep: HostSweep) -> None:
         self.buffer = sweep.low.own(self.sink.dest, sweep.let)
         self.offset = sweep.low.scope.scalar(self.sink.offset)
-
-    def needs(self) -> Iterable[Atom]:
-        return (self.buffer, self.offset)
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         place = step.inside.add(writer.kernel.capture(self.offset), step.position.flat)

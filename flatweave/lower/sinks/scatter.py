@@ -5,9 +5,6 @@ Where blocks divide the destination instead, `lower/scatter/` has the launches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from flatweave.lower.host.held import held
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
@@ -15,7 +12,6 @@ from flatweave.lower.traverse.position import State
 from flatweave.lower.update.arrays import Placed
 from flatweave.lower.update.atomic import place_element, placed, write_winners
 from flatweave.terms.build import index
-from flatweave.terms.syntax import Atom
 
 
 class ScatterSink(LoweredSink):
@@ -25,9 +21,6 @@ class ScatterSink(LoweredSink):
 
     def allocate(self, sweep: HostSweep) -> None:
         self.placed = placed(sweep.low, sweep.let, self.sink, self.taken, sweep.total)
-
-    def needs(self) -> Iterable[Atom]:
-        return held(self.placed)
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         inside, order = step.inside, step.position.flat

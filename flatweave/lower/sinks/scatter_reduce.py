@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from flatweave.lower.host.held import held
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
@@ -12,7 +9,6 @@ from flatweave.lower.traverse.position import State
 from flatweave.lower.update.arrays import Merged
 from flatweave.lower.update.atomic import merge_element
 from flatweave.lower.update.choose import merged
-from flatweave.terms.syntax import Atom
 
 
 class ScatterReduceSink(LoweredSink):
@@ -23,9 +19,6 @@ class ScatterReduceSink(LoweredSink):
     def allocate(self, sweep: HostSweep) -> None:
         way = sweep.plan.scatter[0].name
         self.merged = merged(sweep.low, sweep.let, self.sink, way)
-
-    def needs(self) -> Iterable[Atom]:
-        return held(self.merged)
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         values = step.elements.atoms(self.taken)

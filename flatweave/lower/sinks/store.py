@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from flatweave.kernel_ir.syntax import Store
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.syntax import Var
 
 
 class StoreSink(LoweredSink):
@@ -19,9 +17,6 @@ class StoreSink(LoweredSink):
 
     def allocate(self, sweep: HostSweep) -> None:
         self.buffer = sweep.low.alloc_like(self.vars[0], sweep.total)
-
-    def needs(self) -> Iterable[Atom]:
-        return (self.buffer,)
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         position, (value,) = step.position, step.elements.atoms(self.taken)

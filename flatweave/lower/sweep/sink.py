@@ -81,6 +81,10 @@ class Share:
     leads: Atom
 
 
+FACTS = frozenset({"sink", "number", "taken", "vars"})
+"""What a sink is told of the program; its other fields are of the host."""
+
+
 class LoweredSink:
     """One sink of a sweep; `taken` are the body's results that it is fed."""
 
@@ -104,8 +108,9 @@ class LoweredSink:
         raise NotImplementedError
 
     def needs(self) -> Iterable[Atom]:
-        """The host values that its part of a kernel may need, beside what the sweep reads."""
-        return held((self.partials, self.compacted))
+        """The host values that its part of a kernel may need, beside what the sweep reads: all
+        that `allocate` leaves in its fields, and in the records there."""
+        return held([value for name, value in vars(self).items() if name not in FACTS])
 
     def enter(self, writer: KernelWriter, share: Share) -> State:
         """The values that it carries through a warp's share of a block."""
