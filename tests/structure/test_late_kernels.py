@@ -177,3 +177,44 @@ def test_a_kernel_made_later_has_what_it_was_given():
     assert kernel.body.definition(inside).args == (kernel.params[0], index(1))
     with pytest.raises(CompilerBug, match="k is written later and was not given"):
         kernel.capture(m)
+
+
+XS = np.array([3.0, -1.0, 2.0, 5.0, -4.0, 0.5, 1.5])
+GROUPS = np.array([0, 2, 2, 1, 0, 3, 1])
+SINKS = {
+    "store": (lambda xs: xs * 2 + fw.sum(xs), XS * 2 + XS.sum()),
+    "filter": (lambda xs: fw.filter(lambda x: x > 0, xs), XS[XS > 0]),
+    "concat": (lambda xs: fw.concat([xs * 2, fw.cumsum(xs)]), np.r_[XS * 2, np.cumsum(XS)]),
+    "scatter": (lambda xs: fw.scatter(xs * 0, fw.asarray(GROUPS), xs),
+                np.array([-4.0, 1.5, 2.0, 0.5, 0, 0, 0])),
+    "sort": (lambda xs: fw.sort(xs), np.sort(XS)),
+    "rows": (lambda xs: fw.ragged(xs, lengths=np.array([3, 0, 4])).sum(),
+             np.array([4.0, 0.0, 3.0])),
+    "expansion": (lambda xs: fw.expand(lambda x: 2, lambda x, i: x + i, xs),
+                  np.repeat(XS, 2) + np.tile([0, 1], 7)),
+    "update": (lambda xs: fw.permute(fw.add, xs * 0, fw.asarray(GROUPS), xs),
+               np.r_[np.bincount(GROUPS, XS), 0, 0, 0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SINKS)
+def test_every_sink_in_a_branch(name):
+    """What its kernels need of the host they are given, though they are written later."""
+    f, expected = SINKS[name]
+    program = on_cpu(lambda p, xs: fw.cond(p, lambda: fw.sum(f(xs) * 1.0), lambda: 0.0))
+    assert float(program(False, XS)) == 0.0
+    assert not made(program.stages(False, XS))
+    assert np.isclose(float(program(True, XS)), expected.sum())
+
+
+@pytest.mark.parametrize("permute", ["atomic", "cas", "locks", "owner", "private", "partition"])
+def test_every_way_of_scattering_in_a_branch(permute):
+    """Those that are forced, too."""
+
+    def sums(xs):
+        return fw.sum(fw.histogram(4, fw.asarray(GROUPS), xs) * fw.iota(4))
+
+    with fw.schedule(permute=permute):
+        program = on_cpu(lambda p, xs: fw.cond(p, lambda: sums(xs), lambda: 0.0))
+        found = float(program(True, XS))
+    assert np.isclose(found, (np.bincount(GROUPS, XS) * np.arange(4)).sum())
