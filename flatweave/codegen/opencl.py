@@ -36,6 +36,8 @@ typedef uchar uint8_t; typedef ushort uint16_t; typedef uint uint32_t; typedef u
 #define FW_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 """
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
+# `sync` orders stores to global memory, too: lanes may store over what others have filled there.
+SYNC = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
 ATOMICS = {"minimum": "min", "maximum": "max"}
 
 
@@ -92,8 +94,8 @@ OPENCL_C = Dialect(
     shared="__local",
     thread="(int)get_local_id(0)",
     block="(int64_t)get_group_id(0)",
-    barrier=BARRIER,
-    warp_barrier=BARRIER,
+    barrier=SYNC,
+    warp_barrier=SYNC,
     claim="""\
 __local uint fw_number[1];
 if (fw_thread == 0) fw_number[0] = atomic_inc((volatile __global uint *)fw_claim);

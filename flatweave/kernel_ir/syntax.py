@@ -385,7 +385,7 @@ class Backoff(KernelOp):
 @op
 class Sync(KernelOp):
     """A barrier for the warps of a block, or the threads of a warp; also orders their writes to
-    shared memory."""
+    any memory, that of the grid too."""
 
     level: str = "block"
     effect: ClassVar[bool] = True

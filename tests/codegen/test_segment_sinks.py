@@ -17,7 +17,7 @@ from flatweave.array_ir.text import parse_program
 from flatweave.array_ir.verify import form_of_text
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen import opencl
+from flatweave.codegen import cuda, opencl
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
@@ -254,6 +254,18 @@ def test_rows_in_the_simulator(machine, shape, name):
     for n in (0, 1, 70, 300):
         args, expected = OF_ROWS[name](SHAPES[shape](n))
         agree(simulated(made, args, 3, n), expected)
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+def test_lanes_store_behind_a_barrier_over_what_others_have_filled(warps):
+    """Of their warp, which is alone in its block or not; in OpenCL it fences global memory."""
+    made = {
+        machine.name: lowered(program("rows"), dataclasses.replace(machine, warps=warps))
+        for machine in (CUDA, OPENCL)
+    }
+
+    assert "__syncwarp();" in cuda.emit(made["cuda"].unit)
+    assert "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE" in opencl.emit(made["opencl"].unit)
 
 
 @pytest.mark.needs_opencl

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import LastLane, Load, ShiftLanes, Store, StoreCompact, Sync
+from flatweave.kernel_ir.syntax import LastLane, Load, ShiftLanes, Store, StoreCompact
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sinks.carry_out import Segmented
@@ -26,6 +26,7 @@ from flatweave.lower.sweep.sink import Share
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import NO_BODY, Position, State
 from flatweave.lower.traverse.row_of_position import Rows
+from flatweave.lower.traverse.steps import steps_of
 from flatweave.ops import CombineRows
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
@@ -155,8 +156,7 @@ def filled_rows(
     lo = b.apply("select", b.apply("eq", share.first, index(0)), index(0), before)
     hi = b.apply("select", b.apply("eq", share.first, share.limit), lo, last)
     fill(b, machine, results, lo, b.apply("select", _is_last(b, share), results.rows, hi))
-    if machine.warps > 1:
-        b.emit(Sync())  # lanes store over what others have filled
+    steps_of(machine).wait_for_lanes(b)  # they store over what others have filled
     return OneByOne(row, before)
 
 

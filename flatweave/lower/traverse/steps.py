@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from flatweave.kernel_ir.syntax import Lane
+from flatweave.kernel_ir.syntax import Lane, Sync
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.warp_share import warp_share
 from flatweave.terms.build import Builder, index
@@ -35,6 +35,9 @@ class Steps(Protocol):
         self, b: Builder, last: Atom, base: Atom, width: int, limit: Atom
     ) -> tuple[Atom, Atom | None]:
         """The same, counted from the last position back."""
+
+    def wait_for_lanes(self, b: Builder) -> None:
+        """What the lanes of a warp stored before, all of them may store over from here on."""
 
 
 class WholeSteps:
@@ -63,6 +66,9 @@ class WholeSteps:
     ) -> tuple[Atom, Atom | None]:
         start = b.sub(last, base)
         return (b.emit(Lane(start, True))[0] if width > 1 else start), None
+
+    def wait_for_lanes(self, b: Builder) -> None:
+        """Nothing: a warp is one thread."""
 
 
 class MaskedSteps:
@@ -95,6 +101,9 @@ class MaskedSteps:
     ) -> tuple[Atom, Atom | None]:
         running, active = self.lanes(b, base, width, limit)
         return b.sub(last, running), active
+
+    def wait_for_lanes(self, b: Builder) -> None:
+        b.emit(Sync("warp"))
 
 
 def steps_of(machine: Machine) -> Steps:

@@ -1,5 +1,5 @@
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void k_t_25(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, __global double *x1_2, __global uint8_t *buffer_3, __global double *buffer_4, __global double *buffer_5) {
+void k_t_23(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, __global double *x1_2, __global uint8_t *buffer_3, __global double *buffer_4, __global double *buffer_5) {
     __local uint8_t fw_x0_bool[128];
     __local double fw_x1_f64[128];
     __local double fw_x2_f64[128];
@@ -67,7 +67,7 @@ void k_t_25(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, _
                 t_41 = t_54;
                 t_42 = t_55;
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
+            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             const double t_57 = (s_28 * t_41);
             const double t_58 = (s_29 * t_41);
             const double t_59 = (t_58 + t_42);
@@ -88,7 +88,7 @@ void k_t_25(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, _
     if (fw_lane == 0) { t_6[t_65] = (uint8_t)t_24; }
     if (fw_lane == 0) { t_7[t_65] = t_25; }
     if (fw_lane == 0) { t_8[t_65] = t_26; }
-    barrier(CLK_LOCAL_MEM_FENCE);
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     bool s_66 = false;
     double s_67 = 0.0;
     double s_68 = 0.0;
@@ -137,7 +137,7 @@ void k_t_25(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, _
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k_t_25_slots(__global int64_t *fw_status, __global uint8_t *buffer_0, __global double *buffer_1, __global double *buffer_2, __global uint8_t *t_3, __global double *t_4, __global double *t_5, const int64_t t_6) {
+void k_t_23_slots(__global int64_t *fw_status, __global uint8_t *buffer_0, __global double *buffer_1, __global double *buffer_2, __global uint8_t *t_3, __global double *t_4, __global double *t_5, const int64_t t_6) {
     __local uint8_t fw_x0_bool[32];
     __local double fw_x1_f64[32];
     __local double fw_x2_f64[32];
@@ -197,7 +197,7 @@ void k_t_25_slots(__global int64_t *fw_status, __global uint8_t *buffer_0, __glo
                 t_31 = t_44;
                 t_32 = t_45;
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
+            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             const double t_47 = (s_18 * t_31);
             const double t_48 = (s_19 * t_31);
             const double t_49 = (t_48 + t_32);

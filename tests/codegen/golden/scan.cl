@@ -1,5 +1,5 @@
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void k_t_13_first(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, __global int32_t *x0_2, __global int32_t *buffer_3) {
+void k_t_12_first(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, __global int32_t *x0_2, __global int32_t *buffer_3) {
     __local int32_t fw_x0_i32[128];
     const int fw_thread = (int)get_local_id(0);
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
@@ -41,7 +41,7 @@ void k_t_13_first(__global int64_t *fw_status, const int64_t n_0, const int64_t 
             const int32_t t_32 = ((int32_t)((uint32_t)p_30 + (uint32_t)p_31));
             t_29 = t_32;
         }
-        barrier(CLK_LOCAL_MEM_FENCE);
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         t_19 = t_29;
     }
     const int64_t t_33 = ((int64_t)((uint64_t)t_4 * (uint64_t)4L));
@@ -51,7 +51,7 @@ void k_t_13_first(__global int64_t *fw_status, const int64_t n_0, const int64_t 
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k_t_13_slots(__global int64_t *fw_status, __global int32_t *buffer_0, __global int32_t *t_1, const int64_t t_2) {
+void k_t_12_slots(__global int64_t *fw_status, __global int32_t *buffer_0, __global int32_t *t_1, const int64_t t_2) {
     __local int32_t fw_x0_i32[32];
     const int fw_thread = (int)get_local_id(0);
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
@@ -82,7 +82,7 @@ void k_t_13_slots(__global int64_t *fw_status, __global int32_t *buffer_0, __glo
                 const int32_t t_21 = ((int32_t)((uint32_t)p_19 + (uint32_t)p_20));
                 t_18 = t_21;
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
+            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             const int32_t t_22 = ((int32_t)((uint32_t)s_11 + (uint32_t)t_18));
             fw_x0_i32[fw_thread] = t_22;
             barrier(CLK_LOCAL_MEM_FENCE);
@@ -100,7 +100,7 @@ void k_t_13_slots(__global int64_t *fw_status, __global int32_t *buffer_0, __glo
 }
 
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void k_t_13(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, __global int32_t *t_2, __global int32_t *x0_3, __global int32_t *buffer_4) {
+void k_t_12(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, __global int32_t *t_2, __global int32_t *x0_3, __global int32_t *buffer_4) {
     __local int32_t fw_x0_i32[128];
     const int fw_thread = (int)get_local_id(0);
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
@@ -145,7 +145,7 @@ void k_t_13(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, _
                 const int32_t t_38 = ((int32_t)((uint32_t)p_36 + (uint32_t)p_37));
                 t_35 = t_38;
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
+            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             const int32_t t_39 = ((int32_t)((uint32_t)s_27 + (uint32_t)t_35));
             fw_x0_i32[fw_thread] = t_35;
             barrier(CLK_LOCAL_MEM_FENCE);

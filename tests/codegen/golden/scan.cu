@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(256)
-k_t_13_fill(int64_t *fw_status, int64_t *t_0, const int64_t t_1) {
+k_t_12_fill(int64_t *fw_status, int64_t *t_0, const int64_t t_1) {
     const int fw_thread = (int)threadIdx.x;
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
     const int64_t fw_block = (int64_t)blockIdx.x;
@@ -34,7 +34,7 @@ k_t_13_fill(int64_t *fw_status, int64_t *t_0, const int64_t t_1) {
 }
 
 extern "C" __global__ void __launch_bounds__(256)
-k_t_13(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_0, const int64_t t_1, int32_t *x0_2, int32_t *t_3, int64_t *t_4, int32_t *t_5, int32_t *buffer_6) {
+k_t_12(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_0, const int64_t t_1, int32_t *x0_2, int32_t *t_3, int64_t *t_4, int32_t *t_5, int32_t *buffer_6) {
     __shared__ int32_t t_7[8];
     __shared__ int32_t t_8[1];
     const int fw_thread = (int)threadIdx.x;
