@@ -22,16 +22,15 @@ from collections.abc import Callable
 from flatweave.algorithms.operator import Operator, select
 from flatweave.base.dtypes import u64
 from flatweave.kernel_ir.arrays import Pull, Put, Values, choose, when
-from flatweave.kernel_ir.syntax import (
+from flatweave.kernel_ir.collectives import (
     Ballot,
     InSet,
-    Lane,
-    Lanes,
     LastLane,
     ReduceLanes,
     ScanLanes,
     ShiftLanes,
 )
+from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, constant

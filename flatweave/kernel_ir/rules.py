@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.kernel_ir import collectives as c
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.hierarchy import LEVELS, ForAll, Local, WarpShared
@@ -37,19 +38,19 @@ def misfits(op: Op) -> Iterator[str]:
             yield from _level_misfits(level)
         case ir.Call(fn=fn, args=args):
             yield from function_misfits("the function", fn, types_of(args))
-        case ir.ReduceLanes(fn=fn, args=args):
+        case c.ReduceLanes(fn=fn, args=args):
             yield from operator_misfits(fn, types_of(args))
-        case ir.ScanLanes(fn=fn, neutral=neutral, args=args, starts=starts):
+        case c.ScanLanes(fn=fn, neutral=neutral, args=args, starts=starts):
             yield from types_misfit("the neutral element", neutral, types_of(args))
             yield from operator_misfits(fn, types_of(args))
             yield from starts_misfits(starts)
-        case ir.ShiftLanes(fill=fill, args=args):
+        case c.ShiftLanes(fill=fill, args=args):
             yield from types_misfit("what fills lane 0", fill, types_of(args))
-        case ir.CountLanes(flag=flag) | ir.Ballot(flag=flag):
+        case c.CountLanes(flag=flag) | c.Ballot(flag=flag):
             yield from condition_misfits(flag)
-        case ir.InSet(lanes=lanes):
+        case c.InSet(lanes=lanes):
             yield from types_misfit("the set of lanes", (lanes,), (u64,))
-        case ir.SelectZero(mask=mask):
+        case c.SelectZero(mask=mask):
             yield from types_misfit("the mask", (mask,), (u64,))
         case _:
             yield from _memory_misfits(op)

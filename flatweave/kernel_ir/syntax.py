@@ -8,7 +8,8 @@ of the block runs it, with one value for the warp, and what it stores is stored 
 `lanes W` opens a region that the W lanes of a warp run together: there a value may differ from lane
 to lane. On a CPU the block is a task of one core, has one warp, and the warp is a SIMD register
 (`lanes 16` makes <16 x T>, `lanes 1` plain scalars); on a GPU the lanes are threads.
-Kernels may also be written for any number of threads and warps: `hierarchy.py`.
+What lanes do together is in `collectives.py`. Kernels may also be written for any number of threads
+and warps: `hierarchy.py`.
 
     kernel scale(n: i64, xs: global f32, ys: global f32) =>
         b: i64 = block_index
@@ -26,19 +27,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from flatweave.base.dtypes import DType, bool_, i64, u64
+from flatweave.base.dtypes import DType, i64
 from flatweave.base.locks import Lock
 from flatweave.kernel_ir.op import (
     BY_LANE,
     EVERYWHERE,
     IN_LANES,
     ON_HOST,
-    SAME,
     UNIFORM_CODE,
     KernelOp,
     dtype_in,
 )
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, record, types_of
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, record
 
 
 @record
@@ -157,122 +157,6 @@ class Call(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return self.fn.result_types()
-
-
-# -- collectives of a warp ----------------------------------------------------------------------
-
-
-@op
-class ReduceLanes(KernelOp):
-    """All lanes' values combined in lane order by an associative `fn` (uniform)."""
-
-    fn: Lambda
-    args: tuple[Atom, ...]
-    stands = IN_LANES
-    together = True
-    gives = SAME
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
-
-
-@op
-class ScanLanes(KernelOp):
-    """Inclusive prefixes over the lanes: lane l gets the values of lanes 0 to l combined.
-
-    With a flag in `starts`, of the lanes from the last one at or below l where it holds.
-    """
-
-    fn: Lambda
-    neutral: tuple[Atom, ...]
-    args: tuple[Atom, ...]
-    starts: tuple[Atom, ...] = ()
-    stands = IN_LANES
-    together = True
-    gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
-
-
-@op
-class ShiftLanes(KernelOp):
-    """Lane l gets the value of lane l - 1; lane 0 gets `fill` (uniform)."""
-
-    fill: tuple[Atom, ...]
-    args: tuple[Atom, ...]
-    stands = IN_LANES
-    together = True
-    gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
-
-
-@op
-class LastLane(KernelOp):
-    """The values of the last lane (uniform)."""
-
-    args: tuple[Atom, ...]
-    stands = IN_LANES
-    together = True
-    gives = SAME
-
-    def result_types(self) -> tuple[Type, ...]:
-        return types_of(self.args)
-
-
-@op
-class CountLanes(KernelOp):
-    """In how many lanes `flag` holds (uniform i64)."""
-
-    flag: Atom
-    stands = IN_LANES
-    together = True
-    gives = SAME
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i64,)
-
-
-@op
-class Ballot(KernelOp):
-    """The set of lanes where `flag` holds (uniform u64): bit l for lane l, of at most 64."""
-
-    flag: Atom
-    stands = IN_LANES
-    together = True
-    gives = SAME
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (u64,)
-
-
-@op
-class InSet(KernelOp):
-    """Whether this lane is in `lanes`, a set as `ballot` gives it (uniform)."""
-
-    lanes: Atom
-    stands = IN_LANES
-    gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (bool_,)
-
-
-@op
-class SelectZero(KernelOp):
-    """Lane l gets the place of bit number l among those that are 0 in `mask` (uniform u64).
-
-    Undefined in lane l if the mask has at most l zeros.
-    """
-
-    mask: Atom
-    stands = IN_LANES
-    gives = BY_LANE
-
-    def result_types(self) -> tuple[Type, ...]:
-        return (i64,)
 
 
 # -- memory ---------------------------------------------------------------------------------------

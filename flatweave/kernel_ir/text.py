@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from flatweave.kernel_ir import collectives  # noqa: F401  its operations are known by name
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.terms.parse import Parser
 from flatweave.terms.print import print_function

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from flatweave.kernel_ir.collectives import InSet
 from flatweave.kernel_ir.hierarchy import (
     BLOCK,
     GRID,
@@ -34,7 +35,6 @@ from flatweave.kernel_ir.syntax import (
     Acquire,
     Backoff,
     Call,
-    InSet,
     Kernel,
     Lane,
     Lanes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flatweave.base.errors import CompilerBug
+from flatweave.kernel_ir import collectives as c
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.access import Accessor, Progress
 from flatweave.kernel_ir.control import Event, Steps
@@ -114,7 +115,7 @@ class Warp(Accessor):
                 lanes = np.zeros(1, np.int64) if env.positions is None else env.positions
                 first = self.one(env, base, "the base of lane")
                 return (first - lanes if reverse else first + lanes,)
-            case ir.InSet(lanes=lanes_in):
+            case c.InSet(lanes=lanes_in):
                 bits = int(self.one(env, lanes_in, "the set of in_set"))
                 own = range(1) if env.positions is None else env.positions
                 return (np.array([bits >> int(lane) & 1 for lane in own], bool),)
@@ -124,23 +125,23 @@ class Warp(Accessor):
 
     def _collective(self, env: Env, op: Op) -> Values:
         match op:
-            case ir.ReduceLanes(fn=fn, args=args):
+            case c.ReduceLanes(fn=fn, args=args):
                 return self._reduce(env, fn, self.columns(env, args))
-            case ir.ScanLanes(fn=fn, args=args, starts=starts):
+            case c.ScanLanes(fn=fn, args=args, starts=starts):
                 columns = self.columns(env, (*args, *starts))
                 return self._scan(env, fn, columns[: len(args)], columns[len(args) :])
-            case ir.ShiftLanes(fill=fill, args=args):
+            case c.ShiftLanes(fill=fill, args=args):
                 first = [self.one(env, atom, "what fills lane 0") for atom in fill]
                 return prepend(first, take(self.columns(env, args), slice(-1)))
-            case ir.LastLane(args=args):
+            case c.LastLane(args=args):
                 return tuple(np.asarray(x[-1]) for x in self.columns(env, args))
-            case ir.CountLanes(flag=flag):
+            case c.CountLanes(flag=flag):
                 return (np.asarray(self.columns(env, (flag,))[0].sum(dtype=np.int64)),)
-            case ir.SelectZero(mask=mask):
+            case c.SelectZero(mask=mask):
                 bits = int(self.one(env, mask, "the mask of select_zero"))
                 zeros = [place for place in range(64) if not bits >> place & 1] + [63] * 64
                 return (np.asarray(zeros[: env.size or 1], np.int64),)
-            case ir.Ballot(flag=flag):
+            case c.Ballot(flag=flag):
                 lanes = np.flatnonzero(self.columns(env, (flag,))[0])
                 return (np.asarray(sum(1 << int(lane) for lane in lanes), np.uint64),)
         return self._memory(env, op)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import DTYPES, DType, bool_, i64
-from flatweave.kernel_ir.syntax import CountLanes, LastLane, ScanLanes, ShiftLanes, StoreCompact
+from flatweave.kernel_ir.collectives import CountLanes, LastLane, ScanLanes, ShiftLanes
+from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.terms.build import index
 from flatweave.terms.syntax import constant
 from tests.codegen.llvm_programs import run_kernel

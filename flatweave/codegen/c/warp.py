@@ -18,7 +18,8 @@ from flatweave.base.dtypes import DType, i32
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.memory import from_memory, to_memory
 from flatweave.codegen.c.values import buffer_dtype, scalar_type
-from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir import collectives as k
+from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.terms.syntax import Atom, Lambda, Let
 
 
@@ -145,7 +146,7 @@ def emit_select_zero(e: CEmitter, let: Let) -> None:
 
 def emit_compact(e: CEmitter, let: Let) -> None:
     """The lanes kept write to consecutive places; nothing else is written."""
-    op: k.StoreCompact = let.op  # type: ignore[assignment]
+    op: StoreCompact = let.op  # type: ignore[assignment]
     keep = e.atom(op.keep)
     bits = e.dialect.ballot(e, keep)
     e.open(f"if ({keep}) {{")
@@ -188,5 +189,5 @@ HANDLERS: Handlers = {
     k.Ballot: emit_ballot,
     k.InSet: emit_in_set,
     k.SelectZero: emit_select_zero,
-    k.StoreCompact: emit_compact,
+    StoreCompact: emit_compact,
 }

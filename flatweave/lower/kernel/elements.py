@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, ReduceLanes, Report
+from flatweave.kernel_ir.collectives import ReduceLanes
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
 from flatweave.lower.traverse.tiles import Tile

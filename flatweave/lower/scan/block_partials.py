@@ -12,8 +12,9 @@ import dataclasses
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.collectives import LastLane, ScanLanes
 from flatweave.kernel_ir.host import Alloc, Role
-from flatweave.kernel_ir.syntax import LastLane, Load, ScanLanes, Store
+from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements

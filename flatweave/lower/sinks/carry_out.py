@@ -16,8 +16,9 @@ import dataclasses
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.collectives import LastLane, ScanLanes, ShiftLanes
 from flatweave.kernel_ir.host import Alloc, Free, Role
-from flatweave.kernel_ir.syntax import Lane, LastLane, Load, ScanLanes, ShiftLanes, Store
+from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import Lane, Lanes, ReduceLanes, ShiftLanes, Store
+from flatweave.kernel_ir.collectives import ReduceLanes, ShiftLanes
+from flatweave.kernel_ir.syntax import Lane, Lanes, Store
 from flatweave.lower.schedule.plan import Along
 from flatweave.lower.sinks.combine_segments import SegmentSink
 from flatweave.lower.sinks.segment_rows import fill, located_rows, results_of

@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import LastLane, Load, ShiftLanes, Store, StoreCompact
+from flatweave.kernel_ir.collectives import LastLane, ShiftLanes
+from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sinks.carry_out import Segmented

@@ -20,18 +20,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import (
+from flatweave.kernel_ir.collectives import (
     Ballot,
     CountLanes,
-    Lane,
     LastLane,
-    Load,
     ReduceLanes,
     ScanLanes,
     ShiftLanes,
-    Store,
-    StoreCompact,
 )
+from flatweave.kernel_ir.syntax import Lane, Load, Store, StoreCompact
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.syntax import Lane, ReduceLanes
+from flatweave.kernel_ir.collectives import ReduceLanes
+from flatweave.kernel_ir.syntax import Lane
 from flatweave.lower.traverse.flat import Flat, span_with_edges
 from flatweave.lower.traverse.one_by_one import OneByOne, one_by_one
 from flatweave.lower.traverse.position import Position, State, Step

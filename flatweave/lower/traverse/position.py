@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import bool_, i64
-from flatweave.kernel_ir.syntax import CountLanes
+from flatweave.kernel_ir.collectives import CountLanes
 from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.lower.traverse.tiles import Tile
 from flatweave.terms.build import Builder

@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64, u64
-from flatweave.kernel_ir.syntax import InSet, Lane, Load, SelectZero
+from flatweave.kernel_ir.collectives import InSet, SelectZero
+from flatweave.kernel_ir.syntax import Lane, Load
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Var, constant

@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import u64
-from flatweave.kernel_ir.syntax import Ballot, InSet, Load, Shared, Store
+from flatweave.kernel_ir.collectives import Ballot, InSet
+from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.lower.schedule.plan import Tiling
 from flatweave.lower.traverse.position import Position
 from flatweave.terms.build import Builder, index

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 
 from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.collectives import ReduceLanes, ScanLanes
 from flatweave.kernel_ir.op import Gives, KernelOp
-from flatweave.kernel_ir.syntax import Lane, ReduceLanes, ScanLanes
+from flatweave.kernel_ir.syntax import Lane
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Type, Var
 from flatweave.terms.traverse import atoms_in

@@ -19,7 +19,7 @@ from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_
 from flatweave.codegen.llvm.body.shapes import LINEAR, UNIFORM, VARYING
 from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.codegen.llvm.text.vectors import indices, mask_of_word, word_of_mask
-from flatweave.kernel_ir.syntax import (
+from flatweave.kernel_ir.collectives import (
     Ballot,
     CountLanes,
     InSet,

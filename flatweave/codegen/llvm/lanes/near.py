@@ -24,7 +24,8 @@ from flatweave.codegen.llvm.memory.access import (
     stored,
 )
 from flatweave.codegen.llvm.text.module import vec
-from flatweave.kernel_ir.syntax import LoadNear, SelectZero
+from flatweave.kernel_ir.collectives import SelectZero
+from flatweave.kernel_ir.syntax import LoadNear
 from flatweave.terms.syntax import Let
 
 # -- load_near ------------------------------------------------------------------------------------

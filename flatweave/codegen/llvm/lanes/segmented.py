@@ -28,7 +28,7 @@ from flatweave.codegen.llvm.lanes import collectives
 from flatweave.codegen.llvm.lanes.collectives import combine, shifted
 from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.codegen.llvm.text.vectors import mask_of_word
-from flatweave.kernel_ir.syntax import LastLane, ScanLanes, ShiftLanes
+from flatweave.kernel_ir.collectives import LastLane, ScanLanes, ShiftLanes
 from flatweave.terms.syntax import Atom, Lambda, Let
 
 Columns = list[str]
