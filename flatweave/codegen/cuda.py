@@ -66,6 +66,7 @@ CUDA_C = Dialect(
     head='extern "C" __global__ void __launch_bounds__({threads})\n{name}({params})',
     global_pointer="{type} *",
     shared="__shared__",
+    shared_space="FW_GLOBAL",
     thread="(int)threadIdx.x",
     block="(int64_t)blockIdx.x",
     barrier="__syncthreads();",

@@ -31,8 +31,8 @@ typedef uchar uint8_t; typedef ushort uint16_t; typedef uint uint32_t; typedef u
 #define FW_F64(bits) as_double((ulong)(bits))
 #define FW_BITS32(x) as_uint((float)(x))
 #define FW_BITS64(x) as_ulong((double)(x))
-#define FW_SWAP32(at, old, new) atomic_cmpxchg((volatile __global uint *)(at), old, new)
-#define FW_SWAP64(at, old, new) atom_cmpxchg((volatile __global ulong *)(at), old, new)
+#define FW_SWAP32(at, old, new) atomic_cmpxchg(at, old, new)
+#define FW_SWAP64(at, old, new) atom_cmpxchg(at, old, new)
 #define FW_FENCE() mem_fence(CLK_GLOBAL_MEM_FENCE)
 """
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
@@ -83,7 +83,7 @@ def _atomic(fn: str, dtype: DType) -> str | None:
     if dtype.is_float or dtype is bool_ or dtype.bits < 32:
         return None
     name = f"{'atomic' if dtype.bits == 32 else 'atom'}_{ATOMICS.get(fn, fn)}"
-    return f"({dtype.c}){name}((FW_GLOBAL {dtype.c} *)at, ({dtype.c})x)"
+    return f"({dtype.c}){name}(at, ({dtype.c})x)"
 
 
 OPENCL_C = Dialect(
@@ -92,6 +92,7 @@ OPENCL_C = Dialect(
     head="__kernel __attribute__((reqd_work_group_size({threads}, 1, 1)))\nvoid {name}({params})",
     global_pointer="__global {type} *",
     shared="__local",
+    shared_space="__local",
     thread="(int)get_local_id(0)",
     block="(int64_t)get_group_id(0)",
     barrier=SYNC,

@@ -4,16 +4,18 @@
     atomic add  f32      old = *at; compare-and-swap with old + x until it succeeds
     atomic add  i8       the same on the 32-bit word around it
 
-`FW_SWAP32`, `FW_SWAP64` and the conversions of bits come from the dialect's prelude.
+`FW_SWAP32`, `FW_SWAP64` and the conversions of bits come from the dialect's prelude. Where pointers
+to shared memory are of another type than those to global memory, both have functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from flatweave.base.dtypes import DType, bool_
-from flatweave.codegen.c.values import stored
+from flatweave.base.errors import CompilerBug
+from flatweave.codegen.c.dialect import Dialect
+from flatweave.codegen.c.values import buffer_dtype, stored
 from flatweave.scalar.ops import TABLE
+from flatweave.terms.syntax import BufferType, Var
 
 REPORT = """\
 FW_FN void fw_report(FW_GLOBAL int64_t *status, int64_t code, int64_t site,
@@ -37,29 +39,43 @@ FW_FN void fw_report(FW_GLOBAL int64_t *status, int64_t code, int64_t site,
 """Writes the first error by index into the status; threads take turns by a lock."""
 
 
-def atomic_helper(
-    own: Callable[[str, DType], str | None], fn: str, dtype: DType
-) -> tuple[str, tuple[str, ...]]:
-    """The name of a function (at, x) -> old value, and the functions to write before it.
+GLOBAL = "FW_GLOBAL"
 
-    `own` is the dialect's: the device's instruction as an expression on at and x, if it has one.
-    """
-    name = f"fw_atomic_{fn}_{dtype.name}"
-    expression = own(fn, dtype)
+
+def space_of(dialect: Dialect, buffer: Var) -> str:
+    """What qualifies a pointer to an element that is updated."""
+    assert isinstance(buffer.type, BufferType)
+    if buffer.type.space != "shared":
+        return GLOBAL
+    dtype = buffer_dtype(buffer)
+    if stored(dtype).bits < 32:
+        raise CompilerBug(
+            f"an atomic update of {dtype} in shared memory: the word around an element may hold "
+            "others, which are stored without it; use 32 or 64 bits"
+        )
+    return dialect.shared_space
+
+
+def atomic_helper(
+    dialect: Dialect, fn: str, dtype: DType, space: str = GLOBAL
+) -> tuple[str, tuple[str, ...]]:
+    """The name of a function (at, x) -> old value, and the functions to write before it."""
+    name = f"fw_atomic_{fn}_{dtype.name}" + ("" if space == GLOBAL else "_shared")
+    expression = dialect.atomic(fn, dtype)
     if expression is not None:
-        head = f"FW_FN {dtype.c} {name}(FW_GLOBAL {dtype.c} *at, {dtype.c} x)"
+        head = f"FW_FN {dtype.c} {name}({space} {dtype.c} *at, {dtype.c} x)"
         return name, (f"{head} {{\n    return {expression};\n}}\n",)
     spelled = TABLE[fn].c(dtype)
     combined = spelled.template.format("old", "x")
-    return name, (*spelled.helpers, _by_swap(name, dtype, combined))
+    return name, (*spelled.helpers, _by_swap(name, dtype, combined, space))
 
 
-def _by_swap(name: str, dtype: DType, combined: str) -> str:
+def _by_swap(name: str, dtype: DType, combined: str, space: str) -> str:
     """A compare-and-swap loop on the word that holds the element."""
-    swap = Swap(dtype)
+    swap = Swap(dtype, space)
     begin = "".join(f"    {line}\n" for line in swap.begin("at"))
     return (
-        f"FW_FN {dtype.c} {name}(FW_GLOBAL {stored(dtype).c} *at, {dtype.c} x) {{\n"
+        f"FW_FN {dtype.c} {name}({space} {stored(dtype).c} *at, {dtype.c} x) {{\n"
         f"{begin}"
         f"    for (;;) {{\n"
         f"        const {dtype.c} old = {swap.old};\n"
@@ -75,22 +91,23 @@ def _by_swap(name: str, dtype: DType, combined: str) -> str:
 class Swap:
     """Compare-and-swap of the word that holds an element; `seen` is what was last read there."""
 
-    def __init__(self, dtype: DType) -> None:
+    def __init__(self, dtype: DType, space: str = GLOBAL) -> None:
         self.dtype = dtype
+        self.space = space
         self.bits = 64 if stored(dtype).bits == 64 else 32
         self.word = f"uint{self.bits}_t"
         self.old = _unpack(dtype, "seen")
 
     def begin(self, at: str) -> list[str]:
         """Statements that find the word, and the shift of the element in it."""
-        lines = [f"FW_GLOBAL {self.word} *word = (FW_GLOBAL {self.word} *)({at});"]
+        lines = [f"{self.space} {self.word} *word = ({self.space} {self.word} *)({at});"]
         if stored(self.dtype).bits < 32:
-            aligned = f"(FW_GLOBAL {self.word} *)((uint64_t)({at}) & ~(uint64_t)3)"
+            aligned = f"({self.space} {self.word} *)((uint64_t)({at}) & ~(uint64_t)3)"
             lines = [
-                f"FW_GLOBAL {self.word} *word = {aligned};",
+                f"{self.space} {self.word} *word = {aligned};",
                 f"const int shift = (int)((uint64_t)({at}) & 3) * 8;",
             ]
-        return [*lines, f"{self.word} seen = *(volatile FW_GLOBAL {self.word} *)word;"]
+        return [*lines, f"{self.word} seen = *(volatile {self.space} {self.word} *)word;"]
 
     def attempt(self, made: str) -> str:
         """A compare-and-swap that puts a new element into the word; gives what was there."""

@@ -47,7 +47,8 @@ class Dialect:
     `acquire` and `release` are statements on {to}, {at} and {value}. `popcount` and
     `highest` tell of a word of 32 bits how many are set and which is the highest. `atomic` gives
     the device's own atomic update, as an expression on at and x, where it has one. `function`
-    begins one that is never written out where it is called.
+    begins one that is never written out where it is called. `shared_space` qualifies what a pointer
+    to shared memory points to.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Dialect:
     head: str
     global_pointer: str
     shared: str
+    shared_space: str
     thread: str
     block: str
     barrier: str

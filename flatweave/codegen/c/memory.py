@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.c.atomics import REPORT, atomic_helper
+from flatweave.codegen.c.atomics import REPORT, atomic_helper, space_of
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.values import buffer_dtype, scalar_type, stored
 from flatweave.kernel_ir import syntax as k
@@ -66,7 +66,8 @@ def emit_atomic(e: CEmitter, let: Let) -> None:
     if not e.in_lanes:
         raise CompilerBug("an atomic update in uniform code", where=let.where)
     dtype = buffer_dtype(op.buffer)
-    name, helpers = atomic_helper(e.dialect.atomic, op.fn, dtype)
+    space = space_of(e.dialect, op.buffer)
+    name, helpers = atomic_helper(e.dialect, op.fn, dtype, space)
     for helper in helpers:
         e.helpers.setdefault(helper)
     at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"

@@ -11,7 +11,7 @@ nothing.
 from __future__ import annotations
 
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.c.atomics import Swap
+from flatweave.codegen.c.atomics import GLOBAL, Swap, space_of
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.memory import from_memory, to_memory
 from flatweave.codegen.c.values import buffer_dtype, stored
@@ -26,7 +26,7 @@ def emit_atomic_update(e: CEmitter, let: Let) -> None:
     if len(op.values_) != 1:
         raise CompilerBug("an element of two words has no swap here", where=let.where)
     dtype = buffer_dtype(op.buffer)
-    swap = Swap(dtype)
+    swap = Swap(dtype, space_of(e.dialect, op.buffer))
     e.open("{")
     for line in swap.begin(f"{e.names.of(op.buffer)} + {e.atom(op.index)}"):
         e.line(line)
@@ -44,6 +44,8 @@ def emit_locked_update(e: CEmitter, let: Let) -> None:
     """A spinlock for each stripe; one lane at a time is inside."""
     op: LockedUpdate = let.op  # type: ignore[assignment]
     _in_lanes(e, let)
+    if any(space_of(e.dialect, buffer) != GLOBAL for buffer in (op.locks, *op.buffers)):
+        raise CompilerBug("a locked update of shared memory", where=let.where)
     at = e.atom(op.index)
     e.open("{")
     e.line(f"FW_GLOBAL uint32_t *lock = {e.names.of(op.locks)} + ({at} & {op.stripes - 1});")
