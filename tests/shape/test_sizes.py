@@ -1,10 +1,13 @@
 """Nothing grows past what one can read at a sitting."""
 
+import ast
 from collections import Counter
 
-from tests.shape.tree import FOLDERS, python_files
+from tests.shape.tree import FOLDERS, PACKAGE, python_files
 
 FILE = 500
+FILE_OF_THE_PACKAGE = 400
+CLASS = 250
 FUNCTION = 80
 FOLDER = 24
 
@@ -14,7 +17,20 @@ def test_files_are_short():
     long = [
         f"{source.name}: {len(source.lines)} lines"
         for source in python_files(*FOLDERS)
-        if len(source.lines) > FILE
+        if len(source.lines) > (FILE_OF_THE_PACKAGE if PACKAGE in source.path.parents else FILE)
+    ]
+
+    assert not long, "\n".join(long)
+
+
+def test_classes_are_short():
+    """A class that is too long is several."""
+    long = [
+        f"{source.name}:{node.lineno} {node.name}: {length} lines"
+        for source in python_files(*FOLDERS)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ClassDef)
+        and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > CLASS
     ]
 
     assert not long, "\n".join(long)
