@@ -43,8 +43,8 @@ class _Work(Generic[R]):
         _HERE.work = self
         try:
             self.result = self.context.run(self.fn)
-        except BaseException as error:  # the caller raises it
-            self.error = error
+        except BaseException as error:  # the caller raises it, if there still is one
+            self.error = error if self.is_wanted else None
         self.done.set()
 
     def start(self) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 
 from flatweave.base.config import config
 from flatweave.runtime.buffers import buffer_pool
-from flatweave.runtime.later import Table, raised_in
+from flatweave.runtime.later import Table
 from flatweave.runtime.native import NativeCode, support
 from flatweave.runtime.pool import POOL
 
@@ -90,18 +90,14 @@ class NativeProgram:
         failed = self._call(context.address, self.entry, slots, threads, poller)
         self.peak_bytes = words[PEAK_BYTES]
         try:
-            return _status_of(context, failed) if failed else OK
+            return _status_of(words, failed) if failed else OK
         finally:
             _FREE.append(context)
 
 
-def _status_of(context: Context, returned: int) -> Status:
+def _status_of(words: Any, returned: int) -> Status:
     """The report in a context; a call that was cancelled raises what a signal handler raised, or
     the making of a kernel."""
-    words = context.words
-    error = raised_in(context.address)
-    if error is not None:
-        raise error
     if words[RAISED]:
         _restore(words[RAISED], words[RAISED + 1], words[RAISED + 2])
     if words[CANCELLED]:

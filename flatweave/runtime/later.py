@@ -1,10 +1,11 @@
 """Kernels that a program makes when it first launches them: the table through which it finds them.
 
-    table.words    address of fw_make, address of kernel 1, address of kernel 2, ..    0: not made
+    table.words    the Python function `_make`, address of kernel 1, address of kernel 2, ..
 
 The program has the table's address in its context (support.ll). At a launch of a kernel that is not
-made, `fw_launch_later` (launch.ll) calls back into Python, which makes the kernel's group; then the
-same run goes on. What is raised meanwhile ends the run, and comes out of the call.
+made, whose address is 0, `fw_launch_later` (launch.ll) calls `_make`, which makes the kernel's
+group; then the same run goes on. What is raised meanwhile ends the run as what a signal handler
+raises does: compiled code sees it as C does, so that an interrupt is lost nowhere.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Table:
         self._lock = Lock()
         self._codes: list[NativeCode] = []
         if groups:
-            self.words[0] = ctypes.cast(_MAKER, ctypes.c_void_p).value or 0
+            self.words[0] = id(_make)
             _TABLES[self.address] = self
 
     @property
@@ -46,12 +47,11 @@ class Table:
         there = (name for number, name in enumerate(names, 1) if self.words[number])
         return frozenset((*self.first, *there))
 
-    def find(self, number: int) -> int:
-        """The address of a kernel; the first to ask makes its group."""
+    def make(self, number: int) -> None:
+        """Make a kernel, and its group, unless somebody has."""
         with self._lock:
             if not self.words[number]:
                 self._fill(number)
-            return int(self.words[number])
 
     def _fill(self, number: int) -> None:
         start = 1
@@ -66,21 +66,10 @@ class Table:
             self.words[place] = code.address(symbol)
 
 
-def raised_in(context: int) -> BaseException | None:
-    """What was raised while a call with this context made a kernel; asked for once."""
-    return _RAISED.pop(context, None)
-
-
-def _find(context: int, table: int, number: int) -> int:
-    """What compiled code calls; 0 ends its run."""
-    try:
-        return _TABLES[table].find(number)
-    except BaseException as error:  # the caller of the program raises it
-        _RAISED[context] = error
-        return 0
+def _make(table: int, number: int) -> None:
+    """What compiled code calls."""
+    _TABLES[table].make(number)
 
 
 _TABLES: weakref.WeakValueDictionary[int, Table] = weakref.WeakValueDictionary()
-_RAISED: dict[int, BaseException] = {}
-_MAKER = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)(_find)
-keep_for_ever(_MAKER)
+keep_for_ever(_make)

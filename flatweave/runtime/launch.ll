@@ -100,8 +100,10 @@ out:
   ret void
 }
 
+@two_numbers = internal constant [3 x i8] c"LL\00"
+
 ; Launches a kernel by its number in the program's table. One that is not there is made first, by
-; Python; if that fails, the call is cancelled.
+; the Python function in the table; what that raises cancels the call.
 define void @fw_launch_later(ptr %ctx, i64 %number, ptr %args, i64 %nblocks) {
   %some = icmp sgt i64 %nblocks, 0
   %stopped = call i1 @is_stopped(ptr %ctx)
@@ -115,16 +117,23 @@ find:
   %ready = icmp ne i64 %known, 0
   br i1 %ready, label %run, label %make
 make:
+  %state = call i32 @PyGILState_Ensure()
   %maker = load ptr, ptr %table
-  %made = call i64 %maker(ptr %ctx, ptr %table, i64 %number)
-  %failed = icmp eq i64 %made, 0
-  br i1 %failed, label %cancel, label %run
-cancel:
-  %cancel.at = getelementptr i64, ptr %ctx, i64 8
-  store atomic i64 1, ptr %cancel.at release, align 8
+  %result = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %maker, ptr @two_numbers,
+                                                            ptr %table, i64 %number)
+  %failed = icmp eq ptr %result, null
+  br i1 %failed, label %keep, label %drop
+keep:
+  call void @keep_raised(ptr %ctx)
+  call void @PyGILState_Release(i32 %state)
   br label %out
+drop:
+  call void @Py_DecRef(ptr %result)
+  call void @PyGILState_Release(i32 %state)
+  %made = load atomic i64, ptr %kernel.at acquire, align 8
+  br label %run
 run:
-  %address = phi i64 [ %known, %find ], [ %made, %make ]
+  %address = phi i64 [ %known, %find ], [ %made, %drop ]
   %kernel = inttoptr i64 %address to ptr
   call void @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
   br label %out

@@ -18,6 +18,7 @@ import re
 import string
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from importlib import metadata, resources
 from typing import Any
 
@@ -26,14 +27,9 @@ from llvmlite import binding
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
-from flatweave.runtime.deep import check_wanted, on_deep_stack
+from flatweave.runtime.deep import on_deep_stack
+from flatweave.runtime.optimise import LIGHT, RAW, optimised, target_machine
 from flatweave.runtime.processor import Processor, processor
-
-# Levels of optimisation. The code generator writes vectors and phis itself, so LIGHT is enough:
-# it simplifies each function (LICM, GVN, DSE, ..) and neither inlines nor vectorises nor unrolls.
-RAW = 0
-LIGHT = 1
-FULL = 2
 
 # the functions of a text that code outside of it may call
 DEFINED = re.compile(r"^ *define (?!internal |private )[^@\n]*@(\w+)\(", re.MULTILINE)
@@ -69,6 +65,8 @@ PYTHON_SYMBOLS = (
     "PyGILState_Release",
     "PyErr_CheckSignals",
     "PyErr_Fetch",
+    "PyObject_CallFunction",
+    "Py_DecRef",
 )
 
 
@@ -133,8 +131,8 @@ def compile_object(text: str, *, level: int = LIGHT) -> bytes:
     """The object file of `text` for this CPU; nothing is read from or written to a cache."""
 
     def emitted() -> bytes:
-        module, machine = _optimised(text, level)
-        return bytes(machine.emit_object(module))
+        with _optimised(text, level) as (module, machine):
+            return bytes(machine.emit_object(module))
 
     return on_deep_stack(emitted)
 
@@ -143,15 +141,20 @@ def assembly(text: str, *, level: int = LIGHT) -> str:
     """The assembly language of this CPU that `text` becomes."""
 
     def emitted() -> str:
-        module, machine = _optimised(text, level)
-        return str(machine.emit_assembly(module))
+        with _optimised(text, level) as (module, machine):
+            return str(machine.emit_assembly(module))
 
     return on_deep_stack(emitted)
 
 
 def optimised_text(text: str, *, level: int = LIGHT) -> str:
     """The text after optimisation, before code generation."""
-    return on_deep_stack(lambda: str(_optimised(text, level)[0]))
+
+    def printed() -> str:
+        with _optimised(text, level) as (module, _):
+            return str(module)
+
+    return on_deep_stack(printed)
 
 
 def load_object(found: bytes) -> NativeCode:
@@ -238,7 +241,7 @@ def _linker() -> Any:
     has_libmvec()
     # JITLink places the sections of an object together: small, position-independent code can
     # address its constants directly
-    jit = binding.create_lljit_compiler(_machine(2), use_jit_link=True)
+    jit = binding.create_lljit_compiler(target_machine(2), use_jit_link=True)
     keep_for_ever(jit)
     return jit
 
@@ -323,46 +326,9 @@ def _python_address(symbol: str) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-def _machine(level: int) -> Any:
-    target, made_for = binding.Target.from_default_triple(), processor()
-    return target.create_target_machine(
-        cpu=made_for.name,
-        features=made_for.attributes,
-        opt=level,
-        reloc="pic",
-        codemodel="small",
-        jit=True,
-    )
-
-
-def _optimised(text: str, level: int) -> tuple[Any, Any]:
-    """The module of `text` after the passes of `level`, and the machine to emit it for."""
+def _optimised(text: str, level: int) -> AbstractContextManager[tuple[Any, Any]]:
     start()
-    machine = _machine(2 if level else 1)
-    # a context of its own: names and types do not pile up, and threads do not meet
-    try:
-        module = binding.parse_assembly(text, binding.create_context())
-        module.verify()
-    except RuntimeError as failure:
-        raise CompilerBug(f"LLVM refuses the text: {failure}") from None
-    if level == RAW:
-        return module, machine
-    tuning = binding.create_pipeline_tuning_options(speed_level=2)
-    tuning.loop_unrolling = tuning.loop_vectorization = level > LIGHT
-    tuning.slp_vectorization = tuning.loop_interleaving = level > LIGHT
-    builder = binding.create_pass_builder(machine, tuning)
-    if level > LIGHT:
-        builder.getModulePassManager().run(module, builder)
-        return module, machine
-    inliner = binding.create_new_module_pass_manager()
-    inliner.add_always_inliner_pass()  # only what the text marks alwaysinline
-    inliner.run(module, builder)
-    passes = builder.getFunctionPassManager()
-    for function in module.functions:
-        if not function.is_declaration:
-            check_wanted()
-            passes.run(function, builder)
-    return module, machine
+    return optimised(text, level)
 
 
 def _link(

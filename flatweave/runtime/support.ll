@@ -8,7 +8,7 @@
 ;    0 error code    1 error site    2 error index    3 error value    4 error extent   5 error lock
 ;    6 first live buffer             7 threads to use 8 cancel flag    9 bytes live    10 peak bytes
 ;   11 the thread that may run Python's signal handlers, or 0         12 when it last did (ns)
-;   13 14 15 the Python exception a signal handler raised (type, value, traceback)
+;   13 14 15 the Python exception that ended the call (type, value, traceback)
 ;   16 lock of the list of buffers    17 the table of kernels that are made later (runtime/later.py)
 
 declare i32 @clock_gettime(i32, ptr)
@@ -19,6 +19,8 @@ declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
 declare i32 @PyErr_CheckSignals()
 declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare ptr @PyObject_CallFunction(ptr, ptr, ...)
+declare void @Py_DecRef(ptr)
 ${PAUSE_DECLARATION}
 
 ; ---------------------------------------------------------------- time, waiting, locks
@@ -120,6 +122,17 @@ done:
   ret void
 }
 
+; Cancels the call for what Python has raised.
+define internal void @keep_raised(ptr %ctx) {
+  %type.at = getelementptr i64, ptr %ctx, i64 13
+  %value.at = getelementptr i64, ptr %ctx, i64 14
+  %trace.at = getelementptr i64, ptr %ctx, i64 15
+  call void @PyErr_Fetch(ptr %type.at, ptr %value.at, ptr %trace.at)
+  %cancel.at = getelementptr i64, ptr %ctx, i64 8
+  store atomic i64 1, ptr %cancel.at release, align 8
+  ret void
+}
+
 ; The cancel flag; every 50 ms the thread that may do so runs Python's signal handlers first.
 define i64 @fw_poll(ptr %ctx) {
   %cancel.at = getelementptr i64, ptr %ctx, i64 8
@@ -148,11 +161,7 @@ signals:
   %fine = icmp eq i32 %raised, 0
   br i1 %fine, label %leave, label %keep
 keep:
-  %type.at = getelementptr i64, ptr %ctx, i64 13
-  %value.at = getelementptr i64, ptr %ctx, i64 14
-  %trace.at = getelementptr i64, ptr %ctx, i64 15
-  call void @PyErr_Fetch(ptr %type.at, ptr %value.at, ptr %trace.at)
-  store atomic i64 1, ptr %cancel.at release, align 8
+  call void @keep_raised(ptr %ctx)
   br label %leave
 leave:
   call void @PyGILState_Release(i32 %state)

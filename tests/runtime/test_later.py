@@ -122,6 +122,32 @@ def test_an_interrupt_while_a_kernel_is_made(making):
     assert np.allclose(f(LARGE), expected(LARGE, 5.0))
 
 
+def test_interrupts_at_any_moment(capfd):
+    """The call raises what the handler raised, or is done; nothing is told beside that."""
+
+    def alarm(number, frame):
+        raise KeyboardInterrupt
+
+    f = scaled(11.0)
+    f.stages(SMALL)
+    before = signal.signal(signal.SIGALRM, alarm)
+    try:
+        for turn in range(12):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0001 + 0.001 * turn)
+                found = f(LARGE)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                assert np.allclose(found, expected(LARGE, 11.0))
+            except KeyboardInterrupt:
+                pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    assert np.allclose(f(LARGE), expected(LARGE, 11.0))
+    assert capfd.readouterr().err == ""
+
+
 def test_a_program_is_called_while_its_kernel_is_made(making):
     """By a signal handler, on the thread that waits for the kernel."""
     f = scaled(7.0)

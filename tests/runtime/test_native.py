@@ -13,7 +13,8 @@ import pytest
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.runtime import native
-from flatweave.runtime.native import RAW, NativeCode, compile_text
+from flatweave.runtime.native import NativeCode, compile_text
+from flatweave.runtime.optimise import FULL, LIGHT, RAW
 
 Function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 Real = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
@@ -39,7 +40,7 @@ def call(code: NativeCode, symbol: str, value: int) -> int:
     return Function(code.address(symbol))(value)
 
 
-@pytest.mark.parametrize("level", [RAW, native.LIGHT, native.FULL])
+@pytest.mark.parametrize("level", [RAW, LIGHT, FULL])
 def test_text_runs(level):
     """At every level of optimisation."""
     code = compile_text(adder(20), level=level)
