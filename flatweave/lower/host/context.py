@@ -232,16 +232,16 @@ class Lowering:
 
     def launch_first(
         self, variants: Sequence[tuple[Atom, Declared]], last: Declared, blocks: Atom,
-        host: Builder | None = None,
+        role: Role = Role.PASS, host: Builder | None = None, own: Sequence[Atom] = (),
     ) -> None:  # fmt: skip
         """Launch the first variant of a pass whose condition holds at run time, else the last."""
         host = host or self.host
         if not variants:
-            return self.launch(last, blocks, Role.PASS, host)
+            return self.launch(last, blocks, role, host, own)
         (condition, variant), *others = variants
         yes, no = host.inner(), host.inner()
-        self.launch(variant, blocks, Role.VARIANT, yes)
-        self.launch_first(others, last, blocks, no)
+        self.launch(variant, blocks, Role.VARIANT, yes, own)
+        self.launch_first(others, last, blocks, role, no, own)
         host.emit(If(condition, yes.close([], []), no.close([], [])))
         return None
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.host import Role, Threads
 from flatweave.kernel_ir.syntax import BlockIndex
-from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.called_operator import Operator, called_for_nan
 from flatweave.lower.scatter.scattering import Scattering, Source, Stage, one_by_one
+from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.ops import Merge
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
@@ -31,25 +31,25 @@ class Owner:
 
     def __init__(self, scattering: Scattering) -> None:
         self.scattering = scattering
-        self.kernel = scattering.later("", self._write, [("blocks", i64)])
+        self.kernels = scattering.visiting("", self._write, [("blocks", i64)])
 
     def launch(self, host: Builder) -> None:
         """One block for each thread."""
         blocks = host.emit(Threads())[0]
-        self.scattering.low.launch(self.kernel, blocks, Role.PASS, host, [blocks])
+        self.scattering.launch(self.kernels, blocks, Role.PASS, host, [blocks])
 
-    def _write(self, kernel: KernelBuilder, own: Sequence[Var]) -> None:
-        _Body(self.scattering, kernel, own[0]).write()
+    def _write(self, writer: KernelWriter, own: Sequence[Var]) -> None:
+        _Body(self.scattering, writer, own[0]).write()
 
 
 class _Body:
     """The kernel's body."""
 
-    def __init__(self, scattering: Scattering, kernel: KernelBuilder, blocks: Atom) -> None:
+    def __init__(self, scattering: Scattering, writer: KernelWriter, blocks: Atom) -> None:
         self.scattering = scattering
-        self.writer = scattering.writer(kernel)
+        self.writer = writer
         self.blocks = blocks
-        self.dest = [kernel.buffer(buffer) for buffer in scattering.dest]
+        self.dest = [writer.kernel.buffer(buffer) for buffer in scattering.dest]
 
     def write(self) -> None:
         """The chunks, one after the other."""

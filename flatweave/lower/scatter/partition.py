@@ -31,6 +31,7 @@ from flatweave.lower.scatter.scattering import (
     ceil_div,
     one_by_one,
 )
+from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
@@ -66,8 +67,8 @@ class Partition:
             *(("scratch", BufferType(dtype)) for dtype in self.dtypes),
             ("starts", BufferType(u32)), ("tiles", i64), ("bits", i64), ("size", i64),
         ]  # fmt: skip
-        self.distribute = scattering.later(
-            suffix, lambda k, p: _Distribute(self, k, p).write(), [*shared, ("start", i64)]
+        self.distribute = scattering.visiting(
+            suffix, lambda w, p: _Distribute(self, w, p).write(), [*shared, ("start", i64)]
         )
         self.gather = scattering.later(
             f"{suffix}_tiles", lambda k, p: _write_gather(self, k, p), [*shared, ("blocks", i64)]
@@ -96,7 +97,7 @@ class Partition:
         left = inside.apply("minimum", inside.sub(s.total, at), index(self.round))
         blocks = ceil_div(inside, left, size)
         shared = (*scratch, starts, tiles, bits, size)
-        s.low.launch(self.distribute, blocks, Role.VARIANT, inside, (*shared, at))
+        s.launch(self.distribute, blocks, Role.VARIANT, inside, (*shared, at))
         s.low.launch(self.gather, tiles, Role.VARIANT, inside, (*shared, blocks))
         body = inside.close([at], [])
         host.emit(For(index(0), s.total, index(self.round), body, ()))
@@ -126,11 +127,11 @@ class Partition:
 class _Distribute:
     """The kernel that lays down elements tile after tile."""
 
-    def __init__(self, partition: Partition, kernel: KernelBuilder, own: Sequence[Var]) -> None:
+    def __init__(self, partition: Partition, writer: KernelWriter, own: Sequence[Var]) -> None:
         self.partition = partition
-        self.writer = partition.scattering.writer(kernel)
+        self.writer = writer
         *self.scratch, self.starts, self.tiles, bits, size, self.start = own
-        b = kernel.body
+        b = writer.b
         self.shift = b.apply("and", bits, index(63))  # so that no shift can be too far
         block = b.emit(BlockIndex())[0]
         self.size, self.base = size, b.mul(block, size)

@@ -29,6 +29,7 @@ from flatweave.lower.scatter.scattering import (
     one_by_one,
 )
 from flatweave.lower.schedule.plan import Lanes
+from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.ops import Merge
@@ -67,8 +68,8 @@ class Private:
         deterministic = scattering.low.schedule.deterministic
         self.exact = is_exact(scattering.sink.fn) or not deterministic
         copies: Own = [("copies", BufferType(dtype)) for dtype in self.dtypes]
-        self.own = scattering.later(
-            suffix, lambda k, p: _OwnCopy(self, k, p).write(), [*copies, ("blocks", i64)]
+        self.own = scattering.visiting(
+            suffix, lambda w, p: _OwnCopy(self, w, p).write(), [*copies, ("blocks", i64)]
         )
         self.all = scattering.later(
             f"{suffix}_all", lambda k, p: _write_combine(self, k, p), [*copies, ("count", i64)]
@@ -103,7 +104,7 @@ class Private:
         site = s.low.site()
         room = host.mul(copies, s.extent)
         buffers = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
-        s.low.launch(self.own, copies, self.role, host, (*buffers, copies))
+        s.launch(self.own, copies, self.role, host, (*buffers, copies))
         blocks = ceil_div(host, s.extent, index(COMBINED))
         s.low.launch(self.all, blocks, Role.PARTIALS, host, (*buffers, copies))
         for buffer in buffers:
@@ -123,11 +124,11 @@ def _counts(scattering: Scattering) -> bool:
 class _OwnCopy:
     """The kernel in which each block fills a copy."""
 
-    def __init__(self, private: Private, kernel: KernelBuilder, own: Sequence[Var]) -> None:
+    def __init__(self, private: Private, writer: KernelWriter, own: Sequence[Var]) -> None:
         self.private = private
         self.scattering = private.scattering
-        self.writer = self.scattering.writer(kernel)
-        self.kernel = kernel
+        self.writer = writer
+        self.kernel = writer.kernel
         *self.copies, self.blocks = own
 
     def write(self) -> None:

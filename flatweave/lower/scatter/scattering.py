@@ -13,13 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from flatweave.base.dtypes import DType, bool_, i64, u64
+from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
 from flatweave.lower.host.context import Declared, Lowering, Own, Write
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.called_operator import Operator
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import SweepPlan
+from flatweave.lower.schedule.plan import SweepPlan, Variant
+from flatweave.lower.sweep.conditions import SUFFIXES, holds
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.position import Position, State, count_lanes
@@ -69,14 +71,42 @@ class Scattering:
         needs = [*self.low.reads(self.op), *self.dest, self.extent, self.total]
         return self.low.later(self.let, suffix, needs, write, own)
 
-    def writer(self, kernel: KernelBuilder, width: int | None = None) -> KernelWriter:
+    def visiting(
+        self, suffix: str, write: Callable[[KernelWriter, Sequence[Var]], None], own: Own
+    ) -> list[tuple[Variant, Declared]]:
+        """Kernels that visit the elements, one for each variant of the plan."""
+
+        def made(variant: Variant) -> Declared:
+            return self.later(
+                f"{suffix}{SUFFIXES.get(variant.name, '')}",
+                lambda kernel, params: write(self.writer(kernel, variant), params), own,
+            )  # fmt: skip
+
+        return [(variant, made(variant)) for variant in self.plan.variants]
+
+    def launch(
+        self, kernels: Sequence[tuple[Variant, Declared]], blocks: Atom, role: Role, host: Builder,
+        own: Sequence[Atom],
+    ) -> None:  # fmt: skip
+        """Launch the kernel of the first variant whose condition holds."""
+        *others, (_, last) = kernels
+        shape, located = (self.total,), self.facts.located
+        options = [
+            (holds(self.low, host, variant, located, shape, self.total), kernel)
+            for variant, kernel in others
+        ]
+        self.low.launch_first(options, last, blocks, role, host, own)
+
+    def writer(
+        self, kernel: KernelBuilder, variant: Variant | None = None, width: int | None = None
+    ) -> KernelWriter:
         """What visits the elements in a kernel, `width` lanes at a time, or as their body asks."""
-        low, plan = self.low, self.plan
+        low, plan, variant = self.low, self.plan, variant or self.plan.variants[-1]
         if width is not None:
             lanes = arrange_lanes(low.machine, self.op, width)
             plan = replace(plan, traversal=replace(lanes, along=plan.traversal.along))
         return KernelWriter(
-            low, self.facts, plan, plan.variants[-1], (), kernel, self.total, self.total
+            low, self.facts, plan, variant, (), kernel, self.total, self.total
         )
 
     def combine(

@@ -67,7 +67,7 @@ def plan_sweep(
         traversal,
         _levels(facts, machine, traversal),
         tuple(sink.name for sink in op.sinks),
-        _wished(_variants(facts, machine, traversal, division, scatter), wishes),
+        _wished(_variants(facts, machine, traversal, division), wishes),
         _aggregation(facts, machine, traversal, facts.combines, pure=reduces),
         division.sources,
         _evaluation(facts, machine, traversal, division, wishes),
@@ -173,12 +173,9 @@ def _folds_rows(facts: SweepFacts, machine: Machine, traversal: Traversal) -> bo
 
 
 def _variants(
-    facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division,
-    scatter: Sequence[Scatter],
-) -> tuple[Variant, ...]:  # fmt: skip
+    facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division
+) -> tuple[Variant, ...]:
     """Every combination of where stores go and of what lanes go along, the plainest last."""
-    if any(way.name not in UPDATES for way in scatter):
-        return (PLAIN,)
     stores = _streaming(facts, machine, traversal, division)
     by_rows = facts.located is not None and traversal.along is Along.EITHER and traversal.width > 0
     if not by_rows:

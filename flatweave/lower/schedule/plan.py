@@ -34,7 +34,7 @@ class Along(Enum):
     """What the lanes of a step go along in a sweep that locates its positions among rows."""
 
     EITHER = "either"
-    """rows one by one where they are long, else positions"""
+    """rows one by one where they are long, else positions: a variant for each"""
     POSITIONS = "positions"
     ROW = "row"
     """one row after the other"""

@@ -41,8 +41,7 @@ def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
     """Write the kernel: long rows one by one, short ones a lane each, uneven ones by position."""
     b = writer.b
     block, lo, hi = writer.block()
-    rows = writer.rows()[0]
-    assert rows is not None
+    rows = writer.rows()
     folder = _Folder(writer, sinks, rows, block, lo, hi)
     along = writer.traversal.along
     if along is Along.ROW:

@@ -24,16 +24,13 @@ from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant
 from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.sweep.conditions import SUFFIXES, holds, rows_of_host
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.sources import groups
-from flatweave.ops import Locate
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Let, Var
-
-SUFFIXES = {"streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s"}
-"""What is added to the name of a sweep's kernel for a variant."""
 
 
 def lower_sweep(
@@ -63,7 +60,7 @@ class SweepLowering:
         """Elements of a block, and how many blocks: both from sizes alone."""
         host, tiling, located = self.host, self.plan.tiling, self.facts.located
         if self.plan.sources and located is not None:
-            return total, groups(host, self._rows(located), self.plan.sources)
+            return total, groups(host, rows_of_host(self.low, located), self.plan.sources)
         step = tiling.width * self.low.machine.warps
         wanted = host.apply("floordiv", total, index(self.low.machine.blocks_wanted * step))
         size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
@@ -71,11 +68,6 @@ class SweepLowering:
         blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
         least = max((sink.least_blocks for sink in self.sinks), default=0)
         return size, host.apply("maximum", blocks, index(least)) if least else blocks
-
-    def _rows(self, located: Locate) -> Atom:
-        """How many rows there are, of those that positions are located among."""
-        extent = self.low.scope.array(located.ends).shape[0]
-        return self.host.sub(extent, index(located.skip))
 
     def run(self) -> None:
         for sink in self.sinks:
@@ -139,23 +131,8 @@ class SweepLowering:
         self.low.launch_first(variants, plain, self.sweep.blocks)
 
     def _holds(self, variant: Variant) -> Atom:
-        """Whether the sizes are those that a variant is for."""
-        host, sweep = self.host, self.sweep
-        conditions: list[Atom] = []
-        if variant.least:
-            conditions.append(host.apply("ge", sweep.total, index(variant.least)))
-        if variant.multiple > 1:
-            rest = host.apply("mod", sweep.shape[-1], index(variant.multiple))
-            conditions.append(host.apply("eq", rest, index(0)))
-        if variant.row_length:
-            assert self.facts.located is not None
-            rows = self._rows(self.facts.located)
-            least = host.mul(rows, index(variant.row_length))
-            conditions.append(host.apply("ge", sweep.total, least))
-        first, *others = conditions
-        for other in others:
-            first = host.apply("and", first, other)
-        return first
+        sweep = self.sweep
+        return holds(self.low, self.host, variant, self.facts.located, sweep.shape, sweep.total)
 
     def _later(self, variant: Variant) -> Declared:
         sweep = self.sweep

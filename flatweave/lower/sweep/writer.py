@@ -13,7 +13,6 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.scan.look_back import Chain
 from flatweave.lower.scan.two_pass import KnownPrefixes
-from flatweave.lower.schedule.division import LONG_ROW
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
     NO_AGGREGATION,
@@ -27,7 +26,7 @@ from flatweave.lower.schedule.plan import (
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.single_evaluation import SingleEvaluation
 from flatweave.lower.sweep.write_combining import WriteCombining
-from flatweave.lower.traverse.along_rows import ByLane, ByPosition, ByRow, Either
+from flatweave.lower.traverse.along_rows import ByLane, ByPosition, ByRow
 from flatweave.lower.traverse.blocked import Blocked
 from flatweave.lower.traverse.flat import Flat
 from flatweave.lower.traverse.one_by_one import OneByOne
@@ -149,29 +148,19 @@ class KernelWriter:
     def _along_rows(
         self, space: Space, width: int, accumulators: tuple[Operator, ...]
     ) -> Traversal:
-        rows, by_row = self.rows()
-        assert rows is not None
-        made = (space, width, accumulators, rows, self.traversal.reach)
+        made = (space, width, accumulators, self.rows(), self.traversal.reach)
         match self.traversal.along:
             case Along.ROW if width:
                 return ByRow(*made)
             case Along.ROWS if width > 1:
                 return ByLane(*made)
-            case Along.EITHER if width and by_row is not None:
-                return Either(*made, by_row)
             case _:
                 return ByPosition(*made)
 
-    def rows(self) -> tuple[Rows | None, Atom | None]:
-        """The rows that positions are located among, and whether they had better be walked one
-        by one."""
-        if self.located is None:
-            return None, None
-        rows = rows_of(self.kernel, self.located)
-        if self.traversal.along is not Along.EITHER:
-            return rows, None
-        least = self.b.mul(rows.count, index(LONG_ROW))
-        return rows, self.b.apply("ge", self.total, least)
+    def rows(self) -> Rows:
+        """The rows that positions are located among."""
+        assert self.located is not None
+        return rows_of(self.kernel, self.located)
 
     def elements(self, position: Position) -> Elements:
         fold_width = self.traversal.fold_width if position.alone else 1

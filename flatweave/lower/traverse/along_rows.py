@@ -3,7 +3,6 @@
     by position     lanes along the positions; a cursor goes along the rows
     by row          one row after the other, each in whole steps and a rest
     by lane         a row for each lane, as many turns as the longest row asks for
-    either          by row where rows are long, else by position; found out in the kernel
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
 from flatweave.lower.traverse.traversal import StepAt, Traversal
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import For, If
+from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
 
 
@@ -133,24 +132,6 @@ class ByLane(AlongRows):
             return c.emit(For(index(0), longest, index(1), body, known))
 
         return self.in_lanes(b, self.width, first, end, state, of_rows)
-
-
-@dataclass(frozen=True, eq=False)
-class Either(AlongRows):
-    """By row where that is said to pay, else by position."""
-
-    by_row: Atom
-
-    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
-        """Steps over the positions lo to hi; the accumulators stand first in the state."""
-        long, short = b.inner(), b.inner()
-        rows, positions = (
-            kind(self.space, self.width, self.accumulators, self.rows, self.reach)
-            for kind in (ByRow, ByPosition)
-        )
-        by_row = long.close([], rows.block(long, lo, hi, state, step))
-        by_position = short.close([], positions.block(short, lo, hi, state, step))
-        return b.emit(If(self.by_row, by_row, by_position))
 
 
 def _rows_of(
