@@ -106,9 +106,13 @@ class Executable:
 
     @property
     def notes(self) -> list[str]:
-        """Why arrays that are no results are stored, and what is computed more than once."""
+        """Why arrays that are no results are stored, what is computed more than once, and of the
+        kernels that sizes choose among, why each ran that did."""
         again = [line for explain, program in self.decided for line in explain(program)]
-        return [*again, *([] if self.program is None else reasons(self.program))]
+        stored = [] if self.program is None else reasons(self.program)
+        made, later = self.runnable.made or frozenset(), self.unit.later if self.unit else ()
+        ran = [each.why for each in later if each.why and each.name in made]
+        return [*again, *stored, *dict.fromkeys(ran)]
 
 
 def launches_of(unit: Unit | None) -> list[Launch]:

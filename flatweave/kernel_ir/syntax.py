@@ -52,18 +52,23 @@ class Kernel:
 
 
 class Later:
-    """A kernel that is written when somebody asks for it: what launches must know, and how."""
+    """A kernel that is written when somebody asks for it: what launches must know, and how.
 
-    __slots__ = ("_lock", "_made", "_write", "name", "types")
+    `why` says to the user why it runs.
+    """
+
+    __slots__ = ("_lock", "_made", "_write", "name", "types", "why")
 
     def __init__(
-        self, name: str, types: tuple[Type, ...], write: Callable[[], Kernel], lock: Lock
-    ) -> None:
+        self, name: str, types: tuple[Type, ...], write: Callable[[], Kernel], lock: Lock,
+        why: str = "",
+    ) -> None:  # fmt: skip
         self.name = name
         self.types = types
         self._write: Callable[[], Kernel] | None = write
         self._made: Kernel | None = None
         self._lock = lock  # one for all kernels of a program
+        self.why = why
 
     @property
     def made(self) -> Kernel:

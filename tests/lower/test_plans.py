@@ -234,6 +234,30 @@ def test_what_is_no_plan_is_not_read(text):
         parse_plans(text)
 
 
+NOTES = {
+    "map": "results go through the caches, as there are fewer than 524,288",
+    "ragged_sums": "several rows are taken at once, as they have fewer than 64 elements on average",
+    "histogram": "each thread adds into a copy of the destination, since copies are small beside"
+    " the elements",
+    "sum": None,
+}
+
+
+@pytest.mark.parametrize("name", NOTES)
+def test_notes_say_why_a_variant_ran(name):
+    """In the user's words, with the line; nothing before a call, and where there is no choice."""
+    fn, *args = PROGRAMS[name]
+    function = fw.jit(fn, target="cpu")
+    before = function.stages(*args).notes
+    function(*args)
+    said = [note for note in function.stages(*args).notes if note not in before]
+
+    if NOTES[name] is None:
+        assert not said
+    else:
+        assert any(note.endswith(NOTES[name]) and "test_plans.py:" in note for note in said), said
+
+
 def test_stages_show_the_plan():
     """`plan` is a stage like the others."""
     text = fw.jit(PROGRAMS["filter"][0]).stages(XS).text["plan"]

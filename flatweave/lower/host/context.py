@@ -172,16 +172,16 @@ class Lowering:
 
     def later(
         self, let: Let, suffix: str, needs: Iterable[Atom], write: Write,
-        own: Own = (),
+        own: Own = (), why: str = "",
     ) -> Declared:  # fmt: skip
         """A new kernel that `write` writes when somebody asks for it: what it captures from the
-        host are these values, and no others."""
+        host are these values, and no others. `why` says to the user why it runs."""
         given = to_give(self.host, needs)
-        return self._declare(self._name(let, suffix), given, own, write, let.where)
+        return self._declare(self._name(let, suffix), given, own, write, let.where, why)
 
     def _declare(
         self, name: str, given: Sequence[Var], own: Own, write: Write,
-        where: Location | None = None,
+        where: Location | None = None, why: str = "",
     ) -> Declared:  # fmt: skip
         program, names = self.program, self.program.names.apart()
         number = len(program.later) + 1
@@ -197,7 +197,7 @@ class Lowering:
             return kernel.finish()
 
         types = tuple(var.type for var in given) + tuple(type_ for _, type_ in own)
-        program.later.append(Later(name, types, made, program.lock))
+        program.later.append(Later(name, types, made, program.lock, _said(where, why)))
         return Declared(name, tuple(given))
 
     def _name(self, let: Let, suffix: str) -> str:
@@ -254,6 +254,11 @@ class Lowering:
             inside.scope.bind(param, arg)
         self.program.lower_lets(inside, fn)
         return tuple(inside.scope.scalar(result) for result in fn.results)
+
+
+def _said(where: Location | None, why: str) -> str:
+    """A reason, with the user's line."""
+    return f"{where}: {why}" if where is not None and why else why
 
 
 def buffer_type(type_: Type) -> Type:

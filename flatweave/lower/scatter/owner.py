@@ -31,7 +31,7 @@ class Owner:
 
     def __init__(self, scattering: Scattering) -> None:
         self.scattering = scattering
-        self.kernels = scattering.visiting("", self._write, [("blocks", i64)])
+        self.kernels = scattering.visiting("owner", "", self._write, [("blocks", i64)])
 
     def launch(self, host: Builder) -> None:
         """One block for each thread."""

@@ -68,7 +68,8 @@ class Partition:
             ("starts", BufferType(u32)), ("tiles", i64), ("bits", i64), ("size", i64),
         ]  # fmt: skip
         self.distribute = scattering.visiting(
-            suffix, lambda w, p: _Distribute(self, w, p).write(), [*shared, ("start", i64)]
+            "partition", suffix, lambda w, p: _Distribute(self, w, p).write(),
+            [*shared, ("start", i64)],
         )
         self.gather = scattering.later(
             f"{suffix}_tiles", lambda k, p: _write_gather(self, k, p), [*shared, ("blocks", i64)]

@@ -69,7 +69,7 @@ class Private:
         self.exact = is_exact(scattering.sink.fn) or not deterministic
         copies: Own = [("copies", BufferType(dtype)) for dtype in self.dtypes]
         self.own = scattering.visiting(
-            suffix, lambda w, p: _OwnCopy(self, w, p).write(), [*copies, ("blocks", i64)]
+            "private", suffix, lambda w, p: _OwnCopy(self, w, p).write(), [*copies, ("blocks", i64)]
         )
         self.all = scattering.later(
             f"{suffix}_all", lambda k, p: _write_combine(self, k, p), [*copies, ("count", i64)]

@@ -21,6 +21,7 @@ from flatweave.lower.scan.called_operator import Operator
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan, Variant
+from flatweave.lower.schedule.words import why_scatter, why_variant
 from flatweave.lower.sweep.conditions import SUFFIXES, holds
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
@@ -66,20 +67,23 @@ class Scattering:
         """Whether an element depends on those before it."""
         return any(isinstance(inner.op, Prefix) for inner in self.op.body.lets)
 
-    def later(self, suffix: str, write: Write, own: Own = ()) -> Declared:
+    def later(self, suffix: str, write: Write, own: Own = (), why: str = "") -> Declared:
         """A kernel of this sweep, written when somebody asks for it."""
         needs = [*self.low.reads(self.op), *self.dest, self.extent, self.total]
-        return self.low.later(self.let, suffix, needs, write, own)
+        return self.low.later(self.let, suffix, needs, write, own, why)
 
     def visiting(
-        self, suffix: str, write: Callable[[KernelWriter, Sequence[Var]], None], own: Own
+        self, way: str, suffix: str, write: Callable[[KernelWriter, Sequence[Var]], None], own: Own
     ) -> list[tuple[Variant, Declared]]:
         """Kernels that visit the elements, one for each variant of the plan."""
+        (chosen,) = [each for each in self.plan.scatter if each.name == way]
 
         def made(variant: Variant) -> Declared:
+            reasons = [why_scatter(chosen), why_variant(variant, self.plan.variants)]
             return self.later(
                 f"{suffix}{SUFFIXES.get(variant.name, '')}",
                 lambda kernel, params: write(self.writer(kernel, variant), params), own,
+                "; ".join(reason for reason in reasons if reason),
             )  # fmt: skip
 
         return [(variant, made(variant)) for variant in self.plan.variants]

@@ -23,6 +23,7 @@ from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.scatter.scattering import Scattering, ceil_div
+from flatweave.lower.schedule.words import why_scatter
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.ops import Merge, Place
@@ -54,7 +55,9 @@ class Strided:
     def __init__(self, scattering: Scattering) -> None:
         self.scattering = scattering
         own: Own = [*(("dest", BufferType(dtype)) for dtype in scattering.dtypes), ("extent", i64)]
-        self.kernel = scattering.later("_strided", self._write, own)
+        (way,) = [each for each in scattering.plan.scatter if each.name == "strided"]
+        why = why_scatter(way)
+        self.kernel = scattering.later("_strided", self._write, own, why)
 
     def _write(self, kernel: KernelBuilder, own: Sequence[Var]) -> None:
         b, (*dest, extent) = kernel.body, own

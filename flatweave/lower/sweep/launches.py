@@ -24,6 +24,7 @@ from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant
 from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.schedule.words import why_variant
 from flatweave.lower.sweep.conditions import SUFFIXES, holds, rows_of_host
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
@@ -141,7 +142,8 @@ class SweepLowering:
             needs.extend(sink.needs())
         suffix = SUFFIXES.get(variant.name, "")
         return self.low.later(
-            sweep.let, suffix, needs, lambda kernel, own: self._write(kernel, variant)
+            sweep.let, suffix, needs, lambda kernel, own: self._write(kernel, variant),
+            why=why_variant(variant, self.plan.variants),
         )
 
     def _write(self, kernel: KernelBuilder, variant: Variant) -> None:
