@@ -40,7 +40,7 @@ from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for
 KINDS: dict[type[Sink], str] = {
     Compact: "what a filter keeps",
     CombineSegments: "the results of segments",
-    CombineRows: "the results of rows",
+    CombineRows: "the array of results, one for each row,",
     Place: "what a scatter writes to",
     Merge: "what is updated at computed places",
 }
