@@ -42,11 +42,12 @@ class Small:
         """The results for flat arguments."""
         return self.runnable.run(args)
 
-    def blocks(self, args: list[Any]) -> Blocks:
-        """How many sweeps run, and how many of them have several blocks."""
-        blocks = Blocks()
-        run(self.swept, args, blocks)
-        return blocks
+
+def blocks(swept: Program, args: list[Any]) -> Blocks:
+    """How many sweeps a program runs, and how many of them have several small blocks."""
+    found = Blocks()
+    run(swept, args, found)
+    return found
 
 
 class Blocks(Interp):
