@@ -74,7 +74,7 @@ def physical_memory() -> int:
 def _cgroup_limits() -> list[int]:
     """The limits of the control groups (versions 2 and 1) this process is in."""
     try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
+        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return []
     found = []
@@ -95,7 +95,7 @@ def _cgroup_limits() -> list[int]:
 
 def _limit_in(file: Path) -> list[int]:
     try:
-        text = file.read_text(encoding="ascii").strip()
+        text = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return []
     return [int(text)] if text.isdigit() and int(text) > 0 else []

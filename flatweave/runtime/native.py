@@ -19,9 +19,10 @@ import string
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from importlib import metadata, resources
+from importlib import resources
 from typing import Any
 
+import llvmlite
 from llvmlite import binding
 
 from flatweave.base.errors import CompilerBug, Unsupported
@@ -177,25 +178,18 @@ def identity() -> str:
 
 @functools.cache
 def _identity(made_for: Processor) -> str:
-    start()
+    # nothing here may import a module (importlib.metadata would): the child of a fork in the midst
+    # of an import waits for ever at its own import of that module
     return "\n".join(
         [
-            f"flatweave {version('flatweave')}",
-            f"llvmlite {version('llvmlite')}",
+            f"support {hashlib.sha256(support_text().encode()).hexdigest()}",
+            f"llvmlite {llvmlite.__version__}",
             f"llvm {binding.llvm_version_info}",
             f"triple {binding.get_process_triple()}",
             f"cpu {made_for.name}",
             f"features {made_for.attributes}",
         ]
     )
-
-
-def version(distribution: str) -> str:
-    """The installed version of a distribution; "source" when run from a folder."""
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "source"
 
 
 @functools.cache

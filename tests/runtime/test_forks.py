@@ -173,3 +173,32 @@ def test_a_fork_works_while_another_thread(script, answer):
     )
 
     assert (done.stdout, done.returncode) == (f"{answer}\n", 0), done.stderr
+
+
+FIRST_CALLS = """
+    import sys
+    import numpy as np
+    import flatweave as fw
+    before = set(sys.modules)
+    xs, rows = np.arange(50.0), fw.ragged([[3.0, 1.0], [], [2.0]])
+    histogram = fw.jit(lambda ks: fw.histogram(8, ks))
+    for _ in range(2):  # at the second turn from the cache of objects
+        fw.jit(lambda xs: fw.sum(fw.sort(xs * 3)) + fw.sum(fw.filter(lambda x: x > 2, xs)))(xs)
+        fw.jit(lambda rows: fw.map(fw.sum, rows))(rows)
+        histogram(xs.astype(np.int32) % 8)
+        fw.jit(lambda n: fw.while_loop(lambda i: i < n, lambda i: i + 1, 0))(5)
+        fw.iota(10) + fw.iota(10)
+    print(sorted(set(sys.modules) - before))
+"""
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_calls_import_nothing(cached, tmp_path):
+    """A fork in the midst of an import leaves the child waiting for that module for ever."""
+    environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path))
+    if not cached:
+        environment["FLATWEAVE_NO_CACHE"] = "1"
+    command = [sys.executable, "-c", textwrap.dedent(FIRST_CALLS)]
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=150, env=environment)
+        assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
