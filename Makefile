@@ -10,7 +10,7 @@ STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 
-.PHONY: demo test test-all lint types bench docs clean
+.PHONY: demo test test-all test-aarch64 lint types bench docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -19,7 +19,8 @@ test: $(STAMP) lint types
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
 # all of make test, then what takes an hour: many more examples for every law, 5,000 random programs
-# against NumPy, 50 programs run 1,000 times each for the same bits, and some for each level of x86-64
+# against NumPy, 50 programs run 1,000 times each for the same bits, and for each level of x86-64
+# the language's tests and some random programs
 LEVELS ?= x86-64-v2 x86-64-v3 x86-64-v4
 ORACLE := $(BIN)/python -m tests.oracle --workers $(JOBS)
 LAWS := tests/laws tests/terms tests/array_ir tests/frontend tests/language
@@ -29,7 +30,18 @@ test-all: test
 	$(ORACLE) --programs 5000 --seed 10000
 	$(ORACLE) --bits 50 --runs 1000
 	for level in $(LEVELS); do \
-		FLATWEAVE_CPU=$$level $(ORACLE) --programs 300 --seed 20000 --where-it-runs || exit 1; done
+		FLATWEAVE_CPU=$$level $(BIN)/python -m tests.runs_here || continue; \
+		FLATWEAVE_CPU=$$level $(BIN)/python -m pytest -q -n $(JOBS) tests/language || exit 1; \
+		FLATWEAVE_CPU=$$level $(ORACLE) --programs 300 --seed 20000 || exit 1; done
+
+# the language's tests as aarch64 code: LLVM selects every kernel for NEON and for SVE2, and an
+# emulated Python runs them all with NEON (hours; needs Debian's debootstrap and qemu-user)
+AARCH64 := build/aarch64/programs
+
+test-aarch64: $(STAMP)
+	RECORD_TO=$(AARCH64) $(BIN)/python -m pytest -q -n $(JOBS) -p tests.aarch64.record tests/language
+	$(BIN)/python -m tests.aarch64.select $(AARCH64)
+	$(BIN)/python -m tests.aarch64 -n $(JOBS) --dist worksteal tests/language
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

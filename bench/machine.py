@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from flatweave.codegen.llvm.isa import here
+
 PACKAGES = ("flatweave", "numpy", "llvmlite", "numba", "scipy", "jax", "jaxlib")
 
 
@@ -51,6 +53,7 @@ def describe(threads: int) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": model(),
+        "level": here().name,
         "cores": os.cpu_count(),
         "threads": threads,
         "memory_gib": round(memory_bytes() / 2**30, 1),

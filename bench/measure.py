@@ -24,12 +24,14 @@ import numpy as np
 
 import flatweave as fw
 from bench.elsewhere import Elsewhere
-from bench.needs import ONE, OURS, Times, Verdict
+from bench.needs import LEVELS, ONE, OURS, Times, Verdict, ours_at
 from bench.row import Row
 from bench.rows import ROWS
 from bench.tools import Tools
 from bench.values import compare, leaves, total_bytes
 from flatweave.base.config import config
+from flatweave.base.errors import ArgumentError
+from flatweave.codegen.llvm.isa import here
 
 REST = 0.01
 LEAST, MOST = 7, 31  # rounds
@@ -61,27 +63,49 @@ def reference(
     return native.bind("copy_stream", aligned(size), aligned(size), size), 2 * size
 
 
-def on(threads: int, call: Callable[[], Any]) -> Callable[[], Any]:
-    """The same with so many threads."""
+class Switched:
+    """A call under other switches, which are set before a sample's clock starts."""
 
-    def scoped() -> Any:
-        with config.scoped(threads=threads):
-            return call()
+    def __init__(self, call: Callable[[], Any], **switches: Any) -> None:
+        self.call = call
+        self.switches = switches
 
-    return scoped
+    def __call__(self) -> Any:
+        """Call it so."""
+        with config.scoped(**self.switches):
+            return self.call()
+
+
+def levels() -> list[str]:
+    """The levels of x86-64 whose registers are narrower than those of ours."""
+    return [level for level in LEVELS if register_bits(level) < register_bits(config.cpu)]
+
+
+def register_bits(level: str) -> int:
+    """Of the code for a level; more than there are, where this machine cannot run it."""
+    with config.scoped(cpu=level):
+        try:
+            return here().register_bits
+        except ArgumentError:
+            return sys.maxsize
 
 
 def contenders(row: Row, tools: Tools, args: tuple[Any, ...]) -> dict[str, Callable[[], Any]]:
-    """Ours, ours on one thread, and the peers that can be had."""
+    """Ours, on one thread, at lower levels of the CPU, and the peers that can be had."""
     compiled = fw.jit(row.program)
     ours = {OURS: lambda: compiled(*args)}
     if row.is_large:
-        ours[ONE] = on(1, ours[OURS])
+        ours[ONE] = Switched(ours[OURS], threads=1)
+    for level in levels():
+        ours[ours_at(level)] = Switched(ours[OURS], cpu=level)
     return ours | row.peers(tools, *args)
 
 
 def sample(call: Callable[[], Any], repeat: int, clock: Callable[[], float]) -> float:
     """Seconds per call."""
+    if isinstance(call, Switched):
+        with config.scoped(**call.switches):
+            return sample(call.call, repeat, clock)
     time.sleep(REST)
     if isinstance(call, Elsewhere):
         return call.seconds("cpu" if clock is time.process_time else "wall")
@@ -147,7 +171,7 @@ def bits_of(row: Row, call: Callable[[], Any], ours: list[Any]) -> list[Verdict]
     if not row.same_bits:
         return []
     counts = (1, 2, 3, 7)
-    other = [n for n in counts if any(map(differ, ours, leaves(on(n, call)())))]
+    other = [n for n in counts if any(map(differ, ours, leaves(Switched(call, threads=n)())))]
     measured = f"{', '.join(map(str, other))} threads differ" if other else "same"
     return [Verdict(f"same bits on {', '.join(map(str, counts))} threads", measured, not other)]
 
@@ -168,7 +192,7 @@ def report(row: Row, times: Times, verdicts: list[Verdict], tools: Tools) -> dic
         "floor": sorted(times.floors)[len(times.floors) // 2] if times.reference else None,
         "of_floor": times.of_floor(OURS) if times.reference else None,
         "times_faster": {
-            name: times.ratio(name, OURS) for name in times.seconds if name not in (OURS, ONE)
+            name: times.ratio(name, OURS) for name in times.seconds if not name.startswith(OURS)
         },
         "verdicts": [vars(verdict) for verdict in verdicts],
         "missing": tools.missing,

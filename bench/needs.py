@@ -5,6 +5,7 @@
     AtMost(25, "us")                    a time of one call
     PerSecond(25, "frames")             calls in a second
     OneThread(0.93)                     C loop / ours, both on one thread
+    At(V3, OfFloor(0.5))                the same of code for another level of x86-64
 
 Ratios are taken within a round, whose parts ran within the same second, and the median of them is
 judged: this machine's memory changes speed from minute to minute, for everybody at once. With
@@ -14,14 +15,21 @@ judged: this machine's memory changes speed from minute to minute, for everybody
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Protocol
 
 OURS = "flatweave"
 ONE = "flatweave, 1 thread"
 LOOP = "C loop"
+V3 = "x86-64-v3"  # AVX2, and no AVX-512
+LEVELS = ("x86-64-v2", V3)  # below what a machine has, code is measured for these, too
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+
+
+def ours_at(level: str) -> str:
+    """The name of our time with code for a level."""
+    return f"{OURS}, {level}"
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ def best_of(times: Times, names: Sequence[str]) -> str | None:
     peers = [
         peer
         for peer in times.seconds
-        if peer not in (OURS, ONE) and (peer.startswith(tuple(names)) if names else True)
+        if not peer.startswith(OURS) and (peer.startswith(tuple(names)) if names else True)
     ]
     return min(peers, key=times.typical, default=None)
 
@@ -162,3 +170,21 @@ class PerSecond:
         value = 1 / times.typical(OURS)
         need = f"{self.bound:g} {self.what} per second"
         return Verdict(need, f"{value:.1f}", value >= self.bound)
+
+
+@dataclass(frozen=True)
+class At:
+    """A requirement on code for a level, on a machine that has more; said in its terms."""
+
+    level: str
+    need: Need
+
+    def judge(self, times: Times) -> Verdict:
+        """What the requirement says of that code's times."""
+        ours = ours_at(self.level)
+        if ours not in times.seconds:
+            asked = self.need.judge(times)
+            return Verdict(f"{self.level}: {asked.need}", "not measured", None)
+        seconds = {**times.seconds, OURS: times.seconds[ours]}
+        found = self.need.judge(replace(times, seconds=seconds))
+        return replace(found, need=f"{self.level}: {found.need}")

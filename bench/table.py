@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.needs import ONE, OURS
+from bench.needs import LOOP, OURS
 
 HEADS = ("row", "ours", "GB/s", "floor", "best peer", "must reach", "reaches", "")
 MARKS = {True: "yes", False: "NO", None: "?"}
@@ -29,7 +29,7 @@ def best_peer(result: dict[str, Any]) -> str:
     peers = {
         name: seconds
         for name, seconds in result["seconds"].items()
-        if name not in (OURS, ONE, "C loop") and "times_faster" in result
+        if name != LOOP and not name.startswith(OURS) and "times_faster" in result
     }
     if not peers:
         return ""

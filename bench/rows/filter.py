@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from bench.needs import OfFloor, OneThread
+from bench.needs import V3, At, OfFloor, OneThread
 from bench.row import Arrays, Call, Row
 from bench.tools import INTEGER, Tools
 
@@ -53,5 +53,5 @@ def numba_loop(numba: Any) -> Any:
 
 ROWS = [
     Row("filter", "filter i32 2^26, half kept", 1 << 26, 1 << 22, program, inputs,
-        (OfFloor(0.7), OneThread()), peers)
+        (OfFloor(0.8), At(V3, OfFloor(0.75)), OneThread()), peers)
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from bench.needs import Faster, OneThread
+from bench.needs import V3, At, Faster, OneThread
 from bench.row import Arrays, Call, Row
 from bench.tools import Tools
 
@@ -63,7 +63,7 @@ def numba_loop(numba: Any) -> Any:
     return loop
 
 
-NEEDS = (Faster(1.3, "numba"), Faster(10, "jax"), OneThread())
+NEEDS = (Faster(1.5, "numba"), At(V3, Faster(1.3, "numba")), Faster(10, "jax"), OneThread())
 ROWS = [
     Row("recurrence", "recurrence (f64, f64) 10^7", 10**7, 10**6, program, inputs, NEEDS, peers,
         tolerance=1e-9)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from bench.needs import OfFloor, OneThread
+from bench.needs import V3, At, Faster, OfFloor, OneThread
 from bench.row import Arrays, Call, Row
 from bench.tools import FLOAT, Tools
 
@@ -75,7 +75,7 @@ def numba_loop(numba: Any) -> Any:
     return loop
 
 
-NEEDS = (OfFloor(0.7), OneThread())
+NEEDS = (OfFloor(0.7), At(V3, Faster(2.5, "C OpenMP")), OneThread())
 ROWS = [
     Row("segment_sum", "max segment sum, 4-tuple, f32 2^26", 1 << 26, 1 << 22, program, inputs,
         NEEDS, peers)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from bench.needs import Faster, Need, OfFloor
+from bench.needs import V3, At, Faster, Need, OfFloor
 from bench.row import Arrays, Call, Row
 from bench.tools import Tools
 
@@ -133,16 +133,20 @@ def row(
     )  # fmt: skip
 
 
-SHORT, SKEWED = (Faster(3, "C OpenMP"), OfFloor(0.5)), (OfFloor(0.9),)
-SUMS = [("flags", "segmented_reduce", by_flags), ("rows", "map sum over rows", by_rows)]
+TWICE = Faster(2, "C OpenMP")
+BY_FLAGS = (OfFloor(0.75), TWICE, At(V3, OfFloor(0.5)), At(V3, TWICE))
+BY_ROWS = (OfFloor(0.7), TWICE, At(V3, OfFloor(0.45)), At(V3, TWICE))
+SKEWED = (OfFloor(0.95), At(V3, OfFloor(0.9)))
+SUMS = [("flags", "segmented_reduce", by_flags, BY_FLAGS),
+        ("rows", "map sum over rows", by_rows, BY_ROWS)]  # fmt: skip
 SCANS = [("flags", "segmented_scan", scan_by_flags), ("rows", "map scan over rows", scan_by_rows)]
 ROWS = [
     *(row(f"row_sums_10_{form}", f"{said}, f32 2^26, mean 10", program, short_rows, form,
-          sum_peers, SHORT, "read") for form, said, program in SUMS),
+          sum_peers, needs, "read") for form, said, program, needs in SUMS),
     *(row(f"row_sums_zipf_{form}", f"{said}, f32 2^26, Zipf", program, zipf_rows, form,
-          sum_peers, SKEWED, "read") for form, said, program in SUMS),
+          sum_peers, SKEWED, "read") for form, said, program, _ in SUMS),
     *(row(f"row_scan_{law}_{form}", f"{said}, f32 2^26, {title}", program, lengths_of, form,
-          scan_peers, (OfFloor(0.6),), "copy")
+          scan_peers, (OfFloor(0.7), At(V3, OfFloor(0.6))), "copy")
       for law, title, lengths_of in (("10", "mean 10", short_rows), ("zipf", "Zipf", zipf_rows))
       for form, said, program in SCANS),
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from bench.needs import Faster
+from bench.needs import V3, At, Faster
 from bench.row import Arrays, Call, Row
 from bench.tools import Tools
 
@@ -69,9 +69,12 @@ def numba_loop(numba: Any) -> Any:
     return loop
 
 
+NEEDS = (
+    Faster(1.1, "C OpenMP"), Faster(1.5, "scipy"),
+    At(V3, Faster(1, "C OpenMP")), At(V3, Faster(1.3, "scipy")),
+)  # fmt: skip
 ROWS = [
     Row(f"spmv_{percent}", f"SpMV CSR f32 10^4 x 10^4, {percent} %", 10**4, 10**3, program,
-        partial(inputs, percent=percent), (Faster(1, "C OpenMP"), Faster(1.3, "scipy")), peers,
-        tolerance=1e-3, one_kernel=True)
+        partial(inputs, percent=percent), NEEDS, peers, tolerance=1e-3, one_kernel=True)
     for percent in (1, 5, 10, 20)
 ]  # fmt: skip

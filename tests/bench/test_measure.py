@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from bench.measure import bits_of, reference
+from bench.measure import bits_of, contenders, levels, reference
+from bench.needs import LEVELS, ours_at
 from bench.rows import ROWS
 from bench.tools import Tools
 from bench.values import leaves, total_bytes
-from flatweave.base.config import config
+from flatweave.base.config import NATIVE, config
+from flatweave.targets import TARGETS
 
 
 @pytest.fixture
@@ -82,3 +84,20 @@ def test_a_ragged_counts_with_its_offsets():
 
     assert total_bytes((rows,)) == 6 * 4 + 6 * 4 + 3 * 8
     assert len(leaves(rows)) == 3
+
+
+def test_code_for_lower_levels_is_measured_beside_ours():
+    """In the same process and rounds: each level runs code of its own."""
+    seen = []
+    row = dataclasses.replace(ROWS["dot"], program=lambda xs, ys: seen.append(bits()) or xs)
+
+    def bits():
+        return TARGETS["cpu"].machine.vector_bytes
+
+    calls = contenders(row, Tools(exclude=("c", "numba", "jax")), row.inputs(100))
+    for level in levels():
+        calls[ours_at(level)]()
+    widths = [{"x86-64-v2": 16, "x86-64-v3": 32}[level] for level in levels()]
+    assert seen == widths
+    with config.scoped(cpu=LEVELS[0] if levels() else NATIVE):
+        assert levels() == []

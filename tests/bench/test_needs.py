@@ -2,13 +2,14 @@
 
 import pytest
 
-from bench.needs import ONE, OURS, AtMost, Faster, OfFloor, OneThread, PerSecond, Times
+from bench.needs import ONE, OURS, V3, At, AtMost, Faster, OfFloor, OneThread, PerSecond, Times
 from bench.table import duration, text
 
 # in the second round the whole machine is half as fast
 SECONDS = {
     OURS: [1.0, 2.0, 1.1],
     ONE: [1.8, 3.6, 1.8],
+    "flatweave, x86-64-v3": [1.2, 2.5, 1.2],
     "C loop": [2.0, 4.0, 2.0],
     "numpy": [3.0, 6.0, 3.0],
     "numba": [1.5, 3.0, 1.5],
@@ -26,6 +27,8 @@ TIMES = Times(SECONDS, reference=[0.45, 0.9, 0.45], moved=50, compulsory=100)
         (Faster(1, "jax"), "no peer", None),
         (OneThread(), "1.11", True),
         (AtMost(1200, "ms"), "1.1e+03 ms", True),
+        (At(V3, Faster(1.3, "numba")), "1.25 (numba)", False),
+        (At("x86-64-v2", OfFloor(0.5)), "not measured", None),
         (PerSecond(0.9, "calls"), "0.9", True),
         (PerSecond(1, "calls"), "0.9", False),
     ],
@@ -35,6 +38,12 @@ def test_a_need_is_judged_by_the_median_of_ratios(need, measured, reached):
     verdict = need.judge(TIMES)
 
     assert (verdict.measured, verdict.reached) == (measured, reached)
+
+
+def test_a_need_at_a_level_says_so_and_our_own_code_is_no_peer():
+    """Code for another level is ours, too."""
+    assert At(V3, OfFloor(0.7)).judge(TIMES).need == "x86-64-v3: 0.7 of memory's speed"
+    assert Faster(0.1).judge(TIMES).measured.endswith("(numba)")
 
 
 def test_without_a_compiler_there_is_no_floor():

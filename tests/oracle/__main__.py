@@ -18,9 +18,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
-import flatweave as fw
 from tests.oracle.program import source_of
 from tests.oracle.vocabulary import random_program
 from tests.oracle.workers import Outcome, Wanted, outcomes, tried
@@ -82,15 +79,6 @@ def summary(tally: Tally, options: argparse.Namespace, seconds: float) -> str:
     return "\n".join(lines)
 
 
-def why_not() -> str:
-    """Why the CPU that FLATWEAVE_CPU names cannot run here; "" where it can."""
-    try:
-        fw.sum(np.arange(3))
-    except fw.ArgumentError as refused:
-        return str(refused).splitlines()[0]
-    return ""
-
-
 def parser() -> argparse.ArgumentParser:
     """What the command takes."""
     made = argparse.ArgumentParser(prog="python -m tests.oracle", description=__doc__)
@@ -106,7 +94,6 @@ def parser() -> argparse.ArgumentParser:
     add("--bits", type=int, default=0, help="programs run again and again for bits")
     add("--runs", type=int, default=1000, help="how often, with --bits")
     add("--only", type=int, help="one program by its seed, in this process")
-    add("--where-it-runs", action="store_true", help="do nothing where FLATWEAVE_CPU cannot run")
     add("--keep", type=Path, help="the file that the summary is written to")
     return made
 
@@ -121,9 +108,6 @@ def main() -> int:
         outcome = tried(options.only, wanted)
         sys.stdout.write(outcome.said or "no difference\n")
         return bool(outcome.said)
-    if options.where_it_runs and (reason := why_not()):
-        sys.stdout.write(f"left out: {reason}\n")
-        return 0
     begun, tally = time.monotonic(), Tally()
     seeds = range(options.seed, options.seed + (options.bits or options.programs))
     for outcome in outcomes(seeds, wanted, options.workers, options.seconds):

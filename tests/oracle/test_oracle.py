@@ -8,6 +8,9 @@ import itertools
 import numpy as np
 import pytest
 
+from flatweave.base.config import config
+from flatweave.base.errors import ArgumentError
+from flatweave.runtime.processor import processor
 from tests.oracle.check import THREADS, Failure, Run, bits_differ, first_failure, runs_of
 from tests.oracle.compare import difference
 from tests.oracle.data import DTYPES, column
@@ -31,6 +34,20 @@ def test_random_programs_give_what_numpy_gives(group: int) -> None:
         failure = first_failure(random_program(seed, 1), runs_of(seed, 4))
 
         assert failure is None, report(failure, seed)
+
+
+@pytest.mark.parametrize("level", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def test_random_programs_on_each_level(level: str) -> None:
+    """Registers, steps and instructions differ, values do not."""
+    with config.scoped(cpu=level):
+        try:
+            processor()
+        except ArgumentError as refused:
+            pytest.skip(str(refused))
+        for seed in range(PROGRAMS, PROGRAMS + 40):
+            failure = first_failure(random_program(seed, 1), runs_of(seed, 2))
+
+            assert failure is None, report(failure, seed)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 11, 49])
