@@ -11,9 +11,16 @@ import sys
 from llvmlite import binding
 
 COMPRESS = "@llvm.experimental.vector.compress.v64i8(<64 x i8>"
+REVERSED = ", ".join(f"i32 {lane}" for lane in reversed(range(16)))
 # feature: the type of an operation's operands, the operation, and what it becomes where the CPU
-# has the feature: a mnemonic, and the registers it works on
+# has the feature: a mnemonic, perhaps behind a v, and the registers it works on
 PROBES = {
+    "ssse3": (
+        "<16 x i8>",
+        f"shufflevector <16 x i8> %a, <16 x i8> %b, <16 x i32> <{REVERSED}>",
+        "pshufb",
+        "xmm",
+    ),
     "popcnt": ("i64", "call i64 @llvm.ctpop.i64(i64 %a)", "popcnt", ""),
     "fma": ("float", "call float @llvm.fma.f32(float %a, float %b, float %a)", "vfmadd", "xmm"),
     "avx2": ("<8 x i32>", "add <8 x i32> %a, %b", "vpaddd", "ymm"),
@@ -50,7 +57,8 @@ def selected(name: str) -> list[str]:
     for feature, (kind, operation, mnemonic, registers) in PROBES.items():
         text = TEXT.format(kind=kind, operation=operation, compress=COMPRESS)
         lines = machine.emit_assembly(binding.parse_assembly(text)).splitlines()
-        if any(line.strip().startswith(mnemonic) and registers in line for line in lines):
+        names = (mnemonic, f"v{mnemonic}")
+        if any(line.strip().startswith(names) and registers in line for line in lines):
             found.append(feature)
     return found
 

@@ -16,15 +16,17 @@ from flatweave.codegen.llvm.isa.avx2 import Avx2
 from flatweave.codegen.llvm.isa.avx512 import Avx512
 from flatweave.codegen.llvm.isa.neon import Neon
 from flatweave.codegen.llvm.isa.sse4 import Sse4
+from flatweave.codegen.llvm.isa.x86 import X86
 from tests.codegen.op_kernels import every_function, programs
 
-X86, ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+INTEL, ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 SETS: dict[str, tuple[InstructionSet, str, str]] = {
     # the emitter's object, and LLVM's names of a CPU that has these instructions
-    "sse4": (Sse4(), X86, "x86-64-v2"),
-    "avx2": (Avx2(), X86, "x86-64-v3"),
-    "avx512": (Avx512(), X86, "x86-64-v4"),
-    "avx512 vbmi2": (Avx512(has_vbmi2=True), X86, "znver4"),
+    "x86": (X86(), INTEL, "x86-64"),
+    "sse4": (Sse4(), INTEL, "x86-64-v2"),
+    "avx2": (Avx2(), INTEL, "x86-64-v3"),
+    "avx512": (Avx512(), INTEL, "x86-64-v4"),
+    "avx512 vbmi2": (Avx512(has_vbmi2=True), INTEL, "znver4"),
     "neon": (Neon(), ARM, "generic"),
 }
 SHAPES = [(16, f32), (32, i8)]

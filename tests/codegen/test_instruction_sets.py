@@ -21,7 +21,7 @@ from tests.codegen.select_instructions import SETS
 from tests.shape.tree import ROOT
 
 LANES = 32
-LEVELS = {"x86-64-v2": "sse4", "x86-64-v3": "avx2", "x86-64-v4": "avx512"}
+LEVELS = {"x86-64": "x86", "x86-64-v2": "sse4", "x86-64-v3": "avx2", "x86-64-v4": "avx512"}
 PROGRAMS = programs(LANES, i8)
 
 

@@ -15,11 +15,12 @@ from flatweave.codegen.llvm.isa.avx512 import Avx512
 from flatweave.codegen.llvm.isa.neon import Neon
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.isa.sse4 import Sse4
+from flatweave.codegen.llvm.isa.x86 import X86
 from flatweave.runtime.processor import processor
 
 __all__ = ["InstructionSet", "here", "of"]
 
-BEST_FIRST: tuple[type[InstructionSet], ...] = (Avx512, Avx2, Neon, Sse4, InstructionSet)
+BEST_FIRST: tuple[type[InstructionSet], ...] = (Avx512, Avx2, Neon, Sse4, X86, InstructionSet)
 
 
 def here() -> InstructionSet:

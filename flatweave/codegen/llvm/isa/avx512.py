@@ -17,7 +17,7 @@ from flatweave.codegen.llvm.isa.avx2 import Avx2
 from flatweave.codegen.llvm.isa.libmvec import host_libmvec
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.text.module import Body, suffix, vec
-from flatweave.codegen.llvm.text.vectors import joined, mask_of_word, shuffle
+from flatweave.codegen.llvm.text.vectors import joined, mask_of_word, padded, shuffle
 
 _LEAST = 128  # bits of the smallest register
 _WORDS = {dtype.bits: dtype for dtype in (u8, u16, u32, u64)}
@@ -63,8 +63,8 @@ class Avx512(Avx2):
             text = body.let(f"zext {vec(kept, lanes)} {text} to {vec(wide, lanes)}")
         full = max(lanes, _LEAST // wide.bits)
         if full > lanes:
-            text = _padded(body, vec(wide, lanes), text, lanes, full, "poison")
-            mask = _padded(body, f"<{lanes} x i1>", mask, lanes, full, "zeroinitializer")
+            text = padded(body, vec(wide, lanes), text, lanes, full)
+            mask = padded(body, f"<{lanes} x i1>", mask, lanes, full, "zeroinitializer")
         text = _compress(body, wide, full, text, mask)
         if full > lanes:
             text = shuffle(body, vec(wide, full), text, range(lanes))
@@ -176,12 +176,6 @@ def _compress(body: Body, dtype: DType, lanes: int, text: str, mask: str) -> str
     body.declare(f"{kind} {name}({kind}, {kind}, <{lanes} x i1>)")
     operands = f"{kind} {text}, {kind} zeroinitializer, <{lanes} x i1> {mask}"
     return body.let(f"call {kind} {name}({operands})")
-
-
-def _padded(body: Body, kind: str, text: str, lanes: int, full: int, fill: str) -> str:
-    """More lanes behind those there are."""
-    behind = range(lanes, full) if full <= 2 * lanes else [lanes] * (full - lanes)
-    return shuffle(body, kind, text, [*range(lanes), *behind], fill)
 
 
 def _part(body: Body, element: str, full: int, text: str, k: int, lanes: int) -> str:

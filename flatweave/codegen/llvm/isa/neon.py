@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from flatweave.base.dtypes import DType
+from flatweave.codegen.llvm.isa import byte_tables
 from flatweave.codegen.llvm.isa.portable import InstructionSet
+from flatweave.codegen.llvm.text.module import Body
 
 
 class Neon(InstructionSet):
@@ -11,3 +14,12 @@ class Neon(InstructionSet):
     name = "neon"
     needs = frozenset({"neon"})
     registers = 32
+
+    def compress_lanes(self, kept: DType) -> int:
+        """One register, but at most eight lanes."""
+        return byte_tables.lanes_of(kept)
+
+    def compress(self, body: Body, kept: DType, lanes: int, text: str, mask: str) -> str:
+        """tbl by a table."""
+        name = "@llvm.aarch64.neon.tbl1.v16i8"
+        return byte_tables.compress(body, kept, lanes, text, mask, name)

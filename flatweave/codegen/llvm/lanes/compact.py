@@ -25,7 +25,7 @@ from flatweave.codegen.llvm.memory.access import (
     to_memory,
 )
 from flatweave.codegen.llvm.text.module import vec
-from flatweave.codegen.llvm.text.vectors import shuffle
+from flatweave.codegen.llvm.text.vectors import mask_of_word, shuffle, word_of_mask
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.terms.syntax import Let
 
@@ -49,8 +49,9 @@ def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
         value = to_memory(e, dtype, e.width, e.vector(atom))
         blocked = e.hold(atom).blocked
         streams.append(_Stream(e.held[var].text, stored(dtype), value, blocked))
-    keep = e.masked(e.vector(op.keep)) if e.width > 1 else ""
     code = e.code
+    keep = e.masked(e.vector(op.keep)) if e.width > 1 else ""
+    word = word_of_mask(code, e.width, keep) if keep else ""
     end = code.let(f"add i64 {base}, {e.width}")
     far, near, done = code.names("far", "near", "done")
     code.branch(code.let(f"icmp sle i64 {end}, {limit}"), far, near if keep else done)
@@ -60,52 +61,51 @@ def emit_compact(e: Emitter, let: Let) -> Sequence[Held]:
         store_looked_up(e, found, base, keep)
     else:
         for stream in streams:
-            _store_all(e, stream, base, keep)
+            _store_all(e, stream, base, keep, word)
     code.jump(done)
     if keep:
         code.label(near)
-        _store_kept(e, streams, base, keep, done)
+        _store_kept(e, streams, base, word, done)
     code.label(done)
     return ()
 
 
-def _store_all(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
+def _store_all(e: Emitter, stream: _Stream, base: str, keep: str, word: str) -> None:
     """As many places as there are lanes, the kept ones first."""
     if e.width == 1:
         store_scalar(e, stream.buffer, stream.kept, base, stream.value)
     elif e.isa.compress_lanes(stream.kept):
-        _compress(e, stream, base, keep)
+        _compress(e, stream, base, keep, word)
     else:
         _store_each(e, stream, base, keep)
 
 
 def _store_kept(
-    e: Emitter, streams: Sequence[_Stream], base: str, keep: str, done: str
+    e: Emitter, streams: Sequence[_Stream], base: str, word: str, done: str
 ) -> None:
     """The lanes kept and no others, one after the other; then on to `done`."""
-    code, bits = e.code, f"i{e.width}"
+    code = e.code
     places = [code.alloca(vec(stream.kept, e.width)) for stream in streams]
     for stream, place in zip(streams, places, strict=True):
         code.line(f"store {vec(stream.kept, e.width)} {stream.value}, ptr {place}, align 64")
-    code.declare(f"{bits} @llvm.cttz.{bits}({bits}, i1)")
-    all_bits, before = e.mask_bits(keep), code.block
+    code.declare("i64 @llvm.cttz.i64(i64, i1)")
+    before = code.block
     head, turn = code.names("kept", "lane")
     code.jump(head)
     code.label(head)
     hole, left, at = code.hole(), code.fresh("left"), code.fresh("at")
-    code.branch(code.let(f"icmp eq {bits} {left}, 0"), done, turn)
+    code.branch(code.let(f"icmp eq i64 {left}, 0"), done, turn)
     code.label(turn)
-    lane = code.let(f"call {bits} @llvm.cttz.{bits}({bits} {left}, i1 true)")
-    lane = lane if e.width == 64 else code.let(f"zext {bits} {lane} to i64")
+    lane = code.let(f"call i64 @llvm.cttz.i64(i64 {left}, i1 true)")
     for stream, place in zip(streams, places, strict=True):
         kept = stream.kept
         source = element(e, place, kept, lane)
         x = code.let(f"load {kept.llvm}, ptr {source}, align {kept.bytes}")
         store_scalar(e, stream.buffer, kept, at, x)
-    rest = code.let(f"and {bits} {left}, {code.let(f'sub {bits} {left}, 1')}")
+    rest = code.let(f"and i64 {left}, {code.let(f'sub i64 {left}, 1')}")
     following = code.let(f"add i64 {at}, 1")
-    lefts, ats = [(all_bits, before), (rest, turn)], [(base, before), (following, turn)]
-    code.fill(hole, [(left, bits, lefts), (at, "i64", ats)])
+    lefts, ats = [(word, before), (rest, turn)], [(base, before), (following, turn)]
+    code.fill(hole, [(left, "i64", lefts), (at, "i64", ats)])
     code.jump(head)
 
 
@@ -120,19 +120,19 @@ def _store_each(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
         at = code.let(f"add i64 {at}, {code.let(f'zext i1 {flag} to i64')}")
 
 
-def _compress(e: Emitter, stream: _Stream, base: str, keep: str) -> None:
+def _compress(e: Emitter, stream: _Stream, base: str, keep: str, word: str) -> None:
     """Register by register."""
     kept, value = stream.kept, stream.value
     lanes = min(e.width, e.isa.compress_lanes(kept))
-    at = base
+    code, at = e.code, base
     for start in range(0, e.width, lanes):
         piece = _piece(e, vec(kept, e.width), value, start, lanes)
-        mask = _flags(e, keep, start, lanes)
-        packed = e.isa.compress(e.code, kept, lanes, piece, mask)
+        mask = keep if lanes == e.width else _flags(e, word, start, lanes)
+        packed = e.isa.compress(code, kept, lanes, piece, mask)
         place = element(e, stream.buffer, kept, at)
-        e.code.line(f"store {vec(kept, lanes)} {packed}, ptr {place}, align {kept.bytes}")
+        code.line(f"store {vec(kept, lanes)} {packed}, ptr {place}, align {kept.bytes}")
         if start + lanes < e.width:
-            at = e.code.let(f"add i64 {at}, {count_bits(e, lanes, mask)}")
+            at = code.let(f"add i64 {at}, {count_bits(e, lanes, mask)}")
 
 
 def _piece(e: Emitter, kind: str, text: str, start: int, lanes: int) -> str:
@@ -142,15 +142,11 @@ def _piece(e: Emitter, kind: str, text: str, start: int, lanes: int) -> str:
     return shuffle(e.code, kind, text, range(start, start + lanes))
 
 
-def _flags(e: Emitter, keep: str, start: int, lanes: int) -> str:
+def _flags(e: Emitter, word: str, start: int, lanes: int) -> str:
     """Some of the lanes' flags, cut out of a word in a general register."""
-    if lanes == e.width:
-        return keep
-    word = e.mask_bits(keep)
     if start:
-        word = e.code.let(f"lshr i{e.width} {word}, {start}")
-    word = e.code.let(f"trunc i{e.width} {word} to i{lanes}")
-    return e.code.let(f"bitcast i{lanes} {word} to <{lanes} x i1>")
+        word = e.code.let(f"lshr i64 {word}, {start}")
+    return mask_of_word(e.code, lanes, word)
 
 
 HANDLERS: Handlers = {

@@ -5,7 +5,7 @@
     a = body.let("fadd <16 x float> %x, %y")              # %t0 = fadd <16 x float> %x, %y
     module.declare("float @llvm.sqrt.f32(float)")         # once, however often it is asked for
     module.define("@kernel", "define void @kernel(ptr %p) {", body)
-    module.text()                                         # declarations, then functions
+    module.text()                                         # declarations, constants, functions
 
 Order of declaration is order of first use, so the same calls give the same text.
 """
@@ -30,11 +30,12 @@ class Instructions(Protocol):
 
 
 class Module:
-    """One LLVM module: what it declares and defines, and the CPU that it is for."""
+    """One LLVM module: what it declares, its constants and functions, and the CPU it is for."""
 
     def __init__(self, isa: Instructions) -> None:
         self.isa = isa
         self._declarations: dict[str, None] = {}
+        self._constants: dict[str, str] = {}
         self._functions: dict[str, str] = {}
         self._shared: dict[tuple[str, str], str] = {}
         self._names: dict[str, str] = {}
@@ -42,6 +43,10 @@ class Module:
     def declare(self, signature: str) -> None:
         """State an external function: `float @llvm.sqrt.f32(float)`, attributes may follow."""
         self._declarations[signature] = None
+
+    def constant(self, name: str, value: str, *, align: int) -> None:
+        """State what stands in memory under this name, once and for all: its type and value."""
+        self._constants[name] = f"{name} = internal unnamed_addr constant {value}, align {align}\n"
 
     def defines(self, name: str) -> bool:
         """Whether a function of this name is here already."""
@@ -68,7 +73,8 @@ class Module:
     def text(self) -> str:
         """The whole module."""
         declarations = "".join(f"declare {signature}\n" for signature in self._declarations)
-        return declarations + "\n" + "\n".join(self._functions.values())
+        constants = "".join(self._constants.values())
+        return declarations + constants + "\n" + "\n".join(self._functions.values())
 
 
 class Body:

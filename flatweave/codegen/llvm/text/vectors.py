@@ -24,6 +24,14 @@ def shuffle(body: Body, kind: str, text: str, lanes: Iterable[int], other: str =
     return body.let(f"shufflevector {kind} {text}, {kind} {other}, {indices(lanes)}")
 
 
+def padded(
+    body: Body, kind: str, text: str, lanes: int, full: int, fill: str = "poison"
+) -> str:
+    """More lanes behind those there are: all of them the first one of `fill`, or any of its."""
+    behind = range(lanes, full) if full <= 2 * lanes else [lanes] * (full - lanes)
+    return shuffle(body, kind, text, [*range(lanes), *behind], fill)
+
+
 def splat(body: Body, dtype: DType, width: int, text: str) -> str:
     """The same value in every lane."""
     if is_constant(text):
