@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from flatweave import pipeline
+from flatweave.array_ir.syntax import Program
 from flatweave.base import pretty
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
@@ -44,7 +44,7 @@ from flatweave.frontend.trace.trace import trace
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
-from flatweave.targets import target_named
+from flatweave.runtime.door import compiler
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -347,11 +347,17 @@ def _items(names: Any) -> tuple[Any, ...]:
 def target(name: str) -> AbstractContextManager[None]:
     """Run on another target inside a `with`: `with fw.target("interp"): ..`."""
     try:
-        target_named(name)
+        if name != "cpu":  # which others there are, the compiler knows
+            compiler().target_named(name)
     except ArgumentError as failure:
         failure.where = user_location()
         raise
     return config.scoped(target=name)
 
 
-COMPILER.append(pipeline.build)
+def build(program: Program, target: str, checks: bool, schedule: Schedule) -> Executable:
+    """What the compiler makes of a program."""
+    return compiler().build(program, target, checks, schedule)  # type: ignore[no-any-return]
+
+
+COMPILER.append(build)

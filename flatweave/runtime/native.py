@@ -12,7 +12,6 @@ import functools
 import hashlib
 import itertools
 import mmap
-import os
 import platform
 import re
 import string
@@ -26,6 +25,7 @@ import llvmlite
 from llvmlite import binding
 
 from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.base.forks import wait_at_fork
 from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.deep import on_deep_stack
@@ -277,9 +277,7 @@ class _Forks:
     def __init__(self) -> None:
         self.allocator: list[Callable[[], None]] = []  # lock, unlock, reset; once there is one
         self._held: list[Callable[[], None]] = []
-        os.register_at_fork(
-            before=self.before, after_in_parent=self.after, after_in_child=self.in_child
-        )
+        wait_at_fork(self.before, self.after, self.in_child)
 
     def before(self) -> None:
         """Take the locks; LLVM's first, which may take a while."""
@@ -295,8 +293,7 @@ class _Forks:
         binding.ffi.lib._lock.__exit__(None, None, None)
 
     def in_child(self) -> None:
-        """Give them back, and forget the workers."""
-        self.after()
+        """Forget the workers."""
         if self._held:
             self._held[2]()
 

@@ -175,11 +175,92 @@ def test_a_fork_works_while_another_thread(script, answer):
     assert (done.stdout, done.returncode) == (f"{answer}\n", 0), done.stderr
 
 
-FIRST_CALLS = """
-    import sys
+IMPORTING = """
+    import importlib.abc, os, signal, sys, threading, time
     import numpy as np
     import flatweave as fw
-    before = set(sys.modules)
+
+    def fresh(k):
+        return float(fw.jit(lambda xs: fw.sum(xs * k))(np.arange(5.0))) == 10.0 * k
+
+    class Slow(importlib.abc.MetaPathFinder):
+        # a module of the compiler takes long to be found
+        def find_spec(self, name, path, target=None):
+            if name == "SLOW":
+                inside.set()
+                time.sleep(0.5)
+
+    inside = threading.Event()
+    sys.meta_path.insert(0, Slow())
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(fresh(3)))
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if fresh(5) else 1)
+    answers.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    thread.join()
+    print(answers)
+"""
+
+
+@pytest.mark.parametrize("slow", ["flatweave.passes.fuse", "llvmlite.binding", "flatweave.targets"])
+def test_a_fork_waits_for_the_import_of_the_compiler(slow):
+    """The child, where the importing thread is not, finds every module whole."""
+    text = textwrap.dedent(IMPORTING).replace("SLOW", slow)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=150)
+
+    assert (sorted(done.stdout), done.returncode) == (sorted("[0, True]\n"), 0), done.stderr
+
+
+INTERRUPTED = """
+    import os, signal, time
+    import numpy as np
+    import flatweave as fw
+    from flatweave.terms import syntax
+
+    def op(cls):
+        # Ctrl-C arrives in the midst of a module that registers operations
+        made = real(cls)
+        if cls.__name__ == "Launch":
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.3)
+        return made
+
+    real, syntax.op = syntax.op, op
+    try:
+        fw.jit(lambda xs: fw.sum(xs * 2))(np.arange(5.0))
+    except KeyboardInterrupt:
+        print(float(fw.jit(lambda xs: fw.sum(xs * 3))(np.arange(5.0))))
+"""
+
+
+def test_an_interrupt_leaves_no_module_half_made():
+    """The call is interrupted at once; the import goes on, and the next call finds all of it."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(INTERRUPTED)],
+        capture_output=True, text=True, timeout=150,
+    )  # fmt: skip
+
+    assert (done.stdout, done.returncode) == ("30.0\n", 0), done.stderr
+
+
+FIRST_CALLS = """
+    import importlib.abc, sys
+    import numpy as np
+    import flatweave as fw
+    from flatweave.runtime import door
+
+    class Outside(importlib.abc.MetaPathFinder):
+        # what is imported while nobody is in the door
+        def find_spec(self, name, path, target=None):
+            if door.IMPORTING._depth == 0:
+                found.append(name)
+
+    found = []
+    sys.meta_path.insert(0, Outside())
     xs, rows = np.arange(50.0), fw.ragged([[3.0, 1.0], [], [2.0]])
     histogram = fw.jit(lambda ks: fw.histogram(8, ks))
     for _ in range(2):  # at the second turn from the cache of objects
@@ -188,13 +269,14 @@ FIRST_CALLS = """
         histogram(xs.astype(np.int32) % 8)
         fw.jit(lambda n: fw.while_loop(lambda i: i < n, lambda i: i + 1, 0))(5)
         fw.iota(10) + fw.iota(10)
-    print(sorted(set(sys.modules) - before))
+    print(found)
 """
 
 
 @pytest.mark.parametrize("cached", [False, True])
-def test_calls_import_nothing(cached, tmp_path):
-    """A fork in the midst of an import leaves the child waiting for that module for ever."""
+def test_calls_import_through_the_door_alone(cached, tmp_path):
+    """A fork in the midst of an import leaves the child waiting for that module for ever; only for
+    the door it waits."""
     environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path))
     if not cached:
         environment["FLATWEAVE_NO_CACHE"] = "1"
@@ -202,3 +284,19 @@ def test_calls_import_nothing(cached, tmp_path):
     for _ in range(2):
         done = subprocess.run(command, capture_output=True, text=True, timeout=150, env=environment)
         assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+
+
+def test_an_import_brings_nothing_of_the_compiler():
+    """What traces does without it; the import of LLVM alone takes longer."""
+    compiler = ("passes", "lower", "codegen", "kernel_ir", "algorithms", "pipeline", "targets")
+    text = f"""
+        import sys, flatweave
+        names = [name for name in sys.modules if name.startswith(("flatweave.", "llvmlite"))]
+        print([name for name in names if (name + ".").split(".")[1] in {compiler}
+               or name.startswith("llvmlite")])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=150
+    )
+
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr

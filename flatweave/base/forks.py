@@ -1,0 +1,65 @@
+"""What a fork waits for, in one order: locks that cannot be made anew in the child.
+
+    wait_at_fork(lock, unlock)          taken before a fork, given back after it, here and there
+
+The child of a fork has one thread. What another one was doing stays half done there for ever: a
+module half imported, a lock of LLVM held by nobody. So a fork waits until it is done. Who
+registers first is taken first, which is the order that everybody else takes them in, too: imports
+before LLVM, since modules may call LLVM when they are imported.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class _Wait(NamedTuple):
+    """How to take a lock, how to give it back, and what else to do in the child."""
+
+    take: Callable[[], object]
+    give_back: Callable[[], object]
+    in_child: Callable[[], object]
+
+
+def wait_at_fork(
+    take: Callable[[], object], give_back: Callable[[], object],
+    in_child: Callable[[], object] = lambda: None,
+) -> None:  # fmt: skip
+    """From now on a fork takes this lock, after those that were registered before."""
+    _WAITS.append(_Wait(take, give_back, in_child))
+
+
+class _Forks(threading.local):
+    """What this thread has taken, for each fork that it is in: a signal handler may fork, too."""
+
+    def __init__(self) -> None:
+        self.taken: list[list[_Wait]] = []
+
+
+def _before() -> None:
+    taken: list[_Wait] = []
+    _HERE.taken.append(taken)
+    for wait in _WAITS:  # it grows while this waits for an import
+        wait.take()
+        taken.append(wait)
+
+
+def _after() -> None:
+    for wait in reversed(_HERE.taken.pop()):
+        wait.give_back()
+
+
+def _in_child() -> None:
+    taken = list(_HERE.taken[-1])
+    _after()
+    for wait in taken:
+        wait.in_child()
+
+
+_WAITS: list[_Wait] = []
+_HERE = _Forks()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)
