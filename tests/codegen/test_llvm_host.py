@@ -114,6 +114,21 @@ def test_if_chooses_between_an_input_and_a_fresh_buffer() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("n", [-7, -6, -1, 0, 1, 5, 6, 7, -(1 << 63), (1 << 63) - 1])
+def test_a_divisor_that_is_known_to_be_positive(n: int) -> None:
+    """What is divided may be anything."""
+
+    def host(w, n, m):
+        large = w.apply("maximum", m, index(3))
+        small = w.apply("minimum", large, index(5))
+        return w.apply("floordiv", n, large), w.apply("floordiv", n, small)
+
+    for m in (-4, 0, 4, 6):
+        outcome = run_host(Writer().fn([i64, i64], host), [], [n, m])
+        large = max(m, 3)
+        assert (outcome.scalar(0), outcome.scalar(1)) == (n // large, n // min(large, 5))
+
+
 @pytest.mark.parametrize("count", [1 << 60, -1, (1 << 63) - 1, -(1 << 63), 1 << 61])
 def test_memory_that_there_is_not(count: int) -> None:
     """An allocation that cannot be ends the program with a report of the count and the dtype."""

@@ -6,7 +6,7 @@ Elementary functions have a file of their own, test_llvm_elementary.py.
 import numpy as np
 import pytest
 
-from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i32
+from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i32, i64, u64
 from flatweave.codegen.llvm.isa import InstructionSet
 from flatweave.codegen.llvm.math.elementary import NAMES
 from flatweave.codegen.llvm.math.scalar import emit_cast, emit_scalar
@@ -111,6 +111,17 @@ def test_literal_divisors_and_exponents_keep_the_meaning(dtype):
         for k, number in enumerate(numbers):
             expected = evaluate(name, array, np.full_like(array, number))
             assert np.array_equal(compiled(f"{name}_{k}", array), expected), (name, number)
+
+
+def test_dividing_by_a_power_of_two_takes_one_instruction():
+    """A shift rounds down as it is, and the low bits are the remainder, of vectors too."""
+    for dtype, shift in ((i64, "ashr"), (i32, "ashr"), (u64, "lshr")):
+        for width in (1, 8):
+            for name, instruction in (("floordiv", shift), ("mod", "and")):
+                body = Body(Module(InstructionSet()))
+                emit_scalar(body, name, dtype, width, ["%x", constant(dtype, width, 64)])
+                (line,) = body.text().strip().splitlines()
+                assert line.split()[2] == instruction
 
 
 def test_literals_are_exact():

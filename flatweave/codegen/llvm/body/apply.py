@@ -1,6 +1,7 @@
 """Scalar functions and casts: once where all lanes agree, on the base of linear values, or wide.
 
     add i n       i linear, n uniform:   add of the base: still linear, one scalar instruction
+    floordiv n s  s = maximum k 64:      without the care for divisors 0 and -1
     cast i32 i    i linear:              trunc of the base, splat, + <0, 1, 2, ..>
     eq i n        i linear:              one bit of a word (body/linear.py)
     mul x y       x varying:             at the region's width, y splat
@@ -8,15 +9,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flatweave.base.dtypes import bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.linear import emit_one_lane, is_one_lane
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, apply_shape
+from flatweave.codegen.llvm.math.integers import floordiv_by_positive
 from flatweave.codegen.llvm.math.scalar import emit_cast, emit_scalar
+from flatweave.codegen.llvm.text.values import Value
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import Let
+from flatweave.terms.syntax import Atom, Const, Let, Var
 
 
 def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
@@ -25,12 +28,34 @@ def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
     held = [e.hold(arg) for arg in op.args]
     dtype = scalar_type(op.args[-1].type)
     shape = apply_shape(op.fn, [h.shape for h in held], dtype) if e.width > 1 else UNIFORM
+    if shape is UNIFORM and _divides(e.made, op):
+        a, b = (Value(e.code, dtype, 1, h.text) for h in held)
+        return (Held(UNIFORM, floordiv_by_positive(a, b).text),)
     if shape is not VARYING:
         return (Held(shape, emit_scalar(e.code, op.fn, dtype, 1, [h.text for h in held])),)
     if is_one_lane(e, op.fn, held):
         return (Held(VARYING, emit_one_lane(e, op.fn, held)),)
     texts = [e.lanes(h, scalar_type(arg.type)) for h, arg in zip(held, op.args, strict=True)]
     return (Held(VARYING, emit_scalar(e.code, op.fn, dtype, e.width, texts)),)
+
+
+def _divides(made: Mapping[Var, Apply], op: Apply) -> bool:
+    """Whether this is a division by an integer that is computed and more than 0."""
+    if op.fn != "floordiv" or isinstance(op.args[1], Const):
+        return False
+    return scalar_type(op.args[1].type).is_integer and _is_positive(made, op.args[1])
+
+
+def _is_positive(made: Mapping[Var, Apply], atom: Atom) -> bool:
+    """Whether an integer is known to be more than 0 by how it was computed."""
+    if isinstance(atom, Const):
+        return atom.dtype.is_integer and atom.value > 0
+    match made.get(atom):
+        case Apply(fn="maximum", args=args):
+            return any(_is_positive(made, arg) for arg in args)
+        case Apply(fn="minimum", args=args):
+            return all(_is_positive(made, arg) for arg in args)
+    return False
 
 
 def emit_convert(e: Emitter, let: Let) -> Sequence[Held]:

@@ -1,7 +1,8 @@
 """Integers and bools in LLVM: arithmetic that wraps, guarded division, shifts, powers, bit counts.
 
 Division by zero gives 0 and the least value over -1 wraps, where LLVM's sdiv traps. LLVM divides
-vectors lane by lane, so up to 32 bits quotients are taken in floats, where they are exact:
+vectors lane by lane, so up to 32 bits quotients are taken in floats, where they are exact; by a
+literal power of two it is a shift, which rounds down as it is:
 
     i8, i16 through f32     |a / b - n| >= 2**-16 * n for every whole n that it misses
     i32, u32 through f64    .. 2**-32 * n; both far above half a unit in the last place
@@ -53,29 +54,41 @@ def maximum(a: Value, b: Value) -> Value:
 
 def floordiv(a: Value, b: Value) -> Value:
     """Quotient rounded down, 0 for a divisor of 0."""
-    if _is_safe_divisor(b):
-        return _round_down(a, b, a.binary("sdiv" if a.dtype.kind == "i" else "udiv", b))
-    if a.dtype.bits == 64 or a.width == 1:
-        return _guarded_quotient(a, b)
-    return _quotient_in_floats(a, b)
+    divisor = b.literal
+    if divisor is None or divisor in (0, -1):
+        wide = a.dtype.bits == 64 or a.width == 1
+        return _guarded_quotient(a, b) if wide else _quotient_in_floats(a, b)
+    if is_power_of_two(divisor):
+        return a if divisor == 1 else a >> divisor.bit_length() - 1
+    if divisor > 0:
+        return floordiv_by_positive(a, b)
+    return _round_down(a, b, a.binary("sdiv", b))
+
+
+def floordiv_by_positive(a: Value, b: Value) -> Value:
+    """Quotient rounded down by a divisor that is known to be more than 0."""
+    if a.dtype.kind == "u":
+        return a.binary("udiv", b)
+    quotient = a.binary("sdiv", b)
+    return quotient + (quotient * b > a).convert("sext", a.dtype)  # less by 1 where a < 0
 
 
 def mod(a: Value, b: Value) -> Value:
     """Remainder with the divisor's sign, 0 for a divisor of 0."""
-    if _is_safe_divisor(b):
-        return a - floordiv(a, b) * b
-    return b.eq(0).where(a.number(0), a - floordiv(a, b) * b)
+    divisor = b.literal
+    if divisor is not None and is_power_of_two(divisor):
+        return a & (divisor - 1)
+    rest = a - floordiv(a, b) * b
+    return rest if divisor else b.eq(0).where(a.number(0), rest)
 
 
-def _is_safe_divisor(b: Value) -> bool:
-    """Whether the divisor is a literal that can neither trap nor overflow."""
-    return b.is_constant and b.text not in {b.number(0).text, b.number(-1).text}
+def is_power_of_two(number: int) -> bool:
+    """Whether this is 1, 2, 4, .."""
+    return number > 0 and number & (number - 1) == 0
 
 
 def _round_down(a: Value, b: Value, quotient: Value) -> Value:
     """Turn a quotient rounded toward zero into one rounded down."""
-    if a.dtype.kind == "u":
-        return quotient
     inexact = (quotient * b).ne(a)
     return (inexact & ((a ^ b) < 0)).where(quotient - 1, quotient)
 
@@ -117,16 +130,25 @@ def from_bits(a: Value) -> Value:
 
 def shl(a: Value, b: Value) -> Value:
     """a << b; 0 when every bit has left."""
+    if _stays(a, b):
+        return a << b
     amount = Value(b.body, _unsigned(b.dtype), b.width, b.text)
     return (amount < a.dtype.bits).where(a << b, 0)
 
 
 def shr(a: Value, b: Value) -> Value:
     """a >> b; 0, or -1 for negative a, when every bit has left."""
+    if _stays(a, b):
+        return a >> b
     amount = Value(b.body, _unsigned(b.dtype), b.width, b.text)
     if a.dtype.kind == "i":
         return a >> amount.intrinsic("umin", a.dtype.bits - 1)
     return (amount < a.dtype.bits).where(a >> b, 0)
+
+
+def _stays(a: Value, b: Value) -> bool:
+    """Whether an amount is a literal that leaves some bit."""
+    return b.literal is not None and 0 <= b.literal < a.dtype.bits
 
 
 def _unsigned(dtype: DType) -> DType:
@@ -159,10 +181,9 @@ def power(a: Value, b: Value) -> Value:
 
 def _small_exponent(b: Value) -> int | None:
     """The exponent, if it is a small literal in every lane."""
-    for exponent in range(MAX_UNROLLED_POWER + 1):
-        if b.text == b.number(exponent).text:
-            return exponent
-    return None
+    exponent = b.literal
+    small = exponent is not None and 0 <= exponent <= MAX_UNROLLED_POWER
+    return exponent if small else None
 
 
 def _unrolled_power(a: Value, exponent: int) -> Value:

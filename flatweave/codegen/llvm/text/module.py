@@ -137,6 +137,16 @@ def is_constant(text: str) -> bool:
     return not text.startswith("%")
 
 
+def integer_of(text: str, dtype: DType) -> int | None:
+    """The integer that `constant` gave this text for; None for any other operand."""
+    if text.startswith("splat ("):
+        text = text[len(f"splat ({dtype.llvm} ") : -1]
+    if not dtype.is_integer or not text.lstrip("-").isdecimal():
+        return None
+    number = int(text)
+    return number + (1 << dtype.bits) if number < 0 and dtype.kind == "u" else number
+
+
 def _literal(dtype: DType, value: int | float | bool) -> str:
     """One value: floats as the hexadecimal bits of their double, integers as signed ones."""
     if dtype.is_float:

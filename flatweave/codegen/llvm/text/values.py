@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flatweave.base.dtypes import BY_NAME, DType, bool_
-from flatweave.codegen.llvm.text.module import Body, constant, is_constant, suffix, vec
+from flatweave.codegen.llvm.text.module import Body, constant, integer_of, is_constant, suffix, vec
 
 Number = int | float | bool
 
@@ -37,6 +37,11 @@ class Value:
     def is_constant(self) -> bool:
         """Whether this is a literal."""
         return is_constant(self.text)
+
+    @property
+    def literal(self) -> int | None:
+        """The integer that this is in every lane, if it is a literal."""
+        return integer_of(self.text, self.dtype)
 
     def number(self, value: Number) -> Value:
         """A literal of this dtype and width."""
