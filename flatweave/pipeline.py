@@ -89,15 +89,16 @@ class Executable:
         """How many different passes over data the host launches; what has another role belongs to
         one."""
         launches = launches_of(self.unit)
-        return len({launch.kernel for launch in launches if launch.role == Role.PASS})
+        roles = [item for launch in launches for item in launch.roles.items()]
+        return len({name for name, role in roles if role == Role.PASS})
 
     @property
     def launched(self) -> list[tuple[str, str, bool]]:
         """Each kernel that the host may launch, its role, and whether it has been made: for the
         cpu target that is when a run first needs it."""
-        roles = {launch.kernel: launch.role for launch in launches_of(self.unit)}
-        made = self.runnable.made
-        return [(name, str(role), made is None or name in made) for name, role in roles.items()]
+        launches, made = launches_of(self.unit), self.runnable.made
+        roles = {name: role for launch in launches for name, role in launch.roles.items()}
+        return [(name, role, made is None or name in made) for name, role in roles.items()]
 
     @property
     def manifest(self) -> list[str]:

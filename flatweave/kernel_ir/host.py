@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.kernel_ir.op import ON_HOST, KernelOp
-from flatweave.terms.syntax import Atom, BufferType, Type, Var, op
+from flatweave.terms.syntax import Atom, BufferType, Part, Type, Var, op
 
 
 @op
@@ -86,15 +86,34 @@ class Role(StrEnum):
 
 
 @op
+class Choice(Part):
+    """A kernel that a launch runs where a condition holds."""
+
+    condition: Atom
+    kernel: str
+
+
+@op
 class Launch(KernelOp):
-    """Runs a kernel on `grid` blocks; block b + 1 never starts before block b has."""
+    """Runs a kernel on `grid` blocks; block b + 1 never starts before block b has.
+
+    It is the first of `variants` whose condition holds, or else `kernel`: they take the same.
+    """
 
     kernel: str
     grid: Atom
     args: tuple[Atom, ...]
     role: str = Role.PASS
+    variants: tuple[Choice, ...] = ()
     effect: ClassVar[bool] = True
     stands = ON_HOST
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The kernels that it may run, and what each is for."""
+        return {choice.kernel: str(Role.VARIANT) for choice in self.variants} | {
+            self.kernel: str(self.role)
+        }
 
 
 @op

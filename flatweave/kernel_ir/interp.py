@@ -82,10 +82,10 @@ class _Host(Runner):
         match op:
             case h.Alloc():
                 return (self._alloc(env, let, op),)  # type: ignore[return-value]
-            case h.Launch(kernel=name, grid=grid, args=args):
+            case h.Launch(grid=grid, args=args):
                 failure = launch(
-                    self.kernels[name], self.number(env, grid), self.atoms(env, args),
-                    self.threads, self.rng,
+                    self.kernels[self._chosen(env, op)], self.number(env, grid),
+                    self.atoms(env, args), self.threads, self.rng,
                 )  # fmt: skip
                 if failure is not None:
                     raise _Failed(failure)
@@ -98,6 +98,11 @@ class _Host(Runner):
             case h.Threads():
                 return (np.asarray(self.threads),)
         return self._owners(env, op)
+
+    def _chosen(self, env: Env, op: h.Launch) -> str:
+        """The kernel that a launch runs."""
+        holding = (c.kernel for c in op.variants if self.atom(env, c.condition))
+        return next(holding, op.kernel)
 
     def number(self, env: Env, atom: Atom) -> int:
         """The value of an integer."""

@@ -99,8 +99,10 @@ def _host_misfits(op: Op) -> Iterator[str]:
             yield from contents_misfit((buffer,))
         case h.Retain(buffer=buffer) | h.Free(buffer=buffer) | h.IsUnique(buffer=buffer):
             yield from contents_misfit((buffer,))
-        case h.Launch(grid=grid, role=role):
+        case h.Launch(grid=grid, role=role, variants=variants):
             yield from index_misfits("the grid", (grid,))
+            for choice in variants:
+                yield from types_misfit("the condition", (choice.condition,), (bool_,))
             if role not in set(h.Role):
                 yield f"{role} is no role of a launch"
         case h.Fail(condition=condition):

@@ -103,11 +103,11 @@ class HostVerifier(MachineVerifier):
             self._launch(let.op)
 
     def _launch(self, op: Launch) -> None:
-        if op.kernel not in self.kernels:
-            self.fail(f"there is no kernel {op.kernel}")
-        params = self.kernels[op.kernel].params
-        if not are_alike(types_of(op.args), types_of(params)):
-            self.fail(f"{op.kernel} does not take these arguments")
+        for name in op.roles:
+            if name not in self.kernels:
+                self.fail(f"there is no kernel {name}")
+            if not are_alike(types_of(op.args), types_of(self.kernels[name].params)):
+                self.fail(f"{name} does not take these arguments")
 
 
 class KernelVerifier(MachineVerifier):

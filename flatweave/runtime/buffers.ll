@@ -75,6 +75,26 @@ fill:
   ret ptr %data
 }
 
+; A buffer of `count` elements with room to read behind its end; null, and a report, where there is
+; no memory for it.
+define ptr @fw_new(ptr %ctx, i64 %count, i64 %size, i64 %site, i64 %dtype) {
+  %product = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %count, i64 %size)
+  %bytes = extractvalue { i64, i1 } %product, 0
+  %wraps = extractvalue { i64, i1 } %product, 1
+  %large = icmp ugt i64 %bytes, 4611686018427387904       ; 2^62
+  %absurd = or i1 %wraps, %large
+  %padded = add i64 %bytes, 64
+  %wanted = select i1 %absurd, i64 -1, i64 %padded
+  %data = call ptr @fw_alloc(ptr %ctx, i64 %wanted)
+  %refused = icmp eq ptr %data, null
+  br i1 %refused, label %report, label %out
+report:
+  call void @fw_report(ptr %ctx, i64 1, i64 %site, i64 0, i64 %count, i64 %dtype)  ; 1: memory
+  br label %out
+out:
+  ret ptr %data
+}
+
 ; Puts a header first in the list of its context and counts its bytes.
 define internal void @enlist(ptr %ctx, ptr %header, i64 %bytes) {
   %lock = getelementptr i64, ptr %ctx, i64 16

@@ -64,7 +64,8 @@ done:
   ret void
 }
 
-define void @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks) {
+; Runs a kernel on so many blocks; whether an error or a cancellation ends the program.
+define i1 @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks) {
   %single = icmp eq i64 %nblocks, 1
   br i1 %single, label %direct, label %plan
 direct:                                         ; as every launch: not after an error
@@ -97,14 +98,15 @@ shared:
   store atomic i64 0, ptr @busy release, align 8
   br label %out
 out:
-  ret void
+  %ended = call i1 @is_stopped(ptr %ctx)
+  ret i1 %ended
 }
 
 @two_numbers = internal constant [3 x i8] c"LL\00"
 
 ; Launches a kernel by its number in the program's table. One that is not there is made first, by
 ; the Python function in the table; what that raises cancels the call.
-define void @fw_launch_later(ptr %ctx, i64 %number, ptr %args, i64 %nblocks) {
+define i1 @fw_launch_later(ptr %ctx, i64 %number, ptr %args, i64 %nblocks) {
   %some = icmp sgt i64 %nblocks, 0
   %stopped = call i1 @is_stopped(ptr %ctx)
   %idle = select i1 %some, i1 %stopped, i1 true
@@ -126,7 +128,7 @@ make:
 keep:
   call void @keep_raised(ptr %ctx)
   call void @PyGILState_Release(i32 %state)
-  br label %out
+  ret i1 true
 drop:
   call void @Py_DecRef(ptr %result)
   call void @PyGILState_Release(i32 %state)
@@ -135,10 +137,10 @@ drop:
 run:
   %address = phi i64 [ %known, %find ], [ %made, %drop ]
   %kernel = inttoptr i64 %address to ptr
-  call void @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
-  br label %out
+  %ended = call i1 @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
+  ret i1 %ended
 out:
-  ret void
+  ret i1 %stopped
 }
 
 ; Publishes the job and wakes as many sleepers as may help.

@@ -104,6 +104,8 @@ def test_rules_of_kernels(body, message):
         ("launch k 1 [n, n]", "k does not take these arguments"),
         ("launch k 1.0f32 [n]", "the grid"),
         ("launch k 1 [n] role=star", "star is no role of a launch"),
+        ("launch k 1 [n] variants=[choice n k]", "the condition"),
+        ("launch k 1 [n] variants=[choice true l]", "there is no kernel l"),
         ("b: global f32 = alloc f32 1.0f32 0", "the count"),
         ("free n", "n is no buffer"),
         ("fail n 1 2 n n", "the condition"),

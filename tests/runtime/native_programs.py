@@ -16,7 +16,7 @@ declare i64 @fw_is_unique(ptr)
 declare void @fw_escape(ptr, ptr)
 declare void @fw_drop(ptr)
 declare void @fw_trim(ptr, i64)
-declare void @fw_launch(ptr, ptr, ptr, i64)
+declare i1 @fw_launch(ptr, ptr, ptr, i64)
 declare void @fw_report(ptr, i64, i64, i64, i64, i64)
 declare void @fw_backoff(i64)
 declare i64 @fw_poll(ptr)
@@ -27,7 +27,7 @@ declare i32 @usleep(i32)
 LAUNCH = """
 define i64 @entry(ptr %ctx, ptr %slots) {
   %n = load i64, ptr %slots
-  call void @fw_launch(ptr %ctx, ptr @kernel, ptr %slots, i64 %n)
+  call i1 @fw_launch(ptr %ctx, ptr @kernel, ptr %slots, i64 %n)
   %stopped = call i64 @stopped(ptr %ctx)
   ret i64 %stopped
 }
@@ -70,7 +70,7 @@ define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
 NESTED = """
 define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
   %at = call ptr @word(ptr %slots, i64 %block)
-  call void @fw_launch(ptr %ctx, ptr @inner, ptr %at, i64 8)
+  call i1 @fw_launch(ptr %ctx, ptr @inner, ptr %at, i64 8)
   ret void
 }
 define void @inner(ptr %ctx, ptr %at, i64 %block) {

@@ -266,10 +266,14 @@ def _store(maker: _Maker, let: Let) -> Step:
 def _launch(maker: _Maker, let: Let) -> Step:
     op: h.Launch = let.op  # type: ignore[assignment]
     kernel, grid = maker.kernels[op.kernel], maker.get(op.grid)
+    variants = [(maker.get(each.condition), maker.kernels[each.kernel]) for each in op.variants]
     args = [_argument(maker, atom) for atom in op.args]
-    return lambda running, frame: running.launch(
-        kernel, grid(frame), [get(frame) for get in args]
-    )
+
+    def step(running: Running, frame: Frame) -> None:
+        chosen = next((variant for holds, variant in variants if holds(frame)), kernel)
+        running.launch(chosen, grid(frame), [get(frame) for get in args])
+
+    return step
 
 
 def _argument(maker: _Maker, atom: Atom) -> Get:

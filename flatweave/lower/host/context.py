@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Site
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
-from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Launch, Role
+from flatweave.kernel_ir.host import Alloc, Choice, Free, IsUnique, Launch, Role
 from flatweave.kernel_ir.syntax import Kernel, Later
 from flatweave.lower.host.copy import write_copy
 from flatweave.lower.kernel.builder import KernelBuilder, to_give
@@ -27,7 +27,7 @@ from flatweave.lower.schedule.verify import verify_plan
 from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Op, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import free_vars
 
 LowerLets = Callable[["Lowering", Lambda], None]
@@ -35,6 +35,7 @@ Write = Callable[[KernelBuilder, Sequence[Var]], None]
 """Writes the body of a kernel, which has these parameters of its own."""
 Own = Sequence[tuple[str, Type]]
 """Parameters of a kernel beside what it captures: their names and types."""
+YES, NO = Const(True, bool_), Const(False, bool_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,16 +235,20 @@ class Lowering:
         self, variants: Sequence[tuple[Atom, Declared]], last: Declared, blocks: Atom,
         role: Role = Role.PASS, host: Builder | None = None, own: Sequence[Atom] = (),
     ) -> None:  # fmt: skip
-        """Launch the first variant of a pass whose condition holds at run time, else the last."""
-        host = host or self.host
-        if not variants:
-            return self.launch(last, blocks, role, host, own)
-        (condition, variant), *others = variants
-        yes, no = host.inner(), host.inner()
-        self.launch(variant, blocks, Role.VARIANT, yes, own)
-        self.launch_first(others, last, blocks, role, no, own)
-        host.emit(If(condition, yes.close([], []), no.close([], [])))
-        return None
+        """Launch the first variant of a pass whose condition holds at run time, else the last.
+
+        All take the same: what their sweep needs.
+        """
+        choices = []
+        for condition, variant in variants:
+            if condition == YES:
+                last = variant
+                break
+            assert variant.args == last.args
+            if condition != NO:
+                choices.append(Choice(condition, variant.name))
+        args = (*last.args, *own)
+        (host or self.host).emit(Launch(last.name, blocks, args, role, tuple(choices)))
 
     # -- host bodies ----------------------------------------------------------------------------
 

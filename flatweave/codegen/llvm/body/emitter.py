@@ -60,7 +60,7 @@ class Emitter:
         self.mask: str | None = None
         self.made: dict[Var, Apply] = {}
         self.depth = 0  # loops around
-        self._vectors: dict[tuple[str, str], str] = {}
+        self._known: dict[tuple[str, ...], str] = {}
 
     def at(self, width: int, shapes: Mapping[Var, Shape] | None = None) -> Emitter:
         """An emitter of code that runs in `width` lanes, all of them."""
@@ -74,7 +74,7 @@ class Emitter:
         """An emitter for a body that may not run; under a mask, or the same lanes as here."""
         inner = self.at(self.width)
         inner.mask = mask or self.mask
-        inner._vectors = dict(self._vectors)
+        inner._known = dict(self._known)
         return inner
 
     def turn(self, mask: str | None = None) -> Emitter:
@@ -135,21 +135,25 @@ class Emitter:
     def splat(self, text: str, dtype: DType) -> str:
         """The same value in every lane."""
         key = (text, vec(dtype, self.width))
-        if key not in self._vectors:
-            self._vectors[key] = splat(self.code, dtype, self.width, text)
-        return self._vectors[key]
+        return self.once(key, lambda: splat(self.code, dtype, self.width, text))
+
+    def once(self, key: tuple[str, ...], make: Callable[[], str]) -> str:
+        """What `make` emits, made when it is first asked for in this body or one around it."""
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]
 
     def spread(self, held: Held, dtype: DType) -> str:
         """A linear value, base + lane or base - lane, modulo an integer dtype."""
         key = (f"{held.shape.name} {held.text}", vec(dtype, self.width))
-        if key not in self._vectors:
+        if key not in self._known:
             text = held.text
             if dtype is not i64:
                 text = emit_cast(self.code, i64, dtype, 1, text)
             opcode = "add" if held.shape is LINEAR else "sub"
             base, steps = self.splat(text, dtype), lane_numbers(dtype, self.width)
-            self._vectors[key] = self.code.let(f"{opcode} {key[1]} {base}, {steps}")
-        return self._vectors[key]
+            self._known[key] = self.code.let(f"{opcode} {key[1]} {base}, {steps}")
+        return self._known[key]
 
     def convert(self, held: Held, type_: Type, shape: Shape) -> Held:
         """The same value held in another shape."""

@@ -1,16 +1,19 @@
 """The host program: buffers, launches, failures; scalars and control as in kernels.
 
-    xs: global f32 = alloc f32 n         %p = call ptr @fw_alloc(ptr %ctx, i64 4 n + 64); null: fail
-    launch scale g n xs                  args[0] = n, args[1] = %p; call void @fw_launch(..), or
-                                         @fw_launch_later where the kernel is made when it is needed
-    fail p                               br p, cold: call void @fw_report(..); ret i64 1
+    xs: global f32 = alloc f32 n         %p = call ptr @fw_new(ptr %ctx, i64 n, ..); null: leave
+    launch scale g n xs                  args[0] = n, args[1] = %p; call i1 @fw_launch(..), or
+                                         @fw_launch_later where the kernel is made when it is
+                                         needed; true: leave
+    launch b g n xs [choice p a]         the same with select p, a, b
+    fail p                               p: call void @fw_report(..); leave
 
-A host buffer is held as its data and its owner, null for a buffer that the caller keeps.
+Leaving, the program returns 1. A host buffer is held as its data and its owner, null for a buffer
+that the caller keeps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from flatweave.base.dtypes import DTYPES, DType, bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
@@ -20,11 +23,8 @@ from flatweave.codegen.llvm.memory.access import from_memory, stored, to_memory
 from flatweave.kernel_ir.host import Alloc, Fail, Free, IsUnique, Launch, Retain, Threads, Trim
 from flatweave.terms.syntax import Atom, BufferType, Let, Type
 
-OUT_OF_MEMORY = 1
 FAILED = "failed"  # the block that returns 1
-ERROR_SLOT, THREADS_SLOT, CANCEL_SLOT = 0, 7, 8
-_SLACK = 64
-_MOST_BYTES = 1 << 62
+THREADS_SLOT = 7
 
 
 def slot(e: Emitter, base: str, number: int) -> str:
@@ -41,21 +41,23 @@ def load_slot(e: Emitter, base: str, number: int, type_: Type) -> str:
     return from_memory(e, type_, 1, text)
 
 
+def slot_type(type_: Type) -> str:
+    """The LLVM type of what a slot holds."""
+    return stored(type_).llvm if isinstance(type_, DType) else "ptr"
+
+
 def store_slot(e: Emitter, base: str, number: int, type_: Type, text: str) -> None:
     """Put a scalar or a pointer into a slot."""
-    kind = stored(type_).llvm if isinstance(type_, DType) else "ptr"
+    kind = slot_type(type_)
     if type_ is bool_:
         text = to_memory(e, bool_, 1, text)
     e.code.line(f"store {kind} {text}, ptr {slot(e, base, number)}, align 8")
 
 
-def fail_if(e: Emitter, condition: str, report: Callable[[], None]) -> None:
-    """End the program where the condition holds, after a report."""
-    bad, good = e.code.names("bad", "good")
-    e.code.branch(condition, bad, good)
-    e.code.label(bad)
-    report()
-    e.code.jump(FAILED)
+def leave_if(e: Emitter, condition: str) -> None:
+    """End the program where the condition holds: somebody has reported why."""
+    (good,) = e.code.names("good")
+    e.code.branch(condition, FAILED, good)
     e.code.label(good)
 
 
@@ -66,16 +68,12 @@ def emit_alloc(e: Emitter, let: Let) -> Sequence[Held]:
     """Fresh memory, or the end of the program."""
     op: Alloc = let.op  # type: ignore[assignment]
     code, count = e.code, e.uniform(op.count)
-    code.declare("noalias ptr @fw_alloc(ptr, i64) nounwind")
-    size = stored(op.dtype).bytes
-    absurd = code.let(f"icmp ugt i64 {count}, {_MOST_BYTES // size}")
-    product = code.let(f"mul i64 {count}, {size}")
-    padded = code.let(f"add i64 {product}, {_SLACK}")
-    wanted = code.let(f"select i1 {absurd}, i64 -1, i64 {padded}")
-    data = code.let(f"call ptr @fw_alloc(ptr %ctx, i64 {wanted})")
-    refused = code.let(f"icmp eq ptr {data}, null")
-    dtype = str(DTYPES.index(op.dtype))
-    fail_if(e, refused, lambda: call_report(e, OUT_OF_MEMORY, op.site, "0", count, dtype))
+    code.declare("noalias ptr @fw_new(ptr, i64, i64, i64, i64) nounwind")
+    size, dtype = stored(op.dtype).bytes, DTYPES.index(op.dtype)
+    data = code.let(
+        f"call ptr @fw_new(ptr %ctx, i64 {count}, i64 {size}, i64 {op.site}, i64 {dtype})"
+    )
+    leave_if(e, code.let(f"icmp eq ptr {data}, null"))
     return (Held(UNIFORM, data, data),)
 
 
@@ -128,40 +126,45 @@ def emit_launch(later: Mapping[str, int], e: Emitter, let: Let) -> Sequence[Held
     made later; after an error or a cancellation the program ends."""
     op: Launch = let.op  # type: ignore[assignment]
     code = e.code
-    args = code.alloca(f"[{max(1, len(op.args))} x i64]", 8)
-    for number, atom in enumerate(op.args):
-        store_slot(e, args, number, atom.type, e.hold(atom).text)
+    held = [(atom.type, e.hold(atom).text) for atom in op.args]
+    key = ("args", *(f"{slot_type(type_)} {text}" for type_, text in held))
+    args = e.once(key, lambda: _stored(e, held))
+    function = "@fw_launch_later" if op.kernel in later else "@fw_launch"
+    kind = "i64" if op.kernel in later else "ptr"
+    kernel = _kernel(later, e, op.kernel)
+    for choice in reversed(op.variants):
+        holds, variant = e.uniform(choice.condition), _kernel(later, e, choice.kernel)
+        kernel = code.let(f"select i1 {holds}, {kind} {variant}, {kind} {kernel}")
+    code.declare(f"i1 {function}(ptr, {kind}, ptr, i64) nounwind")
     grid = e.uniform(op.grid)
-    if op.kernel in later:
-        code.declare("void @fw_launch_later(ptr, i64, ptr, i64) nounwind")
-        kernel = f"i64 {later[op.kernel]}"
-        code.line(f"call void @fw_launch_later(ptr %ctx, {kernel}, ptr {args}, i64 {grid})")
-    else:
-        code.declare("void @fw_launch(ptr, ptr, ptr, i64) nounwind")
-        kernel = f"ptr {code.module.name_of(f'@k_{op.kernel}')}"
-        code.line(f"call void @fw_launch(ptr %ctx, {kernel}, ptr {args}, i64 {grid})")
-    error, cancel = (_flag(e, number) for number in (ERROR_SLOT, CANCEL_SLOT))
-    either = code.let(f"or i64 {error}, {cancel}")
-    stopped = code.let(f"icmp ne i64 {either}, 0")
-    fail_if(e, stopped, lambda: None)
+    leave_if(
+        e, code.let(f"call i1 {function}(ptr %ctx, {kind} {kernel}, ptr {args}, i64 {grid})")
+    )
     return ()
 
 
-def _flag(e: Emitter, number: int) -> str:
-    """A slot of the context that others write."""
-    at = slot(e, "%ctx", number)
-    return e.code.let(f"load atomic i64, ptr {at} monotonic, align 8")
+def _stored(e: Emitter, held: Sequence[tuple[Type, str]]) -> str:
+    """An array of arguments; kernels do not change it."""
+    args = e.code.alloca(f"[{max(1, len(held))} x i64]", 8)
+    for number, (type_, text) in enumerate(held):
+        store_slot(e, args, number, type_, text)
+    return args
+
+
+def _kernel(later: Mapping[str, int], e: Emitter, name: str) -> str:
+    """A kernel's number in the table, or its symbol."""
+    return str(later[name]) if name in later else e.code.module.name_of(f"@k_{name}")
 
 
 def emit_fail(e: Emitter, let: Let) -> Sequence[Held]:
     """End the program where the condition holds."""
     op: Fail = let.op  # type: ignore[assignment]
-    value, extent = op.value, op.extent
-    fail_if(
-        e,
-        e.uniform(op.condition),
-        lambda: call_report(e, op.code, op.site, "0", as_bits(e, value), as_bits(e, extent)),
-    )
+    bad, good = e.code.names("bad", "good")
+    e.code.branch(e.uniform(op.condition), bad, good)
+    e.code.label(bad)
+    call_report(e, op.code, op.site, "0", as_bits(e, op.value), as_bits(e, op.extent))
+    e.code.jump(FAILED)
+    e.code.label(good)
     return ()
 
 

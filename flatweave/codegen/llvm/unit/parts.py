@@ -1,12 +1,13 @@
 """Which kernels of a unit stand in the host's module, and which are made when they are launched.
 
     launch a ..                     first    a, d        whatever happens, they run
-    if small                        later    [b], [c, e]
+    if small                        later    [b], [c, e], [f], [g]
         launch b ..                          a branch's kernels are made together
     else
         launch c ..
         if true: launch d ..
         launch e ..
+    launch g .. [choice small f]             [f], [g]: one of them runs
 
 A kernel that several branches launch is made alone.
 """
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from flatweave.kernel_ir.host import Launch
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Const, Lambda
-from flatweave.terms.traverse import lambdas_in
+from flatweave.terms.traverse import lambdas_in, walk_lets
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,11 @@ class Parts:
 def parts_of(host: Lambda) -> Parts:
     """The parts of a unit with this host program."""
     bodies = [list(dict.fromkeys(names)) for names in _branches(host)]
-    first = tuple(bodies[0])
+    chosen = {
+        name for let in walk_lets(host) if isinstance(let.op, Launch) and let.op.variants
+        for name in let.op.roles
+    }  # fmt: skip
+    first = tuple(name for name in bodies[0] if name not in chosen)
     often = Counter(name for body in bodies[1:] for name in body if name not in first)
     groups = [[name for name in body if often[name] == 1] for body in bodies[1:]]
     groups += [[name] for name, times in often.items() if times > 1]
@@ -48,15 +53,17 @@ def parts_of(host: Lambda) -> Parts:
 
 
 def _branches(host: Lambda) -> Iterator[list[str]]:
-    """The kernels that a body launches for sure, then those of each branch in it."""
+    """The kernels that a body launches for sure, then those of each branch in it, and of each
+    launch that chooses."""
     sure: list[str] = []
+    chosen: list[str] = []
     branches: list[Lambda] = []
     pending = [host]
     while pending:
         fn = pending.pop()
         for let in fn.lets:
             if isinstance(let.op, Launch):
-                sure.append(let.op.kernel)
+                (chosen if let.op.variants else sure).extend(let.op.roles)
             elif isinstance(let.op, If) and isinstance(let.op.condition, Const):
                 ways = [let.op.then, let.op.other]
                 pending.append(ways.pop(0 if let.op.condition.value else 1))
@@ -66,5 +73,6 @@ def _branches(host: Lambda) -> Iterator[list[str]]:
             else:
                 pending += lambdas_in(let.op)
     yield sure
+    yield from ([name] for name in chosen)
     for branch in branches:
         yield from _branches(branch)
