@@ -6,6 +6,7 @@ from bench.rows import (
     bfs,
     black_scholes,
     chain,
+    deposit,
     dot,
     expansion,
     filter,
@@ -40,6 +41,7 @@ FILES = (
     expansion,
     sieve,
     permute,
+    deposit,
     bfs,
     overhead,
 )

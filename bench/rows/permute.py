@@ -1,7 +1,8 @@
-"""2^26 f32 added at random places of 2^22: the same bits every time, whoever adds them."""
+"""f32 and f64 added at random places of few and of many: the same bits every time, whoever adds."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,49 @@ def peers(tools: Tools, dest: Any, at: Any, xs: Any) -> dict[str, Call]:
     return found
 
 
+def scaled(dest: Any, at: Any, xs: Any) -> Any:
+    """Sums of elements that are computed on the way."""
+    return fw.permute(fw.add, dest, at, fw.map(lambda x: x * 2.0 + 1.0, xs))
+
+
+def scaled_inputs(n: int, places: int) -> Arrays:
+    """Places all equally likely."""
+    random = np.random.default_rng(29)
+    return np.zeros(places), random.integers(0, places, n), random.random(n)
+
+
+def scaled_peers(tools: Tools, dest: Any, at: Any, xs: Any) -> dict[str, Call]:
+    """One value after the other."""
+    if not tools.numba:
+        return {}
+    loop = numba_loop(tools.numba)
+    return {"numba, serial": lambda: loop(dest, at, xs)}
+
+
+def numba_loop(numba: Any) -> Any:
+    """Sums in a copy of the destination."""
+
+    @numba.njit
+    def loop(dest, at, xs):
+        sums = dest.copy()
+        for k in range(len(at)):
+            sums[at[k]] += xs[k] * 2.0 + 1.0
+        return sums
+
+    return loop
+
+
+def row(bits: int) -> Row:
+    """The row of one number of places."""
+    return Row(
+        f"permute_f64_{bits}", f"permute(add) f64 2^24 into 2^{bits}", 1 << 24, 1 << 22, scaled,
+        partial(scaled_inputs, places=1 << bits), (Faster(1.7, "numba, serial"),), scaled_peers,
+        tolerance=1e-9, same_bits=True,
+    )  # fmt: skip
+
+
 ROWS = [
     Row("permute_add", "permute(add) f32 2^26 into 2^22", 1 << 26, 1 << 22, program, inputs,
-        (Faster(2, "numpy.add.at"),), peers, tolerance=1e-4, same_bits=True)
+        (Faster(2, "numpy.add.at"),), peers, tolerance=1e-4, same_bits=True),
+    *map(row, (8, 12, 18, 22)),
 ]  # fmt: skip

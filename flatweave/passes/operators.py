@@ -8,7 +8,7 @@ import numpy as np
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType, bool_, f32, f64
-from flatweave.scalar.ops import TABLE, neutral
+from flatweave.scalar.ops import TABLE, identity
 from flatweave.terms.batch import Env, Value
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Const, Lambda, Var, constant
@@ -35,22 +35,16 @@ def is_commutative(fn: Lambda) -> bool:
 
 
 def known_neutral(fn: Lambda) -> tuple[Const, ...]:
-    """The neutral element of an operator that is exact in any grouping; empty where none is known.
-
-    For floats there is none that leaves every element as it is, -0.0 too.
-    """
-    names = component_functions(fn)
-    if names is None or not is_exact(fn):
-        return ()
-    dtypes = [param.type for param in fn.params[: len(names)]]
-    found = [
-        (neutral(name, dtype), dtype)
-        for name, dtype in zip(names, dtypes, strict=True)
-        if isinstance(dtype, DType)
-    ]
-    if any(value is None for value, _ in found):
-        return ()
-    return tuple(constant(value, dtype) for value, dtype in found if value is not None)
+    """The neutral element of an operator whose components combine by functions of the table, which
+    leaves every bit as it is: -0.0 of a sum of floats; empty where none is known."""
+    found: list[Const] = []
+    for name, param in zip(component_functions(fn) or (), fn.params, strict=False):
+        assert isinstance(param.type, DType)
+        value = identity(name, param.type)
+        if value is None:
+            return ()
+        found.append(constant(value, param.type))
+    return tuple(found)
 
 
 SAMPLES = 64

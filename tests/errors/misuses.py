@@ -393,7 +393,8 @@ def schedule_inside_a_function():
 
 
 def private_copies_without_a_neutral_element():
-    f = fw.jit(lambda d, i, v: fw.permute(fw.add, d, i, v), target="cpu")
+    length = lambda a, b: fw.sqrt(a * a + b * b)
+    f = fw.jit(lambda d, i, v: fw.permute(length, d, i, v), target="cpu")
     with fw.schedule(permute="private"):
         f(X, I, X)
 

@@ -88,7 +88,7 @@ def test_histograms(parts, name):
 
 @pytest.mark.parametrize("fn", ["add", "mul", "minimum", "maximum", "bitwise_and", "bitwise_xor"])
 def test_private_copies_of_a_known_neutral_element(fn):
-    """Of operators that are exact in any grouping it need not be said."""
+    """Of operators of the table it need not be said."""
     operator, dest, idx = getattr(fw, fn), np.arange(9, dtype=np.int8) - 4, indices(3000, 9)
 
     def f(dest, idx, vals):
@@ -96,6 +96,57 @@ def test_private_copies_of_a_known_neutral_element(fn):
 
     vals = np.random.default_rng(1).integers(-100, 100, 3000).astype(np.int8)
     same(forced("private", f, dest, idx, vals), meant(f, dest, idx, vals))
+
+
+@pytest.mark.parametrize("fn", ["add", "mul", "minimum", "maximum"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_private_copies_leave_floats_as_they_are(fn, dtype):
+    """Where nothing or one element goes: the signs of zeros, infinities and NaN stay."""
+    operator, odd = getattr(fw, fn), [0.0, -0.0, np.inf, -np.inf, np.nan, 1.5]
+    dest = np.repeat(np.array(odd, dtype), len(odd))
+    vals = np.tile(np.array(odd, dtype), len(odd))
+    keep = np.array(odd, dtype)
+
+    def f(dest, idx, vals, keep):
+        return fw.permute(operator, dest, idx, vals), fw.permute(operator, keep, idx + 99, vals)
+
+    args = dest, np.arange(dest.size), vals, keep
+    with np.errstate(invalid="ignore"):
+        wanted = meant(f, *args)
+    for found, expected in zip(forced("private", f, *args), wanted, strict=True):
+        same(found, expected)
+        numbers = ~np.isnan(np.asarray(expected))
+        assert np.array_equal(np.signbit(found)[numbers], np.signbit(expected)[numbers])
+
+
+@pytest.mark.parametrize("extent", [1, 9, 300, 5000])
+def test_private_copies_for_each_turn_of_a_loop(extent):
+    """Of operators that commute; from as many elements on as make them worth their while."""
+    for n in (extent * 1024 - 1, extent * 1024 + 3) if extent < 5000 else (200_001,):
+        idx, vals = indices(n, extent), np.arange(n) % 251
+
+        def f(idx, vals, extent=extent):
+            pair = fw.permute(
+                lambda a, b: (a[0] + b[0], fw.maximum(a[1], b[1])),
+                (fw.full(extent, 7), fw.full(extent, -1)), idx, (vals, vals),
+            )  # fmt: skip
+            first = fw.reduce_by_index(
+                fw.full(extent, -1), lambda a, b: fw.where(a < 0, b, a), -1, idx, vals
+            )
+            return fw.histogram(extent, idx), pair, first
+
+        with config.scoped(target="cpu", threads=3):
+            found = fw.jit(f)(idx, vals)
+        inside = (idx >= 0) & (idx < extent)
+        counts = np.bincount(idx[inside], minlength=extent)
+        sums = np.bincount(idx[inside], vals[inside], extent).astype(np.int64) + 7
+        most, first = np.full(extent, -1), np.full(extent, -1)
+        np.maximum.at(most, idx[inside], vals[inside])
+        first[idx[inside][::-1]] = vals[inside][::-1]
+        same(found[0], counts)
+        same(found[1][0], sums)
+        same(found[1][1], most)
+        same(found[2], first)
 
 
 def nearer(a, b):

@@ -52,6 +52,7 @@ PROGRAMS = {
     "ragged_map": (lambda rows: fw.map(lambda row: row - fw.sum(row), rows), ROWS),
     "histogram": (lambda i: fw.histogram(7, i), IS),
     "scatter": (lambda xs, i: fw.scatter(xs, i, xs), XS, IS),
+    "permute": (lambda xs, i: fw.permute(fw.add, xs, i, xs), XS, IS),
     "segmented_reduce": (lambda xs: fw.segmented_reduce(fw.add, 0.0, xs > 3, xs), XS),
 }
 
@@ -149,6 +150,7 @@ def test_ragged_sums_fold_rows_whose_heads_are_flagged():
 def test_scattering_tries_what_pays():
     """The last way has no condition; a wish leaves one way."""
     assert [way.name for way in plan("histogram").scatter] == ["private", "partition", "owner"]
+    assert [way.name for way in plan("permute").scatter] == ["private", "partition", "owner"]
     assert [way.name for way in plan("scatter").scatter] == ["partition", "owner"]
     assert [way.name for way in plan("histogram", CUDA).scatter] == ["atomic"]
     wished = plan("histogram", wishes=Schedule(permute="locks"))

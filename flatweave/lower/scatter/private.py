@@ -7,7 +7,8 @@
 For operators with a neutral element and destinations small beside the input. An operator that is
 exact in any grouping gets a copy for each thread, any other a number that depends on sizes alone,
 unless `jit(deterministic=False)` says that bits may differ. Where every element adds the same
-integer, copies hold counts of 32 bits.
+integer, copies hold counts of 32 bits. A small copy of an operator that commutes is there once for
+each turn of the loop over elements, so that a turn seldom waits for what the last one stored.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scatter.scattering import (
     NOTHING,
+    UNROLLED,
     Scattering,
     Source,
     Stage,
@@ -34,7 +36,7 @@ from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.ops import Merge
 from flatweave.passes.cost import cost_of_body
-from flatweave.passes.operators import component_functions, is_exact
+from flatweave.passes.operators import component_functions, is_commutative, is_exact
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
@@ -43,10 +45,16 @@ CHUNK = 2048
 CHEAP = 8
 """A body up to this cost is computed where its element is combined, without a stage."""
 FIXED_COPIES = 16
+"""At most so many, whatever the threads, where the grouping shows in the bits."""
+SHARE = 16
+"""Elements that there are for each one of those copies, at least: clearing and combining these
+then costs little beside them."""
 MOST_BYTES = 32 * 1024 * 1024
 """Of all copies together."""
 MOST_BYTES_EACH = 4 * 1024 * 1024
 """Of one copy: what lies around a core's cache in the one that cores share."""
+BYTES_PER_TURN = 32 * 1024
+"""Up to so many bytes a copy is there for each turn of the loop."""
 COMBINED = 4096
 """Elements of the destination that a block combines."""
 COUNTED = 31
@@ -67,46 +75,65 @@ class Private:
         )
         deterministic = scattering.low.schedule.deterministic
         self.exact = is_exact(scattering.sink.fn) or not deterministic
+        self.commutes = is_commutative(scattering.sink.fn)
         copies: Own = [("copies", BufferType(dtype)) for dtype in self.dtypes]
         self.own = scattering.visiting(
-            "private", suffix, lambda w, p: _OwnCopy(self, w, p).write(), [*copies, ("blocks", i64)]
+            "private", suffix, lambda w, p: _OwnCopy(self, w, p).write(),
+            [*copies, ("blocks", i64), ("room", i64), ("apart", i64)],
         )
         self.all = scattering.later(
             f"{suffix}_all", lambda k, p: _write_combine(self, k, p), [*copies, ("count", i64)]
         )
 
-    def copies(self, host: Builder) -> Atom:
-        """How many copies there are."""
+    def blocks(self, host: Builder) -> Atom:
+        """How many blocks fill copies."""
+        extent, total = self.scattering.extent, self.scattering.total
         if not self.exact:
-            return index(FIXED_COPIES)
-        room = host.mul(self.scattering.extent, index(bytes_of(self.dtypes)))
+            fitting = host.apply("floordiv", total, host.mul(self._some(host), index(SHARE)))
+            found = host.apply("minimum", fitting, index(FIXED_COPIES))
+            return host.apply("maximum", found, index(1))
+        room = host.mul(extent, index(bytes_of(self.dtypes)))
         most = host.apply(
             "floordiv", index(MOST_BYTES), host.apply("maximum", room, index(1))
         )
         copies = host.apply("minimum", host.emit(Threads())[0], most)
-        least = host.add(host.apply("shr", self.scattering.total, index(COUNTED)), index(1))
+        least = host.add(host.apply("shr", total, index(COUNTED)), index(1))
         return host.apply("maximum", copies, least)
+
+    def turns(self, host: Builder) -> Atom:
+        """How many copies a block fills."""
+        if not self.commutes:
+            return index(1)
+        most = index(BYTES_PER_TURN // bytes_of(self.dtypes))
+        small = host.apply("le", self.scattering.extent, most)
+        many = host.mul(self.scattering.extent, index(UNROLLED * FIXED_COPIES * SHARE))
+        pays = host.apply("and", small, host.apply("le", many, self.scattering.total))
+        return host.apply("select", pays, index(UNROLLED), index(1))
 
     def pays(self, host: Builder) -> Atom:
         """Whether the copies fit the caches, and are combined in less work than the elements."""
         extent, total = self.scattering.extent, self.scattering.total
-        each = bytes_of(self.dtypes)
-        most = MOST_BYTES_EACH if self.exact else MOST_BYTES // FIXED_COPIES
-        fits = host.apply("le", extent, index(most // each))
-        copies = index(2) if self.exact else index(FIXED_COPIES)
-        work = host.mul(host.mul(extent, copies), index(2))
-        return host.apply("and", fits, host.apply("le", work, total))
+        fits = host.apply("le", extent, index(MOST_BYTES_EACH // bytes_of(self.dtypes)))
+        least = index(4 if self.exact else 2 * SHARE)
+        return host.apply("and", fits, host.apply("le", host.mul(self._some(host), least), total))
+
+    def _some(self, host: Builder) -> Atom:
+        """The destination's elements, but never none."""
+        return host.apply("maximum", self.scattering.extent, index(1))
 
     def launch(self, host: Builder) -> None:
         """Copies, then their combination."""
         s = self.scattering
-        copies = self.copies(host)
+        blocks, turns = self.blocks(host), self.turns(host)
+        copies, room = host.mul(blocks, turns), host.mul(turns, s.extent)
+        apart = host.apply("select", host.apply("gt", turns, index(1)), s.extent, index(0))
         site = s.low.site()
-        room = host.mul(copies, s.extent)
-        buffers = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
-        s.launch(self.own, copies, self.role, host, (*buffers, copies))
-        blocks = ceil_div(host, s.extent, index(COMBINED))
-        s.low.launch(self.all, blocks, Role.PARTIALS, host, (*buffers, copies))
+        buffers = [
+            host.emit(Alloc(dtype, host.mul(blocks, room), site))[0] for dtype in self.dtypes
+        ]
+        s.launch(self.own, blocks, self.role, host, (*buffers, blocks, room, apart))
+        parts = ceil_div(host, s.extent, index(COMBINED))
+        s.low.launch(self.all, parts, Role.PARTIALS, host, (*buffers, copies))
         for buffer in buffers:
             host.emit(Free(buffer))
 
@@ -129,23 +156,24 @@ class _OwnCopy:
         self.scattering = private.scattering
         self.writer = writer
         self.kernel = writer.kernel
-        *self.copies, self.blocks = own
+        *self.copies, self.blocks, self.room, self.apart = own
 
     def write(self) -> None:
-        """Clear the copy, then combine this block's elements into it."""
+        """Clear the copies, then combine this block's elements into them."""
         scattering, b = self.scattering, self.writer.b
         extent = self.kernel.capture(scattering.extent)
         block = b.emit(BlockIndex())[0]
-        self.base = b.mul(block, extent)
+        self.base = b.mul(block, self.room)
+        self.bases = [b.add(self.base, b.mul(self.apart, index(k))) for k in range(UNROLLED)]
         lo, hi = self.writer.share(b, block, self.blocks)
-        self._clear(b, extent)
+        self._clear(b)
         source = Source(scattering, self.writer, index(0), extent)
         if cost_of_body(scattering.op.body) > CHEAP:
             self._staged(b, source, lo, hi)
         else:
             self._directly(b, source, lo, hi)
 
-    def _clear(self, b: Builder, extent: Atom) -> None:
+    def _clear(self, b: Builder) -> None:
         """The neutral element everywhere."""
         low = self.scattering.low
         first = [self.kernel.scalar(atom) for atom in self.private.neutral]
@@ -159,22 +187,22 @@ class _OwnCopy:
             return state
 
         width = low.machine.lanes(list(self.private.dtypes))
-        walk = flat(low.machine, extent, width)
-        walk.block(b, index(0), extent, (), step)
+        walk = flat(low.machine, self.room, width)
+        walk.block(b, index(0), self.room, (), step)
 
     def _directly(self, b: Builder, source: Source, lo: Atom, hi: Atom) -> None:
         """Element by element."""
         writer = self.writer
 
-        def step(c: Builder, position: Position, state: State) -> State:
+        def step(c: Builder, position: Position, state: State, turn: int = 0) -> State:
             place, values, mine, after = source.element(c, position, state)
             inside = c.inner()
-            self._write(inside, place, values)
+            self._write(inside, place, values, turn)
             c.emit(If(mine, inside.close([], []), NOTHING))
             return after
 
         def act(c: Builder, i: Atom, turn: int) -> None:
-            step(c, Position(i, (i,), 1, alone=True), ())
+            step(c, Position(i, (i,), 1, alone=True), (), turn)
 
         by_row = writer.traversal.lanes is Lanes.ROW_BY_ROW
         plain = not (by_row or writer.op.reverse or writer.located)
@@ -193,14 +221,14 @@ class _OwnCopy:
         count, _ = stage.fill(chunks, source, at, stop, ())
 
         def write(c: Builder, k: Atom, turn: int) -> None:
-            self._write(c, *stage.element(c, k))
+            self._write(c, *stage.element(c, k), turn)
 
         one_by_one(chunks, index(0), count, write)
         b.emit(For(lo, hi, index(CHUNK), chunks.close([at], []), ()))
 
-    def _write(self, b: Builder, place: Atom, values: Sequence[Atom]) -> None:
-        """One element into this block's copy."""
-        at = b.add(self.base, place)
+    def _write(self, b: Builder, place: Atom, values: Sequence[Atom], turn: int) -> None:
+        """One element into this block's copy of a turn."""
+        at = b.add(self.bases[turn], place)
         if not self.private.counts:
             self.scattering.write(self.kernel, b, self.copies, at, values)
             return
