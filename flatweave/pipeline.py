@@ -38,6 +38,7 @@ from flatweave.passes.mask import mask
 from flatweave.passes.reasons import reasons
 from flatweave.passes.simplify import simplify
 from flatweave.passes.sweep import sweep
+from flatweave.passes.telescope import telescope
 from flatweave.runtime.deep import check_wanted, on_deep_stack
 from flatweave.targets import TARGET_OF_TEXT, TARGETS, Interpreted, Runnable, Target, target_named
 from flatweave.terms.traverse import walk_lets
@@ -55,6 +56,7 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     fuse_siblings,  # consumers that meet only now
     cse,  # merged bodies read the same elements
     flatten,  # after fusion, which sees one sweep over the rows and puts all they need into it
+    telescope,  # the ends of rows, which flatten adds up, are differences of offsets
     cse,  # sweeps over the elements of the same rows get one extent
     fuse_siblings,
     cse,

@@ -23,11 +23,11 @@ from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.scatter.scattering import Scattering, ceil_div
+from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
 from flatweave.lower.schedule.words import why_scatter
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.ops import Merge, Place
-from flatweave.passes.strides import Course, course_of, courses_along_rows
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Var

@@ -20,6 +20,7 @@ from flatweave.base.source import Location
 from flatweave.kernel_ir.updates import ATOMIC
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.plan import Scatter, When
+from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
 from flatweave.ops import Check, Index, Locate, Merge, Place, Prefix, Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.operators import (
@@ -28,7 +29,6 @@ from flatweave.passes.operators import (
     known_neutral,
     may_commute,
 )
-from flatweave.passes.strides import Course, course_of, courses_along_rows
 from flatweave.terms.syntax import Atom
 from flatweave.terms.traverse import walk_lets
 

@@ -16,6 +16,7 @@ from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.collectives import ReduceLanes, ShiftLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes, Store
 from flatweave.lower.schedule.plan import Along
+from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
 from flatweave.lower.sinks.combine_segments import SegmentSink
 from flatweave.lower.sinks.segment_rows import fill, located_rows, results_of
 from flatweave.lower.sweep.passes import Passes
@@ -25,7 +26,6 @@ from flatweave.lower.traverse.position import NO_BODY, Position, State
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
 from flatweave.ops import CombineRows, Index
 from flatweave.passes.operators import is_commutative
-from flatweave.passes.strides import Course, course_of, courses_along_rows
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom

@@ -1,0 +1,85 @@
+"""Terms at the next index, and sums in which something goes away."""
+
+import pytest
+
+import flatweave.ops  # noqa: F401  the operations that texts may name
+from flatweave.array_ir.text import parse_program
+from flatweave.base.dtypes import i64
+from flatweave.terms.build import Builder
+from flatweave.terms.linear import Sums
+from flatweave.terms.shifted import is_next, makers_of
+from flatweave.terms.syntax import Var
+
+
+def body(text):
+    """The index of a sweep, its lets by name, and what they are made of."""
+    lines = "\n".join(f"        {line}" for line in text.splitlines())
+    program = parse_program(
+        f"f(n: i64, xs: i64[n], ys: i32[n], c: i64) =>\n    a: i64[n] = sweep [n] (i: i64 =>\n"
+        f"{lines}\n        in i) [store]\n    in a"
+    )
+    fn = program.fn.lets[0].op.body
+    return fn.params[0], {let.vars[0].name.split("_")[0]: let for let in fn.lets}
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("a: i64 = add i 0\nz: i64 = add i 1", True),
+        ("a: i64 = add i 1\nz: i64 = add i 3", False),
+        ("a: i64 = sub i 2\nz: i64 = sub i 1", True),
+        ("j: i64 = add i 1\na: i64 = mul i 3\nz: i64 = mul j 3", True),
+        ("j: i64 = add i 1\na: i64 = mul i 3\nz: i64 = mul j 4", False),
+        ("j: i64 = add i 1\na: i64 = mul i c\nz: i64 = mul j c", True),
+        ("j: i64 = add i 1\na: i64 = mul i c\nz: i64 = mul c j", False),
+        ("j: i64 = add i 1\na: i64 = index xs [i]\nz: i64 = index xs [j]", True),
+        ("j: i64 = add i 1\nb: i32 = index ys [i]\nd: i32 = index ys [j]\n"
+         "a: i64 = cast i64 b\nz: i64 = cast i64 d", True),
+        ("j: i64 = add i 1\nb: i32 = index ys [i]\na: i64 = cast i64 b\nz: i64 = index xs [j]",
+         False),
+        ("j: i64 = add i 1\na: i64 = index xs [c]\nz: i64 = index xs [c]", True),
+        ("j: i64 = add i 1\na: i64 = prefix (add i64) [0] [i]\nz: i64 = prefix (add i64) [0] [j]",
+         False),
+    ],
+)  # fmt: skip
+def test_the_next_of_a_term(text, holds):
+    """What reads, casts and computes alike at i and at i + 1; a scan is no term of the index."""
+    i, lets = body(text)
+    made = makers_of(lets.values())
+    (a,), (z,) = lets["a"].vars, lets["z"].vars
+
+    assert is_next(i, z, made, i, a, made) is holds
+
+
+def test_terms_of_two_bodies():
+    """Each of an index of its own."""
+    i, lets = body("j: i64 = add i 1\nz: i64 = mul j j")
+    s = Var("s", i64)
+    b = Builder()
+    square = b.mul(s, s)
+
+    made = makers_of(lets.values())
+    assert is_next(i, lets["z"].vars[0], made, s, square, makers_of(b.lets))
+    assert not is_next(i, lets["j"].vars[0], made, s, square, makers_of(b.lets))
+
+
+def test_what_is_added_and_subtracted_goes_away():
+    """In the order in which it stands; a sum that nothing goes away from stays as it is."""
+    b = Builder()
+    p, start, first = (b.param(name, i64) for name in ("p", "start", "first"))
+    q = b.add(b.add(start, first), b.sub(p, start))
+    sums = Sums(b)
+    *kept, last = [let for each in b.lets for let in sums.shortened(each)]
+
+    assert [let.op for let in kept] == [let.op for let in b.lets[:2]]
+    assert (last.vars, last.op.fn, last.op.args) == ((q,), "add", (first, p))
+
+
+def test_what_is_added_twice_stays():
+    """A sum of a sum with itself is no sum of different terms."""
+    b = Builder()
+    x, y = b.param("x", i64), b.param("y", i64)
+    b.sub(b.add(b.add(x, y), b.add(x, y)), y)
+    sums = Sums(b)
+
+    assert [let for each in b.lets for let in sums.shortened(each)] == b.lets
