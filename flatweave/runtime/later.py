@@ -1,9 +1,9 @@
-"""Kernels that a program makes when it first launches them: the table through which it finds them.
+"""The table through which a program finds its kernels; most are made when they are first launched.
 
     table.words    the Python function `_make`, address of kernel 1, address of kernel 2, ..
 
 The program has the table's address in its context (support.ll). At a launch of a kernel that is not
-made, whose address is 0, `fw_launch_later` (launch.ll) calls `_make`, which makes the kernel's
+made, whose address is 0, `fw_launch_by_number` (launch.ll) calls `_make`, which makes the kernel's
 group; then the same run goes on. What is raised meanwhile ends the run as what a signal handler
 raises does: compiled code sees it as C does, so that an interrupt is lost nowhere.
 """
@@ -23,13 +23,12 @@ Made = tuple[NativeCode, Sequence[str]]
 
 
 class Table:
-    """The kernels of one program: `first` are there from the start, `groups` made one by one."""
+    """The kernels of one program, made group by group."""
 
     def __init__(
-        self, first: Sequence[str] = (), groups: Sequence[Sequence[str]] = (),
+        self, groups: Sequence[Sequence[str]] = (),
         make: Callable[[Sequence[str]], Made] | None = None,
     ) -> None:  # fmt: skip
-        self.first = tuple(first)
         self.groups = tuple(groups)
         self.words = (ctypes.c_int64 * (1 + sum(map(len, groups))))()
         self.address = ctypes.addressof(self.words)
@@ -44,8 +43,7 @@ class Table:
     def made(self) -> frozenset[str]:
         """The names of the kernels that there is code for."""
         names = itertools.chain.from_iterable(self.groups)
-        there = (name for number, name in enumerate(names, 1) if self.words[number])
-        return frozenset((*self.first, *there))
+        return frozenset(name for number, name in enumerate(names, 1) if self.words[number])
 
     def make(self, number: int) -> None:
         """Make a kernel, and its group, unless somebody has."""

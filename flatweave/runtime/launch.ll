@@ -106,7 +106,7 @@ out:
 
 ; Launches a kernel by its number in the program's table. One that is not there is made first, by
 ; the Python function in the table; what that raises cancels the call.
-define i1 @fw_launch_later(ptr %ctx, i64 %number, ptr %args, i64 %nblocks) {
+define i1 @fw_launch_by_number(ptr %ctx, i64 %number, ptr %args, i64 %nblocks) {
   %some = icmp sgt i64 %nblocks, 0
   %stopped = call i1 @is_stopped(ptr %ctx)
   %idle = select i1 %some, i1 %stopped, i1 true

@@ -16,8 +16,10 @@ from flatweave.base.errors import CompilerBug
 from flatweave.runtime.deep import check_wanted
 from flatweave.runtime.processor import processor
 
-# Levels of optimisation. The code generator writes vectors and phis itself, so LIGHT is enough:
-# it simplifies each function (LICM, GVN, DSE, ..) and neither inlines nor vectorises nor unrolls.
+# Levels of optimisation. RAW is for what runs once per call: no passes, and instructions as they
+# come, which takes a tenth of the time. The code generator writes vectors and phis itself, so LIGHT
+# is enough for kernels: it simplifies each function (LICM, GVN, DSE, ..) and neither inlines nor
+# vectorises nor unrolls.
 RAW = 0
 LIGHT = 1
 FULL = 2
@@ -49,7 +51,7 @@ def optimised(text: str, level: int) -> Iterator[tuple[Any, Any]]:
             given_back.callback(thing.close)
             return thing
 
-        machine = kept(target_machine(2 if level else 1))
+        machine = kept(target_machine(2 if level else 0))
         # a context of its own: names and types do not pile up, and threads do not meet
         context = kept(binding.create_context())
         try:

@@ -9,7 +9,7 @@
 ;    6 first live buffer             7 threads to use 8 cancel flag    9 bytes live    10 peak bytes
 ;   11 the thread that may run Python's signal handlers, or 0         12 when it last did (ns)
 ;   13 14 15 the Python exception that ended the call (type, value, traceback)
-;   16 lock of the list of buffers    17 the table of kernels that are made later (runtime/later.py)
+;   16 lock of the list of buffers    17 the program's table of kernels (runtime/later.py)
 
 declare i32 @clock_gettime(i32, ptr)
 declare i32 @sched_yield()

@@ -21,9 +21,9 @@ def compiled(monkeypatch):
     texts = []
     real = load.compile_text
 
-    def counted(text):
+    def counted(text, **named):
         texts.append(text)
-        return real(text)
+        return real(text, **named)
 
     monkeypatch.setattr(load, "compile_text", counted)
     return texts

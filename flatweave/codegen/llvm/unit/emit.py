@@ -8,8 +8,8 @@
 host's arguments and then its results: a scalar takes one slot, a buffer two, its data and its
 owner. `fw_main` returns 0, or 1 after an error, which the context `%ctx` describes.
 
-People read all of a unit as one module. What runs is the host's module, with the kernels that run
-whatever happens, and modules of kernels that are made when they are first launched (`load.py`).
+People read all of a unit as one module. What runs is the host's module, and modules of kernels,
+most of which are made when they are first launched (`load.py`).
 """
 
 from __future__ import annotations
@@ -50,10 +50,8 @@ def emit(unit: k.Unit, isa: InstructionSet) -> str:
 
 
 def emit_host(unit: k.Unit, parts: Parts, isa: InstructionSet) -> str:
-    """The text of a module that defines `fw_main` and the kernels that run whatever happens."""
+    """The text of a module that defines `fw_main`, which finds kernels by their numbers."""
     module = Module(isa)
-    for name in parts.first:
-        _define_kernel(module, isa, unit.kernel(name))
     _define_host(module, isa, unit.host, parts.numbers)
     return _text(module, isa)
 
@@ -106,10 +104,10 @@ def _argument(e: Emitter, number: int, var: Var) -> Held:
 
 
 def _define_host(
-    module: Module, isa: InstructionSet, fn: Lambda, later: Mapping[str, int]
+    module: Module, isa: InstructionSet, fn: Lambda, numbers: Mapping[str, int]
 ) -> None:
     code = Code(module)
-    launch = functools.partial(host.emit_launch, later)
+    launch = functools.partial(host.emit_launch, numbers)
     e = Emitter(code, isa, {**HOST_HANDLERS, Launch: launch}, {})
     e.depth = 1  # its loops are not those of a block
     for number, var in enumerate(fn.params):

@@ -2,8 +2,8 @@
 
     xs: global f32 = alloc f32 n         %p = call ptr @fw_new(ptr %ctx, i64 n, ..); null: leave
     launch scale g n xs                  args[0] = n, args[1] = %p; call i1 @fw_launch(..), or
-                                         @fw_launch_later where the kernel is made when it is
-                                         needed; true: leave
+                                         @fw_launch_by_number for a kernel of another module;
+                                         true: leave
     launch b g n xs [choice p a]         the same with select p, a, b
     fail p                               p: call void @fw_report(..); leave
 
@@ -121,19 +121,19 @@ def emit_trim(e: Emitter, let: Let) -> Sequence[Held]:
 # -- launches and failures ------------------------------------------------------------------------
 
 
-def emit_launch(later: Mapping[str, int], e: Emitter, let: Let) -> Sequence[Held]:
-    """Run a kernel of this module, or one by its number in the program's table of those that are
-    made later; after an error or a cancellation the program ends."""
+def emit_launch(numbers: Mapping[str, int], e: Emitter, let: Let) -> Sequence[Held]:
+    """Run a kernel of this module, or one by its number in the program's table; after an error or
+    a cancellation the program ends."""
     op: Launch = let.op  # type: ignore[assignment]
     code = e.code
     held = [(atom.type, e.hold(atom).text) for atom in op.args]
     key = ("args", *(f"{slot_type(type_)} {text}" for type_, text in held))
     args = e.once(key, lambda: _stored(e, held))
-    function = "@fw_launch_later" if op.kernel in later else "@fw_launch"
-    kind = "i64" if op.kernel in later else "ptr"
-    kernel = _kernel(later, e, op.kernel)
+    function = "@fw_launch_by_number" if op.kernel in numbers else "@fw_launch"
+    kind = "i64" if op.kernel in numbers else "ptr"
+    kernel = _kernel(numbers, e, op.kernel)
     for choice in reversed(op.variants):
-        holds, variant = e.uniform(choice.condition), _kernel(later, e, choice.kernel)
+        holds, variant = e.uniform(choice.condition), _kernel(numbers, e, choice.kernel)
         kernel = code.let(f"select i1 {holds}, {kind} {variant}, {kind} {kernel}")
     code.declare(f"i1 {function}(ptr, {kind}, ptr, i64) nounwind")
     grid = e.uniform(op.grid)
@@ -151,9 +151,9 @@ def _stored(e: Emitter, held: Sequence[tuple[Type, str]]) -> str:
     return args
 
 
-def _kernel(later: Mapping[str, int], e: Emitter, name: str) -> str:
+def _kernel(numbers: Mapping[str, int], e: Emitter, name: str) -> str:
     """A kernel's number in the table, or its symbol."""
-    return str(later[name]) if name in later else e.code.module.name_of(f"@k_{name}")
+    return str(numbers[name]) if name in numbers else e.code.module.name_of(f"@k_{name}")
 
 
 def emit_fail(e: Emitter, let: Let) -> Sequence[Held]:

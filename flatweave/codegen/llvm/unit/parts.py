@@ -1,4 +1,4 @@
-"""Which kernels of a unit stand in the host's module, and which are made when they are launched.
+"""Which kernels of a unit are made with the host, and which when they are launched.
 
     launch a ..                     first    a, d        whatever happens, they run
     if small                        later    [b], [c, e], [f], [g]
@@ -26,15 +26,20 @@ from flatweave.terms.traverse import lambdas_in, walk_lets
 
 @dataclass(frozen=True)
 class Parts:
-    """Names of kernels: those of the host's module, and groups of those made later."""
+    """Names of kernels: those made with the host, and groups of those made later."""
 
     first: tuple[str, ...]
     later: tuple[tuple[str, ...], ...]
 
     @property
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """All that are made together; the first ones first, if there are any."""
+        return (self.first, *self.later) if self.first else self.later
+
+    @property
     def numbers(self) -> dict[str, int]:
-        """The number of each kernel that is made later, from 1 on."""
-        names = [name for group in self.later for name in group]
+        """The number of each kernel in the program's table, from 1 on."""
+        names = [name for group in self.groups for name in group]
         return {name: number for number, name in enumerate(names, 1)}
 
 
