@@ -6,14 +6,21 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import DTYPES, DType, bool_, i64
+from flatweave.codegen.llvm import emit, isa
+from flatweave.codegen.llvm.isa.avx2 import Avx2
+from flatweave.codegen.llvm.isa.avx512 import Avx512
 from flatweave.kernel_ir.collectives import CountLanes, LastLane, ScanLanes, ShiftLanes
 from flatweave.kernel_ir.syntax import StoreCompact
+from flatweave.kernel_ir.text import parse_unit
+from flatweave.runtime.processor import processor
 from flatweave.terms.build import index
 from flatweave.terms.syntax import constant
 from tests.codegen.llvm_programs import run_kernel
-from tests.codegen.test_llvm_collectives import SETS
+from tests.codegen.test_llvm_collectives import SETS as SHARED_SETS
 
 WIDTHS = [1, 8, 16, 32, 64]
+WITHOUT_AVX512 = isa.of(frozenset(f for f in processor().features if "avx512" not in f))
+SETS = {**SHARED_SETS, "no avx512": WITHOUT_AVX512}
 STEPS = 12
 
 
@@ -90,6 +97,30 @@ def test_what_starts_close_is_stored_side_by_side(
     assert firsts[:total].tolist() == [pair[0] for pair in closed]
     assert seconds[:total].tolist() == [pair[1] for pair in closed]
     assert (firsts[total:] == 9).all() and (seconds[total:] == -9).all()
+
+
+@pytest.mark.parametrize(("chosen", "lanes"), [(Avx2(), 8), (Avx512(), 16)], ids=["avx2", "avx512"])
+def test_several_registers_are_scanned_in_runs(chosen: isa.InstructionSet, lanes: int) -> None:
+    """2 R + log L - 2 additions of a register, where doubling distances takes R log (R L)."""
+    width = 4 * lanes
+    unit = parse_unit(f"""
+        host(flags: global bool, xs: global f32) =>
+            out: global f32 = alloc f32 {width} 0
+            launch sums 1 [flags, xs, out]
+            in out
+
+        kernel sums(flags: global bool, xs: global f32, out: global f32) =>
+            lanes {width} (() =>
+                i: i64 = lane 0
+                flag: bool = load flags i
+                x: f32 = load xs i
+                sums: f32 = scan_lanes (add f32) [0.0f32] [x] starts=[flag]
+                store out i sums)
+    """)
+
+    additions = emit(unit, chosen).count(f"fadd <{lanes} x float>")
+
+    assert additions == 2 * 4 + lanes.bit_length() - 1 - 2
 
 
 @pytest.mark.parametrize("chosen", SETS, ids=str)

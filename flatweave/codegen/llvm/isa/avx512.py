@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i32, i64, u8, u16, u32, u64
 from flatweave.codegen.llvm.isa.avx2 import Avx2
+from flatweave.codegen.llvm.isa.lane_sets import InWords, LaneSets
 from flatweave.codegen.llvm.isa.libmvec import host_libmvec
 from flatweave.codegen.llvm.isa.portable import InstructionSet
 from flatweave.codegen.llvm.text.module import Body, suffix, vec
@@ -148,15 +149,35 @@ class Avx512(Avx2):
         """As many as the values fill."""
         return max(1, width * bits // self.register_bits)
 
+    def lane_sets(self, body: Body, width: int, bits: int) -> LaneSets:
+        """In words: shifting and cutting them there takes a cycle, in mask registers four."""
+        return InWords(body, width, self.every_bit)
+
     def every_bit(self, body: Body, text: str, first: int, step: int) -> str:
         """pext"""
         name, places = "i64 @llvm.x86.bmi.pext.64", sum(1 << k for k in range(first, 64, step))
         body.declare(f"{name}(i64, i64)")
         return body.let(f"call {name}(i64 {text}, i64 {places - (places >> 63 << 64)})")
 
-    def compares_in_words(self, width: int) -> bool:
+    def finds_lanes(self, width: int) -> bool:
         """Masks live in registers of their own and come from words."""
         return width >= _LEAST_LANES
+
+    def one_lane(self, body: Body, width: int, lane: str) -> str:
+        """Bit `lane` of a word."""
+        there = body.let(f"icmp ult i64 {lane}, {width}")
+        bit = body.let(f"shl i64 1, {body.let(f'and i64 {lane}, 63')}")
+        return mask_of_word(body, width, body.let(f"select i1 {there}, i64 {bit}, i64 0"))
+
+    # -- runs of neighbours -----------------------------------------------------------------------
+
+    def to_runs(self, body: Body, dtype: DType, lanes: int, whole: str, count: int) -> list[str]:
+        """LLVM knows the permutes of two registers."""
+        return InstructionSet.to_runs(self, body, dtype, lanes, whole, count)
+
+    def from_runs(self, body: Body, dtype: DType, lanes: int, registers: Sequence[str]) -> str:
+        """LLVM knows the permutes of two registers."""
+        return InstructionSet.from_runs(self, body, dtype, lanes, registers)
 
     # -- scalar functions -------------------------------------------------------------------------
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
+from flatweave.codegen.llvm.isa.lane_sets import InWords, LaneSets
 from flatweave.codegen.llvm.isa.libmvec import host_libmvec
-from flatweave.codegen.llvm.text.module import Body, vec
+from flatweave.codegen.llvm.text.module import Body, suffix, vec
 from flatweave.codegen.llvm.text.vectors import mask_of_word, shuffle, splat, word_of_mask
 
 
@@ -111,15 +112,48 @@ class InstructionSet:
         """
         return 1
 
+    def lane_sets(self, body: Body, width: int, bits: int) -> LaneSets:
+        """Sets of the lanes of one register, for a scan of values of at most so many bits."""
+        return InWords(body, width, self.every_bit)
+
+    def to_runs(self, body: Body, dtype: DType, lanes: int, whole: str, count: int) -> list[str]:
+        """Register k of so many has lanes k, k + count, k + 2 count ..: deinterleave, and again."""
+        if count == 1:
+            return [whole]
+        width = lanes * count
+        half, name = vec(dtype, width // 2), f"@llvm.vector.deinterleave2.{suffix(dtype, width)}"
+        body.declare(f"{{ {half}, {half} }} {name}({vec(dtype, width)})")
+        both = body.let(f"call {{ {half}, {half} }} {name}({vec(dtype, width)} {whole})")
+        halves = []
+        for k in (0, 1):
+            part = body.let(f"extractvalue {{ {half}, {half} }} {both}, {k}")
+            halves.append(self.to_runs(body, dtype, lanes, part, count // 2))
+        return [register for pair in zip(*halves, strict=True) for register in pair]
+
+    def from_runs(self, body: Body, dtype: DType, lanes: int, registers: Sequence[str]) -> str:
+        """The other way: registers interleaved to lane order."""
+        if len(registers) == 1:
+            return registers[0]
+        even, odd = (self.from_runs(body, dtype, lanes, registers[k::2]) for k in (0, 1))
+        width = lanes * len(registers)
+        whole, half = vec(dtype, width), vec(dtype, width // 2)
+        name = f"@llvm.vector.interleave2.{suffix(dtype, width)}"
+        body.declare(f"{whole} {name}({half}, {half})")
+        return body.let(f"call {whole} {name}({half} {even}, {half} {odd})")
+
     def every_bit(self, body: Body, text: str, first: int, step: int) -> str:
         """Every `step`-th bit of a word, side by side."""
         lanes = range(first, i64.bits, step)
         part = shuffle(body, "<64 x i1>", mask_of_word(body, i64.bits, text), lanes)
         return word_of_mask(body, len(lanes), part)
 
-    def compares_in_words(self, width: int) -> bool:
-        """Whether the one lane where base + lane equals a number is best found as a bit."""
+    def finds_lanes(self, width: int) -> bool:
+        """Whether the one lane where base + lane equals a number is best found by `one_lane`."""
         return False
+
+    def one_lane(self, body: Body, width: int, lane: str) -> str:
+        """The mask of the lane of this number, an i64; of none where there is no such lane."""
+        raise CompilerBug(f"{self.name} does not find lanes")
 
     # -- scalar functions -------------------------------------------------------------------------
 
