@@ -1,11 +1,11 @@
 """What a fork waits for, in one order: locks that cannot be made anew in the child.
 
-    wait_at_fork(lock, unlock)          taken before a fork, given back after it, here and there
+    wait_at_fork(LLVM, lock, unlock)    taken before a fork, given back after it, here and there
 
 The child of a fork has one thread. What another one was doing stays half done there for ever: a
-module half imported, a lock of LLVM held by nobody. So a fork waits until it is done. Who
-registers first is taken first, which is the order that everybody else takes them in, too: imports
-before LLVM, since modules may call LLVM when they are imported.
+module half imported, a lock of LLVM held by nobody. So a fork waits until it is done. It takes the
+locks in the order that everybody else takes them in: imports before LLVM, which modules may call
+when they are imported; the allocator last, since it is held for moments only.
 """
 
 from __future__ import annotations
@@ -15,21 +15,25 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
+IMPORTS, LLVM, BUFFERS = range(3)
+
 
 class _Wait(NamedTuple):
-    """How to take a lock, how to give it back, and what else to do in the child."""
+    """A lock's place in the order, how it is taken and given back, and what else a child does."""
 
+    place: int
     take: Callable[[], object]
     give_back: Callable[[], object]
     in_child: Callable[[], object]
 
 
 def wait_at_fork(
-    take: Callable[[], object], give_back: Callable[[], object],
+    place: int, take: Callable[[], object], give_back: Callable[[], object],
     in_child: Callable[[], object] = lambda: None,
 ) -> None:  # fmt: skip
-    """From now on a fork takes this lock, after those that were registered before."""
-    _WAITS.append(_Wait(take, give_back, in_child))
+    """From now on a fork takes this lock in its place, and does more in the child."""
+    more = [*_WAITS, _Wait(place, take, give_back, in_child)]
+    _WAITS[:] = sorted(more, key=lambda wait: wait.place)
 
 
 class _Forks(threading.local):

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from flatweave.runtime.native import support
+from flatweave.runtime.support import support
 
 MIB = 2**20
 IDLE_FLOOR = 64 * MIB  # idle memory that is always allowed

@@ -12,7 +12,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.plan import Plan, Result
 from flatweave.runtime.execute import NativeProgram, Status, adopt
 from flatweave.runtime.later import Table
-from flatweave.runtime.native import NativeCode
+from flatweave.runtime.support import Code
 
 _CODES = {
     "bool": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q",
@@ -25,7 +25,7 @@ _DATA_OF_NOTHING = -(-ctypes.addressof(_NOTHING) // 64) * 64
 class CpuProgram:
     """Calls compiled code; one object may serve many threads at once."""
 
-    def __init__(self, code: NativeCode, plan: Plan, table: Table | None = None) -> None:
+    def __init__(self, code: Code, plan: Plan, table: Table | None = None) -> None:
         self.plan = plan
         self._program = NativeProgram(code, "fw_main", table)
         self._arrays = tuple(param.is_array for param in plan.params)

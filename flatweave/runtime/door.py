@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-from flatweave.base.forks import wait_at_fork
+from flatweave.base.forks import IMPORTS, wait_at_fork
 from flatweave.base.locks import Lock
 from flatweave.runtime.deep import on_deep_stack
 
@@ -34,4 +34,4 @@ def _open() -> ModuleType:
 
 
 _OPENED: list[ModuleType] = []
-wait_at_fork(IMPORTING.__enter__, lambda: IMPORTING.__exit__(None, None, None))
+wait_at_fork(IMPORTS, IMPORTING.__enter__, lambda: IMPORTING.__exit__(None, None, None))

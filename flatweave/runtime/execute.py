@@ -22,8 +22,8 @@ import numpy as np
 from flatweave.base.config import config
 from flatweave.runtime.buffers import buffer_pool
 from flatweave.runtime.later import Table
-from flatweave.runtime.native import NativeCode, support
 from flatweave.runtime.pool import POOL
+from flatweave.runtime.support import Code, support
 
 CONTEXT_SLOTS = 32
 CANCELLED = 8
@@ -67,7 +67,7 @@ class NativeProgram:
 
     __slots__ = ("_call", "code", "entry", "peak_bytes", "table")
 
-    def __init__(self, code: NativeCode, entry: str = "entry", table: Table | None = None) -> None:
+    def __init__(self, code: Code, entry: str = "entry", table: Table | None = None) -> None:
         self.code = code  # keeps the machine code alive
         self.table = table or Table()
         self.entry = code.address(entry)

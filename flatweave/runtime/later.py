@@ -16,9 +16,9 @@ import weakref
 from collections.abc import Callable, Sequence
 
 from flatweave.base.locks import Lock
-from flatweave.runtime.native import NativeCode, keep_for_ever
+from flatweave.runtime.support import Code, keep_for_ever
 
-Made = tuple[NativeCode, Sequence[str]]
+Made = tuple[Code, Sequence[str]]
 """Machine code, and the symbol of each of its kernels."""
 
 
@@ -34,7 +34,7 @@ class Table:
         self.address = ctypes.addressof(self.words)
         self._make = make
         self._lock = Lock()
-        self._codes: list[NativeCode] = []
+        self._codes: list[Code] = []
         if groups:
             self.words[0] = id(_make)
             _TABLES[self.address] = self

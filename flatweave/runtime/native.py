@@ -25,12 +25,14 @@ import llvmlite
 from llvmlite import binding
 
 from flatweave.base.errors import CompilerBug, Unsupported
-from flatweave.base.forks import wait_at_fork
+from flatweave.base.forks import LLVM, wait_at_fork
 from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.deep import on_deep_stack
+from flatweave.runtime.image import address_of
 from flatweave.runtime.optimise import LIGHT, RAW, optimised, target_machine
 from flatweave.runtime.processor import Processor, processor
+from flatweave.runtime.support import MAKER, Code, keep_for_ever, support
 
 # the functions of a text that code outside of it may call
 DEFINED = re.compile(r"^ *define (?!internal |private )[^@\n]*@(\w+)\(", re.MULTILINE)
@@ -104,7 +106,7 @@ def compile_text(text: str, *, key: str | None = None, level: int = LIGHT) -> Na
 
 
 def _compiled(name: str, text: str, level: int) -> NativeCode:
-    beside, symbols = support().library, DEFINED.findall(text)
+    beside, symbols = _beside(), DEFINED.findall(text)
 
     def linked(found: bytes) -> NativeCode:
         return _link(found, f"code{next(_NUMBERS)}", beside, {}, symbols)
@@ -160,7 +162,7 @@ def optimised_text(text: str, *, level: int = LIGHT) -> str:
 
 def load_object(found: bytes) -> NativeCode:
     """An object file, to be linked with support.ll and the C libraries at its first `address`."""
-    return _link(found, f"code{next(_NUMBERS)}", support().library, {})
+    return _link(found, f"code{next(_NUMBERS)}", _beside(), {})
 
 
 def cache_key(text: str, level: int = LIGHT) -> str:
@@ -240,28 +242,10 @@ def _linker() -> Any:
     return jit
 
 
-def support() -> NativeCode:
-    """support.ll, compiled and loaded; its functions serve all other code."""
-    return _SUPPORT[0] if _SUPPORT else on_deep_stack(_support)
-
-
-def _support() -> NativeCode:
-    with _ONCE:
-        if not _SUPPORT:
-            code = _made_support()
-            keep_for_ever(code)
-            _FORKS.allocator = [
-                ctypes.CFUNCTYPE(None)(code.address(name))
-                for name in ("fw_lock_idle", "fw_unlock_idle", "fw_reset_pool")
-            ]
-            _SUPPORT.append(code)
-        return _SUPPORT[0]
-
-
-def _made_support() -> NativeCode:
+def _made_support() -> Code:
     text = support_text()
     name = cache_key(text, RAW)  # written by hand: optimising it would cost more than it gives
-    imports = {symbol: _python_address(symbol) for symbol in PYTHON_SYMBOLS}
+    imports = {symbol: address_of(symbol) for symbol in PYTHON_SYMBOLS}
 
     def linked(found: bytes) -> NativeCode:
         library = f"{SUPPORT_LIBRARY}{next(_NUMBERS)}"
@@ -270,32 +254,20 @@ def _made_support() -> NativeCode:
     return _stored(name, lambda: compile_object(text, level=RAW), linked)
 
 
-class _Forks:
-    """A fork waits until no thread is inside LLVM or the allocator, for whose locks the child,
-    where that thread is not, would wait for ever: also while LLVM is used for the first time."""
+def _beside() -> str:
+    """The library in which code finds the functions of the support code."""
+    code = support()
+    return code.library if isinstance(code, NativeCode) else _library_of_addresses()
 
-    def __init__(self) -> None:
-        self.allocator: list[Callable[[], None]] = []  # lock, unlock, reset; once there is one
-        self._held: list[Callable[[], None]] = []
-        wait_at_fork(self.before, self.after, self.in_child)
 
-    def before(self) -> None:
-        """Take the locks; LLVM's first, which may take a while."""
-        binding.ffi.lib._lock.__enter__()
-        self._held = list(self.allocator)
-        if self._held:
-            self._held[0]()
-
-    def after(self) -> None:
-        """Give them back."""
-        if self._held:
-            self._held[1]()
-        binding.ffi.lib._lock.__exit__(None, None, None)
-
-    def in_child(self) -> None:
-        """Forget the workers."""
-        if self._held:
-            self._held[2]()
+@functools.cache
+def _library_of_addresses() -> str:
+    """The addresses of support code that was mapped, as a library."""
+    library = binding.JITLibraryBuilder()
+    for symbol in DEFINED.findall(support_text()):
+        library.import_symbol(symbol, support().address(symbol))
+    keep_for_ever(library.link(linker(), SUPPORT_LIBRARY))
+    return SUPPORT_LIBRARY
 
 
 def support_text() -> str:
@@ -305,16 +277,6 @@ def support_text() -> str:
     folder = resources.files(__package__)
     texts = [folder.joinpath(name).read_text(encoding="utf-8") for name in SUPPORT_FILES]
     return string.Template("\n".join(texts)).substitute(facts)
-
-
-def keep_for_ever(thing: object) -> None:
-    """Not even the end of the interpreter frees it: threads may still be inside its code."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
-
-
-def _python_address(symbol: str) -> int:
-    function = getattr(ctypes.pythonapi, symbol)
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def _optimised(text: str, level: int) -> AbstractContextManager[tuple[Any, Any]]:
@@ -345,6 +307,9 @@ _LOADED: weakref.WeakValueDictionary[str, NativeCode] = weakref.WeakValueDiction
 _NUMBERS = itertools.count()
 _OPEN: list[ctypes.CDLL] = []
 _ONCE = Lock()
-_FORKS = _Forks()
 _LINKER: list[Any] = []
-_SUPPORT: list[NativeCode] = []
+MAKER.append(_made_support)
+# in the child a lock of LLVM that another thread has, whether it has asked for it through Python
+# or not, would never be free
+_LOCK = binding.ffi.lib._lock
+wait_at_fork(LLVM, _LOCK.__enter__, lambda: _LOCK.__exit__(None, None, None))

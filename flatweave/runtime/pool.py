@@ -21,7 +21,7 @@ from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.locks import Lock
 from flatweave.runtime.deep import start
-from flatweave.runtime.native import support
+from flatweave.runtime.support import support
 
 SPIN_NS = 20_000  # a worker looks for work this long, then parks
 CROWDED_SPIN_NS = 1_000  # when there are more threads than cores, spinning takes a core away
