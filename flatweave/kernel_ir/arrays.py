@@ -27,8 +27,8 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.kernel_ir.hierarchy import BLOCK, MEMORY, THREAD, ForAll, Level
 from flatweave.kernel_ir.syntax import Load, Store, Sync
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import Atom, Const, Lambda, Var
+from flatweave.terms.control import NO_BODY, For, If, While
+from flatweave.terms.syntax import Atom, Const, Var
 
 Values = tuple[Atom, ...]
 At = Callable[[Builder, Atom], Values]
@@ -143,7 +143,7 @@ def when(b: Builder, condition: Atom, then: Callable[[Builder], None]) -> None:
     """A body that runs where the condition holds."""
     yes = b.inner(optional=True)
     then(yes)
-    b.emit(If(condition, yes.close([], []), Lambda((), (), ())))
+    b.emit(If(condition, yes.close([], []), NO_BODY))
 
 
 def extent_of(count: Atom | int) -> Atom:

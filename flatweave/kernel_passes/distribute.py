@@ -37,11 +37,10 @@ from flatweave.kernel_ir.syntax import (
 from flatweave.kernel_ir.updates import Atomic
 from flatweave.kernel_passes.guarded import emit_guarded, expect_together, meets
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
+from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field, walk_lets
 
-NOTHING = Lambda((), (), ())
 Place = Callable[[Builder, Atom], Atom]
 """Where an element of memory is that became part of another."""
 
@@ -195,7 +194,7 @@ class Distributor:
             else:
                 active = inside.apply("lt", i, count)
                 then = self.bound(inside.inner(), fn, i)
-                inside.emit(If(active, then.close([], []), NOTHING))
+                inside.emit(If(active, then.close([], []), NO_BODY))
 
         _turns(region, index(0), count, stride, turn)
         b.emit(Lanes(width, region.close([], [])))
@@ -245,7 +244,7 @@ class Distributor:
                     emit_guarded(self, inside, fn.lets, active)
                 else:
                     then = self.bound(inside.inner(), fn, w)
-                    inside.emit(If(active, then.close([], []), NOTHING))
+                    inside.emit(If(active, then.close([], []), NO_BODY))
             if waits:  # what the warp writes next it may still read
                 inside.emit(Sync("warp"))
 

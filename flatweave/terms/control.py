@@ -32,6 +32,10 @@ class Cast(Op):
         return (self.dtype,)
 
 
+NO_BODY = Lambda((), (), ())
+"""A branch in which nothing happens."""
+
+
 @op
 class If(Op):
     """One of two bodies:   n: i64, ys: f32[n] = if p (() => .. in m, fs) (() => .. in k, gs)

@@ -19,12 +19,15 @@ VARIANTS = {
     "scan/two_pass.py", "scan/block_partials.py", "host/fill.py",
     "traverse/warp_share.py", "traverse/steps.py",
 }  # fmt: skip
-# What calls them, and what only a machine of several warps has: all that threads add elsewhere.
+# What calls them, what a fill is made of, as copies are, and what only a machine of several warps
+# has: all that threads add elsewhere.
 ADDED = {
     ("sweep/launches.py", "_clear"), ("sweep/launches.py", "_find_prefixes"),
     ("sinks/combine.py", "_join_by_launch"), ("sweep/passes.py", "write_aggregates"),
     ("sweep/writer.py", "operator"), ("sweep/writer.py", "fn"), ("sweep/last_pass.py", "leave"),
-    ("traverse/flat.py", "flat"),
+    ("traverse/flat.py", "flat"), ("host/each_place.py", "each_place"),
+    ("host/places.py", "write_places"), ("host/places.py", "step"),
+    ("host/places.py", "place_blocks"), ("host/places.py", "_block_size"),
 }  # fmt: skip
 NAMES = ("reduce", "reduce_order", "scan", "scan_order", "scan_of_scan")
 

@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 from flatweave.kernel_ir.host import Role
-from flatweave.kernel_ir.syntax import BlockIndex, Store
+from flatweave.kernel_ir.syntax import Store
 from flatweave.lower.host.context import Lowering
-from flatweave.lower.traverse.flat import flat
-from flatweave.lower.traverse.position import Position, State
+from flatweave.lower.host.each_place import each_place
+from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, BufferType, Let, Var
 
 
 def fill(low: Lowering, let: Let, buffer: Var, count: Atom, first: Atom, others: Atom) -> None:
     """buffer[0] = first; buffer[t] = others for the t from 1 on below `count`."""
     assert isinstance(buffer.type, BufferType)
-    dtype, machine = buffer.type.dtype, low.machine
-    kernel = low.kernel(let, "_fill")
-    target, room = kernel.buffer(buffer), kernel.capture(count)
-    first, others = kernel.capture(first), kernel.capture(others)
-    size = index(max(1, machine.block_bytes // dtype.bytes))
-    b = kernel.body
-    lo = b.mul(b.emit(BlockIndex())[0], size)
-    hi = b.apply("minimum", b.add(lo, size), room)
 
-    def step(c: Builder, position: Position, state: State) -> State:
-        value = others
-        if first != others:
-            value = c.apply("select", c.apply("eq", position.flat, index(0)), first, others)
-        inside = c if position.active is None else c.inner()
-        inside.emit(Store(target, position.flat, value))
-        if position.active is not None:
-            c.emit(If(position.active, inside.close([], []), Lambda((), (), ())))
-        return state
+    def act(b: Builder, kernel: KernelBuilder, t: Atom) -> None:
+        begins, follows = kernel.capture(first), kernel.capture(others)
+        value = b.apply("select", b.apply("eq", t, index(0)), begins, follows)
+        b.emit(Store(kernel.buffer(buffer), t, value))
 
-    walk = flat(machine, room, machine.lanes([dtype]))
-    walk.block(b, lo, hi, (), step)
-    ahead = low.host.sub(size, index(1))
-    low.launch(kernel, low.host.apply("floordiv", low.host.add(count, ahead), size), Role.FILL)
+    each_place(low, let, "_fill", Role.FILL, count, [buffer.type.dtype], act)

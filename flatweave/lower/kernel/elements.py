@@ -13,7 +13,7 @@ from flatweave.lower.traverse.row_of_position import RowOf, Rows
 from flatweave.lower.traverse.tiles import Tile
 from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.control import NO_BODY, Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
 
@@ -165,7 +165,7 @@ class Elements:
         site = self.kernel.sites.add(Site("index", let.where, axis=axis))
         report = b.inner()
         report.emit(Report(INDEX_ERROR, site, self.position, i, extent))
-        b.emit(If(outside, report.close([], []), Lambda((), (), ())))
+        b.emit(If(outside, report.close([], []), NO_BODY))
         return b.apply("select", outside, index(0), i)
 
     def _check(self, b: Builder, op: Check, let: Let) -> Sequence[Atom]:
@@ -176,7 +176,7 @@ class Elements:
         site = self.kernel.sites.add(Site(op.kind, let.where, op.message, len(op.values_)))
         report = b.inner()
         report.emit(Report(CHECK_ERROR, site, self.position, *values))
-        b.emit(If(failed, report.close([], []), Lambda((), (), ())))
+        b.emit(If(failed, report.close([], []), NO_BODY))
         self.failed = b.apply("or", self.failed, failed)
         return ()
 

@@ -21,7 +21,7 @@ from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
+from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Var
 
 Part = tuple[Lambda, tuple[Atom, ...]]
@@ -90,7 +90,7 @@ class _PartialsScan:
         for buffer, value in zip(self.prefixes, ends, strict=True):
             inside.emit(Store(buffer, place, value))
         if position.active is not None:
-            b.emit(If(position.active, inside.close([], []), Lambda((), (), ())))
+            b.emit(If(position.active, inside.close([], []), NO_BODY))
         return tuple(last)
 
     def _values(

@@ -19,8 +19,8 @@ from flatweave.kernel_ir.host import Alloc, Free
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Load, Release, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If, While
-from flatweave.terms.syntax import Atom, Lambda, Var
+from flatweave.terms.control import NO_BODY, For, If, While
+from flatweave.terms.syntax import Atom, Var
 
 NOTHING, AGGREGATE, PREFIX = index(0), index(1), index(2)
 Operator = Callable[[Builder, Sequence[Atom]], tuple[Atom, ...]]
@@ -113,7 +113,7 @@ def _nearest_prefix(b: Builder, states: Var, block: Atom) -> Atom:
     unknown = turn.apply("eq", state, NOTHING)
     pause = turn.inner()
     pause.emit(Backoff(attempt))
-    turn.emit(If(unknown, pause.close([], []), Lambda((), (), ())))
+    turn.emit(If(unknown, pause.close([], []), NO_BODY))
     back = turn.apply("select", unknown, t, turn.sub(t, index(1)))
     again = turn.apply("select", unknown, turn.add(attempt, index(1)), index(0))
     body = turn.close([t, state, attempt], [back, turn.emit(Acquire(states, back))[0], again])

@@ -21,7 +21,6 @@ from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scatter.scattering import (
-    NOTHING,
     UNROLLED,
     Scattering,
     Source,
@@ -38,7 +37,7 @@ from flatweave.ops import Merge
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import component_functions, is_commutative, is_exact
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
+from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
 CHUNK = 2048
@@ -198,7 +197,7 @@ class _OwnCopy:
             place, values, mine, after = source.element(c, position, state)
             inside = c.inner()
             self._write(inside, place, values, turn)
-            c.emit(If(mine, inside.close([], []), NOTHING))
+            c.emit(If(mine, inside.close([], []), NO_BODY))
             return after
 
         def act(c: Builder, i: Atom, turn: int) -> None:

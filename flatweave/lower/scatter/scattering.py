@@ -30,13 +30,12 @@ from flatweave.ops import Merge, Place, Prefix
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Const, Let, Var
 
 UNROLLED = 4
 """Elements that a loop over single elements takes in a turn."""
 SLACK = 64
 """Elements behind a stage that a whole step may spoil."""
-NOTHING = Lambda((), (), ())
 YES = Const(True, bool_)
 NO = Const(False, bool_)
 

@@ -29,8 +29,8 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.ops import Merge, Place
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
+from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.syntax import Atom, BufferType, Var
 from flatweave.terms.traverse import needed_for
 
 TILE_BYTES = 512 * 1024
@@ -41,7 +41,6 @@ LONG_STEP = 1 << 30
 UNROLLED = 4
 """Steps that a turn of the inner loop takes."""
 UNROLL = index(UNROLLED)
-NOTHING = Lambda((), (), ())
 
 
 def tile_of(dtypes: Sequence[DType]) -> int:
@@ -202,7 +201,7 @@ class _Tile:
             return
         above = b.cast(b.sub(place, self.lo), u64)
         mine = b.apply("lt", above, b.cast(b.sub(self.hi, self.lo), u64))
-        b.emit(If(mine, inside.close([], []), NOTHING))
+        b.emit(If(mine, inside.close([], []), NO_BODY))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,10 +23,10 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.traverse.flat import flat
-from flatweave.lower.traverse.position import FALSE, NO_BODY, Position, State, while_active
+from flatweave.lower.traverse.position import FALSE, Position, State, while_active
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
+from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Let, Var
 
 

@@ -7,9 +7,9 @@ from flatweave.kernel_ir.syntax import Store, StoreCompact
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import FALSE, NO_BODY, State, while_active
+from flatweave.lower.traverse.position import FALSE, State, while_active
 from flatweave.terms.build import index
-from flatweave.terms.control import If
+from flatweave.terms.control import NO_BODY, If
 
 
 class CompactSink(LoweredSink):

@@ -22,12 +22,12 @@ from flatweave.lower.sinks.segment_rows import fill, located_rows, results_of
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import Share
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import NO_BODY, Position, State
+from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
 from flatweave.ops import CombineRows, Index
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import For, If
+from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom
 from flatweave.terms.traverse import walk_lets
 

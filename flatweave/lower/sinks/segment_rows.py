@@ -25,13 +25,13 @@ from flatweave.lower.sinks.carry_out import Segmented
 from flatweave.lower.sinks.segments import Step
 from flatweave.lower.sweep.sink import Share
 from flatweave.lower.traverse.flat import flat
-from flatweave.lower.traverse.position import NO_BODY, Position, State
+from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.lower.traverse.steps import steps_of
 from flatweave.ops import CombineRows
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
+from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Var
 
 RowAt = Callable[[Builder, Atom], Atom]

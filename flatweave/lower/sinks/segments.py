@@ -35,10 +35,10 @@ from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.sinks.carry_out import Segmented
 from flatweave.lower.sweep.scanned_body import ScannedBody, closes
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import NO_BODY, Position, State, while_active
+from flatweave.lower.traverse.position import Position, State, while_active
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
+from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Lambda, Var
 
 

@@ -16,13 +16,12 @@ from collections.abc import Callable, Sequence
 from flatweave.base.dtypes import DType, i64, u32
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
-from flatweave.terms.syntax import Atom, Const, Lambda, Var
+from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.syntax import Atom, Const, Var
 
 LINE = 32
 """Elements of a line; the branch that asks whether it is full is mistaken once for each line."""
 CACHE_LINE = 64
-NO_BODY = Lambda((), (), ())
 ONE = Const(1, u32)
 
 

@@ -14,10 +14,10 @@ from flatweave.lower.sweep.head_flags import along_head_flags
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import FALSE, NO_BODY, Position, State, count_lanes
+from flatweave.lower.traverse.position import FALSE, Position, State, count_lanes
 from flatweave.lower.traverse.steps import steps_of
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
+from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom
 
 

@@ -16,11 +16,11 @@ from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import WIDEST
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.sweep.write_combining import LINE, NO_BODY
+from flatweave.lower.sweep.write_combining import LINE
 from flatweave.lower.traverse.position import State, Step
 from flatweave.lower.traverse.traversal import Traverses
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
+from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, BufferType, Var
 
 

@@ -19,14 +19,13 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.traverse.position import State, Step
 from flatweave.lower.traverse.traversal import Traverses
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
+from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.syntax import Atom, BufferType, Var
 
 CHUNK = 4096
 LINE = 64
 """Elements of a line: whole cache lines whatever the dtype."""
 ROOM = CHUNK + 3 * LINE
-NO_BODY = Lambda((), (), ())
 
 
 class WriteCombining:

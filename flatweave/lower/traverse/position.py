@@ -10,10 +10,9 @@ from flatweave.kernel_ir.collectives import CountLanes
 from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.lower.traverse.tiles import Tile
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Const, Lambda
+from flatweave.terms.syntax import Atom, Const
 
 FALSE = Const(False, bool_)
-NO_BODY = Lambda((), (), ())
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,11 +27,10 @@ from flatweave.ops import Merge, Place
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.operators import component_functions
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import If
+from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 NOBODY = index(-1)
-NO_BODY = Lambda((), (), ())
 
 
 @dataclass(frozen=True, eq=False)

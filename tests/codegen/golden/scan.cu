@@ -1,9 +1,9 @@
 extern "C" __global__ void __launch_bounds__(256)
-k_t_12_fill(int64_t *fw_status, int64_t *t_0, const int64_t t_1) {
+k_t_12_fill(int64_t *fw_status, const int64_t t_0, int64_t *t_1) {
     const int fw_thread = (int)threadIdx.x;
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
     const int64_t fw_block = (int64_t)blockIdx.x;
-    const int64_t t_2 = ((int64_t)((uint64_t)t_1 + (uint64_t)1L));
+    const int64_t t_2 = ((int64_t)((uint64_t)t_0 + (uint64_t)1L));
     const int64_t t_3 = fw_block;
     const int64_t t_4 = ((int64_t)((uint64_t)t_3 * (uint64_t)16384L));
     const int64_t t_5 = ((int64_t)((uint64_t)t_4 + (uint64_t)16384L));
@@ -27,7 +27,7 @@ k_t_12_fill(int64_t *fw_status, int64_t *t_0, const int64_t t_1) {
             const bool t_22 = (t_21 == 0L);
             const int64_t t_23 = (t_22 ? 2L : 0L);
             if (t_20) {
-                t_0[t_21] = t_23;
+                t_1[t_21] = t_23;
             }
         }
     }
