@@ -55,6 +55,8 @@ def lower(
     host = Builder(shared.names)
     low = Lowering(shared, host, HostScope())
     params = bind_params(low, program.fn.params)
+    if machine.shares_memory:  # others copy them, and own what they copied
+        shared.kept_by_caller = frozenset(params)
     results = lower_body(low, program.fn, owned=False)
     flat, described = _results(low, program.fn.results, results)
     unit = Unit(host.close(params, flat), tuple(shared.kernels), tuple(shared.later))

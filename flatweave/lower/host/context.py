@@ -17,6 +17,7 @@ from flatweave.base.source import Location
 from flatweave.kernel_ir.host import Alloc, Choice, Free, IsUnique, Launch, Role
 from flatweave.kernel_ir.syntax import Kernel, Later
 from flatweave.lower.host.copy import write_copy
+from flatweave.lower.host.places import place_blocks
 from flatweave.lower.kernel.builder import KernelBuilder, to_give
 from flatweave.lower.kernel.scope import HostArray, HostScope, Sites
 from flatweave.lower.machine.machine import Machine
@@ -25,7 +26,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.verify import verify_plan
 from flatweave.ops import Sweep
-from flatweave.terms.build import Builder, Names, index
+from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import If
 from flatweave.terms.syntax import ArrayType, Atom, BufferType, Const, Lambda, Let, Op, Type, Var
 from flatweave.terms.traverse import free_vars
@@ -62,6 +63,7 @@ class Program:
         self.names = Names()
         self.kernels: list[Kernel] = []
         self.later: list[Later] = []
+        self.kept_by_caller: frozenset[Var] = frozenset()
         self.lock = Lock()
 
     def plan(self, let: Let, facts: SweepFacts) -> SweepPlan:
@@ -115,13 +117,14 @@ class Lowering:
         """A buffer with the elements of `dest` that the op of `let` may write.
 
         It is the buffer itself when this is its last use, the sweep does not read it, and nobody
-        else owns it; else a copy.
+        else owns it; else a copy, as of what the caller of the program keeps.
         """
         assert isinstance(dest, Var)
         held = self.scope.array(dest)
         count = self.host.product(held.shape)
         assert isinstance(let.op, Sweep)
-        if dest not in self.last_uses.get(let, ()) or dest in free_vars(let.op.body):
+        needed = dest not in self.last_uses.get(let, ()) or dest in free_vars(let.op.body)
+        if needed or held.buffer in self.program.kept_by_caller:
             return self._copy(self.host, dest, held, count)
         self.given_up.add(dest)
         unique = self.host.emit(IsUnique(held.buffer))[0]
@@ -148,8 +151,7 @@ class Lowering:
         assert isinstance(dest.type, ArrayType)
         dtype = dest.type.dtype
         fresh = host.emit(Alloc(dtype, count, self.site()), "buffer")[0]
-        size = index(max(1, self.machine.block_bytes // dtype.bytes))
-        blocks = host.apply("floordiv", host.add(count, host.sub(size, index(1))), size)
+        blocks = place_blocks(host, self.machine, count, [dtype])
         args = (count, held.buffer, fresh)
         host.emit(Launch(self._copy_kernel(dtype), blocks, args, Role.COPY))
         return fresh

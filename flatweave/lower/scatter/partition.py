@@ -66,13 +66,13 @@ class Partition:
         shared: Own = [
             *(("scratch", BufferType(dtype)) for dtype in self.dtypes),
             ("starts", BufferType(u32)), ("tiles", i64), ("bits", i64), ("size", i64),
+            ("start", i64), ("blocks", i64),
         ]  # fmt: skip
         self.distribute = scattering.visiting(
-            "partition", suffix, lambda w, p: _Distribute(self, w, p).write(),
-            [*shared, ("start", i64)],
+            "partition", suffix, lambda w, p: _Distribute(self, w, p).write(), shared
         )
         self.gather = scattering.later(
-            f"{suffix}_tiles", lambda k, p: _write_gather(self, k, p), [*shared, ("blocks", i64)]
+            f"{suffix}_tiles", lambda k, p: _write_gather(self, k, p), shared
         )
 
     def fits(self, host: Builder) -> Atom:
@@ -97,9 +97,9 @@ class Partition:
         at = inside.param("r", i64)
         left = inside.apply("minimum", inside.sub(s.total, at), index(self.round))
         blocks = ceil_div(inside, left, size)
-        shared = (*scratch, starts, tiles, bits, size)
-        s.launch(self.distribute, blocks, Role.VARIANT, inside, (*shared, at))
-        s.low.launch(self.gather, tiles, Role.VARIANT, inside, (*shared, blocks))
+        shared = (*scratch, starts, tiles, bits, size, at, blocks)
+        s.launch(self.distribute, blocks, Role.VARIANT, inside, shared)
+        s.low.launch(self.gather, tiles, Role.VARIANT, inside, shared)
         body = inside.close([at], [])
         host.emit(For(index(0), s.total, index(self.round), body, ()))
         for buffer in (*scratch, starts):
@@ -131,7 +131,7 @@ class _Distribute:
     def __init__(self, partition: Partition, writer: KernelWriter, own: Sequence[Var]) -> None:
         self.partition = partition
         self.writer = writer
-        *self.scratch, self.starts, self.tiles, bits, size, self.start = own
+        *self.scratch, self.starts, self.tiles, bits, size, self.start, _ = own
         b = writer.b
         self.shift = b.apply("and", bits, index(63))  # so that no shift can be too far
         block = b.emit(BlockIndex())[0]
@@ -221,7 +221,7 @@ class _Distribute:
 def _write_gather(partition: Partition, kernel: KernelBuilder, own: Sequence[Var]) -> None:
     """The kernel that writes a tile."""
     scattering, b = partition.scattering, kernel.body
-    *scratch, starts, tiles, bits, size, blocks = own
+    *scratch, starts, tiles, bits, size, _, blocks = own
     dest = [kernel.buffer(buffer) for buffer in scattering.dest]
     tile = b.emit(BlockIndex())[0]
     first = b.apply("shl", tile, bits)

@@ -30,6 +30,7 @@ from flatweave.codegen.llvm.unit.parts import Parts
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import Launch
 from flatweave.terms.syntax import BufferType, Lambda, Var
+from flatweave.terms.traverse import free_vars
 
 KERNEL_HANDLERS: Handlers = {**body.HANDLERS, **memory.HANDLERS, **lanes.HANDLERS}
 HOST_HANDLERS: Handlers = {
@@ -83,7 +84,10 @@ def _define_kernel(
         raise CompilerBug(f"kernel {kernel.name} asks for {kernel.warps} warps; a CPU has one")
     code = Code(module)
     e = Emitter(code, isa, KERNEL_HANDLERS, {})
-    e.bind(kernel.params, [_argument(e, i, var) for i, var in enumerate(kernel.params)])
+    read = free_vars(kernel.body)
+    for number, var in enumerate(kernel.params):
+        if var in read:
+            e.bind([var], [_argument(e, number, var)])
     e.run(kernel.body)
     fence_streams(e)
     code.leave()
@@ -112,7 +116,7 @@ def _define_host(
     e.depth = 1  # its loops are not those of a block
     for number, var in enumerate(fn.params):
         text = host.load_slot(e, "%slots", number, var.type)
-        owner = "null" if isinstance(var.type, BufferType) else ""
+        owner = host.NOBODY if isinstance(var.type, BufferType) else ""
         e.bind([var], [Held(UNIFORM, text, owner)])
     results = e.run(fn, [e.held[var] for var in fn.params])
     number = len(fn.params)
@@ -121,7 +125,7 @@ def _define_host(
         if held.owner:
             host.store_slot(e, "%slots", number + 1, atom.type, held.owner)
         number += 2 if held.owner else 1
-    for owner in [held.owner for held in results if held.owner]:
+    for owner in [held.owner for held in results if held.owner not in ("", host.NOBODY)]:
         code.declare("void @fw_escape(ptr, ptr) nounwind")
         code.line(f"call void @fw_escape(ptr %ctx, ptr {owner})")
     code.line("ret i64 0")

@@ -23,6 +23,7 @@ from flatweave.codegen.llvm.memory.access import from_memory, stored, to_memory
 from flatweave.kernel_ir.host import Alloc, Fail, Free, IsUnique, Launch, Retain, Threads, Trim
 from flatweave.terms.syntax import Atom, BufferType, Let, Type
 
+NOBODY = "null"  # the owner of a buffer that the caller keeps
 FAILED = "failed"  # the block that returns 1
 THREADS_SLOT = 7
 
@@ -85,6 +86,8 @@ def owner(e: Emitter, atom: Atom) -> str:
 def emit_retain(e: Emitter, let: Let) -> Sequence[Held]:
     """fw_retain"""
     op: Retain = let.op  # type: ignore[assignment]
+    if owner(e, op.buffer) == NOBODY:
+        return ()
     e.code.declare("void @fw_retain(ptr) nounwind")
     e.code.line(f"call void @fw_retain(ptr {owner(e, op.buffer)})")
     return ()
@@ -93,6 +96,8 @@ def emit_retain(e: Emitter, let: Let) -> Sequence[Held]:
 def emit_free(e: Emitter, let: Let) -> Sequence[Held]:
     """fw_release"""
     op: Free = let.op  # type: ignore[assignment]
+    if owner(e, op.buffer) == NOBODY:
+        return ()
     e.code.declare("void @fw_release(ptr, ptr nocapture) nounwind")
     e.code.line(f"call void @fw_release(ptr %ctx, ptr {owner(e, op.buffer)})")
     return ()
