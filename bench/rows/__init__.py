@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.rows import (
+    alignment,
     bfs,
     black_scholes,
     chain,
@@ -44,5 +45,6 @@ FILES = (
     deposit,
     bfs,
     overhead,
+    alignment,
 )
 ROWS = {row.name: row for file in FILES for row in file.ROWS}
