@@ -28,7 +28,8 @@ class Machine:
     `forward_progress`: a block may wait for an earlier one, so a scan needs one pass only.
     `block_work`: the operations that pay for a block (BLOCK_WORK).
     `shares_memory`: the host reads and writes buffers itself at no cost; where it does not, what
-    blocks leave behind is combined by a launch. `swap_bytes`: what one compare-and-swap can replace.
+    blocks leave behind is combined by a launch.
+    `swap_bytes`: what one compare-and-swap can replace.
     """
 
     name: str
