@@ -33,6 +33,7 @@ from flatweave.passes.dce import dce
 from flatweave.passes.flatten import flatten
 from flatweave.passes.fuse import fuse
 from flatweave.passes.fuse_siblings import fuse_siblings
+from flatweave.passes.hoist_tests import hoist_tests
 from flatweave.passes.manifest import stored
 from flatweave.passes.mask import mask
 from flatweave.passes.reasons import reasons
@@ -60,6 +61,8 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     cse,  # sweeps over the elements of the same rows get one extent
     fuse_siblings,
     cse,
+    dce,
+    hoist_tests,  # last: what moves into a branch would move out of it again
     dce,
 )
 check_order(ARRAY_PASSES, TRACED, FLAT)

@@ -1,0 +1,161 @@
+"""Hoist tests: whether a sweep reads inside of an array is asked once, not at every element.
+
+    part(n: i64, xs: f32[n], m: i64, c: i64) =>
+        ys: f32[m] = sweep [m] (p: i64 =>
+            q: i64 = add p c
+            x: f32 = index xs [q]
+            in x) [store]
+        in ys
+    ==>
+    part(n: i64, xs: f32[n], m: i64, c: i64) =>
+        left: i64 = sub n m
+        fits: bool = le c left
+        natural: bool = ge c 0
+        inside: bool = and fits natural
+        ys: f32[m] = sweep [m] (p: i64 =>
+            q: i64 = add p c
+            x: f32 = if inside (() =>
+                y: f32 = index xs [q] checked=false
+                in y) (() =>
+                z: f32 = index xs [q]
+                in z)
+            in x) [store]
+        in ys
+
+A position of the sweep plus what is the same for all of them goes from c to c + m - 1. So all reads
+lie inside if 0 <= c <= n - m. Then they need no test, nor one for a negative index, which counts
+from the end. Otherwise everything is as it was, with its faults. The branch goes one way in all
+elements: generated code asks outside of its loops.
+
+Reads that stand next to each other, with no check between them, share a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flatweave.array_ir.forms import FLAT
+from flatweave.array_ir.syntax import Program
+from flatweave.ops import Index, Sweep
+from flatweave.ops.rows import array_type
+from flatweave.passes.array_pass import array_pass
+from flatweave.passes.rewrite import rewrite
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, If
+from flatweave.terms.shifted import makers_of
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import free_vars
+
+ZERO = index(0)
+
+
+@array_pass(takes=(FLAT,))
+def hoist_tests(program: Program) -> Program:
+    """index xs [add p c]  ==>  if inside (index xs [add p c] checked=false) (index xs [add p c])"""
+    return rewrite(program, _hoisted)
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A tested read at `place`, its position plus `behind`, unless that is negative."""
+
+    let: Let
+    op: Index
+    place: Atom
+    behind: Atom
+
+
+def _hoisted(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
+    if not isinstance(op, Sweep) or len(op.shape) != 1:
+        return None
+    body = _Body(op)
+    if not body.reads:
+        return None
+    lets = body.hoisted(b, _inside(b, list(body.reads.values()), op.shape[0]))
+    fn = Lambda(op.body.params, tuple(lets), op.body.results)
+    return b.emit(op.replace(body=fn), let.vars[0].name)
+
+
+def _inside(b: Builder, reads: Sequence[Read], count: Atom) -> Atom:
+    """Whether all of these reads lie inside, for positions below `count`."""
+    conditions: list[Atom] = []
+    for read in reads:
+        (extent,) = array_type(read.op.xs).shape
+        conditions.append(b.apply("le", read.behind, b.sub(extent, count)))
+        conditions.append(b.apply("ge", read.behind, ZERO))
+    first, *others = dict.fromkeys(conditions)
+    for other in others:
+        first = b.apply("and", first, other)
+    return first
+
+
+class _Body:
+    """A sweep's body, and its tested reads at positions that advance with the sweep's."""
+
+    def __init__(self, op: Sweep) -> None:
+        self.lets = op.body.lets
+        self.made = makers_of(self.lets)
+        self.varying = {*op.body.params, *(var for let in self.lets for var in let.vars)}
+        (self.p,) = op.body.params
+        found = [self._tested(let) for let in self.lets]
+        self.reads = {read.let: read for read in found if read is not None}
+
+    def _tested(self, let: Let) -> Read | None:
+        op = let.op
+        if not isinstance(op, Index) or not op.checked or len(op.indices) != 1:
+            return None
+        place = self._if_natural(op.indices[0])
+        if place == self.p:
+            return Read(let, op, place, ZERO)
+        whole = self._apply(place, "add")
+        if whole is None or self.p not in whole:
+            return None
+        behind = whole[1] if whole[0] == self.p else whole[0]
+        return None if behind in self.varying else Read(let, op, place, behind)
+
+    def _if_natural(self, i: Atom) -> Atom:
+        """An index that counts from the end where it is negative, as it is where it is not."""
+        chosen = self._apply(i, "select")
+        negative = chosen and self._apply(chosen[0], "lt")
+        return chosen[2] if chosen and negative == (chosen[2], ZERO) else i
+
+    def _apply(self, atom: Atom, fn: str) -> tuple[Atom, ...] | None:
+        op = self.made.get(atom) if isinstance(atom, Var) else None
+        return op.args if isinstance(op, Apply) and op.fn == fn else None
+
+    def hoisted(self, b: Builder, inside: Atom) -> list[Let]:
+        """The body with its tested reads in branches; a read waits until it is needed."""
+        lets: list[Let] = []
+        waiting: list[Read] = []
+        for let in self.lets:
+            if let in self.reads:
+                waiting.append(self.reads[let])
+                continue
+            wanted = any(var in free_vars(let.op) for read in waiting for var in read.let.vars)
+            if waiting and (wanted or _may_fail(let)):
+                lets.append(self._branch(b, inside, waiting))
+                waiting = []
+            lets.append(let)
+        return [*lets, self._branch(b, inside, waiting)] if waiting else lets
+
+    def _branch(self, b: Builder, inside: Atom, reads: Sequence[Read]) -> Let:
+        """The reads without tests where all lie inside, else as they are."""
+        untested = [read.op.replace(indices=(read.place,), checked=False) for read in reads]
+        then = _reads(b, untested, reads)
+        other = _reads(b, [read.op for read in reads], reads)
+        vars_ = tuple(var for read in reads for var in read.let.vars)
+        return Let(vars_, If(inside, then, other), reads[0].let.where)
+
+
+def _reads(b: Builder, ops: Sequence[Index], reads: Sequence[Read]) -> Lambda:
+    """A body that does nothing but read, with fresh names."""
+    vars_ = [b.var(read.let.vars[0].name, read.let.vars[0].type) for read in reads]
+    lines = (read.let.where for read in reads)
+    lets = (Let((var,), op, at) for var, op, at in zip(vars_, ops, lines, strict=True))
+    return Lambda((), tuple(lets), tuple(vars_))
+
+
+def _may_fail(let: Let) -> bool:
+    """Whether a let makes a test of its own, before or behind which others stand."""
+    return let.op.effect or (isinstance(let.op, Index) and let.op.checked)
