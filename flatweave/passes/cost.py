@@ -5,7 +5,7 @@ from __future__ import annotations
 from flatweave.ops import Fold, Index, Locate, Prefix
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import Lambda, Op
+from flatweave.terms.syntax import Const, Lambda, Op
 from flatweave.terms.traverse import lambdas_in, needed_for, walk_lets
 
 INNER_LOOP = 16
@@ -28,6 +28,8 @@ def cost_of_result(fn: Lambda, position: int) -> int:
 def _cost(op: Op) -> int:
     inner = sum(cost_of_body(fn) for fn in lambdas_in(op))
     match op:
+        case Apply(fn="floordiv" | "mod", args=(_, Const(value=value))) if is_power(value):
+            return 1
         case Apply(fn=fn):
             return TABLE[fn].cost
         case Index():
@@ -42,6 +44,11 @@ def _cost(op: Op) -> int:
             return inner + 1
         case _:
             return inner
+
+
+def is_power(value: object) -> bool:
+    """Whether dividing by a number is a shift."""
+    return isinstance(value, int) and value > 0 and value & (value - 1) == 0
 
 
 def is_cheap_key(fn: Lambda) -> bool:

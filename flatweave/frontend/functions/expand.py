@@ -6,6 +6,7 @@
 
 `size` and `get` stay functions, and a position finds its source itself: nothing but the ends is
 stored beside the result, and nothing of the result's length where the result is consumed at once.
+Where all sizes are one small constant, not even these: the source of a position is a quotient.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 from flatweave.ops import Generate, Map, Scan
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Const, Lambda, Var
 
 
 def _size(size: Callable[[Any], Any], x: Any, what: str) -> Atom:
@@ -52,16 +54,51 @@ def _size(size: Callable[[Any], Any], x: Any, what: str) -> Atom:
     return extents.length_of(given, what)
 
 
-def _ends(
+LONG = 64
+"""From this size on rows are walked one by one, and what depends on a source alone is computed once
+for many positions; ends take little room then."""
+Located = Callable[[Atom], tuple[Atom, Atom]]
+"""The source of a position, and where that source's results begin."""
+
+
+def _sources(
     size: Callable[[Any], Any], arrays: Sequence[Tracer], tree: Tree, who: str, what: str
-) -> tuple[Tracer, Atom]:
-    """Where each source's results end, and how many results there are."""
+) -> tuple[Located, Atom]:
+    """How positions are located, and how many there are."""
 
     def one(x: Any) -> Tracer:
         atom = _size(size, x, what)
         return Tracer(atom, current().home((atom,)))
 
     fn = element_function(one, [tree], [element_type(x) for x in arrays], who)[0]
+    (each,) = fn.results
+    if isinstance(each, Const) and each.value < LONG and not fn.lets:
+        return _even(int(each.value), arrays[0].extents[0], who)
+    ends, total = _ends(fn, arrays, who)
+    return lambda p: locate(ends, 0, p), total
+
+
+def _even(size: int, count: Atom, who: str) -> tuple[Located, Atom]:
+    """Sources of one size: positions are divided by it, and nothing is stored."""
+    size = max(size, 0)
+    each, most = index(max(size, 1)), index((2**63 - 1) // max(size, 1))
+    fits = current().apply("le", count, most)
+    check(fits, OVERFLOW, (most,), sizes_overflow(who))
+    total = extents.mul(count, index(size))
+    extents.known_natural(total)
+
+    def located(p: Atom) -> tuple[Atom, Atom]:
+        source = extents.floordiv(p, each)
+        assert isinstance(source, Var)
+        extents.known_natural(source)
+        current().trace.bounds[source] = count
+        return source, extents.mul(source, each)
+
+    return located, total
+
+
+def _ends(fn: Lambda, arrays: Sequence[Tracer], who: str) -> tuple[Tracer, Atom]:
+    """Where each source's results end, and how many results there are."""
     sizes = emit(Map(fn, tuple(x.atom for x in arrays), 1))[0]
     plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
     sums = emit(Scan(plus, (ZERO,), (sizes.atom,), False, False))[0]
@@ -109,14 +146,14 @@ def expand(
     check_arity(need_function(size, "expand"), 1, "expand")
     check_arity(need_function(get, "expand"), 2, "expand")
     arrays, tree = arrays_of_one_length(xs, "expand")
-    ends, total = _ends(size, arrays, tree, "expand", "a size of expand")
+    located, total = _sources(size, arrays, tree, "expand", "a size of expand")
     found: list[Any] = []
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         p = params[0]
         extents.known_natural(p)
         inside.trace.bounds[p] = total
-        s, start = locate(ends, 0, p)
+        s, start = located(p)
         i = extents.sub(p, start)
         extents.known_natural(i)
         x = unflatten(tree, [_source(array, s) for array in arrays])
@@ -172,5 +209,5 @@ def replicated_iota(reps: Any) -> Any:
             where=user_location(), remedy="Convert them with astype(fw.i64).",
         )  # fmt: skip
     what = "a repetition of replicated_iota"
-    ends, total = _ends(lambda count: count, [array], LEAF, "replicated_iota", what)
-    return generated((total,), lambda p: tracer_of(locate(ends, 0, p)[0]))[0]
+    located, total = _sources(lambda count: count, [array], LEAF, "replicated_iota", what)
+    return generated((total,), lambda p: tracer_of(located(p)[0]))[0]

@@ -9,6 +9,8 @@ from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.quotients import Quotient, divide, divisor_of
+from flatweave.lower.traverse.position import Position
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
 from flatweave.lower.traverse.tiles import Tile
 from flatweave.ops import Check, Fold, Index, Locate
@@ -39,6 +41,8 @@ class Elements:
         self.tile: Tile | None = None
         self.located: Locate | None = None
         self.row: RowOf | None = None
+        self.step: Position | None = None
+        self._quotients: dict[Atom, Quotient] = {}
         self.env: dict[Var, Atom] = {}
         self.failed: Atom = Const(False, bool_)
 
@@ -79,7 +83,8 @@ class Elements:
         match let.op:
             case Apply(fn=fn, args=args):
                 known = self.atoms(args)
-                return (self._first_of_row(fn, known) or b.apply(fn, *known),)
+                found = self._first_of_row(fn, known) or self._divided(b, fn, known)
+                return (found or b.apply(fn, *known),)
             case Cast(dtype=dtype, arg=arg):
                 return (b.cast(self.atom(arg), dtype),)
             case Index():
@@ -131,7 +136,12 @@ class Elements:
         return inside.close(params, [inside.apply("and", holds, inside.apply("not", self.failed))])
 
     def _near(self, b: Builder, op: Index, buffer: Var, indices: Sequence[Atom]) -> Atom | None:
-        """A read at each position's row, or of where that ends, where rows lie close together."""
+        """A read at each position's row, or of where that ends, where rows lie close together; or
+        at its quotient by a constant."""
+        for found in self._quotients.values():
+            if len(indices) == 1 and indices[0] is found.quotient:
+                near = found.near
+                return b.emit(LoadNear(buffer, near.first, near.offset, near.span))[0]
         if self.row is None or self.row.near is None or len(indices) != 1:
             return None
         near, behind = self.row.near, index(0)
@@ -148,6 +158,21 @@ class Elements:
             return None
         return self.row.first if args in ((self.position, self.row.start), (
             self.row.start, self.position)) else None  # fmt: skip
+
+    def _divided(self, b: Builder, fn: str, args: Sequence[Atom]) -> Atom | None:
+        """A step's positions divided by a constant, all lanes together."""
+        step = self.step
+        if fn not in ("floordiv", "mod") or step is None or args[0] is not step.flat:
+            return None
+        if step.width == 1 or step.base is None or step.active is not None:
+            return None
+        by, divisor = args[1], divisor_of(args[1])
+        if divisor is None:
+            return None
+        if by not in self._quotients:
+            self._quotients[by] = divide(b, step.base, step.flat, step.width, divisor)
+        found = self._quotients[by]
+        return found.quotient if fn == "floordiv" else found.remainder
 
     def _locate(self, b: Builder, op: Locate) -> Sequence[Atom]:
         """The row that the walk knows, or a search."""

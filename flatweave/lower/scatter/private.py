@@ -33,16 +33,18 @@ from flatweave.lower.schedule.plan import Lanes
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
-from flatweave.ops import Merge
+from flatweave.ops import Merge, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import component_functions, is_commutative, is_exact
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, For, If
+from flatweave.terms.control import NO_BODY, Apply, For, If
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
 CHUNK = 2048
 CHEAP = 8
 """A body up to this cost is computed where its element is combined, without a stage."""
+MOST_NEIGHBOURS = 8
+"""Elements of one source that are computed together, without a stage, at most."""
 FIXED_COPIES = 16
 """At most so many, whatever the threads, where the grouping shows in the bits."""
 SHARE = 16
@@ -88,9 +90,11 @@ class Private:
         """How many blocks fill copies."""
         extent, total = self.scattering.extent, self.scattering.total
         if not self.exact:
-            fitting = host.apply("floordiv", total, host.mul(self._some(host), index(SHARE)))
-            found = host.apply("minimum", fitting, index(FIXED_COPIES))
-            return host.apply("maximum", found, index(1))
+            fitting = ceil_div(host, total, host.mul(self._some(host), index(SHARE)))
+            most = host.apply("minimum", fitting, index(FIXED_COPIES))
+            bits = host.sub(index(64), host.apply("clz", host.sub(most, index(1))))
+            blocks = host.apply("shl", index(1), bits)
+            return host.apply("select", host.apply("gt", total, index(0)), blocks, index(1))
         room = host.mul(extent, index(bytes_of(self.dtypes)))
         most = host.apply(
             "floordiv", index(MOST_BYTES), host.apply("maximum", room, index(1))
@@ -147,6 +151,16 @@ def _counts(scattering: Scattering) -> bool:
     )
 
 
+def neighbours(op: Sweep) -> int:
+    """How many neighbours share a source, in an expansion by a small constant; else 1."""
+    for let in op.body.lets:
+        if isinstance(let.op, Apply) and let.op.fn == "floordiv":
+            position, size = let.op.args
+            if position is op.body.params[-1] and isinstance(size, Const):
+                return int(size.value) if 1 < size.value <= MOST_NEIGHBOURS else 1
+    return 1
+
+
 class _OwnCopy:
     """The kernel in which each block fills a copy."""
 
@@ -164,13 +178,26 @@ class _OwnCopy:
         block = b.emit(BlockIndex())[0]
         self.base = b.mul(block, self.room)
         self.bases = [b.add(self.base, b.mul(self.apart, index(k))) for k in range(UNROLLED)]
-        lo, hi = self.writer.share(b, block, self.blocks)
         self._clear(b)
         source = Source(scattering, self.writer, index(0), extent)
-        if cost_of_body(scattering.op.body) > CHEAP:
+        body, near = scattering.op.body, neighbours(scattering.op)
+        if self._in_a_row and (near > 1 or cost_of_body(body) <= CHEAP):
+            size = max(near, UNROLLED // near * near)
+            self._in_groups(b, source, block, size)
+            return
+        lo, hi = self.writer.share(b, block, self.blocks)
+        if cost_of_body(body) > CHEAP:
             self._staged(b, source, lo, hi)
         else:
-            self._directly(b, source, lo, hi)
+            self._one_by_one(b, source, lo, hi)
+
+    @property
+    def _in_a_row(self) -> bool:
+        """Whether elements are visited one after the other, by nothing but their position."""
+        writer = self.writer
+        by_row = writer.traversal.lanes is Lanes.ROW_BY_ROW
+        turned = by_row or writer.op.reverse or writer.located is not None
+        return len(writer.shape) == 1 and not turned
 
     def _clear(self, b: Builder) -> None:
         """The neutral element everywhere."""
@@ -189,27 +216,45 @@ class _OwnCopy:
         walk = flat(low.machine, self.room, width)
         walk.block(b, index(0), self.room, (), step)
 
-    def _directly(self, b: Builder, source: Source, lo: Atom, hi: Atom) -> None:
-        """Element by element."""
-        writer = self.writer
+    def _in_groups(self, b: Builder, source: Source, block: Atom, size: int) -> None:
+        """So many neighbours are computed, then combined: what they share is computed once."""
+        total, each = self.writer.total, index(size)
 
-        def step(c: Builder, position: Position, state: State, turn: int = 0) -> State:
+        def group(c: Builder, first: Atom, count: int) -> None:
+            found = []
+            for turn in range(count):
+                i = c.add(first, index(turn))
+                found.append(source.element(c, Position(i, (i,), 1, alone=True), ()))
+            for turn, (place, values, mine, _) in enumerate(found):
+                self._write_if(c, mine, place, values, turn % UNROLLED)
+
+        def bound(number: Atom) -> Atom:
+            part = b.apply("floordiv", b.mul(number, total), self.blocks)
+            return b.apply("floordiv", part, each)
+
+        lo, hi = bound(block), bound(b.add(block, index(1)))
+        loop = b.inner()
+        k = loop.param("k", i64)
+        group(loop, loop.mul(k, each), size)
+        b.emit(For(lo, hi, index(1), loop.close([k], []), ()))
+        last = b.apply("eq", b.add(block, index(1)), self.blocks)
+        rest = b.inner()
+        i = rest.param("i", i64)
+        group(rest, i, 1)
+        stop = b.mul(hi, each)
+        behind = b.apply("select", last, total, stop)
+        b.emit(For(stop, behind, index(1), rest.close([i], []), ()))
+
+    def _one_by_one(self, b: Builder, source: Source, lo: Atom, hi: Atom) -> None:
+        """Element by element, as the traversal goes."""
+
+        def step(c: Builder, position: Position, state: State) -> State:
             place, values, mine, after = source.element(c, position, state)
-            inside = c.inner()
-            self._write(inside, place, values, turn)
-            c.emit(If(mine, inside.close([], []), NO_BODY))
+            self._write_if(c, mine, place, values, 0)
             return after
 
-        def act(c: Builder, i: Atom, turn: int) -> None:
-            step(c, Position(i, (i,), 1, alone=True), (), turn)
-
-        by_row = writer.traversal.lanes is Lanes.ROW_BY_ROW
-        plain = not (by_row or writer.op.reverse or writer.located)
-        if plain and len(writer.shape) == 1:
-            one_by_one(b, lo, hi, act)
-        else:
-            one = min(1, writer.traversal.width)  # 0: folds may use the lanes
-            writer.traverse((), width=one).block(b, lo, hi, (), step)
+        one = min(1, self.writer.traversal.width)  # 0: folds may use the lanes
+        self.writer.traverse((), width=one).block(b, lo, hi, (), step)
 
     def _staged(self, b: Builder, source: Source, lo: Atom, hi: Atom) -> None:
         """A chunk on all lanes into shared memory, then one by one."""
@@ -224,6 +269,14 @@ class _OwnCopy:
 
         one_by_one(chunks, index(0), count, write)
         b.emit(For(lo, hi, index(CHUNK), chunks.close([at], []), ()))
+
+    def _write_if(
+        self, b: Builder, mine: Atom, place: Atom, values: Sequence[Atom], turn: int
+    ) -> None:
+        """One element, if it goes anywhere."""
+        inside = b.inner()
+        self._write(inside, place, values, turn)
+        b.emit(If(mine, inside.close([], []), NO_BODY))
 
     def _write(self, b: Builder, place: Atom, values: Sequence[Atom], turn: int) -> None:
         """One element into this block's copy of a turn."""
