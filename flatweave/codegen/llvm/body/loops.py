@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.look import look
+from flatweave.codegen.llvm.body.read_ahead import read_ahead
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Shape, counter_shape, is_counted
 from flatweave.codegen.llvm.body.trip_count import cost_of, is_short
 from flatweave.codegen.llvm.math.scalar import emit_scalar
@@ -183,6 +184,7 @@ def _counted(e: Emitter, op: For, init: Sequence[Held]) -> Sequence[Held]:
     inner = e.turn()
     if not (is_short(e.made, op) or _is_of_block(e, op)):
         look(inner, 1 + cost_of(e.made, op.body))
+    read_ahead(inner, op, i)
     results = state.converted(inner, [lo, *inner.run(op.body, state.held)])
     following = code.let(f"add{' nsw' if dtype.is_signed else ''} {dtype.llvm} {i}, {step.text}")
     code.fill(hole, state.phis([Held(lo.shape, following), *results[1:]], code.block))

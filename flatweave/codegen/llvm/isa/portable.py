@@ -27,6 +27,8 @@ class InstructionSet:
     """What a CPU of this kind has: LLVM's names of features, or the name of its architecture."""
     register_bits = 128
     registers = 16
+    read_ahead = 0
+    """Bytes ahead at which loops of much work prefetch what they load; 0: they do not."""
     attributes = "nounwind"
     """The attributes of every function."""
     libmvec_letters: tuple[tuple[str, int], ...] = ()

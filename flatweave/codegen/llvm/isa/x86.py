@@ -11,6 +11,7 @@ class X86(InstructionSet):
 
     name = "x86"
     needs = frozenset({"x86_64"})
+    read_ahead = 2048
 
     def fence_streams(self, body: Body) -> None:
         """sfence"""

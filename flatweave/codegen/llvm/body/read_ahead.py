@@ -1,0 +1,52 @@
+"""Reading ahead: a loop of much work asks for the neighbours that later turns will load.
+
+    for i = lo, lo + W, ..:    prefetch xs[i] + 2 KiB, a line at a time
+                               x = load xs (lane i)
+
+A CPU runs ahead of itself by a few hundred instructions. Where a step takes fewer, its loads alone
+keep the memory busy; where it takes as many, memory idles while it computes, and the CPU's own
+prefetcher begins anew at each page.
+"""
+
+from __future__ import annotations
+
+from flatweave.codegen.llvm.body.emitter import Emitter
+from flatweave.codegen.llvm.body.trip_count import cost_of
+from flatweave.kernel_ir.syntax import Lane, Load
+from flatweave.terms.control import For
+from flatweave.terms.syntax import BufferType, Op, Var
+from flatweave.terms.traverse import walk_lets
+
+LEAST = 12
+"""From so many lets on a turn is much work."""
+LINE = 64  # bytes that one prefetch brings
+
+
+def read_ahead(e: Emitter, op: For, i: str) -> None:
+    """Ask for what a turn some KiB ahead loads from the position `i` of its counter on."""
+    if e.width == 1 or not e.isa.read_ahead or cost_of(e.made, op.body) < LEAST:
+        return
+    code = e.code
+    code.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    for buffer, size in _runs(op).items():
+        at = code.let(f"getelementptr [{size} x i8], ptr {e.held[buffer].text}, i64 {i}")
+        for offset in range(0, e.width * size, LINE):
+            ahead = code.let(f"getelementptr i8, ptr {at}, i64 {e.isa.read_ahead + offset}")
+            code.line(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
+
+
+def _runs(op: For) -> dict[Var, int]:
+    """The buffers that a loop loads neighbours from at its counter, and the bytes of an element."""
+    lets, counter = list(walk_lets(op.body)), op.body.params[0]
+    lanes = {let.vars[0] for let in lets if _counts_from(let.op, counter)}
+    bound = {var for let in lets for var in let.vars}
+    loads = [let.op for let in lets if isinstance(let.op, Load) and let.op.index in lanes]
+    buffers = [load.buffer for load in loads if load.buffer not in bound]
+    return {
+        buffer: buffer.type.dtype.bytes for buffer in buffers if isinstance(buffer.type, BufferType)
+    }
+
+
+def _counts_from(op: Op, counter: Var) -> bool:
+    """Whether this numbers the lanes from the counter on."""
+    return isinstance(op, Lane) and op.base is counter and not op.reverse

@@ -1,0 +1,58 @@
+"""Loops of much work prefetch what later turns load; others leave it to the CPU."""
+
+import pytest
+
+from flatweave.codegen.llvm import emit
+from flatweave.codegen.llvm.isa.avx2 import Avx2
+from flatweave.codegen.llvm.isa.neon import Neon
+from flatweave.kernel_ir.text import parse_unit
+
+WIDTH, LINES = 32, 2
+"""Lanes of f32 fill two lines of a cache."""
+
+
+def unit(work, index="i"):
+    """A loop over steps of 32 elements that adds so many times."""
+    added = "\n".join(f"x{k + 1}: f32 = add x{k} 1.0f32" for k in range(work))
+    body = "\n".join(f"                    {line}" for line in added.splitlines())
+    return parse_unit(f"""
+        host(n: i64, xs: global f32) =>
+            out: global f32 = alloc f32 n 0
+            launch adds 1 [n, xs, out]
+            in out
+
+        kernel adds(n: i64, xs: global f32, out: global f32) =>
+            lanes {WIDTH} (() =>
+                for 0 n {WIDTH} (p: i64 =>
+                    j: i64 = lane p
+                    i: i64 = add j 1
+                    x0: f32 = load xs {index}
+{body}
+                    store out j x{work}) [])
+    """)
+
+
+def prefetches(isa, *args):
+    """How many of them a unit has."""
+    return emit(unit(*args), isa).count("call void @llvm.prefetch")
+
+
+def test_a_loop_of_much_work_reads_ahead():
+    """A prefetch for each line of a step."""
+    assert prefetches(Avx2(), 12, "j") == LINES
+
+
+def test_a_loop_of_little_work_does_not():
+    """Its loads follow each other closely enough."""
+    assert prefetches(Avx2(), 2, "j") == 0
+
+
+def test_only_where_a_step_itself_begins():
+    """A stencil loads the same lines many times."""
+    assert prefetches(Avx2(), 12, "i") == 0
+
+
+@pytest.mark.parametrize("index", ["i", "j"])
+def test_not_on_cpus_where_nothing_was_measured(index):
+    """NEON has no distance."""
+    assert prefetches(Neon(), 12, index) == 0
