@@ -1,10 +1,13 @@
 """Work that needs more stack than the caller may have, such as LLVM's, on a thread of its own.
 
-    code = on_deep_stack(lambda: compile_object(text))
+    code = on_deep_stack(lambda: compile_object(text))        the caller waits
 
-The caller waits, and what a signal handler raises meanwhile comes out of the call at once: nobody
-wants the work then, and it ends at its next `check_wanted`. Switches are those of the caller.
-Inside of such work there is no second hop.
+    one, two = beside(make_one), beside(make_two)             both at once
+    codes = [one.result(), two.result()]
+
+What a signal handler raises while a caller waits comes out of the call at once: nobody wants the
+work then, nor what it has started itself, and all of it ends at the next `check_wanted`. Switches
+are those of the caller. Inside of such work, `on_deep_stack` is a call.
 """
 
 from __future__ import annotations
@@ -27,30 +30,58 @@ class NotWanted(BaseException):
     """Whoever asked for this work was interrupted."""
 
 
-class _Work(Generic[R]):
+class Work(Generic[R]):
     """A function on its way: what it gives, or raises."""
 
     def __init__(self, fn: Callable[[], R]) -> None:
-        self.fn = fn
-        self.context = contextvars.copy_context()
-        self.is_wanted = True
-        self.done = threading.Event()
-        self.result: R | None = None
-        self.error: BaseException | None = None
+        self._fn = fn
+        self._context = contextvars.copy_context()
+        self._asker = _HERE.work
+        self._is_dropped = False
+        self._done = threading.Event()
+        self._found: R | None = None
+        self._error: BaseException | None = None
+        self._process = os.getpid()
+        self._is_started = self._start()
 
-    def run(self) -> None:
+    @property
+    def is_wanted(self) -> bool:
+        """Whether nobody who waits for it was interrupted."""
+        return not self._is_dropped and (self._asker is None or self._asker.is_wanted)
+
+    def result(self) -> R:
+        """What the function gives or raises; done here and now where there can be no thread."""
+        work = self
+        while work._is_started:
+            if work._wait():
+                return work._answer()
+            work = Work(self._fn)
+        return self._fn()
+
+    def _answer(self) -> R:
+        if self._error is None and not self.is_wanted:
+            raise NotWanted
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # its traceback holds this frame
+        return self._found  # type: ignore[return-value]
+
+    def _run(self) -> None:
         """What the thread does."""
         _HERE.work = self
         try:
-            self.result = self.context.run(self.fn)
+            self._found = self._context.run(self._fn)
         except BaseException as error:  # the caller raises it, if there still is one
-            self.error = error if self.is_wanted else None
-        self.done.set()
+            self._error = error if self.is_wanted else None
+        self._done.set()
 
-    def start(self) -> bool:
+    def _start(self) -> bool:
         """Start a thread with a deep stack; False if there can be none, as at exit."""
         for size in STACK_SIZES:
-            thread = threading.Thread(target=self.run, name="flatweave-compiler")
+            thread = threading.Thread(target=self._run, name="flatweave-compiler")
             try:
                 start(thread, size)
             except (RuntimeError, ValueError):
@@ -58,15 +89,14 @@ class _Work(Generic[R]):
             return True
         return False
 
-    def wait(self) -> bool:
+    def _wait(self) -> bool:
         """Wait for the end; False in the child of a fork, where the thread is not."""
-        process = os.getpid()
         try:
-            while not self.done.wait(LOOK_SECONDS):
-                if os.getpid() != process:
+            while not self._done.wait(0 if os.getpid() != self._process else LOOK_SECONDS):
+                if os.getpid() != self._process:
                     return False
         except BaseException:
-            self.is_wanted = False
+            self._is_dropped = True
             raise
         return True
 
@@ -74,24 +104,17 @@ class _Work(Generic[R]):
 class _Here(threading.local):
     """The work that this thread is there for."""
 
-    work: _Work[Any] | None = None
+    work: Work[Any] | None = None
+
+
+def beside(fn: Callable[[], R]) -> Work[R]:
+    """Start a function with a stack of 256 MiB; whoever asks for its result waits for it."""
+    return Work(fn)
 
 
 def on_deep_stack(fn: Callable[[], R]) -> R:
     """What `fn` gives or raises, run with a stack of 256 MiB."""
-    if _HERE.work is not None:
-        return fn()
-    work = _Work(fn)
-    try:
-        while work.start():
-            if work.wait():
-                if work.error is not None:
-                    raise work.error
-                return work.result  # type: ignore[return-value]
-            work = _Work(fn)
-        return fn()
-    finally:
-        del work  # its error's traceback holds this frame
+    return fn() if _HERE.work is not None else beside(fn).result()
 
 
 def check_wanted() -> None:

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from flatweave.base.locks import Lock
 from flatweave.runtime.support import Code, keep_for_ever
 
-Made = tuple[Code, Sequence[str]]
-"""Machine code, and the symbol of each of its kernels."""
+Made = Sequence[tuple[Code, str]]
+"""For each kernel of a group machine code, and its symbol there."""
 
 
 class Table:
@@ -58,9 +58,12 @@ class Table:
                 break
             start += len(group)
         assert self._make is not None
-        code, symbols = self._make(group)
-        self._codes.append(code)
-        for place, symbol in enumerate(symbols, start):
+        self.put(start, self._make(group))
+
+    def put(self, start: int, made: Made) -> None:
+        """The kernels from number `start` on."""
+        for place, (code, symbol) in enumerate(made, start):
+            self._codes.append(code)
             self.words[place] = code.address(symbol)
 
 

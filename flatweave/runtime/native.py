@@ -28,11 +28,12 @@ from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.forks import LLVM, wait_at_fork
 from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
-from flatweave.runtime.deep import on_deep_stack
+from flatweave.runtime.deep import beside, on_deep_stack
 from flatweave.runtime.image import address_of
 from flatweave.runtime.optimise import LIGHT, RAW, optimised, target_machine
 from flatweave.runtime.processor import Processor, processor
 from flatweave.runtime.support import MAKER, Code, keep_for_ever, support
+from flatweave.runtime.unlocked import emit_object, wait_until_outside
 
 # the functions of a text that code outside of it may call
 DEFINED = re.compile(r"^ *define (?!internal |private )[^@\n]*@(\w+)\(", re.MULTILINE)
@@ -105,29 +106,49 @@ def compile_text(text: str, *, key: str | None = None, level: int = LIGHT) -> Na
     return on_deep_stack(lambda: _compiled(name, text, level)) if found is None else found
 
 
+def begin(text: str, *, level: int = LIGHT) -> Callable[[], NativeCode]:
+    """What gives the loaded code for `text`; LLVM works meanwhile, unless a cache has it."""
+    name = cache_key(text, level)
+    found = _LOADED.get(name) or _from_cache(name, _linking(name, text))
+    if found is not None:
+        return lambda: found
+    work = beside(lambda: _made(name, text, level))
+    return lambda: _linking(name, text)(work.result())
+
+
 def _compiled(name: str, text: str, level: int) -> NativeCode:
-    beside, symbols = _beside(), DEFINED.findall(text)
+    linking = _linking(name, text)
+    return _from_cache(name, linking) or linking(_made(name, text, level))
+
+
+def _linking(name: str, text: str) -> Callable[[bytes], NativeCode]:
+    """What makes code of the object of `text`, and remembers it."""
 
     def linked(found: bytes) -> NativeCode:
-        return _link(found, f"code{next(_NUMBERS)}", beside, {}, symbols)
+        number, symbols = next(_NUMBERS), DEFINED.findall(text)
+        code = _LOADED[name] = _link(found, f"code{number}", _beside(), {}, symbols)
+        return code
 
-    code = _LOADED[name] = _stored(name, lambda: compile_object(text, level=level), linked)
-    return code
+    return linked
 
 
-def _stored(
-    name: str, make: Callable[[], bytes], linked: Callable[[bytes], NativeCode]
-) -> NativeCode:
-    """An object from the cache, linked; made anew if there is none, or if it does not fit."""
+def _from_cache(name: str, linked: Callable[[bytes], NativeCode]) -> NativeCode | None:
+    """An object from the cache, linked, if there is one that fits."""
     found = process_cache().get(name)
-    if found is not None:
-        try:
-            return linked(found)
-        except CompilerBug:
-            process_cache().drop(name)
-    made = make()
+    if found is None:
+        return None
+    try:
+        return linked(found)
+    except CompilerBug:
+        process_cache().drop(name)
+        return None
+
+
+def _made(name: str, text: str, level: int) -> bytes:
+    """The object of `text`, compiled and stored."""
+    made = compile_object(text, level=level)
     process_cache().put(name, made)
-    return linked(made)
+    return made
 
 
 def compile_object(text: str, *, level: int = LIGHT) -> bytes:
@@ -135,7 +156,7 @@ def compile_object(text: str, *, level: int = LIGHT) -> bytes:
 
     def emitted() -> bytes:
         with _optimised(text, level) as (module, machine):
-            return bytes(machine.emit_object(module))
+            return emit_object(machine, module)
 
     return on_deep_stack(emitted)
 
@@ -251,7 +272,7 @@ def _made_support() -> Code:
         library = f"{SUPPORT_LIBRARY}{next(_NUMBERS)}"
         return _link(found, library, "", imports, DEFINED.findall(text))
 
-    return _stored(name, lambda: compile_object(text, level=RAW), linked)
+    return _from_cache(name, linked) or linked(_made(name, text, RAW))
 
 
 def _beside() -> str:
@@ -303,6 +324,16 @@ def _link(
     return code
 
 
+def _keep_others_out() -> None:
+    """Take LLVM's lock, and wait for those who need none."""
+    _LOCK.__enter__()
+    try:
+        wait_until_outside()
+    except BaseException:  # of a signal handler
+        _LOCK.__exit__(None, None, None)
+        raise
+
+
 _LOADED: weakref.WeakValueDictionary[str, NativeCode] = weakref.WeakValueDictionary()
 _NUMBERS = itertools.count()
 _OPEN: list[ctypes.CDLL] = []
@@ -312,4 +343,4 @@ MAKER.append(_made_support)
 # in the child a lock of LLVM that another thread has, whether it has asked for it through Python
 # or not, would never be free
 _LOCK = binding.ffi.lib._lock
-wait_at_fork(LLVM, _LOCK.__enter__, lambda: _LOCK.__exit__(None, None, None))
+wait_at_fork(LLVM, _keep_others_out, lambda: _LOCK.__exit__(None, None, None))

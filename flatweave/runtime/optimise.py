@@ -15,6 +15,7 @@ from llvmlite import binding
 from flatweave.base.errors import CompilerBug
 from flatweave.runtime.deep import check_wanted
 from flatweave.runtime.processor import processor
+from flatweave.runtime.unlocked import simplify
 
 # Levels of optimisation. RAW is for what runs once per call: no passes, and instructions as they
 # come, which takes a tenth of the time. The code generator writes vectors and phis itself, so LIGHT
@@ -80,4 +81,4 @@ def _run_passes(module: Any, machine: Any, level: int, kept: Callable[[Any], Any
     for function in module.functions:
         if not function.is_declaration:
             check_wanted()
-            passes.run(function, builder)
+            simplify(passes, function, builder)

@@ -77,13 +77,16 @@ def collatz(n):
 def test_programs_are_compiled_at_their_levels(monkeypatch, f, args, expected, levels):
     """Kernels are optimised, and stand in modules of their own."""
     seen = []
-    real = load.compile_text
 
-    def compiled(text, **named):
-        seen.append((named.get("level", LIGHT), "@fw_main" in text, "@k_" in text))
-        return real(text, **named)
+    def noting(real):
+        def compiled(text, **named):
+            seen.append((named.get("level", LIGHT), "@fw_main" in text, "@k_" in text))
+            return real(text, **named)
 
-    monkeypatch.setattr(load, "compile_text", compiled)
+        return compiled
+
+    monkeypatch.setattr(load, "compile_text", noting(load.compile_text))
+    monkeypatch.setattr(load, "begin", noting(load.begin))
     assert float(fw.jit(f, target="cpu")(*args)) == expected
     assert sorted({level for level, *_ in seen}, reverse=True) == levels
     assert all(level == LIGHT for level, _, has_kernels in seen if has_kernels)

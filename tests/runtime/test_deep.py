@@ -16,7 +16,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.locks import Lock
-from flatweave.runtime.deep import NotWanted, check_wanted, on_deep_stack
+from flatweave.runtime.deep import NotWanted, beside, check_wanted, on_deep_stack
 
 
 def test_it_gives_what_the_function_gives():
@@ -75,6 +75,53 @@ def test_an_interrupted_caller_does_not_wait():
         signal.signal(signal.SIGALRM, before)
 
     assert ended.wait(10)
+
+
+def test_what_it_has_started_ends_with_it():
+    """Two works beside each other, one of which started the other."""
+    started, ended = threading.Event(), threading.Event()
+
+    def inner() -> None:
+        started.set()
+        try:
+            while True:
+                check_wanted()
+                time.sleep(0.001)
+        except NotWanted:
+            ended.set()
+            raise
+
+    def outer() -> None:
+        beside(inner).result()
+
+    def alarm(number: int, frame: object) -> None:
+        if started.is_set():
+            raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, alarm)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        with pytest.raises(InterruptedError):
+            on_deep_stack(outer)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    assert ended.wait(10)
+
+
+def test_works_beside_each_other():
+    """What one raises, only its own result raises."""
+    meet = threading.Barrier(2)
+
+    def job(k: int) -> int:
+        meet.wait(timeout=20)
+        return 12 // k
+
+    works = [beside(lambda: job(0)), beside(lambda: job(3))]
+    with pytest.raises(ZeroDivisionError):
+        works[0].result()
+    assert works[1].result() == 4
 
 
 def test_without_threads_it_runs_here(monkeypatch):

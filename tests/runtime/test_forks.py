@@ -128,6 +128,41 @@ FIRST = """
     print(fine)
 """
 
+UNLOCKED = """
+    # a thread is inside one of the calls of LLVM that hold no lock of llvmlite
+    from flatweave.runtime import unlocked
+    inside, ended = threading.Event(), []
+    real = unlocked._EMIT
+    def slow(*given):
+        inside.set()
+        time.sleep(0.3)
+        found = real(*given)
+        ended.append(1)
+        return found
+    unlocked._EMIT = slow
+    thread = threading.Thread(target=native.compile_object, args=("define void @f() { ret void }",))
+    thread.start()
+    inside.wait()
+    fine = child_is_fine(lambda: ended == [1] and fresh(5) == expected(5))
+    thread.join()
+    print(fine)
+"""
+
+BEGUN = """
+    # what was begun before a fork is compiled anew in the child
+    from flatweave.runtime import deep
+    go = threading.Event()
+    def job():
+        while os.getpid() == parent and not go.is_set():
+            time.sleep(0.01)
+        return fresh(5) == expected(5)
+    parent = os.getpid()
+    work = deep.beside(job)
+    fine = child_is_fine(work.result)
+    go.set()
+    print(fine, work.result())
+"""
+
 MULTIPROCESSING = """
     thread = threading.Thread(target=compiling, args=(1001,))
     thread.start()
@@ -162,10 +197,12 @@ BUSY = """
 
 @pytest.mark.parametrize("script, answer", [
     (COMPILING, "True"), (HELD, "[True, True]"), (OWN, "True 0"), (HANDLER, "True 0"),
-    (FIRST, "True"), (MULTIPROCESSING, "True"), (BUSY, "True"),
-], ids=["compiling", "held", "own", "handler", "first", "multiprocessing", "busy"])  # fmt: skip
+    (FIRST, "True"), (UNLOCKED, "True"), (BEGUN, "True True"), (MULTIPROCESSING, "True"),
+    (BUSY, "True"),
+], ids=["compiling", "held", "own", "handler", "first", "unlocked", "begun", "multiprocessing",
+        "busy"])  # fmt: skip
 def test_a_fork_works_while_another_thread(script, answer):
-    """Compiles, holds a lock, traces, waits for the compiler, or is inside a kernel."""
+    """Compiles, holds a lock, traces, waits for the compiler, or is inside LLVM or a kernel."""
     text = textwrap.dedent(PREPARED) + textwrap.dedent(script)
     environment = dict(os.environ, FLATWEAVE_NO_CACHE="1")
     done = subprocess.run(

@@ -19,13 +19,16 @@ IDX = np.array([3, 1, 1, 0])
 def compiled(monkeypatch):
     """The texts that go to LLVM."""
     texts = []
-    real = load.compile_text
 
-    def counted(text, **named):
-        texts.append(text)
-        return real(text, **named)
+    def counting(real):
+        def counted(text, **named):
+            texts.append(text)
+            return real(text, **named)
 
-    monkeypatch.setattr(load, "compile_text", counted)
+        return counted
+
+    monkeypatch.setattr(load, "compile_text", counting(load.compile_text))
+    monkeypatch.setattr(load, "begin", counting(load.begin))
     return texts
 
 
@@ -105,6 +108,15 @@ def test_branches_of_the_program_are_made_when_they_are_taken(compiled):
     assert {later.name for later in unit.later if later._made} == made(f.stages(True, xs))
     assert float(f(False, xs)) == float(np.sum(np.cumsum(xs)))
     assert len(compiled) == 3
+
+
+def test_large_kernels_of_a_branch_are_modules_of_their_own(compiled):
+    """LLVM compiles them side by side; small ones share a module."""
+    f = on_cpu(lambda xs: fw.sort(xs))
+    assert np.array_equal(f(np.array([3.0, 1.0, 2.0])), [1.0, 2.0, 3.0])
+    defined = [text.count("void @k_") for text in compiled if "void @k_" in text]
+    assert sum(defined) == len(made(f.stages(np.ones(3)))) == 4
+    assert len(defined) > 2 and max(defined) > 1
 
 
 def test_texts_show_every_kernel_and_cost_nothing():

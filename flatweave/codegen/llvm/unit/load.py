@@ -5,13 +5,15 @@
                      branch: written, emitted and compiled at their first launch
 
 A kernel that no call needs costs nothing. What is made later is made under the switches of the time
-when the program was compiled. LLVM's work is chosen by how often code runs: kernels are optimised,
-the host only where it has a hot loop of its own (`level.py`).
+when the program was compiled. Kernels of some size are modules of their own, compiled side by side
+with each other and with the host. LLVM's work is chosen by how often code runs: kernels are
+optimised, the host only where it has a hot loop of its own (`level.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 
 from flatweave.base.config import config
 from flatweave.base.laps import Laps
@@ -20,11 +22,15 @@ from flatweave.codegen.llvm.isa import here
 from flatweave.codegen.llvm.unit.emit import emit_host, emit_kernels
 from flatweave.codegen.llvm.unit.level import level_of
 from flatweave.codegen.llvm.unit.parts import parts_of
-from flatweave.kernel_ir.syntax import Unit
+from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.runtime.cpu import CpuProgram
 from flatweave.runtime.deep import check_wanted, on_deep_stack
 from flatweave.runtime.later import Made, Table
-from flatweave.runtime.native import compile_text
+from flatweave.runtime.native import NativeCode, begin, compile_text
+from flatweave.runtime.pool import POOL
+from flatweave.terms.traverse import walk_lets
+
+ENOUGH = 100  # lets of kernels that are worth a module; each costs LLVM 1 to 2 ms by itself
 
 
 def load(unit: Unit, plan: Plan, laps: Laps) -> CpuProgram:
@@ -36,23 +42,72 @@ def load(unit: Unit, plan: Plan, laps: Laps) -> CpuProgram:
             return on_deep_stack(lambda: make_kernels(unit, names, laps))
 
     table = Table(parts.groups, made)
-    if parts.first:
-        table.make(1)
+    first = begin_kernels(unit, parts.first, laps, begin)
     with laps.stage("emit"):
         text = emit_host(unit, parts, here())
     check_wanted()
     with laps.stage("compile"):
         code = compile_text(text, level=level_of(unit.host))
+    table.put(1, first())
     return CpuProgram(code, plan, table)
 
 
 def make_kernels(unit: Unit, names: Sequence[str], laps: Laps) -> Made:
     """The machine code of some kernels, and the symbol of each."""
-    with laps.stage("lower"):
-        kernels = [unit.kernel(name) for name in names]
-    check_wanted()
+    return begin_kernels(unit, names, laps, now)()
+
+
+def now(text: str) -> Callable[[], NativeCode]:
+    """As `begin`, for who has nothing else to do meanwhile."""
+    code = compile_text(text)
+    return lambda: code
+
+
+def begin_kernels(
+    unit: Unit, names: Sequence[str], laps: Laps, last: Callable[[str], Callable[[], NativeCode]]
+) -> Callable[[], Made]:
+    """What gives the machine code of some kernels: LLVM is at work on the first ones while the
+    last ones are written, and on as many modules at once as a program may use threads."""
+    begun: list[Callable[[], Made]] = []
+    done: list[Made] = []
+
+    def finish(count: int) -> None:
+        with laps.stage("compile"):
+            while len(done) < count:
+                done.append(begun[len(done)]())
+
+    kernels: list[Kernel] = []
+    for name in names:
+        with laps.stage("lower"):
+            kernels.append(unit.kernel(name))
+        check_wanted()
+        if name == names[-1] or sum(map(_size, kernels)) >= ENOUGH:
+            finish(len(begun) + 1 - (config.threads or POOL.default))
+            begun.append(_begin_module(kernels, laps, last if name == names[-1] else begin))
+            kernels = []
+
+    def finished() -> Made:
+        finish(len(begun))
+        return list(itertools.chain.from_iterable(done))
+
+    return finished
+
+
+def _begin_module(
+    kernels: Sequence[Kernel], laps: Laps, begin: Callable[[str], Callable[[], NativeCode]]
+) -> Callable[[], Made]:
     with laps.stage("emit"):
         text, symbols = emit_kernels(kernels, here())
     check_wanted()
     with laps.stage("compile"):
-        return compile_text(text), symbols
+        compiled = begin(text)
+
+    def made() -> Made:
+        code = compiled()
+        return [(code, symbol) for symbol in symbols]
+
+    return made
+
+
+def _size(kernel: Kernel) -> int:
+    return sum(1 for _ in walk_lets(kernel.body))
