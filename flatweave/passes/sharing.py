@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
@@ -10,6 +10,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.ops import Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.cost import INNER_LOOP, cost_of_body, cost_of_result, reads_memory
 from flatweave.terms.control import Apply, For, If, While
+from flatweave.terms.shifted import is_next
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in, needed_for, walk_lets
 
@@ -114,13 +115,14 @@ class _Count:
 
     `sweep` is the sweep in whose body a use stands, and `space` the indices of that sweep and of
     the folds around, each with its extent: a read that uses every one of them once, on an array of
-    those extents, visits each element once. `loops` is the number of host loops around.
+    those extents, visits each element once. So does a read of all elements of all rows between
+    offsets. `loops` is the number of host loops around.
     """
 
     def __init__(self) -> None:
         self.uses: dict[Var, Uses] = {}
         self.loops_around: dict[Var, int] = {}
-        self.makers: dict[Atom, Op] = {}
+        self.makers: dict[Var, Op] = {}
         self.sweep: Sweep | None = None
         self.space: tuple[tuple[Var, Atom], ...] = ()
         self.loops = 0
@@ -156,10 +158,37 @@ class _Count:
         if few and not in_loop:
             use.few += few * weight
             return
-        once = _visits_once(xs, indices, self.space)
+        once = self._visits_once(xs, indices)
         use.reads += 1 if once else weight
         use.turns |= in_loop
         use.identity &= once
+
+    def _visits_once(self, xs: Var, indices: Sequence[Atom]) -> bool:
+        """Whether the reads at `indices` over the whole space touch each element at most once."""
+        extents, shape = dict(self.space), getattr(xs.type, "shape", ())
+        row = self._row_at(indices[0], extents) if len(indices) < len(extents) else None
+        if row is not None:
+            i, k = row
+            del extents[i], extents[k]
+            indices, shape = indices[1:], shape[1:]
+        if len(indices) != len(extents) or set(indices) != set(extents):
+            return False
+        pairs = zip(indices, shape, strict=True)
+        return all(extents[i] == e for i, e in pairs if isinstance(i, Var))
+
+    def _row_at(self, position: Atom, extents: Mapping[Var, Atom]) -> tuple[Var, Var] | None:
+        """The i and k of f(i) + k, where k goes from 0 to f(i + 1) - f(i): a place in row i."""
+        place = self._maker(position)
+        if not isinstance(place, Apply) or place.fn != "add":
+            return None
+        for start, k in (place.args, place.args[::-1]):
+            size = self._maker(extents[k]) if isinstance(k, Var) and k in extents else None
+            if isinstance(size, Apply) and size.fn == "sub" and size.args[1] == start:
+                for i in extents:
+                    if is_next(i, size.args[0], self.makers, i, start, self.makers):
+                        assert isinstance(k, Var)
+                        return i, k
+        return None
 
     def _sweep(self, op: Sweep) -> None:
         for atom in atoms_in((op.shape, op.sinks)):
@@ -181,6 +210,9 @@ class _Count:
             self.body(inner, weight * (INNER_LOOP if is_loop and not on_host else 1))
             self.space, self.loops = around
 
+    def _maker(self, atom: Atom) -> Op | None:
+        return self.makers.get(atom) if isinstance(atom, Var) else None
+
     def _whole(self, atom: Atom) -> None:
         if isinstance(atom, Var):
             self.uses.setdefault(atom, Uses()).whole += 1
@@ -189,7 +221,7 @@ class _Count:
         """An upper bound of an extent."""
         if isinstance(extent, Const):
             return float(extent.value)
-        match self.makers.get(extent):
+        match self._maker(extent):
             case Apply(fn="minimum", args=(a, b)):
                 return min(self._most(a), self._most(b))
             case Apply(fn="maximum", args=(a, b)):
@@ -197,17 +229,6 @@ class _Count:
             case Apply(fn="sub", args=(a, Const(value=value))):
                 return self._most(a) - float(value)
         return inf
-
-
-def _visits_once(
-    xs: Var, indices: Sequence[Atom], space: Sequence[tuple[Var, Atom]]
-) -> bool:
-    """Whether the reads at `indices` over the whole space touch each element at most once."""
-    extents = dict(space)
-    shape = getattr(xs.type, "shape", ())
-    if len(indices) != len(space) or set(indices) != set(extents):
-        return False
-    return all(extents[i] == e for i, e in zip(indices, shape, strict=True) if isinstance(i, Var))
 
 
 def explain(program: Program) -> list[str]:

@@ -125,6 +125,18 @@ PROGRAMS = {
         1, 0,
     ),
     # and what still stores them
+    "as many of each as it says": (
+        lambda k: fw.expand(lambda v: v & 3, lambda v, i: v * i, high(k)), (PLACES,),
+        np.concatenate([v * np.arange(v & 3) for v in HIGH]), 3, 3,
+    ),
+    "the sum of as many of each": (
+        lambda k: fw.sum(fw.expand(lambda v: v & 3, lambda v, i: v * i, high(k))), (PLACES,),
+        sum((v * np.arange(v & 3)).sum() for v in HIGH), 3, 2,
+    ),
+    "a sum for each": (
+        lambda k: fw.expand_reduce(lambda v: v & 3, lambda v, i: v * i, fw.add, 0, high(k)),
+        (PLACES,), np.array([(v * np.arange(v & 3)).sum() for v in HIGH]), 3, 3,
+    ),
     "neighbours": (
         lambda x: (lambda y: fw.sum(y[1:] * y[:-1]))(positive(x)), (XS,),
         (KEPT[1:] * KEPT[:-1]).sum(), 2, 1,
@@ -188,6 +200,42 @@ def test_what_fails_at_elements_that_are_not_kept(target):
         return fw.sum(fw.gather(fw.iota(4) * 2, fw.filter(lambda v: (v >= 0) & (v < 4), k)))
 
     assert fw.jit(read)(at) == 8
+
+
+def counted_out(k):
+    """As many of each element as it says, of those that are let through; and sums of them."""
+    kept = fw.filter(lambda v: v[1] > 0, k)[0]
+    sums = fw.expand_reduce(lambda v: v, lambda v, i: v + i, fw.add, 0, kept)
+    return fw.expand(lambda v: v, lambda v, i: v + i, kept), sums
+
+
+@pytest.mark.parametrize("shown", [[], [0], [1], [0] * 200, [1] * 200, [1, 0, 0] * 43])
+def test_sizes_of_kept_elements(shown, target):
+    """A size below 0 is none where the element is dropped: nothing, one or all of them are kept."""
+    shown = np.array(shown, np.int64)
+    sizes = np.where(shown > 0, np.arange(len(shown)) % 5, -7)
+    found, sums = fw.jit(counted_out)((sizes, shown))
+    kept = sizes[shown > 0]
+
+    assert np.array_equal(found, np.concatenate([[], *(v + np.arange(v) for v in kept)]))
+    assert np.array_equal(sums, [(v + np.arange(v)).sum() for v in kept])
+
+
+def test_a_kept_size_below_zero_is_refused(target):
+    """With its value, wherever it stands."""
+    sizes, shown = np.full(300, -7), np.zeros(300, np.int64)
+    sizes[[4, 250]], shown[[4, 250]] = [2, -3], 1
+
+    with pytest.raises(fw.NegativeExtentError, match="got -3"):
+        fw.jit(counted_out)((sizes, shown))
+
+
+def test_kept_sizes_that_add_up_to_too_much_are_refused():
+    """With the number of those kept before, as without the filter's pass."""
+    sizes, shown = np.array([1, 2**62, 5, 2**62]), np.array([1, 1, 0, 1])
+
+    with pytest.raises(fw.ExtentOverflowError, match="at element 2"):
+        fw.jit(counted_out, target="cpu")((sizes, shown))
 
 
 def test_bits_do_not_depend_on_threads(threads):

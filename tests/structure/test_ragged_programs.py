@@ -1,6 +1,7 @@
 """Programs over ragged data: nothing as long as what they expand to is ever stored."""
 
 import numpy as np
+import pytest
 
 import flatweave as fw
 from tests.structure.counted import expansions, opened, stored_types
@@ -87,3 +88,19 @@ def test_attention_stores_scores_and_weights(example):
     floats = [text for text in stored_types(stages) if text.startswith("f32[")]
 
     assert sum("- 1" not in text for text in floats) == 2
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda rows: fw.sum(rows + 1, axis=1),
+        lambda rows: fw.sum(fw.exp(fw.exp(rows * 2)), axis=1),
+        lambda rows: fw.max(rows * rows - 1, axis=1, initial=0),
+    ],
+)
+def test_what_is_done_to_all_elements_is_done_where_rows_are_combined(f):
+    """Each is read once, whatever it costs: nothing is stored but a result for each row."""
+    stages = opened(f, fw.ragged(NUMBERS, lengths=[3, 0, 9]))
+
+    assert stages.kernels == 1
+    assert stored_types(stages) == ["f32[n_3 - 1] (result)"]
