@@ -62,7 +62,8 @@ class _Body:
 
     def _bound(self, b: Builder, block: Atom, extent: Atom) -> Atom:
         """Where the part of a block begins."""
-        return b.apply("floordiv", b.mul(block, extent), self.blocks)
+        blocks = b.apply("maximum", self.blocks, index(1))  # so that a division needs no guard
+        return b.apply("floordiv", b.mul(block, extent), blocks)
 
     def _write(self, b: Builder, source: Source) -> None:
         stage = Stage.of(b, self.scattering, CHUNK)

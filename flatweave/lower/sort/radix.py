@@ -97,7 +97,8 @@ class _OrderLowering:
         low, host = self.low, self.low.host
         assert isinstance(x, Var)
         buffer = low.scope.array(x).buffer
-        if x not in low.last_uses.get(self.let, ()) or self.op.xs.count(x) > 1:
+        needed = x not in low.last_uses.get(self.let, ()) or self.op.xs.count(x) > 1
+        if needed or buffer in low.program.kept_by_caller:
             return low.alloc_like(x, self.total)
         again, fresh = host.inner(), host.inner()
         again.emit(Retain(buffer))

@@ -92,6 +92,7 @@ class KernelWriter:
         if self.located is not None and self.plan.sources:
             rows = rows_of(self.kernel, self.located)
             return share_of(self.plan.sources, b, rows, self.total, block, blocks)
+        blocks = b.apply("maximum", blocks, index(1))  # so that a division needs no guard
         lo = b.apply("floordiv", b.mul(block, self.total), blocks)
         return lo, b.apply("floordiv", b.mul(b.add(block, index(1)), self.total), blocks)
 
