@@ -28,17 +28,9 @@ from flatweave.base.source import user_location
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.eager import COMPILER, compile_program
+from flatweave.frontend.call.quick import Known, is_native, quick
 from flatweave.frontend.call.schedule import in_force
-from flatweave.frontend.call.signature import (
-    flat_of,
-    identity,
-    is_native,
-    key_of,
-    leaves_of,
-    plain,
-    quick,
-    stand_in,
-)
+from flatweave.frontend.call.signature import flat_of, identity, key_of, leaves_of, plain, stand_in
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.trace.trace import trace
 from flatweave.frontend.values.array import Tracer, kind_of
@@ -232,25 +224,24 @@ class Jitted(Generic[P, R]):
         self._plain_only = not names
         self._lock = Lock()
         self._entries: dict[Any, Entry] = {}
-        self._quick: dict[Any, Entry] = {}
+        self._known = Known()
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if innermost() is not None:
             return self.__wrapped__(*args, **kwargs)
-        now = config.current
-        key: list[Any] = [self.target or now.target, now.cpu, now.schedule]
+        key: list[Any] = []
         flat: list[Any] = []
         try:
             if kwargs or not self._plain_only or not quick(args, key, flat):
                 entry, flat = self._entry(args, kwargs)
                 return entry(flat)  # type: ignore[no-any-return]
-            signature = tuple(key)
-            known = self._quick.get(signature)
-            if known is None:
-                known, flat = self._entry(args, kwargs)
+            table, signature = self._known.here(self.target), tuple(key)
+            found = table.get(signature)
+            if found is None:
+                found, flat = self._entry(args, kwargs)
                 if is_native(key):  # else every call's arrays must be converted
-                    self._quick[signature] = known
-            return known(flat)  # type: ignore[no-any-return]
+                    table[signature] = found
+            return found(flat)  # type: ignore[no-any-return]
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
 

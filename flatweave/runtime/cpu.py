@@ -10,6 +10,7 @@ import numpy as np
 
 from flatweave.base.dtypes import DType
 from flatweave.base.plan import Plan, Result
+from flatweave.runtime.address import address_of
 from flatweave.runtime.execute import NativeProgram, Status, adopt
 from flatweave.runtime.later import Table
 from flatweave.runtime.support import Code
@@ -18,7 +19,7 @@ _CODES = {
     "bool": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q",
     "u8": "B7x", "u16": "H6x", "u32": "I4x", "u64": "Q", "f32": "f4x", "f64": "d",
 }  # fmt: skip
-_NOTHING = (ctypes.c_char * 256)()
+_NOTHING = (ctypes.c_char * 256)()  # readable, for arrays without elements
 _DATA_OF_NOTHING = -(-ctypes.addressof(_NOTHING) // 64) * 64
 
 
@@ -28,25 +29,22 @@ class CpuProgram:
     def __init__(self, code: Code, plan: Plan, table: Table | None = None) -> None:
         self.plan = plan
         self._program = NativeProgram(code, "fw_main", table)
-        self._arrays = tuple(param.is_array for param in plan.params)
+        self._arrays = [at for at, param in enumerate(plan.params) if param.is_array]
         codes = ["Q" if param.is_array else _CODES[param.dtype.name] for param in plan.params]
         results = "".join(_result_code(result) for result in plan.results)
         self._pack = struct.Struct("<" + "".join(codes)).pack_into
         self._unpack = struct.Struct("<" + results).unpack_from
         self._start = 8 * len(plan.params)
-        self._size = self._start + struct.calcsize("<" + results)
+        self._slots = ctypes.c_char * (self._start + struct.calcsize("<" + results))
 
     def run(self, args: list[Any]) -> list[Any] | Status:
         """The results for flat arguments; the status instead when the program failed."""
-        slots = ctypes.create_string_buffer(self._size)
-        self._pack(
-            slots,
-            0,
-            *[
-                _address(arg) if is_array else arg
-                for arg, is_array in zip(args, self._arrays, strict=True)
-            ],
-        )
+        slots = self._slots()
+        values = list(args)
+        for at in self._arrays:
+            array = values[at]
+            values[at] = address_of(array) if array.size else _DATA_OF_NOTHING
+        self._pack(slots, 0, *values)
         status = self._program.run(slots)
         if not status.is_ok:
             return status
@@ -87,14 +85,6 @@ def _result_code(result: Result) -> str:
     if result.extents is None:
         return _CODES[result.dtype.name]
     return "QQ" + "q" * sum(extent is None for extent in result.extents)
-
-
-def _address(array: np.ndarray[Any, Any]) -> int:
-    """Where the data of a C-contiguous array is; somewhere readable when it has none."""
-    if array.size == 0:
-        return _DATA_OF_NOTHING
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def _array(address: int, owner: int, shape: tuple[int, ...], dtype: DType) -> Any:

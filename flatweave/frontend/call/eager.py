@@ -26,17 +26,9 @@ from flatweave.base.source import Location, user_location
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
+from flatweave.frontend.call.quick import HIGH, LOW, Known, is_native, quick
 from flatweave.frontend.call.schedule import in_force
-from flatweave.frontend.call.signature import (
-    HIGH,
-    LOW,
-    flat_of,
-    identity,
-    key_of,
-    leaves_of,
-    plain,
-    stand_in,
-)
+from flatweave.frontend.call.signature import flat_of, identity, key_of, leaves_of, plain, stand_in
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.trace.tracers import is_array
 from flatweave.frontend.values.interop import is_number_list, list_values
@@ -51,6 +43,7 @@ COMPILER: list[Build] = []
 KEPT = 4096  # signatures and programs; the oldest goes first
 _lock = Lock()
 _entries: dict[Any, Entry] = {}
+_KNOWN = Known()
 _programs: dict[Any, tuple[Executable, list[Location | None]]] = {}
 _LITERAL = (str, DType, type, slice)
 _STABLE = frozenset(
@@ -146,6 +139,25 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         found = known.host(*args, **kwargs)
         if found is not NotImplemented:
             return found
+    key: list[Any] = [known]
+    given: list[Any] = []
+    if not kwargs and len(args) <= known.values and quick(args, key, given):
+        table, name = _KNOWN.here(), tuple(key)
+        found = table.get(name)
+        if found is not None:
+            return found(given)
+        entry, flat = _entry(known, args, kwargs)
+        if is_native(key):
+            keep(table, name, entry)
+        return entry(flat)
+    entry, flat = _entry(known, args, kwargs)
+    return entry(flat)
+
+
+def _entry(
+    known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Entry, list[Any]]:
+    """The compiled signature of a call, made if it is new, and the call's flat arguments."""
     call = OperationCall(known, args, kwargs)
     target, schedule = config.target, in_force()
     signature = call.key()
@@ -158,7 +170,7 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         if signature is not None:
             call.forget_values()  # a specialisation may be traced later: the entry keeps the call
             keep(_entries, (target, config.cpu, schedule, signature), entry)
-    return entry(flat)
+    return entry, flat
 
 
 def compile_program(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
@@ -25,6 +26,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+# parameters whose values the trace may have to see: -1 in a shape, a neutral element
+TELLING = frozenset({"shape", "ne"})
+
+
 @dataclass(frozen=True, eq=False)
 class Operation:
     """A public function as the evaluator sees it: its body, and which parameters are static."""
@@ -35,6 +40,7 @@ class Operation:
     rest: str  # the name of *args, or ""
     static: frozenset[str]
     host: Callable[..., Any] | None  # a short cut for host arrays; NotImplemented: not this call
+    values: int  # so many arguments by position never decide, by value, what the program is
 
 
 Evaluator = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
@@ -53,13 +59,16 @@ def operation(
         parameters = inspect.signature(body).parameters.values()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
+        named = [p.name for p in parameters if p.kind in kinds]
+        telling = TELLING.union(static.split())
         known = Operation(
             body.__name__,
             body,
-            tuple(p.name for p in parameters if p.kind in kinds),
+            tuple(named),
             rest[0] if rest else "",
             frozenset(static.split()),
             host,
+            next((at for at, name in enumerate([*named, *rest]) if name in telling), sys.maxsize),
         )
 
         @functools.wraps(body)

@@ -14,46 +14,11 @@ import numpy as np
 from flatweave.base.dtypes import as_dtype, bool_, f64, i64
 from flatweave.frontend.call.compiled import UnitAxes
 from flatweave.frontend.trace.trace import Leaf
-from flatweave.frontend.values.array import HostArray, Tracer
+from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.interop import no_array, values_of
 from flatweave.frontend.values.promotion import literal_dtype
 
-NDARRAY = np.ndarray
 NUMBERS = {bool: bool_, int: i64, float: f64}
-LOW, HIGH = -(2**63), 2**63
-
-
-def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
-    """Fill key and flat arguments when all are plain arrays and numbers; False when they are not.
-
-    This is the path of every call of a compiled function: it does as little as it can.
-    """
-    for arg in args:
-        cls = type(arg)
-        if cls is HostArray:
-            arg = arg._values
-        elif cls is not NDARRAY:
-            if cls is float or cls is bool or (cls is int and LOW <= arg < HIGH):
-                key.append(cls)
-                flat.append(arg)
-                continue
-            return False
-        elif not (arg.flags.c_contiguous and arg.flags.aligned):
-            return False
-        shape = arg.shape
-        key.append(arg.dtype)
-        key.append(len(shape))
-        if shape:
-            flat += shape
-            flat.append(arg)
-        else:
-            flat.append(arg[()])
-    return True
-
-
-def is_native(key: Sequence[Any]) -> bool:
-    """Whether a key that `quick` filled has only dtypes in this machine's byte order."""
-    return all(part.isnative for part in key if isinstance(part, np.dtype))
 
 
 def plain(value: Any, name: str) -> Any:

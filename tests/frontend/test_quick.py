@@ -1,0 +1,78 @@
+"""Eager calls found again by dtypes and ranks: what else the program depends on is not forgotten."""
+
+import numpy as np
+
+import flatweave as fw
+from flatweave.base.config import config
+from flatweave.frontend.call import eager, quick
+from flatweave.runtime.address import address_of, stated_address
+
+XS = np.arange(6.0)
+
+
+def both(call):
+    """The value of a call made twice: the second is found by its key."""
+    first, second = call(), call()
+    assert first.dtype == second.dtype
+    np.testing.assert_array_equal(np.asarray(first), np.asarray(second))
+    return second
+
+
+def test_numbers_are_arguments():
+    """One program for all values of one type."""
+    for number in (2, 3, 2.5, True):
+        np.testing.assert_array_equal(np.asarray(both(lambda n=number: fw.add(XS, n))), XS + number)
+    assert both(lambda: fw.add(np.float32(1), 2)).dtype == np.float32
+    assert both(lambda: fw.add(2**63, 1)).dtype == np.uint64  # no i64: the slow way
+
+
+def test_what_decides_the_program_is_no_argument():
+    """Values of shapes, neutral elements and static parameters."""
+    assert both(lambda: fw.reshape(XS, (2, -1))).shape == (2, 3)
+    assert both(lambda: fw.reshape(XS, (-1, 2))).shape == (3, 2)
+    assert both(lambda: fw.sum(XS.reshape(2, 3), 0)).shape == (3,)
+    assert both(lambda: fw.sum(XS.reshape(2, 3), 1)).shape == (2,)
+    assert both(lambda: fw.iota(3)).shape == (3,)
+    assert both(lambda: fw.iota(4)).shape == (4,)
+
+
+def test_extents_of_one_are_broadcast():
+    """The same key, other extents."""
+    column = np.ones((3, 1))
+    for other in (column, np.ones((3, 4)), np.ones((1, 4)), column):
+        np.testing.assert_array_equal(both(lambda o=other: fw.add(o, column)), other + column)
+
+
+def test_layout_and_byte_order_are_converted():
+    """Columns and foreign bytes are not read as they lie."""
+    both(lambda: fw.add(XS, 1))
+    np.testing.assert_array_equal(both(lambda: fw.add(XS[::2], 1)), XS[::2] + 1)
+    np.testing.assert_array_equal(both(lambda: fw.add(XS.astype(">f8"), 1)), XS + 1)
+
+
+def test_switches_choose_the_table():
+    """A call compiled for one target, CPU or schedule is not found under another."""
+    known = quick.Known()
+    table = known.here()
+    assert known.here() is table
+    with config.scoped(target="interp"):
+        assert known.here() is not table
+        assert known.here("cpu") is table
+    with fw.schedule(permute="owner"):
+        assert known.here() is not table
+    assert known.here() is table
+
+
+def test_the_quick_way_is_taken(monkeypatch):
+    """The second call takes no argument apart."""
+    fw.subtract(XS, XS)
+    monkeypatch.setattr(eager, "OperationCall", None)
+    np.testing.assert_array_equal(fw.subtract(XS, 2 * XS), -XS)
+
+
+def test_addresses_are_those_that_arrays_state():
+    """Of arrays, parts of arrays, empty and read-only ones."""
+    still = np.arange(3)
+    still.setflags(write=False)
+    for array in (XS, XS[2:], XS.reshape(2, 3)[1:], np.zeros(0), still, np.ones((), np.int8)):
+        assert address_of(array) == stated_address(array)
