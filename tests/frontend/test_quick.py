@@ -1,4 +1,4 @@
-"""Eager calls found again by dtypes and ranks: what else the program depends on is not forgotten."""
+"""Eager calls are found again by dtypes and ranks: what else decides the program is not forgotten."""
 
 import numpy as np
 
