@@ -1,4 +1,4 @@
-"""Eager calls are found again by dtypes and ranks: what else decides the program is not forgotten."""
+"""Eager calls found by dtypes and ranks: what else decides the program is not forgotten."""
 
 import numpy as np
 
