@@ -31,6 +31,7 @@ The tour, in the order in which a program travels through the folders:
     codegen/      kernels become LLVM, OpenCL C or CUDA C
     runtime/      compiled kernels run: threads, memory, caches
     pipeline.py   which of these happens when: read this first
+    recall.py     what an earlier process compiled: it runs with frontend/ and runtime/ alone
     jit.py        @jit, the other end of the tour
     base/         what all of them stand on: dtypes, errors, places in source, switches
 """

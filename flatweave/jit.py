@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
-from flatweave.array_ir.syntax import Program
+from flatweave import recall
 from flatweave.base import pretty
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
@@ -346,9 +346,4 @@ def target(name: str) -> AbstractContextManager[None]:
     return config.scoped(target=name)
 
 
-def build(program: Program, target: str, checks: bool, schedule: Schedule) -> Executable:
-    """What the compiler makes of a program."""
-    return compiler().build(program, target, checks, schedule)  # type: ignore[no-any-return]
-
-
-COMPILER.append(build)
+COMPILER.append(recall.build)

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault, index_fault, memory_fault
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.laps import Laps
-from flatweave.base.plan import OUT_OF_MEMORY, Plan
+from flatweave.base.plan import Plan
 from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.codegen.llvm import isa
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.machine.machine import CUDA, OPENCL, Machine, cpu
+from flatweave.on_cpu import OnCpu, fault_of
 from flatweave.runtime import nvrtc
-from flatweave.runtime.cpu import CpuProgram
 from flatweave.runtime.device import Device, HostProgram
 from flatweave.runtime.execute import Status
 from flatweave.runtime.native import assembly
@@ -75,25 +73,6 @@ class Interpreted:
         return interp.run(self.program, args)
 
 
-class OnCpu:
-    """A program as machine code."""
-
-    def __init__(self, program: CpuProgram) -> None:
-        self.program = program
-
-    @property
-    def made(self) -> frozenset[str]:
-        """The kernels that there is machine code for."""
-        return self.program.made
-
-    def run(self, args: list[Any]) -> list[Any]:
-        """The results for flat arguments; raises Fault."""
-        results = self.program.run(args)
-        if isinstance(results, Status):
-            raise fault_of(results, self.program.plan)
-        return results
-
-
 class OnDevice:
     """A program whose kernels run on a device, found and loaded by the first call."""
 
@@ -114,22 +93,6 @@ class OnDevice:
         if isinstance(results, Status):
             raise fault_of(results, self.plan)
         return results
-
-
-def fault_of(status: Status, plan: Plan) -> Exception:
-    """What a failed run reports, with the place in the user's program."""
-    site = plan.sites[status.site]
-    if status.code == OUT_OF_MEMORY and status.value < 0:
-        return Fault(NEGATIVE, value=status.value, where=site.where)
-    if status.code == OUT_OF_MEMORY:
-        return memory_fault(status.value, DTYPES[status.extent], site.where)
-    if site.kind == INDEX:
-        axis = site.axis or int(site.message or 0)
-        fault = index_fault(status.index, status.value, status.extent, axis)
-        fault.where = site.where
-        return fault
-    values = (status.value, status.extent)[: site.count]
-    return Fault(site.kind, values=values, message=site.message, where=site.where)
 
 
 def _machine_of_cpu() -> Machine:

@@ -12,7 +12,6 @@ import functools
 import hashlib
 import logging
 import os
-import secrets
 import sys
 import warnings
 from contextlib import suppress
@@ -118,7 +117,7 @@ class DiskCache:
             os.utime(name, dir_fd=folder, follow_symlinks=False)
 
     def _write(self, folder: int, name: str, content: bytes) -> None:
-        aside = f".{name}.{secrets.token_hex(8)}"
+        aside = f".{name}.{os.urandom(8).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         handle = os.open(aside, flags, 0o600, dir_fd=folder)
         try:

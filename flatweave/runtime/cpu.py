@@ -51,6 +51,16 @@ class CpuProgram:
         return self._results(self._unpack(slots, self._start))
 
     @property
+    def code(self) -> Code:
+        """The machine code of the host."""
+        return self._program.code
+
+    @property
+    def table(self) -> Table:
+        """The kernels."""
+        return self._program.table
+
+    @property
     def made(self) -> frozenset[str]:
         """The names of the kernels that there is code for."""
         return self._program.table.made

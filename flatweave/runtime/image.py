@@ -47,6 +47,7 @@ class MappedCode:
     """An image in memory, for as long as this object lives."""
 
     __slots__ = ("__weakref__", "_base", "_memory", "defined")
+    stored_as = ""  # no object of it is left
 
     def __init__(self, image: Image, address_of: Callable[[str], int]) -> None:
         """Raises Unfit where a symbol is not found, or the system refuses."""

@@ -34,7 +34,9 @@ class Table:
         self.address = ctypes.addressof(self.words)
         self._make = make
         self._lock = Lock()
-        self._codes: list[Code] = []
+        self.parts: dict[tuple[str, ...], Made] = {}
+        # what else is done with a group that has been made
+        self.keep: Callable[[Sequence[str], Made], None] = _forget
         if groups:
             self.words[0] = id(_make)
             _TABLES[self.address] = self
@@ -57,14 +59,27 @@ class Table:
             if number < start + len(group):
                 break
             start += len(group)
-        assert self._make is not None
-        self.put(start, self._make(group))
+        self.put(start, self.made_anew(group))
 
     def put(self, start: int, made: Made) -> None:
-        """The kernels from number `start` on."""
+        """The group of kernels from number `start` on; it may be that there is none."""
+        if not made:
+            return
+        names = [name for group in self.groups for name in group]
+        group = tuple(names[start - 1 : start - 1 + len(made)])
+        self.parts[group] = made
         for place, (code, symbol) in enumerate(made, start):
-            self._codes.append(code)
             self.words[place] = code.address(symbol)
+        self.keep(group, made)
+
+    def made_anew(self, group: Sequence[str]) -> Made:
+        """The machine code of a group, whether this table has it or not."""
+        assert self._make is not None
+        return self._make(group)
+
+
+def _forget(group: Sequence[str], made: Made) -> None:
+    """Nothing else is done with it."""
 
 
 def _make(table: int, number: int) -> None:

@@ -77,10 +77,11 @@ PYTHON_SYMBOLS = (
 class NativeCode:
     """Machine code in memory, for as long as this object lives."""
 
-    __slots__ = ("__weakref__", "_addresses", "_trackers", "library")
+    __slots__ = ("__weakref__", "_addresses", "_trackers", "library", "stored_as")
 
     def __init__(self, library: str, tracker: Any) -> None:
         self.library = library
+        self.stored_as = ""  # the name of its object in the cache on disk, if it has one
         self._trackers = [tracker]  # the death of any of them unloads the code
         self._addresses: dict[str, int] = {}
 
@@ -127,6 +128,7 @@ def _linking(name: str, text: str) -> Callable[[bytes], NativeCode]:
     def linked(found: bytes) -> NativeCode:
         number, symbols = next(_NUMBERS), DEFINED.findall(text)
         code = _LOADED[name] = _link(found, f"code{number}", _beside(), {}, symbols)
+        code.stored_as = name
         return code
 
     return linked
@@ -270,7 +272,9 @@ def _made_support() -> Code:
 
     def linked(found: bytes) -> NativeCode:
         library = f"{SUPPORT_LIBRARY}{next(_NUMBERS)}"
-        return _link(found, library, "", imports, DEFINED.findall(text))
+        code = _link(found, library, "", imports, DEFINED.findall(text))
+        code.stored_as = name
+        return code
 
     return _from_cache(name, linked) or linked(_made(name, text, RAW))
 
@@ -278,7 +282,10 @@ def _made_support() -> Code:
 def _beside() -> str:
     """The library in which code finds the functions of the support code."""
     code = support()
-    return code.library if isinstance(code, NativeCode) else _library_of_addresses()
+    if isinstance(code, NativeCode):
+        return code.library
+    with _ONCE:
+        return _library_of_addresses()
 
 
 @functools.cache

@@ -23,6 +23,10 @@ from flatweave.runtime.image import MappedCode, Unfit, address_of, from_bytes, i
 class Code(Protocol):
     """Machine code in memory, for as long as the object lives."""
 
+    @property
+    def stored_as(self) -> str:
+        """The name of its object in the cache on disk; "" if there is none."""
+
     def address(self, symbol: str) -> int:
         """The address of a function or global; CompilerBug if there is none."""
 

@@ -57,13 +57,17 @@ def leaves(result):
     return [np.asarray(getattr(each, "values", each)) for each in found]
 
 
+class Settable(MappedCode):
+    """Like LLVM's code it can be told what its object is called in the cache."""
+
+
 @pytest.fixture
 def mapped(monkeypatch):
     """A list of what was mapped: from here on images take the place of LLVM's linker."""
     made = []
 
     def link(found, name, beside, imports, symbols=()):
-        code = MappedCode(image_of(found), support.address_beside)
+        code = Settable(image_of(found), support.address_beside)
         assert all(code.address(symbol) for symbol in symbols)
         made.append(code)
         return code

@@ -1,0 +1,284 @@
+"""Programs that an earlier process compiled run again without the compiler.
+
+    build(program, "cpu", True, CHOSEN)     found under its trace: mapped (`runtime/image.py`)
+                                            not found: compiled, and kept for the next process
+
+Kept under the text of the trace with all that the compiler reads (`runtime/origin.py`): the host's
+image with what a call must know, and apart from it each group of kernels, once a run has needed it.
+The places of errors are numbers of lets: the lines are those of the trace at hand.
+
+What people ask of such a program, its texts and notes, the compiler is imported for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.text import print_program
+from flatweave.base.config import config
+from flatweave.base.dtypes import DTYPES
+from flatweave.base.locks import Lock
+from flatweave.base.plan import Param, Plan, Result, Site
+from flatweave.base.schedule import Schedule
+from flatweave.on_cpu import OnCpu
+from flatweave.runtime.cache import process_cache
+from flatweave.runtime.cpu import CpuProgram
+from flatweave.runtime.door import compiler
+from flatweave.runtime.elf import image_of
+from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, to_bytes
+from flatweave.runtime.later import Made, Table
+from flatweave.runtime.origin import facts, is_current
+from flatweave.runtime.support import Code, address_beside, recall_support, support
+from flatweave.terms.traverse import walk_lets
+
+ENTRY = "fw_main"
+_DTYPES = {dtype.name: dtype for dtype in DTYPES}
+Content = tuple[Any, ...]  # numbers, texts, bytes and tuples of them
+
+
+def build(program: Program, target: str, checks: bool, schedule: Schedule) -> Any:
+    """The executable of a program: recalled, or made by the compiler."""
+
+    def compiled() -> Any:
+        return compiler().build(program, target, checks, schedule)
+
+    if target != "cpu" or not _is_wanted() or not facts():
+        return compiled()
+    kept = Kept(program, f"{config.cpu} {schedule} {checks}")
+    found = kept.recalled(compiled)
+    if found is not None:
+        return found
+    made = compiled()
+    if isinstance(made.runnable, OnCpu):
+        kept.keep(made.runnable.program, made.cpu)
+    return made
+
+
+def _is_wanted() -> bool:
+    """Whether nothing is to be seen of the compiler's work: no text, no time, no check."""
+    now = config.current
+    return not (now.no_cache or now.dump or now.stop_after or now.verify or now.time)
+
+
+class Kept:
+    """What is on disk of one program."""
+
+    def __init__(self, program: Program, choices: str) -> None:
+        self.lines = [let.where for let in walk_lets(program.fn)]
+        self.name = _name(choices, print_program(program))
+
+    # -- written ----------------------------------------------------------------------------------
+
+    def keep(self, program: CpuProgram, cpu: str) -> None:
+        """Keep a program that was compiled, and each group of its kernels as it is made."""
+        plan, table = program.plan, program.table
+        try:
+            _keep_support()
+            content = (
+                cpu, tuple((param.dtype.name, param.is_array) for param in plan.params),
+                tuple((result.dtype.name, result.extents) for result in plan.results),
+                table.groups, self._plain_sites(plan), _plain_image(program.code),
+            )  # fmt: skip
+        except Unfit:
+            return
+        _put(self.name, content)
+        for names, made in list(table.parts.items()):
+            self.keep_group(plan, names, made)
+        table.keep = lambda names, made: self.keep_group(plan, names, made)
+
+    def keep_group(self, plan: Plan, names: Sequence[str], made: Made) -> None:
+        """Keep kernels that were made together, and the places where they report errors."""
+        codes = list({id(code): code for code, _ in made}.values())
+        symbols = tuple((codes.index(code), symbol) for code, symbol in made)
+        try:
+            images = tuple(_plain_image(code) for code in codes)
+            content = (symbols, self._plain_sites(plan), images)
+        except Unfit:
+            return
+        _put(self._group_name(names), content)
+
+    def _plain_sites(self, plan: Plan) -> Content:
+        """Sites, with the number of a let for its line."""
+        numbers = {id(line): number for number, line in enumerate(self.lines)}
+        found = []
+        for number, site in list(plan.sites.items()):
+            line = -1 if site.where is None else numbers.get(id(site.where))
+            if line is None:
+                raise Unfit("the line of no let")
+            found.append((number, site.kind, line, site.message, site.count, site.axis))
+        return tuple(found)
+
+    # -- read -------------------------------------------------------------------------------------
+
+    def recalled(self, compiled: Callable[[], Any]) -> Recalled | None:
+        """The program, if it is there; `compiled` makes it anew."""
+        content = _get(self.name)
+        if content is None:
+            return None
+        try:
+            cpu, params, results, groups, sites, image = content
+            plan = Plan(
+                tuple(Param(_DTYPES[name], is_array) for name, is_array in params),
+                tuple(Result(_DTYPES[name], extents) for name, extents in results),
+                dict(self._sites(sites)),
+            )
+            if not recall_support(_name("support")):
+                return None
+            return Recalled(self, cpu, plan, groups, _mapped(image, [ENTRY]), compiled)
+        except (Unfit, ValueError, KeyError, TypeError, IndexError):
+            process_cache().drop(self.name)
+            return None
+
+    def recalled_group(self, plan: Plan, names: Sequence[str]) -> Made | None:
+        """Kernels that are made together, if they are there."""
+        content = _get(self._group_name(names))
+        if content is None:
+            return None
+        try:
+            symbols, sites, images = content
+            wanted = [[name for code, name in symbols if code == n] for n in range(len(images))]
+            codes = [_mapped(image, of) for image, of in zip(images, wanted, strict=True)]
+            add_sites(plan, self._sites(sites))
+            return [(codes[number], symbol) for number, symbol in symbols]
+        except (Unfit, ValueError, KeyError, TypeError, IndexError):
+            process_cache().drop(self._group_name(names))
+            return None
+
+    def _group_name(self, names: Sequence[str]) -> str:
+        return _name("group", self.name, *names)
+
+    def _sites(self, content: Content) -> Mapping[int, Site]:
+        lines = [*self.lines, None]
+        return {
+            number: Site(kind, lines[line], message, count, axis)
+            for number, kind, line, message, count, axis in content
+        }
+
+
+class Recalled:
+    """A program that an earlier process compiled."""
+
+    def __init__(
+        self, kept: Kept, cpu: str, plan: Plan, groups: Sequence[Sequence[str]], code: Code,
+        compiled: Callable[[], Any],
+    ) -> None:  # fmt: skip
+        self.cpu = cpu
+        self.runnable = OnCpu(CpuProgram(code, plan, Table(groups, self._group)))
+        self._kept = kept
+        self._plan = plan
+        self._compiled = compiled
+        self._switches = config.current
+        self._lock = Lock()
+        self._whole: Any = None
+        self._kernels: CpuProgram | None = None
+
+    def run(self, args: list[Any]) -> list[Any]:
+        """The results for flat arguments; raises Fault."""
+        return self.whole.run(args) if config.debug else self.runnable.run(args)
+
+    @property
+    def whole(self) -> Any:
+        """The same program as the compiler gives it; calls still run what was recalled."""
+        with self._lock:
+            if self._whole is None:
+                now = self._switches
+                with config.scoped(cpu=now.cpu, no_cache=now.no_cache):
+                    made = self._compiled()
+                self._kernels = made.runnable.program
+                made.runnable = self.runnable
+                self._whole = made
+            return self._whole
+
+    def _group(self, names: Sequence[str]) -> Made:
+        """Kernels that are made together: recalled, or made by the compiler and kept."""
+        found = self._kept.recalled_group(self._plan, names)
+        if found is None:
+            assert self.whole and self._kernels
+            found = self._kernels.table.made_anew(names)
+            add_sites(self._plan, self._kernels.plan.sites)
+            self._kept.keep_group(self._plan, names, found)
+        return found
+
+    @property
+    def text(self) -> Mapping[str, str]:
+        """The text of each stage."""
+        return self.whole.text  # type: ignore[no-any-return]
+
+    @property
+    def kernels(self) -> int:
+        """How many passes over data a run makes."""
+        return self.whole.kernels  # type: ignore[no-any-return]
+
+    @property
+    def launched(self) -> list[tuple[str, str, bool]]:
+        """Each kernel that a run may launch, its role, and whether it has been made."""
+        return self.whole.launched  # type: ignore[no-any-return]
+
+    @property
+    def manifest(self) -> list[str]:
+        """The arrays that a run writes to memory."""
+        return self.whole.manifest  # type: ignore[no-any-return]
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long each stage took, in this process."""
+        return self.whole.seconds  # type: ignore[no-any-return]
+
+    @property
+    def notes(self) -> list[str]:
+        """Why arrays that could be fused were stored, or are computed more than once."""
+        return self.whole.notes  # type: ignore[no-any-return]
+
+
+def add_sites(plan: Plan, more: Mapping[int, Site]) -> None:
+    """Sites of kernels that were written later."""
+    assert isinstance(plan.sites, dict)
+    plan.sites.update(more)
+
+
+def _keep_support() -> None:
+    """Keep the support code, without which no image runs, unless it has been recalled."""
+    if not _SUPPORT_KEPT and support().stored_as:
+        _SUPPORT_KEPT.append(_name("support"))
+        process_cache().put(_SUPPORT_KEPT[0], to_bytes(_plain_image(support())))
+
+
+def _plain_image(code: Code) -> Content:
+    """The image of code that LLVM made; Unfit if its object is gone, or not understood."""
+    found = process_cache().get(code.stored_as) if code.stored_as else None
+    if found is None:
+        raise Unfit("no object")
+    return image_of(found).plain()
+
+
+def _mapped(content: Content, symbols: Sequence[str]) -> MappedCode:
+    image = image_from(content)
+    if not all(symbol in image.defined for symbol in symbols):
+        raise Unfit("a symbol is missing")
+    return MappedCode(image, address_beside)
+
+
+def _put(name: str, content: Content) -> None:
+    """Store, unless Flatweave's files are no longer those that this process runs."""
+    if is_current():
+        process_cache().put(name, to_bytes(content))
+
+
+def _get(name: str) -> Content | None:
+    found = process_cache().get(name)
+    try:
+        content = None if found is None else from_bytes(found)
+    except Unfit:
+        content = ()
+    return content if content is None or isinstance(content, tuple) else ()
+
+
+def _name(*texts: str) -> str:
+    """The name on disk of something that depends on these texts and on all facts."""
+    return hashlib.sha256("\0".join([facts(), *texts]).encode()).hexdigest()
+
+
+_SUPPORT_KEPT: list[str] = []
