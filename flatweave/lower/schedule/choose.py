@@ -9,7 +9,15 @@ from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.arrangement import arrange_lanes
-from flatweave.lower.schedule.division import BALANCED, LONG_ROW, Division, division_of
+from flatweave.lower.schedule.division import (
+    BALANCED,
+    FILLED_ROW,
+    LONG_ROW,
+    PERMUTING,
+    Division,
+    division_of,
+    is_filled,
+)
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
     Aggregation,
@@ -42,6 +50,7 @@ LARGEST_TILE = 800
 WIDEST_RUN = 16
 """Lanes of the blocked layout: a square tile of so many columns stays in registers."""
 PLAIN = Variant("plain")
+FILL = Variant("fill", along=Along.FILL)
 
 
 def plan_sweep(
@@ -67,7 +76,7 @@ def plan_sweep(
         traversal,
         _levels(facts, machine, traversal),
         tuple(sink.name for sink in op.sinks),
-        _wished(_variants(facts, machine, traversal, division), wishes),
+        _wished(_variants(facts, machine, traversal, division, wishes), wishes),
         _aggregation(facts, machine, traversal, facts.combines, pure=reduces),
         division.sources,
         _evaluation(facts, machine, traversal, division, wishes),
@@ -173,13 +182,17 @@ def _folds_rows(facts: SweepFacts, machine: Machine, traversal: Traversal) -> bo
 
 
 def _variants(
-    facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division
-) -> tuple[Variant, ...]:
+    facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division,
+    wishes: Schedule,
+) -> tuple[Variant, ...]:  # fmt: skip
     """Every combination of where stores go and of what lanes go along, the plainest last."""
     stores = _streaming(facts, machine, traversal, division)
     by_rows = facts.located is not None and traversal.along is Along.EITHER and traversal.width > 0
     if not by_rows:
         return *stores, PLAIN
+    free = wishes.rows is None and wishes.store != "streaming"
+    if free and facts.located is not None and is_filled(facts.op, facts.located):
+        return _runs(machine, stores)
     rows = Variant("rows", row_length=LONG_ROW, along=Along.ROW)
     found = []
     for variant in stores:
@@ -188,6 +201,15 @@ def _variants(
         )
         found.append(replace(variant, along=Along.POSITIONS))
     return *found, rows, replace(PLAIN, along=Along.POSITIONS)
+
+
+def _runs(machine: Machine, stores: tuple[Variant, ...]) -> tuple[Variant, ...]:
+    """Runs are filled; but where the lanes of a step are permuted at once, results that go around
+    the caches are faster by position, and so are those of rows most of which are empty."""
+    if machine.vector_bytes < PERMUTING:
+        return (FILL,)
+    around = [replace(v, row_length=FILLED_ROW, along=Along.POSITIONS) for v in stores]
+    return *around, replace(FILL, row_length=1), replace(PLAIN, along=Along.POSITIONS)
 
 
 def _wished(variants: tuple[Variant, ...], wishes: Schedule) -> tuple[Variant, ...]:

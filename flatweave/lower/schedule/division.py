@@ -15,8 +15,11 @@ from dataclasses import dataclass
 
 from flatweave.lower.machine.machine import ROW_LANES, Machine
 from flatweave.lower.schedule.plan import Along
-from flatweave.ops import Locate, Prefix, Sweep
+from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
+from flatweave.ops import Index, Locate, Prefix, Store, Sweep
+from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.traverse import walk_lets
 
 
@@ -30,6 +33,13 @@ class Division:
 
 LONG_ROW = 64
 """From this mean length on rows are walked one by one: most steps lie inside one row."""
+FILLED_ROW = 8
+"""From this mean length on results that go around the caches are faster by position than runs that
+are filled, where a step's rows are permuted into its lanes."""
+PERMUTING = 64
+"""Bytes of registers whose lanes are permuted by places that are data, in one instruction."""
+CHEAP = 16
+"""A value up to this cost is computed for empty rows, too."""
 BALANCED = Division(0, Along.EITHER)
 SOURCES = 32 * ROW_LANES
 """Sources of a block where each lane takes one."""
@@ -41,6 +51,24 @@ def find_located(op: Sweep) -> Locate | None:
         return None
     found = (let.op for let in walk_lets(op.body) if isinstance(let.op, Locate))
     return next((op_ for op_ in found if op_.position is op.body.params[0]), None)
+
+
+def is_filled(op: Sweep, located: Locate) -> bool:
+    """Whether all elements of a row are one cheap value, which an empty row has, too.
+
+    Nothing is read but at the row, nothing is checked, and the elements are stored.
+    """
+    rows = [let.vars[0] for let in op.body.lets if let.op == located]
+    known = courses_along_rows(op, located)
+    for let in op.body.lets:
+        if isinstance(let.op, Index):
+            if let.op.checked or list(let.op.indices) != rows:
+                return False
+        elif let.op != located and not isinstance(let.op, Apply | Cast):
+            return False
+    fixed = all(course_of(known, atom) is Course.FIXED for atom in op.body.results)
+    stored = all(isinstance(sink, Store) for sink in op.sinks)
+    return fixed and stored and cost_of_body(op.body) <= CHEAP
 
 
 def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:

@@ -40,6 +40,8 @@ class Along(Enum):
     """one row after the other"""
     ROWS = "rows"
     """a row for each lane"""
+    FILL = "fill"
+    """one row after the other, whole steps that may go on into the next row"""
 
 
 class Carry(Enum):

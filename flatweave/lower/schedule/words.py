@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flatweave.lower.schedule.plan import Scatter, Variant, When
+from flatweave.lower.schedule.plan import Along, Scatter, Variant, When
 
 WAYS = {
     "owner": "each thread writes a part of the destination of its own, and looks at all elements",
@@ -27,7 +27,9 @@ def why_variant(variant: Variant, variants: tuple[Variant, ...]) -> str:
     elif streaming is not None:
         least = f"{streaming.least:,}"
         reasons.append(f"results go through the caches, as there are fewer than {least}")
-    if rows:
+    if variant.along is Along.FILL:
+        reasons.append("runs of one value are filled one after the other")
+    elif rows:
         one = variant.row_length > 0
         how = "rows are taken one by one" if one else "several rows are taken at once"
         number = f"{rows} elements or more" if one else f"fewer than {rows} elements"

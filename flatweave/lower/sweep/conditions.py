@@ -10,7 +10,7 @@ from flatweave.ops import Locate
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
-SUFFIXES = {"streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s"}
+SUFFIXES = {"streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fill": "_fill"}
 """What is added to the name of a sweep's kernel for a variant."""
 
 

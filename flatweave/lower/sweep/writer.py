@@ -28,6 +28,7 @@ from flatweave.lower.sweep.single_evaluation import SingleEvaluation
 from flatweave.lower.sweep.write_combining import WriteCombining
 from flatweave.lower.traverse.along_rows import ByLane, ByPosition, ByRow
 from flatweave.lower.traverse.blocked import Blocked
+from flatweave.lower.traverse.fill_rows import FillRows
 from flatweave.lower.traverse.flat import Flat
 from flatweave.lower.traverse.one_by_one import OneByOne
 from flatweave.lower.traverse.position import Position
@@ -36,6 +37,7 @@ from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.lower.traverse.saved_bits import SavedBits
 from flatweave.lower.traverse.sources import groups, share_of
 from flatweave.lower.traverse.traversal import Space, Traversal
+from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import needed_for
@@ -155,6 +157,9 @@ class KernelWriter:
                 return ByRow(*made)
             case Along.ROWS if width > 1:
                 return ByLane(*made)
+            case Along.FILL:
+                stored = [scalar_type(result) for result in self.op.body.results]
+                return replace(FillRows(*made), width=self.low.machine.lanes(stored))
             case _:
                 return ByPosition(*made)
 
