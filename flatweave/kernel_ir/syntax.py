@@ -181,10 +181,14 @@ class Shared(KernelOp):
 
 @op
 class Load(KernelOp):
-    """buffer[index]; a linear index makes one vector load, any other a gather."""
+    """buffer[index]; a linear index makes one vector load, any other a gather.
+
+    `ahead` says that elements far behind these will be wanted soon: a CPU may fetch them by then.
+    """
 
     buffer: Var
     index: Atom
+    ahead: bool = False
     stands = EVERYWHERE | ON_HOST
 
     def result_types(self) -> tuple[Type, ...]:

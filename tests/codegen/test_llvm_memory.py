@@ -7,7 +7,7 @@ import pytest
 
 from flatweave.base.dtypes import BY_NAME, DTYPES, DType, f32, i32, i64
 from flatweave.codegen.llvm import emit
-from flatweave.kernel_ir.syntax import Acquire, Backoff, BlockIndex, Release, Shared
+from flatweave.kernel_ir.syntax import Acquire, Backoff, BlockIndex, Load, Release, Shared
 from flatweave.kernel_ir.updates import Atomic
 from flatweave.runtime.native import assembly
 from flatweave.terms.build import index
@@ -97,6 +97,25 @@ def test_streaming_stores(dtype: DType, width: int) -> None:
 
     run_kernel(copy, len(xs), xs, ys)
     np.testing.assert_array_equal(ys, xs)
+
+
+@pytest.mark.parametrize("width", [1, 8, 32])
+def test_loads_that_fetch_ahead(width: int) -> None:
+    """They give what others give, and ask for each cache line that they will come to; a lane
+    alone loads like any other."""
+    xs, ys = sample(i64, 192), np.zeros(192, np.int64)
+
+    def load(w, buffer, i):
+        return w.do(Load(buffer, i, ahead=True))
+
+    def copy(w, n, xs, ys):
+        for_each(w, n, width, lambda w, i: w.store(ys, i, load(w, xs, i)))
+
+    run_kernel(copy, len(xs), xs, ys)
+    np.testing.assert_array_equal(ys, xs)
+    unit = kernel_unit([i64, buffer(i64), buffer(i64)], copy)
+    lines = -(-width * i64.bytes // 64) if width > 1 else 0
+    assert emit(unit, HOST).count("call void @llvm.prefetch") == lines
 
 
 def test_streaming_stores_are_whole_registers() -> None:

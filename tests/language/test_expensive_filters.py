@@ -1,11 +1,11 @@
-"""Filters with an expensive predicate: evaluated once, and moved when it is known where to."""
+"""Filters are evaluated once, and moved when it is known where to; or twice."""
 
 import numpy as np
 import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.lower.schedule import choose
+from flatweave.base.schedule import CHOSEN, Schedule
 from tests.language.agreement import agree
 
 SIZES = [0, 1, 2, 63, 64, 65, 127, 128, 129, 1023, 1025, 40_000]
@@ -29,11 +29,10 @@ def whole(n):
     return np.random.default_rng(n).integers(0, 1 << 30, n, dtype=np.int64)
 
 
-@pytest.fixture(params=[1, 1 << 60], ids=["once", "twice"])
-def evaluated(request, monkeypatch):
+@pytest.fixture(params=["once", "twice"])
+def evaluated(request):
     """Both ways."""
-    monkeypatch.setattr(choose, "EXPENSIVE", request.param)
-    with config.scoped(no_cache=True):
+    with config.scoped(no_cache=True, schedule=Schedule(filter=request.param)):
         yield request.param
 
 
@@ -83,16 +82,14 @@ def test_results_that_go_around_the_caches(threads, evaluated):
     agree(lambda x: fw.filter(expensive, x), x[is_kept(x)], x)
 
 
-def test_only_an_expensive_body_is_evaluated_once(monkeypatch):
-    """A cheap one is evaluated again, out of the caches: nothing is stored twice."""
+def test_memory_is_fetched_ahead_where_it_is_read_once():
+    """A filter that is evaluated again reads what is in the caches."""
 
-    def kernel(predicate, threshold=choose.EXPENSIVE):
-        monkeypatch.setattr(choose, "EXPENSIVE", threshold)
-        program = fw.jit(lambda x: fw.filter(predicate, x), target="cpu")
-        return program.stages(whole(10)).text["kernel"]
+    def text(schedule):
+        with config.scoped(schedule=schedule):
+            program = fw.jit(lambda x: fw.filter(lambda v: v > 3, x), target="cpu")
+            return program.stages(whole(10)).text["kernel"]
 
-    def cheap(v):
-        return v > 3
-
-    assert kernel(cheap) == kernel(cheap, 1 << 60) != kernel(cheap, 1)
-    assert kernel(expensive) == kernel(expensive, 1) != kernel(expensive, 1 << 60)
+    assert "ahead=true" in text(CHOSEN)
+    assert text(CHOSEN) == text(Schedule(filter="once")) != text(Schedule(filter="twice"))
+    assert "ahead=true" not in text(Schedule(filter="twice"))

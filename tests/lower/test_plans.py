@@ -126,9 +126,9 @@ def test_scans_are_carried_as_the_machine_can():
     assert [level.carry for level in plan("scan", OPENCL).levels] == [Carry.TWO_PASS]
 
 
-def test_expensive_predicates_are_evaluated_once():
-    """A cheap one is cheaper to evaluate again than its elements are to move."""
-    assert plan("filter").evaluation is Evaluation.TWICE
+def test_predicates_are_evaluated_once():
+    """Where a block may wait for the one before, a warp at a time: not on a GPU."""
+    assert plan("filter").evaluation is Evaluation.ONCE
     assert plan("filter_expensive").evaluation is Evaluation.ONCE
     assert plan("filter_expensive", CUDA).evaluation is Evaluation.TWICE
 

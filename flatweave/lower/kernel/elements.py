@@ -43,6 +43,7 @@ class Elements:
         self.row: RowOf | None = None
         self.step: Position | None = None
         self._quotients: dict[Atom, Quotient] = {}
+        self.ahead = False
         self.env: dict[Var, Atom] = {}
         self.failed: Atom = Const(False, bool_)
 
@@ -117,7 +118,7 @@ class Elements:
             for axis, extent in enumerate(shape):
                 indices[axis] = self._checked(b, indices[axis], extent, let, axis)
         near = self._near(b, op, buffer, indices)
-        return near or b.emit(Load(buffer, self._place(b, indices, shape)))[0]
+        return near or b.emit(Load(buffer, self._place(b, indices, shape), self.ahead))[0]
 
     def _place(self, b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
         """Where an element lies, or 0 where that may rest on a check that failed."""

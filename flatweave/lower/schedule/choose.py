@@ -43,8 +43,6 @@ from flatweave.passes.operators import is_commutative
 from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import needed_for, walk_lets
 
-EXPENSIVE = 8
-"""From this cost on a body had better not be evaluated twice."""
 LARGEST_TILE = 800
 """The greatest cost of a body written out once for each column of a tile."""
 WIDEST_RUN = 16
@@ -158,14 +156,13 @@ def _evaluation(
     facts: SweepFacts, machine: Machine, traversal: Traversal, division: Division,
     wishes: Schedule,
 ) -> Evaluation:  # fmt: skip
-    """Once where all that blocks pass on is how many elements they kept, of an expensive body."""
+    """Once where all that blocks pass on is how many elements they kept."""
     counts = all(record.compact is not None for record in facts.scans.records)
     plain = all(sink.early for sink in facts.op.sinks)
     one_warp = machine.forward_progress and machine.warps == 1
     lanes = traversal.lanes is Lanes.FLAT and traversal.width > 1
     fits = facts.scans.depth == 1 and counts and plain and one_warp and lanes
-    expensive = cost_of_body(facts.op.body) >= EXPENSIVE
-    once = expensive if wishes.filter is None else wishes.filter == "once"
+    once = wishes.filter != "twice"
     return Evaluation.ONCE if fits and once and not division.sources else Evaluation.TWICE
 
 

@@ -1,12 +1,13 @@
-"""Compaction with a single evaluation: if the predicate or the elements are expensive, evaluate a
-block once into scratch memory, and copy when its output offset is known.
+"""Compaction with a single evaluation: evaluate a block once into scratch memory, and copy when
+its output offset is known.
 
     evaluate the block    scratch  x x x x x x x x x . . .    what is kept, from 0 on, in cache
     publish how many; look back: the output offset
     copy                  . x x | x x x x x x | x . .         whole lines around the caches
 
-A cheap body is counted first and evaluated again when the offset is known: its inputs are in the
-caches then, and nothing needs to be stored twice.
+Memory is read at one go, so loads ask for what they will want a few steps later. Where blocks pass
+on more than numbers of kept elements, these are counted first, and evaluated again when the offset
+is known (write_combining.py).
 """
 
 from __future__ import annotations

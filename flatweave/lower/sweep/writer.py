@@ -177,6 +177,7 @@ class KernelWriter:
         elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile
         elements.located, elements.row = self.located, position.row
         elements.step = position
+        elements.ahead = isinstance(self.scratch, SingleEvaluation)
         if position.is_head is not None and self.heads is not None:
             elements.env.update(dict.fromkeys(self.heads.flags, position.is_head))
         return elements

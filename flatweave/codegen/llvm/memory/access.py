@@ -20,6 +20,10 @@ from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
 from flatweave.terms.syntax import BufferType, Let, Var
 
+AHEAD = 2048
+"""Bytes from a load to what is fetched ahead of it: longer than a memory's latency, and over the
+end of a page, where the prefetcher of a CPU stops."""
+LINE = 64
 LARGE = 32 * 2**10  # bytes of shared memory that are too many for a stack
 
 
@@ -79,8 +83,19 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
     if index.shape is UNIFORM:
         return (Held(UNIFORM, load_scalar(e, buffer, dtype, index.text)),)
     kept = stored(dtype)
+    if op.ahead and index.shape is LINEAR and e.mask is None:
+        _fetch_ahead(e, buffer, kept, index)
     loaded = gather if index.shape is VARYING else _load_run
     return (Held(VARYING, from_memory(e, dtype, e.width, loaded(e, buffer, kept, index))),)
+
+
+def _fetch_ahead(e: Emitter, buffer: str, kept: DType, index: Held) -> None:
+    """Ask for the cache lines that a later step will load; one that is not there does no harm."""
+    e.code.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    at = _place(e, buffer, kept, index)
+    for line in range(0, e.width * kept.bytes, LINE):
+        place = e.code.let(f"getelementptr i8, ptr {at}, i64 {AHEAD + line}")
+        e.code.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
 
 
 def _load_run(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
