@@ -179,6 +179,7 @@ def _build(
     swept = [program, *after.values()][-1]
     record.keep("fused", print_program(swept))
     if config.stop_after in PASSES:
+        record.laps.tell()
         interpreted = Interpreted(swept)
         return Executable(
             interpreted, record.text, swept, None, chosen, record.laps.seconds, traced=program
@@ -194,6 +195,7 @@ def _build(
     for stage in ("kernel", *list(chosen.texts)[:1]):
         record.promise(stage, functools.partial(record.text.write, stage))
     runnable = chosen.load(record.text, lowered.plan, lowered.unit, record.laps)
+    record.laps.tell()
     check_wanted()
     inputs = zip(passes, inputs_of(program, after), strict=False)
     decided = [(step.explain, before) for step, (before, _) in inputs if step.explain]

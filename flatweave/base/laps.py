@@ -22,13 +22,20 @@ class Laps:
     def __init__(self, name: str) -> None:
         self.name = name
         self.seconds: dict[str, float] = {}
+        self._told: dict[str, float] = {}
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """What runs inside belongs to `name`; printed where that is asked for."""
+        """What runs inside belongs to `name`."""
         begin = time.perf_counter()
         yield
         passed = time.perf_counter() - begin
         self.seconds[name] = self.seconds.get(name, 0.0) + passed
-        if config.time:
-            sys.stderr.write(f"{self.name}: {name} {duration(passed)}\n")
+
+    def tell(self) -> None:
+        """Print what each stage took since this was last asked, where that is asked for."""
+        before, self._told = self._told, dict(self.seconds)
+        for name, seconds in self._told.items():
+            passed = seconds - before.get(name, 0.0)
+            if config.time and passed:
+                sys.stderr.write(f"{self.name}: {name} {duration(passed)}\n")

@@ -39,7 +39,9 @@ def load(unit: Unit, plan: Plan, laps: Laps) -> CpuProgram:
 
     def made(names: Sequence[str]) -> Made:
         with config.scoped(cpu=switches.cpu, no_cache=switches.no_cache):
-            return on_deep_stack(lambda: make_kernels(unit, names, laps))
+            kernels = on_deep_stack(lambda: make_kernels(unit, names, laps))
+        laps.tell()
+        return kernels
 
     table = Table(parts.groups, made)
     first = begin_kernels(unit, parts.first, laps, begin)
@@ -72,8 +74,8 @@ def begin_kernels(
     done: list[Made] = []
 
     def finish(count: int) -> None:
-        with laps.stage("compile"):
-            while len(done) < count:
+        while len(done) < count:
+            with laps.stage("compile"):
                 done.append(begun[len(done)]())
 
     kernels: list[Kernel] = []
