@@ -30,8 +30,7 @@ METHOD = """\
 Medians of interleaved rounds, one process per row, everything in every round; ratios are taken
 within a round. The floor is the bytes that must move at the speed of a non-temporal copy, or of
 reading (where next to nothing is written, and for sums of rows), measured in the same rounds.
-Memory: the peak above what is resident after the import, the compiler included, less inputs and
-outputs."""
+Memory: the peak above what is resident once the program is compiled, less inputs and outputs."""
 CPU_METHOD = """\
 --cpu: every time is the least CPU time of all threads together, so a serial peer looks as fast as
 a parallel one, and waiting costs nothing. For comparing one thread with one, two with two."""
