@@ -258,6 +258,18 @@ def test_copies_for_each_thread_where_bits_may_differ():
         np.testing.assert_allclose(np.asarray(free(idx, vals)), np.asarray(fixed(idx, vals)))
 
 
+def test_few_threads_own_larger_parts():
+    """Each owner looks at all elements: what few threads do faster, many leave to a partition."""
+    dest, idx = np.zeros(1 << 20, np.float32), indices(1 << 15, 1 << 20)
+    for threads, way in ((1, "owner"), (2, "owner"), (4, "partition")):
+        f = fw.jit(lambda dest, idx: fw.permute(fw.add, dest, idx, fw.f32(1.0)))
+        with config.scoped(target="cpu", threads=threads):
+            same(f(dest, idx), np.bincount(idx[(idx >= 0) & (idx < dest.size)],
+                                           minlength=dest.size).astype(np.float32))  # fmt: skip
+            made = [name for name, _, there in f.stages(dest, idx).launched if there]
+        assert any("partition" in name for name in made) is (way == "partition")
+
+
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_costly_body_and_rows(name):
     """Elements that are computed on the way, by rows of a matrix, from an expansion."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import bool_
+from flatweave.kernel_ir.host import Threads
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.scatter.owner import Owner
@@ -31,6 +32,9 @@ from flatweave.terms.syntax import Atom, Const, Let
 
 CACHED = 2 * 1024 * 1024
 """A destination up to so many bytes is written at random without leaving the cores' own caches."""
+OWNED = 8 * 1024 * 1024
+"""By few threads owners write up to twice that: so many bytes, divided by the threads that each
+look at all elements."""
 FEW = 1 << 14
 """Up to so many elements are not worth sorting."""
 
@@ -89,8 +93,13 @@ class _Divided:
     def _is_large(self, host: Builder) -> Atom:
         """Whether sorting elements by tile costs less than what the caches miss."""
         s = self.scattering
-        large = host.apply("gt", s.extent, index(CACHED // bytes_of(s.dtypes)))
-        return host.apply("and", large, host.apply("gt", s.total, index(FEW)))
+        each = bytes_of(s.dtypes)
+        large = host.apply("gt", s.extent, index(CACHED // each))
+        many = host.apply("gt", s.total, index(FEW))
+        owned = host.apply("floordiv", index(OWNED // each), host.emit(Threads())[0])
+        most = host.apply("minimum", owned, index(2 * CACHED // each))
+        worth = host.apply("and", large, host.apply("gt", s.extent, most))
+        return host.apply("and", worth, many)
 
 
 def _one_of(host: Builder, options: Sequence[tuple[Atom, LaunchIn]], last: LaunchIn) -> None:

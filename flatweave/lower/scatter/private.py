@@ -50,6 +50,8 @@ FIXED_COPIES = 16
 SHARE = 16
 """Elements that there are for each one of those copies, at least: clearing and combining these
 then costs little beside them."""
+EXACT_SHARE = 8
+"""The same where each thread has a copy."""
 MOST_BYTES = 32 * 1024 * 1024
 """Of all copies together."""
 MOST_BYTES_EACH = 4 * 1024 * 1024
@@ -117,7 +119,7 @@ class Private:
         """Whether the copies fit the caches, and are combined in less work than the elements."""
         extent, total = self.scattering.extent, self.scattering.total
         fits = host.apply("le", extent, index(MOST_BYTES_EACH // bytes_of(self.dtypes)))
-        least = index(4 if self.exact else 2 * SHARE)
+        least = index(EXACT_SHARE if self.exact else 2 * SHARE)
         return host.apply("and", fits, host.apply("le", host.mul(self._some(host), least), total))
 
     def _some(self, host: Builder) -> Atom:
