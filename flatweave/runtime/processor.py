@@ -44,7 +44,8 @@ def _named(name: str) -> Processor:
     """A CPU by its name, with those of its features that code generation asks for."""
     command = [sys.executable, probe.__file__, name]
     asked = subprocess.run(command, capture_output=True, text=True, check=False)
-    if asked.returncode != 0:
+    # where LLVM does not end the process (it does for x86), it says so and goes on without
+    if asked.returncode != 0 or "not a recognized processor" in asked.stderr:
         raise ArgumentError(
             f"LLVM knows no CPU named {name!r} on this machine.",
             remedy="FLATWEAVE_CPU is native, x86-64-v2, x86-64-v3, x86-64-v4, or a name that LLVM"
