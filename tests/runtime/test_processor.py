@@ -80,7 +80,20 @@ class Answer:
     """What the probe says of a CPU that nobody has."""
 
     returncode = 0
-    stdout = "teleport\n"
+    stdout, stderr = "teleport\n", ""
 
     def __init__(self, *args, **kwargs):
         pass
+
+
+class Doubt(Answer):
+    """What it says where LLVM warns and goes on."""
+
+    stdout, stderr = "", "'made-up' is not a recognized processor for this target\n"
+
+
+def test_a_cpu_that_llvm_ignores_is_refused(monkeypatch):
+    """On aarch64 LLVM does not end the process: code would be made for no CPU in particular."""
+    monkeypatch.setattr("flatweave.runtime.processor.subprocess.run", Doubt)
+    with config.scoped(cpu="made-up too"), pytest.raises(ArgumentError, match="knows no CPU"):
+        processor()
