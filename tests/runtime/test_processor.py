@@ -95,5 +95,5 @@ class Doubt(Answer):
 def test_a_cpu_that_llvm_ignores_is_refused(monkeypatch):
     """On aarch64 LLVM does not end the process: code would be made for no CPU in particular."""
     monkeypatch.setattr("flatweave.runtime.processor.subprocess.run", Doubt)
-    with config.scoped(cpu="unheard-of"), pytest.raises(ArgumentError, match="LLVM knows no CPU named 'unheard-of'"):
+    with config.scoped(cpu="unheard-of"), pytest.raises(ArgumentError, match="LLVM knows no CPU"):
         processor()
