@@ -73,10 +73,10 @@ def host_of(module):
         (lambda xs: xs * 2.0 + 1.0, (XS,), 50, 120),
         (lambda xs: fw.cumsum(xs * 2.0), (XS,), 110, 350),
         (lambda xs: fw.filter(lambda x: x > 3, xs), (XS,), 110, 400),
-        (lambda i: fw.histogram(4, i), (SIZES % 4,), 150, 510),
+        (lambda i: fw.histogram(4, i), (SIZES % 4,), 160, 515),
         (fw.sort, (XS,), 300, 1030),
         (softmax, (ROWS,), 270, 2700),
-        (expand_and_permute, (SIZES, np.zeros(4, np.int64)), 380, 1450),
+        (expand_and_permute, (SIZES, np.zeros(4, np.int64)), 390, 1450),
     ],
     ids=["map", "scan", "filter", "histogram", "sort", "softmax", "expand_and_permute"],
 )
