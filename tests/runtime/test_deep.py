@@ -50,18 +50,23 @@ def test_warnings_are_the_callers():
         on_deep_stack(lambda: warnings.warn("from below", UserWarning, stacklevel=1))
 
 
+def until_unwanted(ended: threading.Event) -> None:
+    """Go on until nobody wants it any more; say that it has ended."""
+    try:
+        while True:
+            check_wanted()
+            time.sleep(0.001)
+    except NotWanted:
+        ended.set()
+        raise
+
+
 def test_an_interrupted_caller_does_not_wait():
     """What its signal handler raises comes out at once; the work ends where it next asks."""
     ended = threading.Event()
 
     def work() -> None:
-        try:
-            while True:
-                check_wanted()
-                time.sleep(0.001)
-        except NotWanted:
-            ended.set()
-            raise
+        until_unwanted(ended)
 
     def alarm(number: int, frame: object) -> None:
         raise InterruptedError
@@ -83,13 +88,7 @@ def test_what_it_has_started_ends_with_it():
 
     def inner() -> None:
         started.set()
-        try:
-            while True:
-                check_wanted()
-                time.sleep(0.001)
-        except NotWanted:
-            ended.set()
-            raise
+        until_unwanted(ended)
 
     def outer() -> None:
         beside(inner).result()

@@ -141,16 +141,14 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             return found
     key: list[Any] = [known]
     given: list[Any] = []
-    if not kwargs and len(args) <= known.values and quick(args, key, given):
-        table, name = _KNOWN.here(), tuple(key)
-        found = table.get(name)
-        if found is not None:
-            return found(given)
-        entry, flat = _entry(known, args, kwargs)
-        if is_native(key):
-            keep(table, name, entry)
-        return entry(flat)
+    is_quick = not kwargs and len(args) <= known.values and quick(args, key, given)
+    table, signature = _KNOWN.here(), tuple(key)
+    found = table.get(signature) if is_quick else None
+    if found is not None:
+        return found(given)
     entry, flat = _entry(known, args, kwargs)
+    if is_quick and is_native(key):  # else every call's arrays must be converted
+        keep(table, signature, entry)
     return entry(flat)
 
 
