@@ -53,12 +53,12 @@ def lower(
     """
     shared = Program(machine, checks, lower_lets, schedule, dict(plans or {}))
     host = Builder(shared.names)
-    low = Lowering(shared, host, HostScope())
-    params = bind_params(low, program.fn.params)
+    lowering = Lowering(shared, host, HostScope())
+    params = bind_params(lowering, program.fn.params)
     if machine.shares_memory:  # others copy them, and own what they copied
         shared.kept_by_caller = frozenset(params)
-    results = lower_body(low, program.fn, owned=False)
-    flat, described = _results(low, program.fn.results, results)
+    results = lower_body(lowering, program.fn, owned=False)
+    flat, described = _results(lowering, program.fn.results, results)
     unit = Unit(host.close(params, flat), tuple(shared.kernels), tuple(shared.later))
     described_params = tuple(_param(param) for param in program.fn.params)
     return Lowered(unit, Plan(described_params, described, shared.sites.rows), shared.plans)
@@ -72,7 +72,7 @@ def _param(param: Var) -> Param:
 
 
 def _results(
-    low: Lowering, atoms: Sequence[Atom], hosts: Sequence[Atom]
+    lowering: Lowering, atoms: Sequence[Atom], hosts: Sequence[Atom]
 ) -> tuple[list[Atom], tuple[Result, ...]]:
     """The host's results: behind each array the extents that are not constant."""
     flat: list[Atom] = []
@@ -83,175 +83,177 @@ def _results(
             assert isinstance(atom.type, DType)
             described.append(Result(atom.type, None))
             continue
-        shape = low.scope.array(atom).shape
+        shape = lowering.scope.array(atom).shape
         flat.extend(extent for extent in shape if isinstance(extent, Var))
         known = tuple(int(e.value) if isinstance(e, Const) else None for e in shape)
         described.append(Result(atom.type.dtype, known))
     return flat, tuple(described)
 
 
-def bind_params(low: Lowering, params: Sequence[Var]) -> list[Var]:
+def bind_params(lowering: Lowering, params: Sequence[Var]) -> list[Var]:
     """Host parameters: a scalar stays one, an array is its buffer."""
     hosts = []
     for param in params:
-        host = low.host.param(param.name, buffer_type(param.type))
+        host = lowering.host.param(param.name, buffer_type(param.type))
         hosts.append(host)
         if isinstance(param.type, ArrayType):
-            shape = tuple(low.scope.scalar(extent) for extent in param.type.shape)
-            low.scope.bind(param, HostArray(host, shape))
+            shape = tuple(lowering.scope.scalar(extent) for extent in param.type.shape)
+            lowering.scope.bind(param, HostArray(host, shape))
         else:
-            low.scope.bind(param, host)
+            lowering.scope.bind(param, host)
     return hosts
 
 
-def lower_body(low: Lowering, fn: Lambda, *, owned: bool) -> tuple[Atom, ...]:
+def lower_body(lowering: Lowering, fn: Lambda, *, owned: bool) -> tuple[Atom, ...]:
     """Lower a body; its results carry a reference of their own. `owned`: so do its parameters."""
-    low.last_uses = find_last_uses(fn)
+    lowering.last_uses = find_last_uses(fn)
     if owned:
-        _release_unused(low, fn)
-    lower_lets(low, fn)
-    return _hand_over(low, fn)
+        _release_unused(lowering, fn)
+    lower_lets(lowering, fn)
+    return _hand_over(lowering, fn)
 
 
-def lower_lets(low: Lowering, fn: Lambda) -> None:
+def lower_lets(lowering: Lowering, fn: Lambda) -> None:
     for let in fn.lets:
-        low.where = low.host.where = let.where or low.where
-        _lower_let(low, let)
-        for var in sorted(low.last_uses.get(let, ()), key=lambda var: var.name):
-            if var not in low.given_up:
-                low.host.emit(Free(low.scope.array(var).buffer))
+        lowering.where = lowering.host.where = let.where or lowering.where
+        _lower_let(lowering, let)
+        for var in sorted(lowering.last_uses.get(let, ()), key=lambda var: var.name):
+            if var not in lowering.given_up:
+                lowering.host.emit(Free(lowering.scope.array(var).buffer))
 
 
-def _release_unused(low: Lowering, fn: Lambda) -> None:
-    used = {var for vars_ in low.last_uses.values() for var in vars_} | set(fn.results)
+def _release_unused(lowering: Lowering, fn: Lambda) -> None:
+    used = {var for vars_ in lowering.last_uses.values() for var in vars_} | set(fn.results)
     for param in fn.params:
         if isinstance(param.type, ArrayType) and param not in used:
-            low.host.emit(Free(low.scope.array(param).buffer))
+            lowering.host.emit(Free(lowering.scope.array(param).buffer))
 
 
-def _hand_over(low: Lowering, fn: Lambda) -> tuple[Atom, ...]:
+def _hand_over(lowering: Lowering, fn: Lambda) -> tuple[Atom, ...]:
     """The results as host values; an array that is not this body's, or comes twice, is shared."""
     out: list[Atom] = []
     handed: set[Var] = set()
     for result in fn.results:
-        value = low.scope.find(result)
+        value = lowering.scope.find(result)
         if not isinstance(value, HostArray):
             out.append(value)
             continue
         assert isinstance(result, Var)
-        if result in handed or not low.scope.owns(result):
-            low.host.emit(Retain(value.buffer))
+        if result in handed or not lowering.scope.owns(result):
+            lowering.host.emit(Retain(value.buffer))
         handed.add(result)
         out.append(value.buffer)
     return tuple(out)
 
 
-def _lower_let(low: Lowering, let: Let) -> None:
-    bind, scalar = low.scope.bind, low.scope.scalar
+def _lower_let(lowering: Lowering, let: Let) -> None:
+    bind, scalar = lowering.scope.bind, lowering.scope.scalar
     match let.op:
         case Apply(fn=fn, args=args):
-            bind(let.vars[0], low.host.apply(fn, *(scalar(arg) for arg in args)))
+            bind(let.vars[0], lowering.host.apply(fn, *(scalar(arg) for arg in args)))
         case Cast(dtype=dtype, arg=arg):
-            bind(let.vars[0], low.host.cast(scalar(arg), dtype))
+            bind(let.vars[0], lowering.host.cast(scalar(arg), dtype))
         case Sweep():
-            _lower_sweep(low, let, let.op)
+            _lower_sweep(lowering, let, let.op)
         case Index():
-            bind(let.vars[0], _read(low, let.op))
+            bind(let.vars[0], _read(lowering, let.op))
         case Locate(ends=ends, skip=skip, position=position):
-            held = low.scope.array(ends)
-            rows = Rows(held.buffer, skip, low.host.sub(held.shape[0], index(skip)))
-            for var, result in zip(let.vars, rows.search(low.host, scalar(position)), strict=True):
+            held = lowering.scope.array(ends)
+            rows = Rows(held.buffer, skip, lowering.host.sub(held.shape[0], index(skip)))
+            found = rows.search(lowering.host, scalar(position))
+            for var, result in zip(let.vars, found, strict=True):
                 bind(var, result)
         case Reshape(xs=xs, shape=shape):
-            held = low.scope.array(xs)
-            low.host.emit(Retain(held.buffer))
+            held = lowering.scope.array(xs)
+            lowering.host.emit(Retain(held.buffer))
             bind(let.vars[0], HostArray(held.buffer, tuple(scalar(e) for e in shape)))
         case Empty(dtype=dtype, shape=shape):
             extents = tuple(scalar(extent) for extent in shape)
-            count = low.host.product(extents)
-            buffer = low.host.emit(Alloc(dtype, count, low.site()))[0]
+            count = lowering.host.product(extents)
+            buffer = lowering.host.emit(Alloc(dtype, count, lowering.site()))[0]
             bind(let.vars[0], HostArray(buffer, extents))
         case Order():
-            lower_order(low, let)
+            lower_order(lowering, let)
         case Check():
-            _check(low, let.op)
+            _check(lowering, let.op)
         case If() | While() | For():
-            _control(low, let, let.op)
+            _control(lowering, let, let.op)
         case _:
             raise NotImplementedError(f"{let.op.name} on the host")
 
 
-def _lower_sweep(low: Lowering, let: Let, op: Sweep) -> None:
+def _lower_sweep(lowering: Lowering, let: Let, op: Sweep) -> None:
     """By its plan: on its own, or, where it writes to computed places, divided among blocks."""
     facts = SweepFacts.of(op)
-    plan = low.program.plan(let, facts)
+    plan = lowering.program.plan(let, facts)
     if plan.scatter and plan.scatter[0].name not in UPDATES:
-        lower_scatter(low, let, facts, plan)
+        lower_scatter(lowering, let, facts, plan)
     else:
-        lower_sweep(low, let, facts, plan, lowered_sinks(op, let))
+        lower_sweep(lowering, let, facts, plan, lowered_sinks(op, let))
 
 
-def _check(low: Lowering, op: Check) -> None:
+def _check(lowering: Lowering, op: Check) -> None:
     """Up to two values go with the failure; the message has room for them."""
-    failed = low.host.apply("not", low.scope.scalar(op.condition))
-    values = [low.host.cast(low.scope.scalar(v), i64) for v in op.values_[:2]]
+    failed = lowering.host.apply("not", lowering.scope.scalar(op.condition))
+    values = [lowering.host.cast(lowering.scope.scalar(v), i64) for v in op.values_[:2]]
     values += [index(0)] * (2 - len(values))
-    site = low.sites.add(Site(op.kind, low.where, op.message, len(op.values_)))
-    low.host.emit(Fail(failed, CHECK_ERROR, site, *values))
+    site = lowering.sites.add(Site(op.kind, lowering.where, op.message, len(op.values_)))
+    lowering.host.emit(Fail(failed, CHECK_ERROR, site, *values))
 
 
-def _read(low: Lowering, op: Index) -> Atom:
+def _read(lowering: Lowering, op: Index) -> Atom:
     """One element on the host."""
-    held = low.scope.array(op.xs)
-    indices = [low.scope.scalar(i) for i in op.indices]
+    held = lowering.scope.array(op.xs)
+    indices = [lowering.scope.scalar(i) for i in op.indices]
     for axis, (i, extent) in enumerate(zip(indices, held.shape, strict=True)):
-        if op.checked and low.checks:
-            outside = low.host.apply("ge", low.host.cast(i, u64), low.host.cast(extent, u64))
-            site = low.sites.add(Site("index", low.where, axis=axis))
-            low.host.emit(Fail(outside, INDEX_ERROR, site, i, extent))
-    return low.host.emit(Load(held.buffer, low.host.ravel(indices, held.shape)))[0]
+        if op.checked and lowering.checks:
+            place, end = (lowering.host.cast(atom, u64) for atom in (i, extent))
+            outside = lowering.host.apply("ge", place, end)
+            site = lowering.sites.add(Site("index", lowering.where, axis=axis))
+            lowering.host.emit(Fail(outside, INDEX_ERROR, site, i, extent))
+    return lowering.host.emit(Load(held.buffer, lowering.host.ravel(indices, held.shape)))[0]
 
 
-def _control(low: Lowering, let: Let, op: If | While | For) -> None:
-    scalar = low.scope.scalar
+def _control(lowering: Lowering, let: Let, op: If | While | For) -> None:
+    scalar = lowering.scope.scalar
     match op:
         case If(condition=condition, then=then, other=other):
-            ways = [_branch(low, way, optional=True) for way in (then, other)]
+            ways = [_branch(lowering, way, optional=True) for way in (then, other)]
             made = If(scalar(condition), *ways)
-            results = low.host.emit(made)
+            results = lowering.host.emit(made)
         case While(condition=holds, body=body, init=init):
-            state = _initial(low, let, init)
-            loop = While(_condition(low, holds), _branch(low, body), state)
-            results = low.host.emit(loop)
+            state = _initial(lowering, let, init)
+            loop = While(_condition(lowering, holds), _branch(lowering, body), state)
+            results = lowering.host.emit(loop)
         case For(lo=lo, hi=hi, step=step, body=body, init=init):
-            state = _initial(low, let, init)
-            counted = For(scalar(lo), scalar(hi), scalar(step), _branch(low, body), state)
-            results = low.host.emit(counted)
-    _bind_results(low, let.vars, results)
+            state = _initial(lowering, let, init)
+            counted = For(scalar(lo), scalar(hi), scalar(step), _branch(lowering, body), state)
+            results = lowering.host.emit(counted)
+    _bind_results(lowering, let.vars, results)
 
 
-def _bind_results(low: Lowering, vars_: Sequence[Var], results: Sequence[Atom]) -> None:
+def _bind_results(lowering: Lowering, vars_: Sequence[Var], results: Sequence[Atom]) -> None:
     for var, result in zip(vars_, results, strict=True):
         if not isinstance(var.type, ArrayType):
-            low.scope.bind(var, result)
+            lowering.scope.bind(var, result)
     for var, result in zip(vars_, results, strict=True):
         if isinstance(var.type, ArrayType):
             assert isinstance(result, Var)
-            shape = tuple(low.scope.scalar(extent) for extent in var.type.shape)
-            low.scope.bind(var, HostArray(result, shape))
+            shape = tuple(lowering.scope.scalar(extent) for extent in var.type.shape)
+            lowering.scope.bind(var, HostArray(result, shape))
 
 
-def _branch(low: Lowering, fn: Lambda, *, optional: bool = False) -> Lambda:
+def _branch(lowering: Lowering, fn: Lambda, *, optional: bool = False) -> Lambda:
     """A body of control: it owns its array parameters and gives away its results."""
-    inside = low.inner(optional=optional)
+    inside = lowering.inner(optional=optional)
     params = bind_params(inside, fn.params)
     results = lower_body(inside, fn, owned=True)
     return inside.host.close(params, results)
 
 
-def _condition(low: Lowering, fn: Lambda) -> Lambda:
+def _condition(lowering: Lowering, fn: Lambda) -> Lambda:
     """A loop's test borrows the state."""
-    inside = low.inner()
+    inside = lowering.inner()
     params = bind_params(inside, fn.params)
     inside.last_uses = {
         let: {v for v in vars_ if v not in fn.params}
@@ -261,21 +263,22 @@ def _condition(low: Lowering, fn: Lambda) -> Lambda:
     return inside.host.close(params, [inside.scope.scalar(fn.results[0])])
 
 
-def _initial(low: Lowering, let: Let, init: Sequence[Atom]) -> tuple[Atom, ...]:
+def _initial(lowering: Lowering, let: Let, init: Sequence[Atom]) -> tuple[Atom, ...]:
     """The state that a loop takes over: each array with a reference of its own."""
     out: list[Atom] = []
     moved: set[Var] = set()
     for atom in init:
-        value = low.scope.find(atom)
+        value = lowering.scope.find(atom)
         if not isinstance(value, HostArray):
             out.append(value)
             continue
         assert isinstance(atom, Var)
-        if atom in low.last_uses.get(let, ()) and atom not in moved and not _captured(let, atom):
-            low.given_up.add(atom)
+        last = atom in lowering.last_uses.get(let, ())
+        if last and atom not in moved and not _captured(let, atom):
+            lowering.given_up.add(atom)
             moved.add(atom)
         else:
-            low.host.emit(Retain(value.buffer))
+            lowering.host.emit(Retain(value.buffer))
         out.append(value.buffer)
     return tuple(out)
 

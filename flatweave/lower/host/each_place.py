@@ -16,12 +16,12 @@ Act = Callable[[Builder, KernelBuilder, Atom], None]
 
 
 def each_place(
-    low: Lowering, let: Let, suffix: str, role: Role, extent: Atom, dtypes: Sequence[DType],
+    lowering: Lowering, let: Let, suffix: str, role: Role, extent: Atom, dtypes: Sequence[DType],
     act: Act,
 ) -> None:  # fmt: skip
     """Launch a kernel that acts at 0, 1, .. below `extent`, on elements of these dtypes."""
-    kernel = low.kernel(let, suffix)
+    kernel = lowering.kernel(let, suffix)
     write_places(
-        low.machine, kernel, kernel.capture(extent), dtypes, lambda b, i: act(b, kernel, i)
+        lowering.machine, kernel, kernel.capture(extent), dtypes, lambda b, i: act(b, kernel, i)
     )
-    low.launch(kernel, place_blocks(low.host, low.machine, extent, dtypes), role)
+    lowering.launch(kernel, place_blocks(lowering.host, lowering.machine, extent, dtypes), role)

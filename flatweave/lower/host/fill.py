@@ -11,7 +11,7 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, BufferType, Let, Var
 
 
-def fill(low: Lowering, let: Let, buffer: Var, count: Atom, first: Atom, others: Atom) -> None:
+def fill(lowering: Lowering, let: Let, buffer: Var, count: Atom, first: Atom, others: Atom) -> None:
     """buffer[0] = first; buffer[t] = others for the t from 1 on below `count`."""
     assert isinstance(buffer.type, BufferType)
 
@@ -20,4 +20,4 @@ def fill(low: Lowering, let: Let, buffer: Var, count: Atom, first: Atom, others:
         value = b.apply("select", b.apply("eq", t, index(0)), begins, follows)
         b.emit(Store(kernel.buffer(buffer), t, value))
 
-    each_place(low, let, "_fill", Role.FILL, count, [buffer.type.dtype], act)
+    each_place(lowering, let, "_fill", Role.FILL, count, [buffer.type.dtype], act)

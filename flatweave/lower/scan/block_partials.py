@@ -29,36 +29,36 @@ Part = tuple[Lambda, tuple[Atom, ...]]
 
 
 def scan_block_partials(
-    low: Lowering, let: Let, parts: Sequence[Part], aggregates: Sequence[Var], count: Atom,
+    lowering: Lowering, let: Let, parts: Sequence[Part], aggregates: Sequence[Var], count: Atom,
     first: Sequence[Atom] = (),
 ) -> tuple[Var, ...]:  # fmt: skip
     """Launch the scan of `count` slots; the buffers of the prefixes, one slot longer.
 
     It begins with the neutral elements where no `first` is given.
     """
-    room = low.host.add(count, index(1))
-    prefixes = tuple(_buffer_like(low, buffer, room) for buffer in aggregates)
-    kernel = low.kernel(let, "_slots")
+    room = lowering.host.add(count, index(1))
+    prefixes = tuple(_buffer_like(lowering, buffer, room) for buffer in aggregates)
+    kernel = lowering.kernel(let, "_slots")
     kernel.warps = 1
     first = first or [atom for _, neutral in parts for atom in neutral]
-    _PartialsScan(low, kernel, parts, aggregates, prefixes).write(kernel.capture(count), first)
-    low.launch(kernel, index(1), Role.PARTIALS)
+    _PartialsScan(lowering, kernel, parts, aggregates, prefixes).write(kernel.capture(count), first)
+    lowering.launch(kernel, index(1), Role.PARTIALS)
     return prefixes
 
 
-def _buffer_like(low: Lowering, buffer: Var, count: Atom) -> Var:
+def _buffer_like(lowering: Lowering, buffer: Var, count: Atom) -> Var:
     assert isinstance(buffer.type, BufferType)
-    return low.host.emit(Alloc(buffer.type.dtype, count, low.site()))[0]
+    return lowering.host.emit(Alloc(buffer.type.dtype, count, lowering.site()))[0]
 
 
 class _PartialsScan:
     """The kernel that scans slots."""
 
     def __init__(
-        self, low: Lowering, kernel: KernelBuilder, parts: Sequence[Part],
+        self, lowering: Lowering, kernel: KernelBuilder, parts: Sequence[Part],
         aggregates: Sequence[Var], prefixes: Sequence[Var],
     ) -> None:  # fmt: skip
-        self.low = low
+        self.lowering = lowering
         self.kernel = kernel
         self.parts = parts
         self.aggregates = [kernel.buffer(buffer) for buffer in aggregates]
@@ -66,7 +66,7 @@ class _PartialsScan:
 
     def write(self, count: Atom, begin: Sequence[Atom]) -> None:
         b = self.kernel.body
-        machine = dataclasses.replace(self.low.machine, warps=1)
+        machine = dataclasses.replace(self.lowering.machine, warps=1)
         first = tuple(self.kernel.scalar(atom) for atom in begin)
         for buffer, atom in zip(self.prefixes, first, strict=True):
             b.emit(Store(buffer, index(0), atom))
@@ -104,4 +104,4 @@ class _PartialsScan:
         return tuple(b.apply("select", position.active, v, n) for v, n in pairs)
 
     def _elements(self) -> Elements:
-        return Elements(self.kernel, index(0), self.low.checks)
+        return Elements(self.kernel, index(0), self.lowering.checks)

@@ -41,12 +41,12 @@ FEW = 1 << 14
 LaunchIn = Callable[[Builder], None]
 
 
-def lower_scatter(low: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
+def lower_scatter(lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
     """Emit the launches of a sweep that writes to computed places, and bind its results."""
-    scattering = Scattering(low, let, facts, plan)
+    scattering = Scattering(lowering, let, facts, plan)
     _Divided(scattering).launch(plan.scatter)
     for var, buffer, array in zip(let.vars, scattering.dest, scattering.sink.dest, strict=True):
-        low.scope.bind(var, HostArray(buffer, low.scope.array(array).shape))
+        lowering.scope.bind(var, HostArray(buffer, lowering.scope.array(array).shape))
 
 
 class _Divided:
@@ -54,11 +54,11 @@ class _Divided:
 
     def __init__(self, scattering: Scattering) -> None:
         self.scattering = scattering
-        self.low = scattering.low
+        self.lowering = scattering.lowering
 
     def launch(self, ways: Sequence[Scatter]) -> None:
         """The first whose condition holds."""
-        host = self.low.host
+        host = self.lowering.host
         *others, last = ways
         _one_of(host, [self._option(way) for way in others], self._way(last).launch)
 
@@ -79,7 +79,7 @@ class _Divided:
                 return Strided(self.scattering)
 
     def _holds(self, way: Scatter, made: Owner | Private | Partition | Strided) -> Atom:
-        host = self.low.host
+        host = self.lowering.host
         match made:
             case Partition() if way.when is When.PAYS:
                 return host.apply("and", self._is_large(host), made.fits(host))

@@ -89,7 +89,7 @@ class Partition:
         most = host.apply("minimum", index(self.round), s.total)
         blocks = ceil_div(host, most, size)
         room = host.mul(blocks, size)
-        site = s.low.site()
+        site = s.lowering.site()
         scratch = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
         rows = host.mul(blocks, host.add(tiles, index(1)))
         starts = host.emit(Alloc(u32, rows, site))[0]
@@ -99,7 +99,7 @@ class Partition:
         blocks = ceil_div(inside, left, size)
         shared = (*scratch, starts, tiles, bits, size, at, blocks)
         s.launch(self.distribute, blocks, Role.VARIANT, inside, shared)
-        s.low.launch(self.gather, tiles, Role.VARIANT, inside, shared)
+        s.lowering.launch(self.gather, tiles, Role.VARIANT, inside, shared)
         body = inside.close([at], [])
         host.emit(For(index(0), s.total, index(self.round), body, ()))
         for buffer in (*scratch, starts):

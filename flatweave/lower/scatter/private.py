@@ -76,7 +76,7 @@ class Private:
         self.dtypes: Sequence[DType] = (
             [u32] * len(scattering.dtypes) if self.counts else scattering.dtypes
         )
-        deterministic = scattering.low.schedule.deterministic
+        deterministic = scattering.lowering.schedule.deterministic
         self.exact = is_exact(scattering.sink.fn) or not deterministic
         self.commutes = is_commutative(scattering.sink.fn)
         copies: Own = [("copies", BufferType(dtype)) for dtype in self.dtypes]
@@ -132,13 +132,13 @@ class Private:
         blocks, turns = self.blocks(host), self.turns(host)
         copies, room = host.mul(blocks, turns), host.mul(turns, s.extent)
         apart = host.apply("select", host.apply("gt", turns, index(1)), s.extent, index(0))
-        site = s.low.site()
+        site = s.lowering.site()
         buffers = [
             host.emit(Alloc(dtype, host.mul(blocks, room), site))[0] for dtype in self.dtypes
         ]
         s.launch(self.own, blocks, self.role, host, (*buffers, blocks, room, apart))
         parts = ceil_div(host, s.extent, index(COMBINED))
-        s.low.launch(self.all, parts, Role.PARTIALS, host, (*buffers, copies))
+        s.lowering.launch(self.all, parts, Role.PARTIALS, host, (*buffers, copies))
         for buffer in buffers:
             host.emit(Free(buffer))
 
@@ -203,7 +203,7 @@ class _OwnCopy:
 
     def _clear(self, b: Builder) -> None:
         """The neutral element everywhere."""
-        low = self.scattering.low
+        lowering = self.scattering.lowering
         first = [self.kernel.scalar(atom) for atom in self.private.neutral]
         if self.private.counts:
             first = [Const(0, u32)] * len(first)
@@ -214,8 +214,8 @@ class _OwnCopy:
                 c.emit(Store(buffer, at, atom))
             return state
 
-        width = low.machine.lanes(list(self.private.dtypes))
-        walk = flat(low.machine, self.room, width)
+        width = lowering.machine.lanes(list(self.private.dtypes))
+        walk = flat(lowering.machine, self.room, width)
         walk.block(b, index(0), self.room, (), step)
 
     def _in_groups(self, b: Builder, source: Source, block: Atom, size: int) -> None:
@@ -293,7 +293,7 @@ class _OwnCopy:
 def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) -> None:
     """dest[j] = dest[j] fn copy 0 [j] fn copy 1 [j] .., the copies in order."""
     scattering = private.scattering
-    low = scattering.low
+    lowering = scattering.lowering
     b, extent = kernel.body, kernel.capture(scattering.extent)
     dest = [kernel.buffer(buffer) for buffer in scattering.dest]
     *copies, count = own
@@ -315,8 +315,8 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
             c.emit(Store(buffer, j, value))
         return state
 
-    width = low.machine.lanes(list(scattering.dtypes))
-    walk = flat(low.machine, extent, width)
+    width = lowering.machine.lanes(list(scattering.dtypes))
+    walk = flat(lowering.machine, extent, width)
     walk.block(b, lo, hi, (), step)
 
 

@@ -43,20 +43,20 @@ NO = Const(False, bool_)
 class Scattering:
     """A scattering sweep on the host: its destination, which it owns, and its sizes."""
 
-    def __init__(self, low: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
+    def __init__(self, lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
         op = facts.op
         (sink,) = op.sinks
         assert isinstance(sink, Place | Merge)
-        self.low = low
+        self.lowering = lowering
         self.let = let
         self.op = op
         self.sink: Place | Merge = sink
         self.facts = facts
         self.plan = plan
-        self.dest = low.own_all(sink.dest, let)
+        self.dest = lowering.own_all(sink.dest, let)
         self.dtypes = [scalar_type(value) for value in op.body.results[1:]]
-        self.extent = low.host.product(low.scope.array(sink.dest[0]).shape)
-        self.total = low.host.product([low.scope.scalar(e) for e in op.shape])
+        self.extent = lowering.host.product(lowering.scope.array(sink.dest[0]).shape)
+        self.total = lowering.host.product([lowering.scope.scalar(e) for e in op.shape])
         bound = {var for inner in op.body.lets for var in inner.vars} | set(op.body.params)
         self.varying = [k for k, atom in enumerate(op.body.results[1:]) if atom in bound]
         """The components whose values differ from element to element."""
@@ -68,8 +68,8 @@ class Scattering:
 
     def later(self, suffix: str, write: Write, own: Own = (), why: str = "") -> Declared:
         """A kernel of this sweep, written when somebody asks for it."""
-        needs = [*self.low.reads(self.op), *self.dest, self.extent, self.total]
-        return self.low.later(self.let, suffix, needs, write, own, why)
+        needs = [*self.lowering.reads(self.op), *self.dest, self.extent, self.total]
+        return self.lowering.later(self.let, suffix, needs, write, own, why)
 
     def visiting(
         self, way: str, suffix: str, write: Callable[[KernelWriter, Sequence[Var]], None], own: Own
@@ -95,21 +95,21 @@ class Scattering:
         *others, (_, last) = kernels
         shape, located = (self.total,), self.facts.located
         options = [
-            (holds(self.low, host, variant, located, shape, self.total), kernel)
+            (holds(self.lowering, host, variant, located, shape, self.total), kernel)
             for variant, kernel in others
         ]
-        self.low.launch_first(options, last, blocks, role, host, own)
+        self.lowering.launch_first(options, last, blocks, role, host, own)
 
     def writer(
         self, kernel: KernelBuilder, variant: Variant | None = None, width: int | None = None
     ) -> KernelWriter:
         """What visits the elements in a kernel, `width` lanes at a time, or as their body asks."""
-        low, plan, variant = self.low, self.plan, variant or self.plan.variants[-1]
+        lowering, plan, variant = self.lowering, self.plan, variant or self.plan.variants[-1]
         if width is not None:
-            lanes = arrange_lanes(low.machine, self.op, width)
+            lanes = arrange_lanes(lowering.machine, self.op, width)
             plan = replace(plan, traversal=replace(lanes, along=plan.traversal.along))
         return KernelWriter(
-            low, self.facts, plan, variant, (), kernel, self.total, self.total
+            lowering, self.facts, plan, variant, (), kernel, self.total, self.total
         )
 
     def combine(
@@ -117,7 +117,7 @@ class Scattering:
     ) -> Sequence[Atom]:
         """old fn new, for merge sinks."""
         assert isinstance(self.sink, Merge)
-        return call_operator(self.low, kernel, b, self.sink.fn, [*old, *new])
+        return call_operator(self.lowering, kernel, b, self.sink.fn, [*old, *new])
 
     def operator(self, kernel: KernelBuilder) -> Operator:
         """What combines old values and new ones."""

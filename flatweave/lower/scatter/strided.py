@@ -75,7 +75,7 @@ class Strided:
         s, located = self.scattering, self.scattering.facts.located
         assert located is not None
         tiles = self._tiles(host)
-        ends = s.low.scope.array(located.ends).shape[0]
+        ends = s.lowering.scope.array(located.ends).shape[0]
         rows = host.sub(ends, index(located.skip))
         visits = host.mul(host.mul(rows, tiles), index(VISIT))
         return host.apply("le", visits, s.total)
@@ -83,7 +83,7 @@ class Strided:
     def launch(self, host: Builder) -> None:
         """One block for each tile."""
         s, own = self.scattering, (*self.scattering.dest, self.scattering.extent)
-        s.low.launch(self.kernel, self._tiles(host), Role.VARIANT, host, own)
+        s.lowering.launch(self.kernel, self._tiles(host), Role.VARIANT, host, own)
 
 
 class _Tile:
@@ -169,7 +169,7 @@ class _Tile:
 
     def _elements(self, p: Atom, known: dict[Var, Atom]) -> Elements:
         writer = self.writer
-        elements = Elements(writer.kernel, p, writer.low.checks)
+        elements = Elements(writer.kernel, p, writer.lowering.checks)
         elements.env.update({**known, writer.op.body.params[0]: p})
         return elements
 

@@ -42,40 +42,40 @@ class Segmented:
 
 
 def segmented(
-    low: Lowering, sink: CombineSegments | CombineRows, room: Atom, blocks: Atom
+    lowering: Lowering, sink: CombineSegments | CombineRows, room: Atom, blocks: Atom
 ) -> Segmented:
     """Buffers for up to `room` results, and for what the warps of `blocks` blocks leave."""
-    host, slots = low.host, low.host.mul(blocks, index(low.machine.warps))
-    results = tuple(low.alloc_like(atom, room) for atom in sink.neutral)
-    firsts, lasts = (host.emit(Alloc(i64, slots, low.site()))[0] for _ in range(2))
-    carry_outs = tuple(low.alloc_like(atom, slots) for atom in sink.neutral)
+    host, slots = lowering.host, lowering.host.mul(blocks, index(lowering.machine.warps))
+    results = tuple(lowering.alloc_like(atom, room) for atom in sink.neutral)
+    firsts, lasts = (host.emit(Alloc(i64, slots, lowering.site()))[0] for _ in range(2))
+    carry_outs = tuple(lowering.alloc_like(atom, slots) for atom in sink.neutral)
     return Segmented(results, firsts, lasts, carry_outs, slots)
 
 
 def join_carry_outs(
-    low: Lowering, let: Let, sink: CombineSegments | CombineRows, left: Segmented, total: Atom
+    lowering: Lowering, let: Let, sink: CombineSegments | CombineRows, left: Segmented, total: Atom
 ) -> None:
     """Launch what completes the results of a sweep over `total` elements."""
-    kernel = low.kernel(let, "_tails")
+    kernel = lowering.kernel(let, "_tails")
     kernel.warps = 1
-    _Join(low, kernel, sink, left).write(kernel.capture(left.slots))
-    low.launch(kernel, low.host.apply("minimum", total, index(1)), Role.CARRY_OUT)
+    _Join(lowering, kernel, sink, left).write(kernel.capture(left.slots))
+    lowering.launch(kernel, lowering.host.apply("minimum", total, index(1)), Role.CARRY_OUT)
     for buffer in (left.firsts, left.lasts, *left.carry_outs):
-        low.host.emit(Free(buffer))
+        lowering.host.emit(Free(buffer))
 
 
 class _Join:
     """The kernel that joins carry_outs; the state of its walk is the value of the open segment."""
 
     def __init__(
-        self, low: Lowering, kernel: KernelBuilder, sink: CombineSegments | CombineRows,
+        self, lowering: Lowering, kernel: KernelBuilder, sink: CombineSegments | CombineRows,
         left: Segmented,
     ) -> None:  # fmt: skip
         self.kernel = kernel
         self.fn = sink.fn
         self.neutral = tuple(kernel.scalar(atom) for atom in sink.neutral)
-        self.elements = Elements(kernel, index(0), low.checks)
-        self.machine = dataclasses.replace(low.machine, warps=1)
+        self.elements = Elements(kernel, index(0), lowering.checks)
+        self.machine = dataclasses.replace(lowering.machine, warps=1)
         self.results = [kernel.buffer(buffer) for buffer in left.results]
         self.firsts, self.lasts = kernel.buffer(left.firsts), kernel.buffer(left.lasts)
         self.carry_outs = [kernel.buffer(buffer) for buffer in left.carry_outs]

@@ -15,34 +15,34 @@ class CombineSink(LoweredSink):
     """What the last pass does for it, it does for all reductions of the sweep together."""
 
     def allocate(self, sweep: HostSweep) -> None:
-        low, blocks = sweep.low, sweep.blocks
-        self.partials = tuple(low.alloc_like(atom, blocks) for atom in self.sink.neutral)
+        lowering, blocks = sweep.lowering, sweep.blocks
+        self.partials = tuple(lowering.alloc_like(atom, blocks) for atom in self.sink.neutral)
 
     def bind(self, sweep: HostSweep) -> None:
-        if sweep.low.machine.shares_memory:
+        if sweep.lowering.machine.shares_memory:
             self._join_on_host(sweep)
         else:
             self._join_by_launch(sweep)
 
     def _join_on_host(self, sweep: HostSweep) -> None:
-        low, host = sweep.low, sweep.low.host
+        lowering, host = sweep.lowering, sweep.lowering.host
         inside = host.inner()
         block = inside.param("b", i64)
         state = [inside.param("s", atom.type) for atom in self.sink.neutral]
         parts = [inside.emit(Load(buffer, block))[0] for buffer in self.partials]
-        body = inside.close([block, *state], low.call(inside, self.sink.fn, [*state, *parts]))
-        neutral = tuple(low.scope.scalar(atom) for atom in self.sink.neutral)
+        body = inside.close([block, *state], lowering.call(inside, self.sink.fn, [*state, *parts]))
+        neutral = tuple(lowering.scope.scalar(atom) for atom in self.sink.neutral)
         results = host.emit(For(index(0), sweep.blocks, index(1), body, neutral))
         for var, result in zip(self.vars, results, strict=True):
-            low.scope.bind(var, result)
+            lowering.scope.bind(var, result)
         for buffer in self.partials:
             host.emit(Free(buffer))
 
     def _join_by_launch(self, sweep: HostSweep) -> None:
         """Where the host has no access to memory at no cost."""
-        low, parts = sweep.low, [(self.sink.fn, self.sink.neutral)]
-        prefixes = scan_block_partials(low, sweep.let, parts, self.partials, sweep.blocks)
+        lowering, parts = sweep.lowering, [(self.sink.fn, self.sink.neutral)]
+        prefixes = scan_block_partials(lowering, sweep.let, parts, self.partials, sweep.blocks)
         for var, prefix in zip(self.vars, prefixes, strict=True):
-            low.scope.bind(var, low.host.emit(Load(prefix, sweep.blocks))[0])
+            lowering.scope.bind(var, lowering.host.emit(Load(prefix, sweep.blocks))[0])
         for buffer in (*self.partials, *prefixes):
-            low.host.emit(Free(buffer))
+            lowering.host.emit(Free(buffer))

@@ -28,11 +28,11 @@ class CombineRowsSink(SegmentSink):
     least_blocks: ClassVar[int] = 1
 
     def allocate(self, sweep: HostSweep) -> None:
-        room = sweep.low.scope.scalar(self.sink.rows)
-        self.segmented = segmented(sweep.low, self.sink, room, sweep.blocks)
+        room = sweep.lowering.scope.scalar(self.sink.rows)
+        self.segmented = segmented(sweep.lowering, self.sink, room, sweep.blocks)
 
     def places(self, writer: KernelWriter, share: Share) -> Places:
-        b, machine = writer.b, writer.low.machine
+        b, machine = writer.b, writer.lowering.machine
         results = results_of(writer.kernel, self.sink, self.segmented)
         if writer.heads is None:
             row = self.taken[0]
@@ -55,7 +55,7 @@ class CombineRowsSink(SegmentSink):
         return at
 
     def bind(self, sweep: HostSweep) -> None:
-        scope = sweep.low.scope
+        scope = sweep.lowering.scope
         extent = scope.scalar(self.sink.rows)
         for var, buffer in zip(self.vars, self.segmented.results, strict=True):
             scope.bind(var, HostArray(buffer, (extent,)))

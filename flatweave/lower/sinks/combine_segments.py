@@ -36,7 +36,7 @@ class SegmentSink(LoweredSink):
         places = self.places(writer, share)
         kind = LockstepSegmentWriter if writer.plan.lockstep else SegmentWriter
         self.writer = kind(
-            writer.low, writer.kernel, self.sink, self.taken, self.segmented, places
+            writer.lowering, writer.kernel, self.sink, self.taken, self.segmented, places
         )
         return self.writer.enter()
 
@@ -51,21 +51,21 @@ class SegmentSink(LoweredSink):
         self.writer.leave(writer.b, slot, before, state, carries)
 
     def finish(self, sweep: HostSweep) -> None:
-        join_carry_outs(sweep.low, sweep.let, self.sink, self.segmented, sweep.total)
+        join_carry_outs(sweep.lowering, sweep.let, self.sink, self.segmented, sweep.total)
 
 
 class CombineSegmentsSink(SegmentSink):
     """A scan counts the segments that are closed, so each knows its place."""
 
     def allocate(self, sweep: HostSweep) -> None:
-        self.segmented = segmented(sweep.low, self.sink, sweep.total, sweep.blocks)
+        self.segmented = segmented(sweep.lowering, self.sink, sweep.total, sweep.blocks)
 
     def places(self, writer: KernelWriter, share: Share) -> Places:
         slot = writer.scans.slot_of_count(self.number)
         return Consecutive(slot, writer.ends[slot])
 
     def bind(self, sweep: HostSweep) -> None:
-        host, scope = sweep.low.host, sweep.low.scope
+        host, scope = sweep.lowering.host, sweep.lowering.scope
         closed = sweep.counted(self.number)
         kept = host.add(closed, host.apply("minimum", sweep.total, index(1)))  # the last is open
         scope.bind(self.vars[0], kept)

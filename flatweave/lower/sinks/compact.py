@@ -16,7 +16,7 @@ class CompactSink(LoweredSink):
     """Into the result, or into scratch memory on its way there."""
 
     def allocate(self, sweep: HostSweep) -> None:
-        self.compacted = tuple(sweep.low.alloc_like(var, sweep.total) for var in self.vars[1:])
+        self.compacted = tuple(sweep.lowering.alloc_like(var, sweep.total) for var in self.vars[1:])
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         b, slot = step.b, writer.scans.slot_of_count(self.number)
@@ -39,8 +39,8 @@ class CompactSink(LoweredSink):
         return state
 
     def bind(self, sweep: HostSweep) -> None:
-        scope, kept = sweep.low.scope, sweep.counted(self.number)
+        scope, kept = sweep.lowering.scope, sweep.counted(self.number)
         scope.bind(self.vars[0], kept)
         for var, buffer in zip(self.vars[1:], self.compacted, strict=True):
-            sweep.low.host.emit(Trim(buffer, kept))
+            sweep.lowering.host.emit(Trim(buffer, kept))
             scope.bind(var, HostArray(buffer, (kept,)))

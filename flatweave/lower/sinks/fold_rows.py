@@ -79,7 +79,7 @@ class _Folder:
 
     def write(self, b: Builder, fold: Callable[[Builder, Atom, Atom], State]) -> None:
         """Rows by `fold`, which is told the first and the last; what that has is left as a tail."""
-        writer, machine = self.writer, self.writer.low.machine
+        writer, machine = self.writer, self.writer.lowering.machine
         share = Share(self.lo, self.hi, writer.total, b.apply("eq", self.slot, index(0)))
         found = [
             results_of(writer.kernel, sink, buffers)

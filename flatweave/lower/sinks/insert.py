@@ -17,8 +17,8 @@ class InsertSink(LoweredSink):
     offset: Atom
 
     def allocate(self, sweep: HostSweep) -> None:
-        self.buffer = sweep.low.own(self.sink.dest, sweep.let)
-        self.offset = sweep.low.scope.scalar(self.sink.offset)
+        self.buffer = sweep.lowering.own(self.sink.dest, sweep.let)
+        self.offset = sweep.lowering.scope.scalar(self.sink.offset)
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         place = step.inside.add(writer.kernel.capture(self.offset), step.position.flat)
@@ -27,5 +27,5 @@ class InsertSink(LoweredSink):
         return state
 
     def bind(self, sweep: HostSweep) -> None:
-        shape = sweep.low.scope.array(self.sink.dest).shape
-        sweep.low.scope.bind(self.vars[0], HostArray(self.buffer, shape))
+        shape = sweep.lowering.scope.array(self.sink.dest).shape
+        sweep.lowering.scope.bind(self.vars[0], HostArray(self.buffer, shape))

@@ -20,7 +20,7 @@ class ScatterSink(LoweredSink):
     placed: Placed
 
     def allocate(self, sweep: HostSweep) -> None:
-        self.placed = placed(sweep.low, sweep.let, self.sink, self.taken, sweep.total)
+        self.placed = placed(sweep.lowering, sweep.let, self.sink, self.taken, sweep.total)
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         inside, order = step.inside, step.position.flat
@@ -31,7 +31,7 @@ class ScatterSink(LoweredSink):
         return state
 
     def bind(self, sweep: HostSweep) -> None:
-        write_winners(sweep.low, sweep.let, self.placed)
-        scope = sweep.low.scope
+        write_winners(sweep.lowering, sweep.let, self.placed)
+        scope = sweep.lowering.scope
         for var, buffer, array in zip(self.vars, self.placed.dest, self.sink.dest, strict=True):
             scope.bind(var, HostArray(buffer, scope.array(array).shape))

@@ -18,7 +18,7 @@ class ScatterReduceSink(LoweredSink):
 
     def allocate(self, sweep: HostSweep) -> None:
         way = sweep.plan.scatter[0].name
-        self.merged = merged(sweep.low, sweep.let, self.sink, way)
+        self.merged = merged(sweep.lowering, sweep.let, self.sink, way)
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         values = step.elements.atoms(self.taken)
@@ -26,7 +26,7 @@ class ScatterReduceSink(LoweredSink):
         return state
 
     def bind(self, sweep: HostSweep) -> None:
-        self.merged.finish(sweep.low, sweep.let)
-        scope = sweep.low.scope
+        self.merged.finish(sweep.lowering, sweep.let)
+        scope = sweep.lowering.scope
         for var, buffer, array in zip(self.vars, self.merged.dest, self.sink.dest, strict=True):
             scope.bind(var, HostArray(buffer, scope.array(array).shape))

@@ -120,10 +120,10 @@ class SegmentWriter:
     """Writes one sink that combines segments; its state is the value of the open one."""
 
     def __init__(
-        self, low: Lowering, kernel: KernelBuilder, sink: CombineSegments | CombineRows,
+        self, lowering: Lowering, kernel: KernelBuilder, sink: CombineSegments | CombineRows,
         taken: Sequence[Atom], buffers: Segmented, places: Places,
     ) -> None:  # fmt: skip
-        self.low = low
+        self.lowering = lowering
         self.kernel = kernel
         self.fn = sink.fn
         self.start, *self.values = taken[-1 - len(sink.neutral) :]
@@ -212,7 +212,7 @@ class SegmentWriter:
         return self._elements().function(b, self.fn)
 
     def _elements(self) -> Elements:
-        return Elements(self.kernel, index(0), self.low.checks)
+        return Elements(self.kernel, index(0), self.lowering.checks)
 
     @staticmethod
     def _select(b: Builder, flag: Atom, a: Sequence[Atom], c: Sequence[Atom]) -> State:

@@ -16,7 +16,7 @@ class StoreSink(LoweredSink):
     buffer: Var
 
     def allocate(self, sweep: HostSweep) -> None:
-        self.buffer = sweep.low.alloc_like(self.vars[0], sweep.total)
+        self.buffer = sweep.lowering.alloc_like(self.vars[0], sweep.total)
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         position, (value,) = step.position, step.elements.atoms(self.taken)
@@ -26,4 +26,4 @@ class StoreSink(LoweredSink):
         return state
 
     def bind(self, sweep: HostSweep) -> None:
-        sweep.low.scope.bind(self.vars[0], HostArray(self.buffer, sweep.shape))
+        sweep.lowering.scope.bind(self.vars[0], HostArray(self.buffer, sweep.shape))

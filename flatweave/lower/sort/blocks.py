@@ -47,9 +47,9 @@ OnElement = Callable[[Builder, Atom, Atom, int], None]
 class BlockRuns:
     """One run for each block, a few blocks for each thread."""
 
-    def __init__(self, low: Lowering, total: Atom, dtypes: Sequence[DType]) -> None:
-        host = low.host
-        self.low = low
+    def __init__(self, lowering: Lowering, total: Atom, dtypes: Sequence[DType]) -> None:
+        host = lowering.host
+        self.lowering = lowering
         self.total = total
         self.dtypes = dtypes
         most = host.mul(host.emit(Threads())[0], index(RUNS_OF_A_THREAD))
@@ -63,8 +63,9 @@ class BlockRuns:
         is_long = host.apply("ge", self.size, index(MANY))
         self.most_bits = host.apply("select", is_long, index(self.widest), index(FEW_BITS))
         self.streams: Atom = Const(False, bool_)
-        if low.machine.streaming_from is not None:
-            self.streams = host.apply("ge", total, index(low.machine.streaming_from // element))
+        if lowering.machine.streaming_from is not None:
+            least = index(lowering.machine.streaming_from // element)
+            self.streams = host.apply("ge", total, least)
 
     def write_count(self, digits: DigitPass, kernel: KernelBuilder, counts: Var) -> None:
         """Two tallies in turn, so that equal neighbours need not wait for each other."""
@@ -144,7 +145,7 @@ class BlockRuns:
         stop: Atom,
     ) -> None:  # fmt: skip
         """The digits of a chunk, on all lanes."""
-        machine, total = self.low.machine, kernel.capture(self.total)
+        machine, total = self.lowering.machine, kernel.capture(self.total)
 
         def step(c: Builder, position: Position, state: State) -> State:
             digit = c.cast(digits.digit(c, kernel, position.flat), u16)

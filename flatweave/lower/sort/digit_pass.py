@@ -23,7 +23,7 @@ from flatweave.terms.traverse import free_vars, needed_for
 class DigitPass:
     """A pass as the host sees it: `count` digits, which begin at bit `shift` of a key."""
 
-    low: Lowering
+    lowering: Lowering
     op: Order
     key: int
     shift: Atom
@@ -34,7 +34,7 @@ class DigitPass:
     def digit(self, b: Builder, kernel: KernelBuilder, at: Atom) -> Atom:
         """The digit of the element at `at`, as wide as the key."""
         fn = self._key()
-        elements = Elements(kernel, index(0), self.low.checks)
+        elements = Elements(kernel, index(0), self.lowering.checks)
         used = free_vars(Lambda((), fn.lets, fn.results))
         pairs = [pair for pair in zip(fn.params, self.source, strict=True) if pair[0] in used]
         for param, buffer in pairs:
@@ -68,7 +68,7 @@ class Runs(Protocol):
     blocks: Atom
     most_bits: Atom
 
-    def __init__(self, low: Lowering, total: Atom, dtypes: Sequence[DType]) -> None: ...
+    def __init__(self, lowering: Lowering, total: Atom, dtypes: Sequence[DType]) -> None: ...
 
     def write_count(self, digits: DigitPass, kernel: KernelBuilder, counts: Var) -> None:
         """counts[d * runs + r] = how many elements of run r have the digit d."""

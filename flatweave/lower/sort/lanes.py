@@ -34,14 +34,14 @@ Act = Callable[[Builder, Atom], None]
 class LaneRuns:
     """One run for each lane of every block."""
 
-    def __init__(self, low: Lowering, total: Atom, dtypes: Sequence[DType]) -> None:
-        host = low.host
-        assert low.machine.fixed_width is not None
-        self.low = low
+    def __init__(self, lowering: Lowering, total: Atom, dtypes: Sequence[DType]) -> None:
+        host = lowering.host
+        assert lowering.machine.fixed_width is not None
+        self.lowering = lowering
         self.total = total
         self.dtypes = dtypes
-        self.lanes = low.machine.fixed_width
-        self.threads = self.lanes * low.machine.warps
+        self.lanes = lowering.machine.fixed_width
+        self.threads = self.lanes * lowering.machine.warps
         self.most_bits: Atom = index(BITS)
         least = host.apply("floordiv", host.add(total, index(MOST_RUNS - 1)), index(MOST_RUNS))
         self.size = host.apply("maximum", least, index(LEAST))
@@ -116,7 +116,7 @@ class _Column:
         self.values = b.emit(Shared(dtype, runs.threads << BITS))[0]
         self.runs = kernel.capture(runs.count)
         block = b.emit(BlockIndex())[0]
-        warp = b.mul(warp_index(b, runs.low.machine), index(runs.lanes))
+        warp = b.mul(warp_index(b, runs.lowering.machine), index(runs.lanes))
         self.region = b.inner()
         self.thread: Atom = self.region.emit(Lane(warp))[0]
         self.run = self.region.add(self.thread, b.mul(block, self.threads))

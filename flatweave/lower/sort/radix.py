@@ -38,10 +38,10 @@ from flatweave.terms.syntax import Atom, Let, Var, constant
 ADD = lambda_of("add", i64)
 
 
-def lower_order(low: Lowering, let: Let) -> None:
+def lower_order(lowering: Lowering, let: Let) -> None:
     """Emit the passes of a sort and bind its results."""
     assert isinstance(let.op, Order)
-    _OrderLowering(low, let, let.op).run()
+    _OrderLowering(lowering, let, let.op).run()
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,40 +69,40 @@ class _Buffers:
 class _OrderLowering:
     """One sort on its way to its launches."""
 
-    def __init__(self, low: Lowering, let: Let, op: Order) -> None:
-        self.low = low
+    def __init__(self, lowering: Lowering, let: Let, op: Order) -> None:
+        self.lowering = lowering
         self.let = let
         self.op = op
         self.dtypes = [array_type(x).dtype for x in op.xs]
-        self.total = low.scope.array(op.xs[0]).shape[0]
-        made = LaneRuns if sorts_by_lane(low.machine) else BlockRuns
-        self.runs: Runs = made(low, self.total, self.dtypes)
+        self.total = lowering.scope.array(op.xs[0]).shape[0]
+        made = LaneRuns if sorts_by_lane(lowering.machine) else BlockRuns
+        self.runs: Runs = made(lowering, self.total, self.dtypes)
 
     def run(self) -> None:
-        low, host = self.low, self.low.host
-        source = tuple(low.scope.array(x).buffer for x in self.op.xs)
-        target = tuple(low.alloc_like(x, self.total) for x in self.op.xs)
+        lowering, host = self.lowering, self.lowering.host
+        source = tuple(lowering.scope.array(x).buffer for x in self.op.xs)
+        target = tuple(lowering.alloc_like(x, self.total) for x in self.op.xs)
         spare = tuple(self._spare(x) for x in self.op.xs)
         buffers = _Buffers(source, target, spare)
         for key in reversed(range(len(self.op.varying))):
             buffers = self._passes(buffers, key)
         for var, buffer in zip(self.let.vars, buffers.source, strict=True):
             host.emit(Retain(buffer))
-            low.scope.bind(var, HostArray(buffer, (self.total,)))
+            lowering.scope.bind(var, HostArray(buffer, (self.total,)))
         for buffer in (*target, *spare):
             host.emit(Free(buffer))
 
     def _spare(self, x: Atom) -> Var:
         """The buffer of the unsorted array, once more, or a fresh one where others need that."""
-        low, host = self.low, self.low.host
+        lowering, host = self.lowering, self.lowering.host
         assert isinstance(x, Var)
-        buffer = low.scope.array(x).buffer
-        needed = x not in low.last_uses.get(self.let, ()) or self.op.xs.count(x) > 1
-        if needed or buffer in low.program.kept_by_caller:
-            return low.alloc_like(x, self.total)
+        buffer = lowering.scope.array(x).buffer
+        needed = x not in lowering.last_uses.get(self.let, ()) or self.op.xs.count(x) > 1
+        if needed or buffer in lowering.program.kept_by_caller:
+            return lowering.alloc_like(x, self.total)
         again, fresh = host.inner(), host.inner()
         again.emit(Retain(buffer))
-        made = fresh.emit(Alloc(array_type(x).dtype, self.total, low.site()))[0]
+        made = fresh.emit(Alloc(array_type(x).dtype, self.total, lowering.site()))[0]
         choice = If(host.emit(IsUnique(buffer))[0], again.close([], [buffer]),
                     fresh.close([], [made]))  # fmt: skip
         return host.emit(choice, "buffer")[0]
@@ -111,8 +111,8 @@ class _OrderLowering:
 
     def _passes(self, buffers: _Buffers, key: int) -> _Buffers:
         """One pass for each digit between the least and the greatest bit that vary."""
-        low, host = self.low, self.low.host
-        varying = low.scope.scalar(self.op.varying[key])
+        lowering, host = self.lowering, self.lowering.host
+        varying = lowering.scope.scalar(self.op.varying[key])
         dtype = scalar_type(varying)
         least = host.cast(host.apply("ctz", varying), i64)
         zeros = host.cast(host.apply("clz", varying), i64)
@@ -123,8 +123,8 @@ class _OrderLowering:
         width = _ceil_div(host, bits, host.apply("maximum", digits, index(1)))
         count = host.apply("shl", index(1), width)
         slots = host.mul(count, self.runs.count)
-        counts = host.emit(Alloc(i64, slots, low.site()), "counts")[0]
-        inside = low.inner()
+        counts = host.emit(Alloc(i64, slots, lowering.site()), "counts")[0]
+        inside = lowering.inner()
         digit = inside.host.param("d", i64)
         state = [inside.host.param("buffer", buffer.type) for buffer in buffers.all()]
         shift = inside.host.add(least, inside.host.mul(digit, width))
@@ -141,39 +141,39 @@ class _Pass:
     """One turn of the loop over digits."""
 
     def __init__(
-        self, order: _OrderLowering, low: Lowering, buffers: _Buffers, key: int, varying: Atom
+        self, order: _OrderLowering, lowering: Lowering, buffers: _Buffers, key: int, varying: Atom
     ) -> None:
         self.order = order
-        self.low = low
+        self.lowering = lowering
         self.buffers = buffers
         self.key = key
         self.varying = varying
 
     def emit(self, shift: Atom, count: Atom, counts: Var, slots: Atom) -> tuple[Var, ...]:
         """The buffers after the pass; a digit that is the same everywhere needs none."""
-        host, dtype = self.low.host, scalar_type(self.varying)
+        host, dtype = self.lowering.host, scalar_type(self.varying)
         mask = host.cast(host.sub(count, index(1)), dtype)
         digit = host.apply("and", host.apply("shr", self.varying, host.cast(shift, dtype)), mask)
         varies = host.apply("ne", digit, constant(0, dtype))
-        inside = self.low.inner()
+        inside = self.lowering.inner()
         self._move(inside, shift, count, counts, slots)
         then = inside.host.close([], self.buffers.moved().all())
         other = host.inner().close([], self.buffers.all())
         return host.emit(If(varies, then, other), "buffer")
 
-    def _move(self, low: Lowering, shift: Atom, count: Atom, counts: Var, slots: Atom) -> None:
+    def _move(self, lowering: Lowering, shift: Atom, count: Atom, counts: Var, slots: Atom) -> None:
         order = self.order
         digits = DigitPass(
-            low, order.op, self.key, shift, count, self.buffers.source, self.buffers.target
+            lowering, order.op, self.key, shift, count, self.buffers.source, self.buffers.target
         )
-        counting = low.kernel(order.let, "_count")
+        counting = lowering.kernel(order.let, "_count")
         order.runs.write_count(digits, counting, counts)
-        low.launch(counting, order.runs.blocks, Role.COUNT)
-        starts = scan_block_partials(low, order.let, [(ADD, (index(0),))], [counts], slots)[0]
-        moving = low.kernel(order.let)
+        lowering.launch(counting, order.runs.blocks, Role.COUNT)
+        starts = scan_block_partials(lowering, order.let, [(ADD, (index(0),))], [counts], slots)[0]
+        moving = lowering.kernel(order.let)
         order.runs.write_move(digits, moving, starts)
-        low.launch(moving, order.runs.blocks)
-        low.host.emit(Free(starts))
+        lowering.launch(moving, order.runs.blocks)
+        lowering.host.emit(Free(starts))
 
 
 def _ceil_div(b: Builder, a: Atom, by: Atom) -> Atom:

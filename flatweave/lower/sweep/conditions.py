@@ -15,7 +15,7 @@ SUFFIXES = {"streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fi
 
 
 def holds(
-    low: Lowering, host: Builder, variant: Variant, located: Locate | None,
+    lowering: Lowering, host: Builder, variant: Variant, located: Locate | None,
     shape: Sequence[Atom], total: Atom,
 ) -> Atom:  # fmt: skip
     """Whether the sizes of a sweep are those that a variant is for."""
@@ -27,7 +27,7 @@ def holds(
         conditions.append(host.apply("eq", rest, index(0)))
     if variant.row_length:
         assert located is not None
-        least = host.mul(rows_of_host(low, located), index(variant.row_length))
+        least = host.mul(rows_of_host(lowering, located), index(variant.row_length))
         conditions.append(host.apply("ge", total, least))
     first, *others = conditions
     for other in others:
@@ -35,7 +35,7 @@ def holds(
     return first
 
 
-def rows_of_host(low: Lowering, located: Locate) -> Atom:
+def rows_of_host(lowering: Lowering, located: Locate) -> Atom:
     """How many rows there are, of those that positions are located among."""
-    extent = low.scope.array(located.ends).shape[0]
-    return low.host.sub(extent, index(located.skip))
+    extent = lowering.scope.array(located.ends).shape[0]
+    return lowering.host.sub(extent, index(located.skip))

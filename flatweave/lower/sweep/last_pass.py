@@ -70,7 +70,7 @@ class LastPass:
         at = len(combined)
         for sink, start in entered:
             if start:
-                slot = slot_of_warp(writer.b, writer.low.machine, block)
+                slot = slot_of_warp(writer.b, writer.lowering.machine, block)
                 part = results[at : at + len(start)]
                 sink.leave(writer, slot, carried, part, results[len(first) :])
             at += len(start)
@@ -79,7 +79,7 @@ class LastPass:
     def _enter(self, block: Atom, lo: Atom, hi: Atom) -> list[tuple[LoweredSink, State]]:
         """The sinks, those that carry something first, with what they begin with."""
         writer = self.writer
-        b, machine = writer.b, writer.low.machine
+        b, machine = writer.b, writer.lowering.machine
         leads: Atom = FALSE
         if any(sink.carries for sink in self.sinks):
             lo, _, hi = steps_of(machine).share(b, lo, hi, writer.traversal.width)
@@ -105,7 +105,7 @@ class LastPass:
     ) -> None:  # fmt: skip
         """What the block's elements combine to, warps in order."""
         writer = self.writer
-        warps = writer.low.machine.warps
+        warps = writer.lowering.machine.warps
         reducing = [sink for sink in self.sinks if sink.partials]
         buffers = [
             writer.kernel.buffer(buffer)

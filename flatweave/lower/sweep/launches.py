@@ -35,35 +35,35 @@ from flatweave.terms.syntax import Atom, Let, Var
 
 
 def lower_sweep(
-    low: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan, sinks: Sequence[LoweredSink]
+    lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan, sinks: Sequence[LoweredSink]
 ) -> None:
     """Emit the launch of one sweep into the host program and bind its results."""
-    SweepLowering(low, let, facts, plan, sinks).run()
+    SweepLowering(lowering, let, facts, plan, sinks).run()
 
 
 class SweepLowering:
     """One sweep on its way to a kernel."""
 
     def __init__(
-        self, low: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan,
+        self, lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan,
         sinks: Sequence[LoweredSink],
     ) -> None:  # fmt: skip
-        self.low = low
-        self.host = low.host
+        self.lowering = lowering
+        self.host = lowering.host
         self.facts = facts
         self.plan = plan
         self.sinks = sinks
-        shape = tuple(low.scope.scalar(extent) for extent in facts.op.shape)
-        total = low.host.product(shape)
-        self.sweep = HostSweep(low, let, facts, plan, shape, total, *self._blocks(total))
+        shape = tuple(lowering.scope.scalar(extent) for extent in facts.op.shape)
+        total = lowering.host.product(shape)
+        self.sweep = HostSweep(lowering, let, facts, plan, shape, total, *self._blocks(total))
 
     def _blocks(self, total: Atom) -> tuple[Atom, Atom]:
         """Elements of a block, and how many blocks: both from sizes alone."""
         host, tiling, located = self.host, self.plan.tiling, self.facts.located
         if self.plan.sources and located is not None:
-            return total, groups(host, rows_of_host(self.low, located), self.plan.sources)
-        step = tiling.width * self.low.machine.warps
-        wanted = host.apply("floordiv", total, index(self.low.machine.blocks_wanted * step))
+            return total, groups(host, rows_of_host(self.lowering, located), self.plan.sources)
+        step = tiling.width * self.lowering.machine.warps
+        wanted = host.apply("floordiv", total, index(self.lowering.machine.blocks_wanted * step))
         size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
         size = host.apply("minimum", size, index(tiling.most))
         blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
@@ -87,30 +87,30 @@ class SweepLowering:
 
     def _scan(self, level: int) -> None:
         """A chain of blocks, or prefixes known beforehand."""
-        low, sweep, records = self.low, self.sweep, self.facts.scans.levels[level]
+        lowering, sweep, records = self.lowering, self.sweep, self.facts.scans.levels[level]
         if self.plan.levels[level].carry is Carry.TWO_PASS:
             sweep.chains.append(self._find_prefixes(level, records))
             return
-        first = [low.scope.scalar(atom) for record in records for atom in record.first]
-        clear = None if low.machine.shares_memory else self._clear
-        sweep.chains.append(make_chain(self.host, first, sweep.blocks, low.site(), clear))
+        first = [lowering.scope.scalar(atom) for record in records for atom in record.first]
+        clear = None if lowering.machine.shares_memory else self._clear
+        sweep.chains.append(make_chain(self.host, first, sweep.blocks, lowering.site(), clear))
 
     def _clear(self, states: Var, slots: Atom) -> None:
-        fill(self.low, self.sweep.let, states, slots, PREFIX, NOTHING)
+        fill(self.lowering, self.sweep.let, states, slots, PREFIX, NOTHING)
 
     def _find_prefixes(self, level: int, records: Sequence[ScanRecord]) -> KnownPrefixes:
         """Two launches that find the prefix of every warp."""
-        low, host, let, blocks = self.low, self.host, self.sweep.let, self.sweep.blocks
-        slots = host.mul(blocks, index(low.machine.warps))
+        lowering, host, let, blocks = self.lowering, self.host, self.sweep.let, self.sweep.blocks
+        slots = host.mul(blocks, index(lowering.machine.warps))
         parts = [(record.fn, record.neutral) for record in records]
         aggregates = [
-            low.alloc_like(atom, slots) for _, neutral in parts for atom in neutral
+            lowering.alloc_like(atom, slots) for _, neutral in parts for atom in neutral
         ]
-        writer = self._writer(low.kernel(let, "_first"), self.plan.variants[-1])
+        writer = self._writer(lowering.kernel(let, "_first"), self.plan.variants[-1])
         Passes(writer, self.sinks).write_aggregates(level, aggregates)
-        low.launch(writer.kernel, blocks)
+        lowering.launch(writer.kernel, blocks)
         first = [atom for record in records for atom in record.first]
-        prefixes = scan_block_partials(low, let, parts, aggregates, slots, first)
+        prefixes = scan_block_partials(lowering, let, parts, aggregates, slots, first)
         for buffer in aggregates:
             host.emit(Free(buffer))
         return KnownPrefixes(prefixes, slots)
@@ -121,27 +121,30 @@ class SweepLowering:
         """Launch the first variant whose condition holds; a kernel of a choice, or of a branch of
         the program, is written when somebody asks for it."""
         *others, last = self.plan.variants
-        in_branch = self.low.may_not_run and self.low.machine.shares_memory
+        in_branch = self.lowering.may_not_run and self.lowering.machine.shares_memory
         if not others and not in_branch:
-            kernel = self.low.kernel(self.sweep.let)
+            kernel = self.lowering.kernel(self.sweep.let)
             self._write(kernel, last)
-            self.low.launch(kernel, self.sweep.blocks)
+            self.lowering.launch(kernel, self.sweep.blocks)
             return
         plain = self._later(last)
         variants = [(self._holds(variant), self._later(variant)) for variant in others]
-        self.low.launch_first(variants, plain, self.sweep.blocks)
+        self.lowering.launch_first(variants, plain, self.sweep.blocks)
 
     def _holds(self, variant: Variant) -> Atom:
         sweep = self.sweep
-        return holds(self.low, self.host, variant, self.facts.located, sweep.shape, sweep.total)
+        return holds(
+            self.lowering, self.host, variant, self.facts.located, sweep.shape, sweep.total
+        )
 
     def _later(self, variant: Variant) -> Declared:
         sweep = self.sweep
-        needs = [*self.low.reads(self.facts.op), *held((sweep.chains, sweep.total, sweep.size))]
+        of_sweep = held((sweep.chains, sweep.total, sweep.size))
+        needs = [*self.lowering.reads(self.facts.op), *of_sweep]
         for sink in self.sinks:
             needs.extend(sink.needs())
         suffix = SUFFIXES.get(variant.name, "")
-        return self.low.later(
+        return self.lowering.later(
             sweep.let, suffix, needs, lambda kernel, own: self._write(kernel, variant),
             why=why_variant(variant, self.plan.variants),
         )
@@ -156,5 +159,6 @@ class SweepLowering:
     def _writer(self, kernel: KernelBuilder, variant: Variant) -> KernelWriter:
         sweep = self.sweep
         return KernelWriter(
-            self.low, self.facts, self.plan, variant, sweep.chains, kernel, sweep.total, sweep.size
+            self.lowering, self.facts, self.plan, variant, sweep.chains, kernel, sweep.total,
+            sweep.size,
         )

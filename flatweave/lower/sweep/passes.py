@@ -73,5 +73,5 @@ class Passes:
         carried = self.prefixes.find(block, lo, hi)
         records = writer.scans.levels[level]
         values = self.prefixes.aggregates.reduce_level(level, records, lo, hi, carried)
-        slot = slot_of_warp(writer.b, writer.low.machine, block)
+        slot = slot_of_warp(writer.b, writer.lowering.machine, block)
         store_aggregate(writer.b, writer.kernel, aggregates, slot, values)

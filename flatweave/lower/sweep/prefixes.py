@@ -31,7 +31,7 @@ class Prefixes:
         for level, chain in enumerate(writer.chains):
             records = writer.scans.levels[level]
             if isinstance(chain, KnownPrefixes):
-                slot = slot_of_warp(writer.b, writer.low.machine, block)
+                slot = slot_of_warp(writer.b, writer.lowering.machine, block)
                 prefix = load_prefix(writer.b, writer.kernel, chain, slot)
                 end = load_prefix(writer.b, writer.kernel, chain, writer.b.add(slot, index(1)))
             else:
@@ -46,7 +46,7 @@ class Prefixes:
     ) -> tuple[State, State]:
         """Where this warp's elements start and end in the single-pass scan."""
         writer = self.writer
-        warps, operator = writer.low.machine.warps, writer.joint_operator(records)
+        warps, operator = writer.lowering.machine.warps, writer.joint_operator(records)
         size, types = len(mine), dtypes_of(writer.b, mine)
 
         def fn(b: Builder, args: Sequence[Atom]) -> State:

@@ -57,7 +57,7 @@ class ScannedBody:
         alone = writer.operator(record.inner.fn, record.inner.neutral)
         results, last = segmented_scan_step(
             b, alone, carry[1:], values[0], values[1:], position.width,
-            exclusive=exclusive, branches=writer.low.machine.warps == 1,
+            exclusive=exclusive, branches=writer.lowering.machine.warps == 1,
         )  # fmt: skip
         return results, (carry[0], *last)
 

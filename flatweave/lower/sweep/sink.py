@@ -38,7 +38,7 @@ from flatweave.terms.syntax import Atom, Let, Var
 class HostSweep:
     """A sweep on the host: its sizes, and what its scans leave behind."""
 
-    low: Lowering
+    lowering: Lowering
     let: Let
     facts: SweepFacts
     plan: SweepPlan
@@ -50,7 +50,7 @@ class HostSweep:
 
     def counted(self, number: int) -> Atom:
         """How many flags the scan of a sink counted, in all elements."""
-        host = self.low.host
+        host = self.lowering.host
         for chain, records in zip(self.chains, self.facts.scans.levels, strict=True):
             for slot, record in with_slots(records):
                 if record.compact == number:

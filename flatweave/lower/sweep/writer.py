@@ -44,20 +44,20 @@ from flatweave.terms.traverse import needed_for
 
 
 def call_operator(
-    low: Lowering, kernel: KernelBuilder, b: Builder, fn: Lambda, args: Sequence[Atom]
+    lowering: Lowering, kernel: KernelBuilder, b: Builder, fn: Lambda, args: Sequence[Atom]
 ) -> tuple[Atom, ...]:
     """An operator of the program on kernel atoms."""
-    return Elements(kernel, index(0), low.checks).call(b, fn, args)
+    return Elements(kernel, index(0), lowering.checks).call(b, fn, args)
 
 
 class KernelWriter:
     """A sweep's kernel under construction."""
 
     def __init__(
-        self, low: Lowering, facts: SweepFacts, plan: SweepPlan, variant: Variant,
+        self, lowering: Lowering, facts: SweepFacts, plan: SweepPlan, variant: Variant,
         chains: Sequence[Chain | KnownPrefixes], kernel: KernelBuilder, total: Atom, size: Atom,
     ) -> None:  # fmt: skip
-        self.low = low
+        self.lowering = lowering
         self.facts = facts
         self.plan = plan
         self.op = facts.op
@@ -99,10 +99,10 @@ class KernelWriter:
         return lo, b.apply("floordiv", b.mul(b.add(block, index(1)), self.total), blocks)
 
     def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
-        return call_operator(self.low, self.kernel, b, fn, args)
+        return call_operator(self.lowering, self.kernel, b, fn, args)
 
     def function(self, b: Builder, fn: Lambda) -> Lambda:
-        elements = Elements(self.kernel, index(0), self.low.checks)
+        elements = Elements(self.kernel, index(0), self.lowering.checks)
         return elements.function(b, fn)
 
     def operator(self, fn: Lambda, neutral: Sequence[Atom]) -> Operator:
@@ -134,7 +134,7 @@ class KernelWriter:
     ) -> Traversal:  # fmt: skip
         """How this sweep visits the positions of a block, to combine them so."""
         plan, kept = self.traversal, tuple(accumulators)
-        space = Space(self.low.machine, self.shape, self.total, self.op.reverse)
+        space = Space(self.lowering.machine, self.shape, self.total, self.op.reverse)
         if how.run_width:
             return Blocked(space, how.run_width, kept, how.heavy)
         width = plan.width if width is None else width
@@ -159,7 +159,7 @@ class KernelWriter:
                 return ByLane(*made)
             case Along.FILL:
                 stored = [scalar_type(result) for result in self.op.body.results]
-                return replace(FillRows(*made), width=self.low.machine.lanes(stored))
+                return replace(FillRows(*made), width=self.lowering.machine.lanes(stored))
             case _:
                 return ByPosition(*made)
 
@@ -171,7 +171,7 @@ class KernelWriter:
     def elements(self, position: Position) -> Elements:
         fold_width = self.traversal.fold_width if position.alone else 1
         elements = Elements(
-            self.kernel, position.flat, self.low.checks, fold_width
+            self.kernel, position.flat, self.lowering.checks, fold_width
         )
         elements.env.update(zip(self.op.body.params, position.indices, strict=True))
         elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile

@@ -50,7 +50,7 @@ class ByComponent:
             else:
                 b.emit(AtomicUpdate(elements.function(b, fn), buffer, place, (value,)))
 
-    def finish(self, low: Lowering, let: Let) -> None:
+    def finish(self, lowering: Lowering, let: Let) -> None:
         """All is where it belongs."""
 
 
@@ -66,13 +66,13 @@ def by_component(sink: Merge, dest: tuple[Var, ...], extent: Atom) -> ByComponen
     return ByComponent(dest, extent, functions)
 
 
-def placed(low: Lowering, let: Let, sink: Place, taken: Sequence[Atom], total: Atom) -> Placed:
+def placed(lowering: Lowering, let: Let, sink: Place, taken: Sequence[Atom], total: Atom) -> Placed:
     """The arrays to write, nobody's yet, and room for every element."""
-    extent = low.host.product(low.scope.array(sink.dest[0]).shape)
-    dest = low.own_all(sink.dest, let)
-    winners = low.host.emit(Alloc(i64, extent, low.site()))[0]
-    fill(low, let, winners, extent, NOBODY, NOBODY)
-    elements = tuple(low.alloc_like(atom, total) for atom in sink.dest)
+    extent = lowering.host.product(lowering.scope.array(sink.dest[0]).shape)
+    dest = lowering.own_all(sink.dest, let)
+    winners = lowering.host.emit(Alloc(i64, extent, lowering.site()))[0]
+    fill(lowering, let, winners, extent, NOBODY, NOBODY)
+    elements = tuple(lowering.alloc_like(atom, total) for atom in sink.dest)
     return Placed(dest, winners, elements, extent)
 
 
@@ -101,7 +101,7 @@ def place_element(
     b.emit(If(_is_inside(b, kernel, place, placed.extent), inside.close([], []), NO_BODY))
 
 
-def write_winners(low: Lowering, let: Let, placed: Placed) -> None:
+def write_winners(lowering: Lowering, let: Let, placed: Placed) -> None:
     """Launch: every place that somebody claimed gets the element that came last."""
 
     def write(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
@@ -112,9 +112,9 @@ def write_winners(low: Lowering, let: Let, placed: Placed) -> None:
             inside.emit(Store(kernel.buffer(buffer), j, value))
         b.emit(If(b.apply("ge", winner, index(0)), inside.close([], []), NO_BODY))
 
-    each_place(low, let, "_place", Role.PASS, placed.extent, [i64], write)
+    each_place(lowering, let, "_place", Role.PASS, placed.extent, [i64], write)
     for buffer in (placed.winners, *placed.elements):
-        low.host.emit(Free(buffer))
+        lowering.host.emit(Free(buffer))
 
 
 def _is_inside(b: Builder, kernel: KernelBuilder, place: Atom, extent: Atom) -> Atom:

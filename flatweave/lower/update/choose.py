@@ -16,14 +16,14 @@ from flatweave.ops import Merge
 from flatweave.terms.syntax import Let
 
 
-def merged(low: Lowering, let: Let, sink: Merge, variant: str) -> Merged:
+def merged(lowering: Lowering, let: Let, sink: Merge, variant: str) -> Merged:
     """The arrays that elements are combined into, which this sweep may write."""
-    dest = low.own_all(sink.dest, let)
-    extent = low.host.product(low.scope.array(sink.dest[0]).shape)
+    dest = lowering.own_all(sink.dest, let)
+    extent = lowering.host.product(lowering.scope.array(sink.dest[0]).shape)
     match variant:
         case "atomic":
             return by_component(sink, dest, extent)
         case "cas":
-            return swapped(low, let, sink, dest, extent)
+            return swapped(lowering, let, sink, dest, extent)
         case _:
-            return locked(low, let, sink, dest, extent)
+            return locked(lowering, let, sink, dest, extent)

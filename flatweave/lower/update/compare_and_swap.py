@@ -94,7 +94,7 @@ class InPlace:
         buffer = elements.kernel.buffer(self.dest[0])
         b.emit(AtomicUpdate(elements.function(b, self.fn), buffer, place, tuple(values)))
 
-    def finish(self, low: Lowering, let: Let) -> None:
+    def finish(self, lowering: Lowering, let: Let) -> None:
         """All is where it belongs."""
 
 
@@ -120,7 +120,7 @@ class Packed:
         words = tuple(packing.pack(b, values))
         b.emit(AtomicUpdate(swap, elements.kernel.buffer(self.buffer), place, words))
 
-    def finish(self, low: Lowering, let: Let) -> None:
+    def finish(self, lowering: Lowering, let: Let) -> None:
         """Take the components out of the words."""
 
         def unpack(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
@@ -130,11 +130,11 @@ class Packed:
                 b.emit(Store(kernel.buffer(buffer), j, value))
 
         each_place(
-            low, let, "_unpack", Role.PACK, self.extent, [self.packing.word], unpack
+            lowering, let, "_unpack", Role.PACK, self.extent, [self.packing.word], unpack
         )
-        low.host.emit(Free(self.buffer))
+        lowering.host.emit(Free(self.buffer))
 
-    def begin(self, low: Lowering, let: Let) -> None:
+    def begin(self, lowering: Lowering, let: Let) -> None:
         """Put the components into the words."""
 
         def pack(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
@@ -144,7 +144,7 @@ class Packed:
                 b.emit(Store(kernel.buffer(self.buffer), at, word))
 
         each_place(
-            low, let, "_pack", Role.PACK, self.extent, [self.packing.word], pack
+            lowering, let, "_pack", Role.PACK, self.extent, [self.packing.word], pack
         )
 
     def _words(self, b: Builder, j: Atom) -> list[Atom]:
@@ -153,15 +153,15 @@ class Packed:
         return [b.add(first, index(k)) for k in range(self.packing.words)]
 
 
-def swapped(low: Lowering, let: Let, sink: Merge, dest: tuple[Var, ...], extent: Atom) -> (
+def swapped(lowering: Lowering, let: Let, sink: Merge, dest: tuple[Var, ...], extent: Atom) -> (
     InPlace | Packed
 ):
     """Arrays whose elements are combined by compare-and-swap."""
     if len(dest) == 1:
         return InPlace(dest, extent, sink.fn)
     packing = Packing.of([scalar_type(result) for result in sink.fn.results])
-    room = low.host.mul(extent, index(packing.words))
-    buffer = low.host.emit(Alloc(packing.word, room, low.site()))[0]
+    room = lowering.host.mul(extent, index(packing.words))
+    buffer = lowering.host.emit(Alloc(packing.word, room, lowering.site()))[0]
     packed = Packed(dest, extent, sink.fn, packing, buffer)
-    packed.begin(low, let)
+    packed.begin(lowering, let)
     return packed

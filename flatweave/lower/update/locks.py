@@ -39,13 +39,15 @@ class Locked:
         locks = kernel.buffer(self.locks)
         b.emit(LockedUpdate(fn, locks, STRIPES, buffers, place, tuple(values)))
 
-    def finish(self, low: Lowering, let: Let) -> None:
+    def finish(self, lowering: Lowering, let: Let) -> None:
         """Nobody needs the locks any more."""
-        low.host.emit(Free(self.locks))
+        lowering.host.emit(Free(self.locks))
 
 
-def locked(low: Lowering, let: Let, sink: Merge, dest: tuple[Var, ...], extent: Atom) -> Locked:
+def locked(
+    lowering: Lowering, let: Let, sink: Merge, dest: tuple[Var, ...], extent: Atom
+) -> Locked:
     """Arrays whose elements are combined under locks."""
-    locks = low.host.emit(Alloc(u32, index(STRIPES), low.site()))[0]
-    fill(low, let, locks, index(STRIPES), FREE, FREE)
+    locks = lowering.host.emit(Alloc(u32, index(STRIPES), lowering.site()))[0]
+    fill(lowering, let, locks, index(STRIPES), FREE, FREE)
     return Locked(dest, extent, sink.fn, locks)
