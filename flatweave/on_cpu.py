@@ -23,7 +23,7 @@ class OnCpu:
     @property
     def made(self) -> frozenset[str]:
         """The kernels that there is machine code for."""
-        return self.program.made
+        return self.program.native.table.made
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""

@@ -74,13 +74,13 @@ class Kept:
 
     def keep(self, program: CpuProgram, cpu: str) -> None:
         """Keep a program that was compiled, and each group of its kernels as it is made."""
-        plan, table = program.plan, program.table
+        plan, table = program.plan, program.native.table
         try:
             _keep_support()
             content = (
                 cpu, tuple((param.dtype.name, param.is_array) for param in plan.params),
                 tuple((result.dtype.name, result.extents) for result in plan.results),
-                table.groups, self._plain_sites(plan), _plain_image(program.code),
+                table.groups, self._plain_sites(plan), _plain_image(program.native.code),
             )  # fmt: skip
         except Unfit:
             return
@@ -197,7 +197,7 @@ class Recalled:
         found = self._kept.recalled_group(self._plan, names)
         if found is None:
             assert self.whole and self._kernels
-            found = self._kernels.table.made_anew(names)
+            found = self._kernels.native.table.made_anew(names)
             add_sites(self._plan, self._kernels.plan.sites)
             self._kept.keep_group(self._plan, names, found)
         return found

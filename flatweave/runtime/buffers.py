@@ -37,11 +37,6 @@ class BufferPool:
         """The most bytes kept for reuse at any time."""
         return int(self._idle_limit.value)
 
-    @property
-    def memory_limit(self) -> int:
-        """A request for more bytes than this fails at once."""
-        return int(self._memory_limit.value)
-
     def limit(self, memory: int) -> None:
         """Refuse requests above `memory` bytes and keep a quarter of it at most."""
         self._memory_limit.value = memory

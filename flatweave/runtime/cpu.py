@@ -28,7 +28,7 @@ class CpuProgram:
 
     def __init__(self, code: Code, plan: Plan, table: Table | None = None) -> None:
         self.plan = plan
-        self._program = NativeProgram(code, "fw_main", table)
+        self.native = NativeProgram(code, "fw_main", table)
         self._arrays = [at for at, param in enumerate(plan.params) if param.is_array]
         codes = ["Q" if param.is_array else _CODES[param.dtype.name] for param in plan.params]
         results = "".join(_result_code(result) for result in plan.results)
@@ -45,30 +45,10 @@ class CpuProgram:
             array = values[at]
             values[at] = address_of(array) if array.size else _DATA_OF_NOTHING
         self._pack(slots, 0, *values)
-        status = self._program.run(slots)
+        status = self.native.run(slots)
         if not status.is_ok:
             return status
         return self._results(self._unpack(slots, self._start))
-
-    @property
-    def code(self) -> Code:
-        """The machine code of the host."""
-        return self._program.code
-
-    @property
-    def table(self) -> Table:
-        """The kernels."""
-        return self._program.table
-
-    @property
-    def made(self) -> frozenset[str]:
-        """The names of the kernels that there is code for."""
-        return self._program.table.made
-
-    @property
-    def peak_bytes(self) -> int:
-        """Most bytes of buffers alive at once in the last call."""
-        return self._program.peak_bytes
 
     def _results(self, values: tuple[Any, ...]) -> list[Any]:
         found: list[Any] = []

@@ -2,7 +2,7 @@
 
     code = on_deep_stack(lambda: compile_object(text))        the caller waits
 
-    one, two = beside(make_one), beside(make_two)             both at once
+    one, two = Work(make_one), Work(make_two)                 both at once
     codes = [one.result(), two.result()]
 
 What a signal handler raises while a caller waits comes out of the call at once: nobody wants the
@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from flatweave.base.locks import Lock
@@ -31,7 +31,7 @@ class NotWanted(BaseException):
 
 
 class Work(Generic[R]):
-    """A function on its way: what it gives, or raises."""
+    """A function on its way, with a stack of 256 MiB: what it gives, or raises."""
 
     def __init__(self, fn: Callable[[], R]) -> None:
         self._fn = fn
@@ -42,7 +42,7 @@ class Work(Generic[R]):
         self._found: R | None = None
         self._error: BaseException | None = None
         self._process = os.getpid()
-        self._is_started = self._start()
+        self._is_started = bool(started(self._run, "flatweave-compiler", STACK_SIZES))
 
     @property
     def is_wanted(self) -> bool:
@@ -78,17 +78,6 @@ class Work(Generic[R]):
             self._error = error if self.is_wanted else None
         self._done.set()
 
-    def _start(self) -> bool:
-        """Start a thread with a deep stack; False if there can be none, as at exit."""
-        for size in STACK_SIZES:
-            thread = threading.Thread(target=self._run, name="flatweave-compiler")
-            try:
-                start(thread, size)
-            except (RuntimeError, ValueError):
-                continue
-            return True
-        return False
-
     def _wait(self) -> bool:
         """Wait for the end; False in the child of a fork, where the thread is not."""
         try:
@@ -107,14 +96,9 @@ class _Here(threading.local):
     work: Work[Any] | None = None
 
 
-def beside(fn: Callable[[], R]) -> Work[R]:
-    """Start a function with a stack of 256 MiB; whoever asks for its result waits for it."""
-    return Work(fn)
-
-
 def on_deep_stack(fn: Callable[[], R]) -> R:
     """What `fn` gives or raises, run with a stack of 256 MiB."""
-    return fn() if _HERE.work is not None else beside(fn).result()
+    return fn() if _HERE.work is not None else Work(fn).result()
 
 
 def check_wanted() -> None:
@@ -123,14 +107,26 @@ def check_wanted() -> None:
         raise NotWanted
 
 
-def start(thread: threading.Thread, stack_size: int) -> None:
-    """Start a thread with so many bytes of stack, whatever others get."""
-    with _SIZING:
-        before = threading.stack_size(stack_size)
-        try:
-            thread.start()
-        finally:
-            threading.stack_size(before)
+def started(
+    run: Callable[[], object], name: str, stack_sizes: Sequence[int], *, is_daemon: bool = False
+) -> threading.Thread | None:
+    """A thread with the first of these sizes of stack, in bytes, that there is room for, whatever
+    others get; None if there can be none, as at exit."""
+    for size in stack_sizes:
+        thread = threading.Thread(target=run, name=name, daemon=is_daemon)
+        with _SIZING:
+            try:
+                before = threading.stack_size(size)
+            except ValueError:  # not a size that this system gives
+                continue
+            try:
+                thread.start()
+            except RuntimeError:
+                continue
+            finally:
+                threading.stack_size(before)
+        return thread
+    return None
 
 
 _HERE = _Here()

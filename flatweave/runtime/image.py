@@ -1,7 +1,7 @@
 """Machine code that a process can map without a linker: bytes, and what is filled in when mapped.
 
     code | constants, addresses of other symbols | data          each part from a page on
-    MappedCode(image, address_of).address("fw_main")
+    MappedCode(image, symbol_address).address("fw_main")
 
 Distances within an image are fixed when it is made (`elf.py`); left are the addresses of symbols
 outside of it and, seldom, its own. Code is never writable once it is executable.
@@ -49,7 +49,7 @@ class MappedCode:
     __slots__ = ("__weakref__", "_base", "_memory", "defined")
     stored_as = ""  # no object of it is left
 
-    def __init__(self, image: Image, address_of: Callable[[str], int]) -> None:
+    def __init__(self, image: Image, find: Callable[[str], int]) -> None:
         """Raises Unfit where a symbol is not found, or the system refuses."""
         self.defined = image.defined
         try:
@@ -59,7 +59,7 @@ class MappedCode:
         self._memory[: len(image.content)] = image.content
         self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         for at, symbol in image.wanted:
-            self._fill(at, address_of(symbol))
+            self._fill(at, find(symbol))
         for at, target in image.own:
             self._fill(at, self._base + target)
         code, constants, _ = image.sizes
@@ -104,7 +104,7 @@ def image_from(content: object) -> Image:
     raise Unfit("not an image")
 
 
-def address_of(symbol: str) -> int:
+def symbol_address(symbol: str) -> int:
     """A function of the C library, libm, libmvec or Python; Unfit if none has it."""
     found = _address_in("", symbol)
     for library in LIBRARIES:
@@ -135,4 +135,4 @@ def _library(name: str) -> ctypes.CDLL | None:
 @functools.cache
 def _mprotect() -> Callable[[int, int, int], int]:
     prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    return prototype(address_of("mprotect"))
+    return prototype(symbol_address("mprotect"))

@@ -28,8 +28,8 @@ from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.forks import LLVM, wait_at_fork
 from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
-from flatweave.runtime.deep import beside, on_deep_stack
-from flatweave.runtime.image import address_of
+from flatweave.runtime.deep import Work, on_deep_stack
+from flatweave.runtime.image import symbol_address
 from flatweave.runtime.optimise import LIGHT, RAW, optimised, target_machine
 from flatweave.runtime.processor import Processor, processor
 from flatweave.runtime.support import MAKER, Code, keep_for_ever, support
@@ -113,7 +113,7 @@ def begin(text: str, *, level: int = LIGHT) -> Callable[[], NativeCode]:
     found = _LOADED.get(name) or _from_cache(name, _linking(name, text))
     if found is not None:
         return lambda: found
-    work = beside(lambda: _made(name, text, level))
+    work = Work(lambda: _made(name, text, level))
     return lambda: _linking(name, text)(work.result())
 
 
@@ -268,7 +268,7 @@ def _linker() -> Any:
 def _made_support() -> Code:
     text = support_text()
     name = cache_key(text, RAW)  # written by hand: optimising it would cost more than it gives
-    imports = {symbol: address_of(symbol) for symbol in PYTHON_SYMBOLS}
+    imports = {symbol: symbol_address(symbol) for symbol in PYTHON_SYMBOLS}
 
     def linked(found: bytes) -> NativeCode:
         library = f"{SUPPORT_LIBRARY}{next(_NUMBERS)}"

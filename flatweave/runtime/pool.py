@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.locks import Lock
-from flatweave.runtime.deep import start
+from flatweave.runtime.deep import started
 from flatweave.runtime.support import support
 
 SPIN_NS = 20_000  # a worker looks for work this long, then parks
@@ -58,10 +58,8 @@ class WorkerPool:
             self._spin(CROWDED_SPIN_NS if count > available_cores() else SPIN_NS)
             worker = ctypes.CFUNCTYPE(None)(support().address("fw_worker"))
             for number in range(self.ready, count):
-                thread = threading.Thread(target=worker, name=f"flatweave-{number}", daemon=True)
-                try:
-                    start(thread, STACK_SIZE)
-                except RuntimeError:  # no more threads: run with those there are
+                thread = started(worker, f"flatweave-{number}", [STACK_SIZE], is_daemon=True)
+                if thread is None:  # run with those there are
                     break
                 self._threads.append(thread)
                 self.ready = number + 1

@@ -17,7 +17,7 @@ from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.deep import on_deep_stack
 from flatweave.runtime.door import compiler
-from flatweave.runtime.image import MappedCode, Unfit, address_of, from_bytes, image_from
+from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, symbol_address
 
 
 class Code(Protocol):
@@ -65,7 +65,7 @@ def recall_support(key: str) -> bool:
             if found is None:
                 return False
             try:
-                _take(MappedCode(image_from(from_bytes(found)), address_of))
+                _take(MappedCode(image_from(from_bytes(found)), symbol_address))
             except Unfit:
                 process_cache().drop(key)
         return bool(_SUPPORT)
@@ -74,7 +74,7 @@ def recall_support(key: str) -> bool:
 def address_beside(symbol: str) -> int:
     """The address of what an image wants: a function of the support code, or of a library."""
     code = support()
-    return code.address(symbol) if symbol.startswith("fw_") else address_of(symbol)
+    return code.address(symbol) if symbol.startswith("fw_") else symbol_address(symbol)
 
 
 def keep_for_ever(thing: object) -> None:

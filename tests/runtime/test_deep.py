@@ -16,7 +16,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.locks import Lock
-from flatweave.runtime.deep import NotWanted, beside, check_wanted, on_deep_stack
+from flatweave.runtime.deep import NotWanted, Work, check_wanted, on_deep_stack
 
 
 def test_it_gives_what_the_function_gives():
@@ -91,7 +91,7 @@ def test_what_it_has_started_ends_with_it():
         until_unwanted(ended)
 
     def outer() -> None:
-        beside(inner).result()
+        Work(inner).result()
 
     def alarm(number: int, frame: object) -> None:
         if started.is_set():
@@ -117,7 +117,7 @@ def test_works_beside_each_other():
         meet.wait(timeout=20)
         return 12 // k
 
-    works = [beside(lambda: job(0)), beside(lambda: job(3))]
+    works = [Work(lambda: job(0)), Work(lambda: job(3))]
     with pytest.raises(ZeroDivisionError):
         works[0].result()
     assert works[1].result() == 4

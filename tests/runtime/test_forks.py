@@ -157,7 +157,7 @@ BEGUN = """
             time.sleep(0.01)
         return fresh(5) == expected(5)
     parent = os.getpid()
-    work = deep.beside(job)
+    work = deep.Work(job)
     fine = child_is_fine(work.result)
     go.set()
     print(fine, work.result())

@@ -8,7 +8,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import CompilerBug
 from flatweave.runtime import native, unlocked
-from flatweave.runtime.deep import beside
+from flatweave.runtime.deep import Work
 from tests.runtime.test_native import adder, call
 
 
@@ -23,7 +23,7 @@ def test_objects_are_made_side_by_side(monkeypatch, name):
         return real(*given)
 
     monkeypatch.setattr(unlocked, name, meeting)
-    works = [beside(lambda k=k: native.compile_object(adder(k))) for k in (501, 502)]
+    works = [Work(lambda k=k: native.compile_object(adder(k))) for k in (501, 502)]
     assert all(work.result() for work in works)
     assert not unlocked._INSIDE
 
