@@ -108,6 +108,8 @@ def test_rows(target):
             ragged[i]
         with pytest.raises(fw.IndexOutOfBounds):
             f(ragged, i)
+        with pytest.raises(fw.IndexOutOfBounds):  # a constant is checked as an argument is
+            fw.jit(lambda r, i=i: r[i])(ragged)
     with pytest.raises(fw.IndexOutOfBounds):
         fw.ragged([], lengths=[])[0]
     for numbers in ([0, 3], [10**12]):

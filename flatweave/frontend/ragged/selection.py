@@ -29,7 +29,7 @@ from flatweave.frontend.trace.tracers import as_tracer, emit, extent_of, tracer_
 from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 from flatweave.ops import Index, Reduce
-from flatweave.terms.syntax import Atom, Const
+from flatweave.terms.syntax import Atom
 
 
 def _host(rows: Any, i: Any) -> Any:
@@ -90,12 +90,12 @@ def row(rows: Ragged, i: Any) -> Any:
         return gathered(rows, _numbers(rows, i), may_repeat=True)
     offsets = as_tracer(rows.offsets)
     count = row_count(offsets)
-    number, _ = from_start(extent_of(i, "the number of a row"), count)
+    number, checked = from_start(extent_of(i, "the number of a row"), count)
 
     def at(distance: Atom) -> Atom:
         # through an array of `count` rows: a number outside is caught before anything is read
         bounds = generated((count,), lambda j: read(offsets, (add(j, distance),)))[0]
-        return emit(Index(bounds.atom, (number,), not isinstance(number, Const)))[0].atom
+        return emit(Index(bounds.atom, (number,), checked))[0].atom
 
     start, stop = at(ZERO), at(ONE)
     length = sub(stop, start)
