@@ -169,6 +169,16 @@ def test_rows_made_of_rows(target, lengths):
     same_rows(fw.jit(lambda r: fw.map(lambda row: row[::-1], r))(ragged), [r[::-1] for r in rows])
 
 
+def test_segments_of_rows(target):
+    """Segments begin where flags say, and with every row."""
+    rows = fw.ragged([[7, 1, 9, 2], [], [8, 8], [1, 2, 3]])
+    places = fw.jit(lambda r: fw.map(lambda row: fw.segmented_iota(row > 5), r))
+    sums = fw.jit(lambda r: fw.map(lambda row: fw.segmented_scan(fw.add, 10, row > 5, row), r))
+
+    assert places(rows).tolist() == [[0, 1, 0, 1], [], [0, 0], [0, 1, 2]]
+    assert sums(rows).tolist() == [[17, 18, 19, 21], [], [18, 18], [11, 13, 16]]
+
+
 def test_ragged_softmax(target):
     """The greatest value and the sum are found once for each row."""
     ragged, rows = made([2, 0, 3, 1], np.float64)

@@ -112,8 +112,9 @@ def _without_scans(traced: RowTrace, count: Atom, f: Callable[..., Any]) -> Lamb
         offsets, at = traced.lengths[length], fn.lets.index(let)
         if {var for let in fn.lets for var in let.vars} & free_vars((op.fn, op.neutral)).keys():
             raise _not_elementwise(op, f)
-        before = Lambda(fn.params, fn.lets[:at], op.xs)
-        flat = [found.values for found in _computed(before, [offsets] * len(op.xs), count, f)]
+        before = Lambda(fn.params, fn.lets[:at], (*op.xs, *op.starts))
+        of_rows = _computed(before, [offsets] * len(before.results), count, f)
+        flat = [found.values for found in of_rows]
         done = read_of_rows(let, length, scan_of_rows(op, flat, offsets), offsets, i)
         fn = Lambda(fn.params, (*fn.lets[:at], done, *fn.lets[at + 1 :]), fn.results)
     return fn

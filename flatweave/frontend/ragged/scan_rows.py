@@ -20,15 +20,22 @@ from flatweave.terms.syntax import Atom, Let, Var
 
 
 def scan_of_rows(op: Scan, values: Sequence[Tracer], offsets: Tracer) -> list[Tracer]:
-    """A scan of each row, as flat arrays: `values` are those of all rows, one after the other."""
+    """A scan of each row, as flat arrays: `values` are those of all rows, one after the other.
+
+    A scan that starts anew within rows, too, has its flags behind its elements.
+    """
+    xs, flags = values[: len(op.xs)], values[len(op.xs) :]
 
     def begins(p: Atom) -> Tracer:
         i, start = locate(offsets, 1, p)
         first = sub(read(offsets, (add(i, ONE),)).atom, ONE) if op.reverse else start
-        return tracer_of(current().apply("eq", p, first))
+        found = current().apply("eq", p, first)
+        for flag in flags:
+            found = current().apply("or", found, read(flag, (p,)).atom)
+        return tracer_of(found)
 
-    starts = generated(values[0].extents, begins, "p")[0]
-    atoms = tuple(x.atom for x in values)
+    starts = generated(xs[0].extents, begins, "p")[0]
+    atoms = tuple(x.atom for x in xs)
     return emit(Scan(op.fn, op.neutral, atoms, op.exclusive, op.reverse, (starts.atom,)))
 
 
