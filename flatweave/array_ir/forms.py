@@ -49,7 +49,7 @@ class Form:
 TRACED = Form("traced", host=CONTROL | READS, element=CONTROL | READS, arrays=True)
 SWEPT = Form(
     "swept",
-    host=CONTROL | READS | {"sweep", "empty", "reshape", "order"},
+    host=CONTROL | READS | {"sweep", "empty", "reshape", "radix_sort"},
     element=CONTROL | READS | {"fold", "prefix"},
     scalar=True,
 )

@@ -119,7 +119,7 @@ def _rows(columns: Values, k: int) -> Values:
     return tuple(np.asarray(column[k]) for column in columns)
 
 
-def place(dest: Values, indices: Value, columns: Values) -> Values:
+def scatter_store(dest: Values, indices: Value, columns: Values) -> Values:
     """dest[indices[i]] = x[i]; an index outside drops its element, the last of equal ones wins."""
     results = tuple(array.copy() for array in dest)
     inside = (indices >= 0) & (indices < len(dest[0]))
@@ -127,7 +127,7 @@ def place(dest: Values, indices: Value, columns: Values) -> Values:
     return results
 
 
-def merge(
+def scatter_reduce(
     interp: Interp, env: Env, fn: Lambda, dest: Values, indices: Value, columns: Values
 ) -> Values:
     """dest[indices[i]] = dest[indices[i]] fn x[i]; an index outside drops its element."""

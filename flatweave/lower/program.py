@@ -23,10 +23,10 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.scatter_variants import UPDATES
 from flatweave.lower.sinks.table import lowered_sinks
-from flatweave.lower.sort.radix import lower_order
+from flatweave.lower.sort.radix import lower_radix_sort
 from flatweave.lower.sweep.launches import lower_sweep
 from flatweave.lower.traverse.row_of_position import Rows
-from flatweave.ops import Check, Empty, Index, Locate, Order, Reshape, Sweep
+from flatweave.ops import Check, Empty, Index, Locate, RadixSort, Reshape, Sweep
 from flatweave.passes.liveness import find_last_uses
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -172,8 +172,8 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             count = lowering.host.product(extents)
             buffer = lowering.host.emit(Alloc(dtype, count, lowering.site()))[0]
             bind(let.vars[0], HostArray(buffer, extents))
-        case Order():
-            lower_order(lowering, let)
+        case RadixSort():
+            lower_radix_sort(lowering, let)
         case Check():
             _check(lowering, let.op)
         case If() | While() | For():

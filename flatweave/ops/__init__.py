@@ -13,8 +13,8 @@ from flatweave.ops.generate import Generate
 from flatweave.ops.index import Index
 from flatweave.ops.locate import Locate
 from flatweave.ops.map import Map
-from flatweave.ops.order import Order
 from flatweave.ops.permute import Permute
+from flatweave.ops.radix_sort import RadixSort
 from flatweave.ops.reduce import Reduce
 from flatweave.ops.reduce_segments import ReduceSegments
 from flatweave.ops.reshape import Reshape
@@ -26,9 +26,9 @@ from flatweave.ops.sweep import (
     Combine,
     Compact,
     Insert,
-    Merge,
-    Place,
     Prefix,
+    ScatterReduce,
+    ScatterStore,
     Sink,
     SinkOp,
     Store,
@@ -37,7 +37,7 @@ from flatweave.ops.sweep import (
 
 __all__ = [
     "Check", "Combine", "CombineRows", "CombineSegments", "Compact", "Concat", "Empty", "Filter",
-    "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Merge", "Order", "Permute", "Place",
-    "Prefix", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter", "Sink", "SinkOp", "Sort",
-    "Store", "Sweep",
+    "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Permute",
+    "Prefix", "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter",
+    "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "Store", "Sweep",
 ]  # fmt: skip

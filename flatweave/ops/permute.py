@@ -41,4 +41,5 @@ class Permute(Op):
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         dest, xs = interp.atoms(env, self.dest), interp.atoms(env, self.xs)
-        return operators.merge(interp, env, self.fn, dest, interp.atom(env, self.indices), xs)
+        indices = interp.atom(env, self.indices)
+        return operators.scatter_reduce(interp, env, self.fn, dest, indices, xs)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from flatweave.array_ir import operators
 from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import i64
-from flatweave.ops.sweep import Place, Sink, SinkOp
+from flatweave.ops.sweep import ScatterStore, Sink, SinkOp
 from flatweave.terms.batch import Env, Values
 from flatweave.terms.rules import types_misfit
 from flatweave.terms.syntax import ArrayType, Atom, Type, op, types_of
@@ -28,7 +28,7 @@ class Scatter(SinkOp):
         return (self.indices, *self.xs)
 
     def sink(self, atoms: Callable[[Sequence[Atom]], tuple[Atom, ...]]) -> Sink:
-        return Place(atoms(self.dest))
+        return ScatterStore(atoms(self.dest))
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.dest)
@@ -39,4 +39,4 @@ class Scatter(SinkOp):
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         dest, xs = interp.atoms(env, self.dest), interp.atoms(env, self.xs)
-        return operators.place(dest, interp.atom(env, self.indices), xs)
+        return operators.scatter_store(dest, interp.atom(env, self.indices), xs)

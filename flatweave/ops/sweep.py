@@ -5,12 +5,12 @@
 `body` computes the element at an index; inside it `prefix` is a scan over the whole sweep. Each
 sink takes the next results of the body:
 
-    store                    y -> ys[i] = y
-    compact k                flag, x.. -> the x of the elements where flag holds, and their number
-    combine fn neutral       v.. -> their reduction
-    place dest               j, x.. -> dest[j] = x           (scatter)
-    merge fn neutral dest    j, x.. -> dest[j] fn= x         (permute, reduce_by_index)
-    insert dest offset       x -> dest[offset + i] = x       (concat)
+    store                            y -> ys[i] = y
+    compact k                        flag, x.. -> the x where flag holds, and their number
+    combine fn neutral               v.. -> their reduction
+    scatter_store dest               j, x.. -> dest[j] = x        (scatter)
+    scatter_reduce fn neutral dest   j, x.. -> dest[j] fn= x      (permute, reduce_by_index)
+    insert dest offset               x -> dest[offset + i] = x    (concat)
 
 Sinks that combine segments are in `segments.py`.
 """
@@ -205,7 +205,7 @@ class Combine(Sink):
 
 
 @op
-class Place(Sink):
+class ScatterStore(Sink):
     """Elements written to indices of `dest`; outside it they are dropped, the last one wins."""
 
     dest: tuple[Atom, ...]
@@ -219,16 +219,16 @@ class Place(Sink):
         return tuple(Var("t", atom.type) for atom in self.dest)
 
     def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
-        yield from types_misfit("what is placed", taken, (i64, *elements_in(self.dest)))
+        yield from types_misfit("what is scattered", taken, (i64, *elements_in(self.dest)))
 
     def evaluate(
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
     ) -> Values:
-        return operators.place(interp.atoms(env, self.dest), taken[0], taken[1:])
+        return operators.scatter_store(interp.atoms(env, self.dest), taken[0], taken[1:])
 
 
 @op
-class Merge(Sink):
+class ScatterReduce(Sink):
     """Elements combined into indices of `dest`, in the order of the sweep."""
 
     fn: Lambda
@@ -248,7 +248,7 @@ class Merge(Sink):
 
     def misfits(self, taken: tuple[Atom, ...]) -> Iterator[str]:
         elements = elements_in(self.dest)
-        yield from types_misfit("what is merged", taken, (i64, *elements))
+        yield from types_misfit("what is scattered", taken, (i64, *elements))
         yield from operator_misfits(self.fn, elements)
         if self.neutral:
             yield from types_misfit("the neutral element", self.neutral, elements)
@@ -257,7 +257,7 @@ class Merge(Sink):
         self, interp: Interp, env: Env, shape: tuple[int, ...], order: Value, taken: Values
     ) -> Values:
         dest = interp.atoms(env, self.dest)
-        return operators.merge(interp, env, self.fn, dest, taken[0], taken[1:])
+        return operators.scatter_reduce(interp, env, self.fn, dest, taken[0], taken[1:])
 
 
 @op

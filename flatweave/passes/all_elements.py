@@ -17,7 +17,17 @@ from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.source import Location
-from flatweave.ops import Combine, Compact, Index, Merge, Place, Prefix, Sink, Store, Sweep
+from flatweave.ops import (
+    Combine,
+    Compact,
+    Index,
+    Prefix,
+    ScatterReduce,
+    ScatterStore,
+    Sink,
+    Store,
+    Sweep,
+)
 from flatweave.passes.rewrite import Rewriter
 from flatweave.passes.sweeps import LocalNames, atoms_used
 from flatweave.terms.build import Builder, index, lambda_of
@@ -163,7 +173,7 @@ class AllElements(Rewriter):
                 return [self.builder.apply("select", self.flag, x, e) for x, e in pairs]
             case Compact():
                 return [self.builder.apply("and", self.flag, taken[0]), *taken[1:]]
-            case Merge() | Place():
+            case ScatterReduce() | ScatterStore():
                 return [first, *taken[1:]]
             case _:
                 return list(taken)
@@ -230,7 +240,7 @@ def _idle(op: Sweep) -> Iterator[Atom]:
                 yield from neutral
             case Compact():
                 yield from (FALSE, *map(_zero, taken[1:]))
-            case Merge() | Place():
+            case ScatterReduce() | ScatterStore():
                 yield from (NOWHERE, *map(_zero, taken[1:]))
             case _:
                 yield from map(_zero, taken)

@@ -1,11 +1,12 @@
 """The arrays that a program writes to memory: what its sweeps store, and nothing else.
 
-    a: f32[n] = sweep [n] (i: i64 => ..) [store]            a: f32[n]
-    s: f32 = sweep [n] (i: i64 => ..) [combine ..]          nothing: a number
-    ys: f32[n] = sweep [m] (i: i64 => ..) [place [a]]       nothing: a is dead, so it is written to
+    a: f32[n] = sweep [n] (i: i64 => ..) [store]                a: f32[n]
+    s: f32 = sweep [n] (i: i64 => ..) [combine ..]              nothing: a number
+    ys: f32[n] = sweep [m] (i: i64 => ..) [scatter_store [a]]   nothing: a is dead, so it is
+                                                                written to
 
 Scratch memory of the lowering (partial results of blocks, private copies) is not listed: it does
-not grow with the arrays, but for the second copy that an order needs to move elements back and
+not grow with the arrays, but for the second copy that a radix sort needs to move elements back and
 forth.
 """
 
@@ -22,10 +23,10 @@ from flatweave.ops import (
     Compact,
     Empty,
     Insert,
-    Merge,
-    Order,
-    Place,
+    RadixSort,
     Reshape,
+    ScatterReduce,
+    ScatterStore,
     Sink,
     Store,
     Sweep,
@@ -104,7 +105,7 @@ def _host_bodies(fn: Lambda) -> Iterator[Lambda]:
 
 def _arrays(let: Let) -> Iterator[tuple[Var, Atom | None]]:
     """The arrays that a let makes, each with the array that it is an update of."""
-    if isinstance(let.op, Empty | Order):
+    if isinstance(let.op, Empty | RadixSort):
         yield from ((var, None) for var in let.vars)
     if isinstance(let.op, Sweep):
         for sink, vars_ in zip(let.op.sinks, let.op.binders_by_sink(let.vars), strict=True):
@@ -114,7 +115,7 @@ def _arrays(let: Let) -> Iterator[tuple[Var, Atom | None]]:
 
 def _destinations(sink: Sink, count: int) -> tuple[Atom | None, ...]:
     match sink:
-        case Place(dest=dest) | Merge(dest=dest):
+        case ScatterStore(dest=dest) | ScatterReduce(dest=dest):
             return dest
         case Insert(dest=dest):
             return (dest,)

@@ -22,10 +22,10 @@
 
 A sweep over kept elements that reads them in place needs no array of them:
 
-    combine             elements that are not kept are neutral; so are they in a prefix
-    compact             both flags hold
-    merge, place        elements that are not kept go to place -1, which is none
-    store               one array more that the filter stores
+    combine                   elements that are not kept are neutral; so are they in a prefix
+    compact                   both flags hold
+    scatter_store, _reduce    elements that are not kept go to place -1, which is none
+    store                     one array more that the filter stores
 
 A consumer becomes part of the filter's own sweep if all else that it needs is known before that
 sweep. Otherwise it becomes a sweep of its own over all elements, which evaluates the condition
@@ -44,7 +44,7 @@ from heapq import heappop, heappush
 
 from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Combine, Compact, Index, Merge, Place, Prefix, Store, Sweep
+from flatweave.ops import Combine, Compact, Index, Prefix, ScatterReduce, ScatterStore, Store, Sweep
 from flatweave.passes.all_elements import AllElements
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import READ, cost_of_body
@@ -181,7 +181,8 @@ class _Host:
         op = let.op
         if not isinstance(op, Sweep) or len(op.shape) != 1 or op.shape[0] not in made.flags:
             return False
-        fits = all(isinstance(s, Store | Combine | Compact | Merge | Place) for s in op.sinks)
+        kinds = Store | Combine | Compact | ScatterReduce | ScatterStore
+        fits = all(isinstance(sink, kinds) for sink in op.sinks)
         return fits and self._reads_in_place(made, op) and _cost(made, let) <= STORING
 
     # -- passes of their own ----------------------------------------------------------------------

@@ -20,11 +20,11 @@ from flatweave.ops import (
     Index,
     Insert,
     Locate,
-    Merge,
-    Order,
-    Place,
     Prefix,
+    RadixSort,
     Reshape,
+    ScatterReduce,
+    ScatterStore,
     Sink,
     Store,
     Sweep,
@@ -41,8 +41,8 @@ KINDS: dict[type[Sink], str] = {
     Compact: "what a filter keeps",
     CombineSegments: "the results of segments",
     CombineRows: "the array of results, one for each row,",
-    Place: "what a scatter writes to",
-    Merge: "what is updated at computed places",
+    ScatterStore: "what a scatter writes to",
+    ScatterReduce: "what is updated at computed places",
 }
 UNREAD = (0, "nobody reads it")
 MOVED_ALONG = (0, "the sort moves it along with what is asked for")
@@ -71,7 +71,7 @@ def reasons(program: Program) -> list[str]:
             continue
         let, loops = makers[array.var]
         found = (use for use in _through_views(array.var, uses) if use.by is not let)
-        unread = MOVED_ALONG if isinstance(let.op, Order) else UNREAD
+        unread = MOVED_ALONG if isinstance(let.op, RadixSort) else UNREAD
         _, why = min((_why(array.var, let, loops, use) for use in found), default=unread)
         what, where = _what(array.var, let)
         lines.append(f"{_line(where)}: {what} is stored ({array.type}): {why}")
@@ -118,7 +118,7 @@ def _through_views(var: Var, uses: dict[Var, list[Use]]) -> Iterator[Use]:
 def _what(var: Var, let: Let) -> tuple[str, Location | None]:
     """What an array is to the user, and the line that makes it."""
     op = let.op
-    if isinstance(op, Order):
+    if isinstance(op, RadixSort):
         return "what is sorted", let.where
     if isinstance(op, Empty):
         return "what is put together of parts", let.where
@@ -137,7 +137,7 @@ def _why(var: Var, let: Let, loops: int, use: Use) -> tuple[int, str]:
     """What a use needs an array for; a lesser number marks a stronger reason."""
     op, line = use.by.op, _line(use.where)
     match op:
-        case Order():
+        case RadixSort():
             return 0, f"the sort at {line} moves all of it"
         case While() | For():
             return 0, f"the loop at {line} takes it from turn to turn"

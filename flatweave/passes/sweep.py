@@ -14,11 +14,11 @@
         in s
 
     map, generate   store                       filter            compact
-    reduce          combine                     scatter           place
-    scan            prefix in the body, store   permute           merge
+    reduce          combine                     scatter           scatter_store
+    scan            prefix in the body, store   permute           scatter_reduce
     concat          empty, then one insert for each part
     reduce_segments combine_segments
-    sort            combine: which bits of the keys differ; then order, which is no sweep
+    sort            combine: which bits of the keys differ; then radix_sort, which is no sweep
 
 Inside element functions arrays become pulls (`elements.py`). Fusion is not decided here.
 """
@@ -43,14 +43,14 @@ from flatweave.ops import (
     Insert,
     Locate,
     Map,
-    Merge,
-    Order,
     Permute,
     Prefix,
+    RadixSort,
     Reduce,
     ReduceSegments,
     Reshape,
     Scan,
+    ScatterReduce,
     Sink,
     SinkOp,
     Sort,
@@ -260,7 +260,7 @@ def _reduce_segments(b: Builder, scope: Scope, op: ReduceSegments) -> Sequence[A
 
 def _permute(b: Builder, scope: Scope, op: Permute) -> tuple[Atom, ...]:
     fn = _operator(b, scope, op.fn, "permute")
-    sink = Merge(fn, scope.atoms(op.neutral), scope.atoms(op.dest))
+    sink = ScatterReduce(fn, scope.atoms(op.neutral), scope.atoms(op.dest))
     return _over(b, scope, (op.indices, *op.xs), (sink,))
 
 
@@ -285,12 +285,12 @@ def _sort(b: Builder, scope: Scope, op: Sort) -> tuple[Atom, ...]:
     count = len(op.fn.results)
     if is_cheap_key(op.fn):
         xs, fn = scope.atoms(op.xs), translate_lambda(b, scope, op.fn)
-        return b.emit(Order(fn, _varying(b, scope, op.xs, op.fn.result_types(), keys), xs))
+        return b.emit(RadixSort(fn, _varying(b, scope, op.xs, op.fn.result_types(), keys), xs))
     stored = _over(b, scope, op.xs, tuple(Store() for _ in range(count)), keys)
     xs = (*stored, *scope.atoms(op.xs))
     fn = b.function([array_type(x).dtype for x in xs], lambda inside, *params: params[:count])
     varying = _varying(b, scope, stored, op.fn.result_types(), lambda c, elements: elements)
-    return b.emit(Order(fn, varying, xs))[count:]
+    return b.emit(RadixSort(fn, varying, xs))[count:]
 
 
 def _varying(

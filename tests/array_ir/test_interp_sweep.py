@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import i64
-from flatweave.ops import Combine, Compact, Index, Insert, Merge, Place, Prefix, Store, Sweep
+from flatweave.ops import (
+    Combine,
+    Compact,
+    Index,
+    Insert,
+    Prefix,
+    ScatterReduce,
+    ScatterStore,
+    Store,
+    Sweep,
+)
 from flatweave.terms.build import index, lambda_of
 from tests.array_ir.programs import (
     affine_loop,
@@ -56,7 +66,7 @@ def test_sweep_prefix_accumulates_in_running_order(n, exclusive, reverse):
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_sweep_feeds_every_sink(reverse):
-    """Store, compact, combine, place, merge and insert, each with its share of the results."""
+    """Every sink of a sweep, each with its share of the results."""
     xs, dest = np.array([4, -1, 7, 2, -3]), np.arange(8) * 100
     half = last_operator(i64)
 
@@ -65,22 +75,22 @@ def test_sweep_feeds_every_sink(reverse):
         return v, b.apply("gt", v, ZERO), i, v, at, v, at, v, v
 
     write = sweep_of(
-        body, Store(), Compact(1), Combine(half, (index(9),)), lambda d: Place((d,)),
-        lambda d: Merge(ADD, (ZERO,), (d,)), lambda d: Insert(d, index(2)), reverse=reverse,
+        body, Store(), Compact(1), Combine(half, (index(9),)), lambda d: ScatterStore((d,)),
+        lambda d: ScatterReduce(ADD, (ZERO,), (d,)), lambda d: Insert(d, index(2)), reverse=reverse,
     )
-    stored, count, kept, combined, placed, merged, inserted = evaluate(write, xs, dest)
+    stored, count, kept, combined, scattered, reduced, inserted = evaluate(write, xs, dest)
     order = range(5)[:: -1 if reverse else 1]
-    expected_place, expected_merge = dest.copy(), dest.copy()
+    expected_store, expected_reduce = dest.copy(), dest.copy()
     for i in order:
-        expected_place[xs[i] % 3] = xs[i]
-        expected_merge[xs[i] % 3] += xs[i]
+        expected_store[xs[i] % 3] = xs[i]
+        expected_reduce[xs[i] % 3] += xs[i]
 
     np.testing.assert_array_equal(stored, xs)
     assert count == 3
     np.testing.assert_array_equal(kept, [i for i in order if xs[i] > 0])
     assert combined == xs[order[-1]]
-    np.testing.assert_array_equal(placed, expected_place)
-    np.testing.assert_array_equal(merged, expected_merge)
+    np.testing.assert_array_equal(scattered, expected_store)
+    np.testing.assert_array_equal(reduced, expected_reduce)
     np.testing.assert_array_equal(inserted, [0, 100, *xs, 700])
 
 

@@ -153,13 +153,13 @@ def test_what_does_not_fit_is_found(body, message):
             "makes an array",
         ),
         (
-            "y, z = sweep [n] (i: i64 =>\n v = index xs [i]\n in i, v, v) [merge (add f32) [] [xs],"
-            " store]\n in y, z",
+            "y, z = sweep [n] (i: i64 =>\n v = index xs [i]\n in i, v, v) "
+            "[scatter_reduce (add f32) [] [xs], store]\n in y, z",
             "computed places shares its sweep",
         ),
         (
-            "y, z = sweep [n] (i: i64 =>\n v = index xs [i]\n in i, v, i, v) [place [xs],"
-            " place [xs]]\n in y, z",
+            "y, z = sweep [n] (i: i64 =>\n v = index xs [i]\n in i, v, i, v) "
+            "[scatter_store [xs], scatter_store [xs]]\n in y, z",
             "computed places shares its sweep",
         ),
         (

@@ -57,7 +57,7 @@ def test_a_pass_counts_scans_and_moves():
     launches = [let.op.kernel for let in walk_lets(unit.host) if isinstance(let.op, Launch)]
     moved = launches[-1]
 
-    assert launches[1:] == [f"{moved}_count", f"{moved}_slots", moved]
+    assert launches[1:] == [f"{moved}_count", f"{moved}_partials", moved]
 
 
 @pytest.mark.needs_opencl

@@ -64,5 +64,5 @@ def test_the_renderer_stores_no_pixel(example):
     assert len(extents(stages)) == 2  # corners and triangles
     assert sum("height" in line for line in stages.manifest) == 2  # nearness and colour
     sweeps = re.split(r"\n    (?=\S)", stages.text["fused"])
-    (merging,) = (sweep for sweep in sweeps if "merge" in sweep)
+    (merging,) = (sweep for sweep in sweeps if "scatter_reduce" in sweep)
     assert "truediv" in merging  # a pixel's nearness is computed where it is merged

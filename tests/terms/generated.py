@@ -15,11 +15,11 @@ from flatweave.ops import (
     Generate,
     Index,
     Map,
-    Merge,
     Prefix,
     Reduce,
     ReduceSegments,
     Scan,
+    ScatterReduce,
     Store,
     Sweep,
 )
@@ -94,7 +94,7 @@ def array_op(draw, b, arrays, traced):
         (p,) = c.emit(Prefix(fn, (zero,), (x,), draw(st.booleans()), tuple(starts)))
         return p, *flag(c, x), x, p
 
-    def merged(c, i):
+    def scattered(c, i):
         return i, *c.emit(Index(xs, (i,), checked=False))
 
     def segmented(c, i):
@@ -126,8 +126,8 @@ def array_op(draw, b, arrays, traced):
         sinks = (Store(), Compact(1), Combine(fn, (zero,)))
         made = b.emit(Sweep((n,), b.function([i64], swept), sinks, draw(st.booleans())))
         arrays += [made[0], made[2]]
-        merge = (Merge(fn, (zero,), (xs,)),)
-        arrays += b.emit(Sweep((n,), b.function([i64], merged), merge, draw(st.booleans())))
+        scatter = (ScatterReduce(fn, (zero,), (xs,)),)
+        arrays += b.emit(Sweep((n,), b.function([i64], scattered), scatter, draw(st.booleans())))
         sinks = (CombineSegments(fn, (zero,)), CombineRows(fn, (zero,), n))
         made = b.emit(Sweep((n,), b.function([i64], segmented), sinks))
         arrays += made[1:]

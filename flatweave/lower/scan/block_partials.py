@@ -38,7 +38,7 @@ def scan_block_partials(
     """
     room = lowering.host.add(count, index(1))
     prefixes = tuple(_buffer_like(lowering, buffer, room) for buffer in aggregates)
-    kernel = lowering.kernel(let, "_slots")
+    kernel = lowering.kernel(let, "_partials")
     kernel.warps = 1
     first = first or [atom for _, neutral in parts for atom in neutral]
     _PartialsScan(lowering, kernel, parts, aggregates, prefixes).write(kernel.capture(count), first)

@@ -24,7 +24,7 @@ from flatweave.lower.scatter.private import Private
 from flatweave.lower.scatter.scattering import Scattering, bytes_of
 from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import Scatter, SweepPlan, When
+from flatweave.lower.schedule.plan import ScatterVariant, SweepPlan, When
 from flatweave.lower.schedule.scatter_variants import neutral_of
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
@@ -56,17 +56,17 @@ class _Divided:
         self.scattering = scattering
         self.lowering = scattering.lowering
 
-    def launch(self, ways: Sequence[Scatter]) -> None:
+    def launch(self, ways: Sequence[ScatterVariant]) -> None:
         """The first whose condition holds."""
         host = self.lowering.host
         *others, last = ways
         _one_of(host, [self._option(way) for way in others], self._way(last).launch)
 
-    def _option(self, way: Scatter) -> tuple[Atom, LaunchIn]:
+    def _option(self, way: ScatterVariant) -> tuple[Atom, LaunchIn]:
         made = self._way(way)
         return self._holds(way, made), made.launch
 
-    def _way(self, way: Scatter) -> Owner | Private | Partition | Strided:
+    def _way(self, way: ScatterVariant) -> Owner | Private | Partition | Strided:
         named = "" if way.when is When.ALWAYS else f"_{way.name}"
         match way.name:
             case "owner":
@@ -78,7 +78,7 @@ class _Divided:
             case _:
                 return Strided(self.scattering)
 
-    def _holds(self, way: Scatter, made: Owner | Private | Partition | Strided) -> Atom:
+    def _holds(self, way: ScatterVariant, made: Owner | Private | Partition | Strided) -> Atom:
         host = self.lowering.host
         match made:
             case Partition() if way.when is When.PAYS:

@@ -17,7 +17,7 @@ from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.scan.called_operator import Operator, called_for_nan
 from flatweave.lower.scatter.scattering import Scattering, Source, Stage, one_by_one
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.ops import Merge
+from flatweave.ops import ScatterReduce
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
@@ -87,6 +87,6 @@ class _Body:
         """The operator, so that it does not matter which turn of a loop takes an element: that
         depends on how many go to this block."""
         sink = self.scattering.sink
-        if not isinstance(sink, Merge):
+        if not isinstance(sink, ScatterReduce):
             return None
         return called_for_nan(b, sink.fn, self.scattering.operator(self.writer.kernel))

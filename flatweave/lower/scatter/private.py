@@ -33,7 +33,7 @@ from flatweave.lower.schedule.plan import Lanes
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
-from flatweave.ops import Merge, Sweep
+from flatweave.ops import ScatterReduce, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import component_functions, is_commutative, is_exact
 from flatweave.terms.build import Builder, index
@@ -68,7 +68,7 @@ class Private:
     """The two kernels of private copies, and their launches."""
 
     def __init__(self, scattering: Scattering, neutral: Sequence[Atom], suffix: str = "") -> None:
-        assert isinstance(scattering.sink, Merge)
+        assert isinstance(scattering.sink, ScatterReduce)
         self.scattering = scattering
         self.neutral = neutral
         self.role = Role.VARIANT if suffix else Role.PASS
@@ -145,7 +145,7 @@ class Private:
 
 def _counts(scattering: Scattering) -> bool:
     """Whether all that an element does is to add an integer that is the same for all."""
-    assert isinstance(scattering.sink, Merge)
+    assert isinstance(scattering.sink, ScatterReduce)
     names = component_functions(scattering.sink.fn) or ["none"]
     values = scattering.op.body.results[1:]
     return all(name == "add" for name in names) and all(

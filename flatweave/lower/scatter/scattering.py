@@ -1,7 +1,7 @@
 """One scattering sweep on its way to its launches: where it writes, and what it writes there.
 
-    dest[place] = value          place sinks      the last element in the sweep's order stays
-    dest[place] fn= value        merge sinks      elements meet in the sweep's order, or in groups
+    dest[place] = value       scatter_store    the last element in the sweep's order stays
+    dest[place] fn= value     scatter_reduce   elements meet in the sweep's order, or in groups
 
 Which block writes what is a variant's matter: `owner.py`, `private.py`, `partition.py`,
 `strided.py`; `choose.py` says which.
@@ -26,7 +26,7 @@ from flatweave.lower.sweep.conditions import SUFFIXES, holds
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.position import Position, State, count_lanes
-from flatweave.ops import Merge, Place, Prefix
+from flatweave.ops import Prefix, ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
@@ -46,11 +46,11 @@ class Scattering:
     def __init__(self, lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
         op = facts.op
         (sink,) = op.sinks
-        assert isinstance(sink, Place | Merge)
+        assert isinstance(sink, ScatterStore | ScatterReduce)
         self.lowering = lowering
         self.let = let
         self.op = op
-        self.sink: Place | Merge = sink
+        self.sink: ScatterStore | ScatterReduce = sink
         self.facts = facts
         self.plan = plan
         self.dest = lowering.own_all(sink.dest, let)
@@ -115,8 +115,8 @@ class Scattering:
     def combine(
         self, kernel: KernelBuilder, b: Builder, old: Sequence[Atom], new: Sequence[Atom]
     ) -> Sequence[Atom]:
-        """old fn new, for merge sinks."""
-        assert isinstance(self.sink, Merge)
+        """old fn new, for scatter_reduce sinks."""
+        assert isinstance(self.sink, ScatterReduce)
         return call_operator(self.lowering, kernel, b, self.sink.fn, [*old, *new])
 
     def operator(self, kernel: KernelBuilder) -> Operator:
@@ -136,7 +136,7 @@ class Scattering:
     ) -> None:  # fmt: skip
         """One element to its place in `dest`, by the operator as `combine` applies it."""
         values: Sequence[Atom] = self.whole(kernel, varying)
-        if isinstance(self.sink, Merge):
+        if isinstance(self.sink, ScatterReduce):
             old = [b.emit(Load(buffer, at))[0] for buffer in dest]
             join = combine or self.operator(kernel)
             values = join(b, [*old, *values])

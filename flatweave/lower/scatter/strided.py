@@ -27,7 +27,7 @@ from flatweave.lower.schedule.strides import Course, course_of, courses_along_ro
 from flatweave.lower.schedule.words import why_scatter
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_of_position import RowOf
-from flatweave.ops import Merge, Place
+from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, BufferType, Var
@@ -90,8 +90,9 @@ class _Tile:
     """One tile of the destination, [lo, hi)."""
 
     def __init__(
-        self, writer: KernelWriter, sink: Place | Merge, dest: Sequence[Var], lo: Atom, hi: Atom
-    ) -> None:
+        self, writer: KernelWriter, sink: ScatterStore | ScatterReduce, dest: Sequence[Var],
+        lo: Atom, hi: Atom,
+    ) -> None:  # fmt: skip
         assert writer.located is not None
         self.writer = writer
         self.sink = sink
@@ -192,7 +193,7 @@ class _Tile:
         elements.emit(b, [let for let in lets if let.vars[0] not in fixed])
         values = list(elements.atoms(body.results[1:]))
         inside = b.inner() if tested else b
-        if isinstance(self.sink, Merge):
+        if isinstance(self.sink, ScatterReduce):
             old = [inside.emit(Load(buffer, place))[0] for buffer in self.dest]
             values = list(self.writer.call(inside, self.sink.fn, [*old, *values]))
         for buffer, value in zip(self.dest, values, strict=True):

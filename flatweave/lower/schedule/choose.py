@@ -27,7 +27,7 @@ from flatweave.lower.schedule.plan import (
     How,
     Lanes,
     Level,
-    Scatter,
+    ScatterVariant,
     SweepPlan,
     Tiling,
     Traversal,
@@ -85,7 +85,7 @@ def plan_sweep(
 
 
 def _tiling(
-    facts: SweepFacts, machine: Machine, scatter: Sequence[Scatter], *, flagged: bool
+    facts: SweepFacts, machine: Machine, scatter: Sequence[ScatterVariant], *, flagged: bool
 ) -> Tiling:
     """Along rows whose heads are flagged, elements cost what they cost without the rows."""
     op, heads = facts.op, facts.heads if flagged else None

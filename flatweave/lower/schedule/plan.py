@@ -165,7 +165,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Scatter:
+class ScatterVariant:
     """One way of writing to computed places (`scatter_variants.py`), and `when` it is taken."""
 
     name: str
@@ -190,4 +190,4 @@ class SweepPlan:
     evaluation: Evaluation = Evaluation.TWICE
     folds_rows: bool = False
     lockstep: bool = False
-    scatter: tuple[Scatter, ...] = ()
+    scatter: tuple[ScatterVariant, ...] = ()

@@ -19,9 +19,9 @@ from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
 from flatweave.kernel_ir.updates import ATOMIC
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.schedule.plan import Scatter, When
+from flatweave.lower.schedule.plan import ScatterVariant, When
 from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
-from flatweave.ops import Check, Index, Locate, Merge, Place, Prefix, Sweep
+from flatweave.ops import Check, Index, Locate, Prefix, ScatterReduce, ScatterStore, Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.operators import (
     component_functions,
@@ -33,7 +33,7 @@ from flatweave.terms.syntax import Atom
 from flatweave.terms.traverse import walk_lets
 
 UPDATES = ("atomic", "cas", "locks")
-OWNER = Scatter("owner", When.ALWAYS)
+OWNER = ScatterVariant("owner", When.ALWAYS)
 NOT_COMBINED = "scatter combines nothing"
 SCANS = "what it writes is scanned on the way, and blocks would have to wait for each other"
 NO_NEUTRAL = "it needs a neutral element, which reduce_by_index and histogram take"
@@ -43,7 +43,7 @@ NOT_ATOMIC = f"its operator is none of {listed(ATOMIC)}, component by component"
 
 def scatter_variants(
     op: Sweep, located: Locate | None, machine: Machine, wishes: Schedule, where: Location | None
-) -> tuple[Scatter, ...]:
+) -> tuple[ScatterVariant, ...]:
     """In which ways a sweep may write to computed places, tried in this order; () if it does not.
 
     Raises ArgumentError where the way that is wished for cannot do it, and Unsupported where none
@@ -52,23 +52,24 @@ def scatter_variants(
     if not any(sink.alone for sink in op.sinks):
         return ()
     (sink,) = op.sinks
-    assert isinstance(sink, Place | Merge)
+    assert isinstance(sink, ScatterStore | ScatterReduce)
     wished = _wished(op, sink, machine, wishes, where)
     if wished is None and machine.atomics:
-        wished = "atomic" if isinstance(sink, Place) else _update(op, sink, machine, where)
+        wished = "atomic" if isinstance(sink, ScatterStore) else _update(op, sink, machine, where)
     if wished == "partition":
-        return Scatter(wished, When.FITS), OWNER
+        return ScatterVariant(wished, When.FITS), OWNER
     if wished is not None:
-        return (Scatter(wished, When.ALWAYS),)
+        return (ScatterVariant(wished, When.ALWAYS),)
     found = ["strided"] if located is not None and is_strided(op, located) else []
     if not any(isinstance(let.op, Prefix) for let in op.body.lets):
         found += ["private", "partition"] if neutral_of(sink) else ["partition"]
-    return *(Scatter(name, When.PAYS) for name in found), OWNER
+    return *(ScatterVariant(name, When.PAYS) for name in found), OWNER
 
 
 def _wished(
-    op: Sweep, sink: Place | Merge, machine: Machine, wishes: Schedule, where: Location | None
-) -> str | None:
+    op: Sweep, sink: ScatterStore | ScatterReduce, machine: Machine, wishes: Schedule,
+    where: Location | None,
+) -> str | None:  # fmt: skip
     """The variant that the schedule names; None where it leaves the choice."""
     wanted = wishes.permute
     if wanted is None:
@@ -85,7 +86,7 @@ def _wished(
     return wanted
 
 
-def _update(op: Sweep, sink: Merge, machine: Machine, where: Location | None) -> str:
+def _update(op: Sweep, sink: ScatterReduce, machine: Machine, where: Location | None) -> str:
     """The least that an operator asks of a machine whose threads write side by side."""
     if is_commutative(sink.fn):
         return "atomic"
@@ -108,7 +109,9 @@ def is_strided(op: Sweep, located: Locate) -> bool:
     return course_of(courses_along_rows(op, located), op.body.results[0]) is Course.LINEAR
 
 
-def obstacles(machine: Machine, op: Sweep, sink: Place | Merge) -> Iterator[tuple[str, str]]:
+def obstacles(
+    machine: Machine, op: Sweep, sink: ScatterStore | ScatterReduce
+) -> Iterator[tuple[str, str]]:
     """Each variant that cannot do a sweep, and why."""
     if machine.atomics:
         for name in ("owner", "private", "partition"):
@@ -116,7 +119,7 @@ def obstacles(machine: Machine, op: Sweep, sink: Place | Merge) -> Iterator[tupl
     elif any(isinstance(let.op, Prefix) for let in op.body.lets):
         yield "private", SCANS
         yield "partition", SCANS
-    if isinstance(sink, Place):
+    if isinstance(sink, ScatterStore):
         yield from ((name, NOT_COMBINED) for name in ("private", "cas", "locks"))
         return
     if not neutral_of(sink):
@@ -124,14 +127,14 @@ def obstacles(machine: Machine, op: Sweep, sink: Place | Merge) -> Iterator[tupl
     yield from _order(machine, sink)
 
 
-def neutral_of(sink: Place | Merge) -> tuple[Atom, ...]:
+def neutral_of(sink: ScatterStore | ScatterReduce) -> tuple[Atom, ...]:
     """What private copies begin with: as the user says, or as is known of the operator."""
-    if isinstance(sink, Place):
+    if isinstance(sink, ScatterStore):
         return ()
     return sink.neutral or known_neutral(sink.fn)
 
 
-def _order(machine: Machine, sink: Merge) -> Iterator[tuple[str, str]]:
+def _order(machine: Machine, sink: ScatterReduce) -> Iterator[tuple[str, str]]:
     """What keeps elements from being combined as they come."""
     if not may_commute(sink.fn):
         yield from ((name, NOT_COMMUTATIVE) for name in UPDATES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flatweave.lower.schedule.plan import Along, Scatter, Variant, When
+from flatweave.lower.schedule.plan import Along, ScatterVariant, Variant, When
 
 WAYS = {
     "owner": "each thread writes a part of the destination of its own, and looks at all elements",
@@ -37,7 +37,7 @@ def why_variant(variant: Variant, variants: tuple[Variant, ...]) -> str:
     return "; ".join(reasons)
 
 
-def why_scatter(way: Scatter) -> str:
+def why_scatter(way: ScatterVariant) -> str:
     """Why a way of scattering runs."""
     said = WAYS.get(way.name, "")
     forced = "" if way.when is When.PAYS or way.name == "owner" else ", as the schedule says"

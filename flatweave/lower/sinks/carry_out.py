@@ -56,7 +56,7 @@ def join_carry_outs(
     lowering: Lowering, let: Let, sink: CombineSegments | CombineRows, left: Segmented, total: Atom
 ) -> None:
     """Launch what completes the results of a sweep over `total` elements."""
-    kernel = lowering.kernel(let, "_tails")
+    kernel = lowering.kernel(let, "_carry_outs")
     kernel.warps = 1
     _Join(lowering, kernel, sink, left).write(kernel.capture(left.slots))
     lowering.launch(kernel, lowering.host.apply("minimum", total, index(1)), Role.CARRY_OUT)

@@ -6,27 +6,27 @@ from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
-from flatweave.lower.update.arrays import Merged
-from flatweave.lower.update.atomic import merge_element
-from flatweave.lower.update.choose import merged
+from flatweave.lower.update.arrays import Updates
+from flatweave.lower.update.atomic import scatter_reduce_element
+from flatweave.lower.update.choose import choose_updates
 
 
 class ScatterReduceSink(LoweredSink):
     """In any order, so that the operator must commute."""
 
-    merged: Merged
+    updates: Updates
 
     def allocate(self, sweep: HostSweep) -> None:
         way = sweep.plan.scatter[0].name
-        self.merged = merged(sweep.lowering, sweep.let, self.sink, way)
+        self.updates = choose_updates(sweep.lowering, sweep.let, self.sink, way)
 
     def step(self, writer: KernelWriter, step: SinkStep, state: State) -> State:
         values = step.elements.atoms(self.taken)
-        merge_element(step.inside, step.elements, self.merged, values)
+        scatter_reduce_element(step.inside, step.elements, self.updates, values)
         return state
 
     def bind(self, sweep: HostSweep) -> None:
-        self.merged.finish(sweep.lowering, sweep.let)
+        self.updates.finish(sweep.lowering, sweep.let)
         scope = sweep.lowering.scope
-        for var, buffer, array in zip(self.vars, self.merged.dest, self.sink.dest, strict=True):
+        for var, buffer, array in zip(self.vars, self.updates.dest, self.sink.dest, strict=True):
             scope.bind(var, HostArray(buffer, scope.array(array).shape))

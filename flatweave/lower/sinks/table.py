@@ -24,8 +24,8 @@ SINKS: Mapping[type[ops.Sink], type[LoweredSink]] = {
     ops.Combine: CombineSink,
     ops.CombineSegments: CombineSegmentsSink,
     ops.CombineRows: CombineRowsSink,
-    ops.Place: ScatterSink,
-    ops.Merge: ScatterReduceSink,
+    ops.ScatterStore: ScatterSink,
+    ops.ScatterReduce: ScatterReduceSink,
 }
 
 

@@ -11,7 +11,7 @@ from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
-from flatweave.ops import Order
+from flatweave.ops import RadixSort
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
@@ -24,7 +24,7 @@ class DigitPass:
     """A pass as the host sees it: `count` digits, which begin at bit `shift` of a key."""
 
     lowering: Lowering
-    op: Order
+    op: RadixSort
     key: int
     shift: Atom
     count: Atom

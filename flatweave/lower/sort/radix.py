@@ -6,8 +6,8 @@
             starts         the prefixes of all counts, digit by digit               one launch
             moved          each run moves its elements, in order, from its starts   one launch
 
-The elements are divided into consecutive *runs*: a block's on a CPU (`order_blocks.py`), a lane's
-where lanes are threads (`order_lanes.py`). Order is kept inside a run and between runs, so every
+The elements are divided into consecutive *runs*: a block's on a CPU (`blocks.py`), a lane's
+where lanes are threads (`lanes.py`). Order is kept inside a run and between runs, so every
 pass is stable, and the result is the only one there is, however the elements are divided.
 
 Which bits vary is known when the program runs: it decides on how many digits there are, and how
@@ -29,7 +29,7 @@ from flatweave.lower.schedule.sorting import sorts_by_lane
 from flatweave.lower.sort.blocks import BlockRuns
 from flatweave.lower.sort.digit_pass import DigitPass, Runs
 from flatweave.lower.sort.lanes import LaneRuns
-from flatweave.ops import Order
+from flatweave.ops import RadixSort
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If
@@ -38,10 +38,10 @@ from flatweave.terms.syntax import Atom, Let, Var, constant
 ADD = lambda_of("add", i64)
 
 
-def lower_order(lowering: Lowering, let: Let) -> None:
+def lower_radix_sort(lowering: Lowering, let: Let) -> None:
     """Emit the passes of a sort and bind its results."""
-    assert isinstance(let.op, Order)
-    _OrderLowering(lowering, let, let.op).run()
+    assert isinstance(let.op, RadixSort)
+    _RadixSortLowering(lowering, let, let.op).run()
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +66,10 @@ class _Buffers:
         return _Buffers(tuple(source), tuple(target), tuple(buffers[2 * third :]))
 
 
-class _OrderLowering:
+class _RadixSortLowering:
     """One sort on its way to its launches."""
 
-    def __init__(self, lowering: Lowering, let: Let, op: Order) -> None:
+    def __init__(self, lowering: Lowering, let: Let, op: RadixSort) -> None:
         self.lowering = lowering
         self.let = let
         self.op = op
@@ -122,14 +122,14 @@ class _OrderLowering:
         digits = _ceil_div(host, bits, self.runs.most_bits)
         width = _ceil_div(host, bits, host.apply("maximum", digits, index(1)))
         count = host.apply("shl", index(1), width)
-        slots = host.mul(count, self.runs.count)
-        counts = host.emit(Alloc(i64, slots, lowering.site()), "counts")[0]
+        entries = host.mul(count, self.runs.count)
+        counts = host.emit(Alloc(i64, entries, lowering.site()), "counts")[0]
         inside = lowering.inner()
         digit = inside.host.param("d", i64)
         state = [inside.host.param("buffer", buffer.type) for buffer in buffers.all()]
         shift = inside.host.add(least, inside.host.mul(digit, width))
         found = _Pass(self, inside, _Buffers.of(state), key, varying).emit(
-            shift, count, counts, slots
+            shift, count, counts, entries
         )
         body = inside.host.close([digit, *state], found)
         after = host.emit(For(index(0), digits, index(1), body, buffers.all()))
@@ -141,38 +141,41 @@ class _Pass:
     """One turn of the loop over digits."""
 
     def __init__(
-        self, order: _OrderLowering, lowering: Lowering, buffers: _Buffers, key: int, varying: Atom
-    ) -> None:
-        self.order = order
+        self, sort: _RadixSortLowering, lowering: Lowering, buffers: _Buffers, key: int,
+        varying: Atom,
+    ) -> None:  # fmt: skip
+        self.sort = sort
         self.lowering = lowering
         self.buffers = buffers
         self.key = key
         self.varying = varying
 
-    def emit(self, shift: Atom, count: Atom, counts: Var, slots: Atom) -> tuple[Var, ...]:
+    def emit(self, shift: Atom, count: Atom, counts: Var, entries: Atom) -> tuple[Var, ...]:
         """The buffers after the pass; a digit that is the same everywhere needs none."""
         host, dtype = self.lowering.host, scalar_type(self.varying)
         mask = host.cast(host.sub(count, index(1)), dtype)
         digit = host.apply("and", host.apply("shr", self.varying, host.cast(shift, dtype)), mask)
         varies = host.apply("ne", digit, constant(0, dtype))
         inside = self.lowering.inner()
-        self._move(inside, shift, count, counts, slots)
+        self._move(inside, shift, count, counts, entries)
         then = inside.host.close([], self.buffers.moved().all())
         other = host.inner().close([], self.buffers.all())
         return host.emit(If(varies, then, other), "buffer")
 
-    def _move(self, lowering: Lowering, shift: Atom, count: Atom, counts: Var, slots: Atom) -> None:
-        order = self.order
+    def _move(
+        self, lowering: Lowering, shift: Atom, count: Atom, counts: Var, entries: Atom
+    ) -> None:
+        sort = self.sort
         digits = DigitPass(
-            lowering, order.op, self.key, shift, count, self.buffers.source, self.buffers.target
+            lowering, sort.op, self.key, shift, count, self.buffers.source, self.buffers.target
         )
-        counting = lowering.kernel(order.let, "_count")
-        order.runs.write_count(digits, counting, counts)
-        lowering.launch(counting, order.runs.blocks, Role.COUNT)
-        starts = scan_block_partials(lowering, order.let, [(ADD, (index(0),))], [counts], slots)[0]
-        moving = lowering.kernel(order.let)
-        order.runs.write_move(digits, moving, starts)
-        lowering.launch(moving, order.runs.blocks)
+        counting = lowering.kernel(sort.let, "_count")
+        sort.runs.write_count(digits, counting, counts)
+        lowering.launch(counting, sort.runs.blocks, Role.COUNT)
+        starts = scan_block_partials(lowering, sort.let, [(ADD, (index(0),))], [counts], entries)[0]
+        moving = lowering.kernel(sort.let)
+        sort.runs.write_move(digits, moving, starts)
+        lowering.launch(moving, sort.runs.blocks)
         lowering.host.emit(Free(starts))
 
 

@@ -12,7 +12,7 @@ from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Var
 
 
-class Merged(Protocol):
+class Updates(Protocol):
     """Arrays of `extent` elements into which blocks combine theirs side by side.
 
     `update` combines one element into a place that is there; `finish` is for when all have.
@@ -32,7 +32,7 @@ class Merged(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class Claims:
     """Which element came last at each place, and all elements in running order."""
 
     dest: tuple[Var, ...]

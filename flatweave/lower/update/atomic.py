@@ -1,8 +1,9 @@
 """Writing to computed indices where threads may collide, by the machine's atomic instructions.
 
-    merge add dest     atomic add dest[j] x                     any order gives the same combination
-    place dest         atomic maximum winners[j] i; elements[i] = x      i counts in running order,
-                       then for each j:  dest[j] = elements[winners[j]]  so the last one wins
+    scatter_reduce add dest   atomic add dest[j] x              any order gives the same combination
+    scatter_store dest        atomic maximum winners[j] i; elements[i] = x
+                              then for each j: dest[j] = elements[winners[j]]
+                              i counts in running order, so the last one wins
 
 The first part of each stands where the sweep feeds its sinks. `choose.py` says which
 operators these are for.
@@ -22,8 +23,8 @@ from flatweave.lower.host.each_place import each_place
 from flatweave.lower.host.fill import fill
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.update.arrays import Merged, Placed
-from flatweave.ops import Merge, Place
+from flatweave.lower.update.arrays import Claims, Updates
+from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.operators import component_functions
 from flatweave.terms.build import Builder, index, lambda_of
@@ -54,7 +55,7 @@ class ByComponent:
         """All is where it belongs."""
 
 
-def by_component(sink: Merge, dest: tuple[Var, ...], extent: Atom) -> ByComponent:
+def by_component(sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom) -> ByComponent:
     """Arrays whose components know nothing of each other."""
     names = component_functions(sink.fn)
     assert names is not None
@@ -66,54 +67,56 @@ def by_component(sink: Merge, dest: tuple[Var, ...], extent: Atom) -> ByComponen
     return ByComponent(dest, extent, functions)
 
 
-def placed(lowering: Lowering, let: Let, sink: Place, taken: Sequence[Atom], total: Atom) -> Placed:
+def make_claims(
+    lowering: Lowering, let: Let, sink: ScatterStore, taken: Sequence[Atom], total: Atom
+) -> Claims:
     """The arrays to write, nobody's yet, and room for every element."""
     extent = lowering.host.product(lowering.scope.array(sink.dest[0]).shape)
     dest = lowering.own_all(sink.dest, let)
     winners = lowering.host.emit(Alloc(i64, extent, lowering.site()))[0]
     fill(lowering, let, winners, extent, NOBODY, NOBODY)
     elements = tuple(lowering.alloc_like(atom, total) for atom in sink.dest)
-    return Placed(dest, winners, elements, extent)
+    return Claims(dest, winners, elements, extent)
 
 
-def merge_element(
-    b: Builder, elements: Elements, merged: Merged, taken: Sequence[Atom]
+def scatter_reduce_element(
+    b: Builder, elements: Elements, updates: Updates, taken: Sequence[Atom]
 ) -> None:
     """Combine one element into its place; outside it is dropped."""
     place, *values = taken
     place = b.cast(place, i64)
     inside = b.inner()
-    merged.update(inside, elements, place, values)
-    there = _is_inside(b, elements.kernel, place, merged.extent)
+    updates.update(inside, elements, place, values)
+    there = _is_inside(b, elements.kernel, place, updates.extent)
     b.emit(If(there, inside.close([], []), NO_BODY))
 
 
-def place_element(
-    b: Builder, kernel: KernelBuilder, placed: Placed, taken: Sequence[Atom], order: Atom
+def claim_element(
+    b: Builder, kernel: KernelBuilder, claims: Claims, taken: Sequence[Atom], order: Atom
 ) -> None:
     """Keep one element, and claim its place for it; outside nothing is claimed."""
     place, *values = taken
     place = b.cast(place, i64)
-    for buffer, value in zip(placed.elements, values, strict=True):
+    for buffer, value in zip(claims.elements, values, strict=True):
         b.emit(Store(kernel.buffer(buffer), order, value))
     inside = b.inner()
-    inside.emit(Atomic("maximum", kernel.buffer(placed.winners), place, order))
-    b.emit(If(_is_inside(b, kernel, place, placed.extent), inside.close([], []), NO_BODY))
+    inside.emit(Atomic("maximum", kernel.buffer(claims.winners), place, order))
+    b.emit(If(_is_inside(b, kernel, place, claims.extent), inside.close([], []), NO_BODY))
 
 
-def write_winners(lowering: Lowering, let: Let, placed: Placed) -> None:
+def write_winners(lowering: Lowering, let: Let, claims: Claims) -> None:
     """Launch: every place that somebody claimed gets the element that came last."""
 
     def write(b: Builder, kernel: KernelBuilder, j: Atom) -> None:
-        winner = b.emit(Load(kernel.buffer(placed.winners), j))[0]
+        winner = b.emit(Load(kernel.buffer(claims.winners), j))[0]
         inside = b.inner()
-        for buffer, elements in zip(placed.dest, placed.elements, strict=True):
+        for buffer, elements in zip(claims.dest, claims.elements, strict=True):
             value = inside.emit(Load(kernel.buffer(elements), winner))[0]
             inside.emit(Store(kernel.buffer(buffer), j, value))
         b.emit(If(b.apply("ge", winner, index(0)), inside.close([], []), NO_BODY))
 
-    each_place(lowering, let, "_place", Role.PASS, placed.extent, [i64], write)
-    for buffer in (placed.winners, *placed.elements):
+    each_place(lowering, let, "_winners", Role.PASS, claims.extent, [i64], write)
+    for buffer in (claims.winners, *claims.elements):
         lowering.host.emit(Free(buffer))
 
 

@@ -8,15 +8,15 @@
 from __future__ import annotations
 
 from flatweave.lower.host.context import Lowering
-from flatweave.lower.update.arrays import Merged
+from flatweave.lower.update.arrays import Updates
 from flatweave.lower.update.atomic import by_component
 from flatweave.lower.update.compare_and_swap import swapped
 from flatweave.lower.update.locks import locked
-from flatweave.ops import Merge
+from flatweave.ops import ScatterReduce
 from flatweave.terms.syntax import Let
 
 
-def merged(lowering: Lowering, let: Let, sink: Merge, variant: str) -> Merged:
+def choose_updates(lowering: Lowering, let: Let, sink: ScatterReduce, variant: str) -> Updates:
     """The arrays that elements are combined into, which this sweep may write."""
     dest = lowering.own_all(sink.dest, let)
     extent = lowering.host.product(lowering.scope.array(sink.dest[0]).shape)

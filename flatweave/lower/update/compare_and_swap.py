@@ -21,7 +21,7 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.each_place import each_place
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
-from flatweave.ops import Merge
+from flatweave.ops import ScatterReduce
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
@@ -153,9 +153,9 @@ class Packed:
         return [b.add(first, index(k)) for k in range(self.packing.words)]
 
 
-def swapped(lowering: Lowering, let: Let, sink: Merge, dest: tuple[Var, ...], extent: Atom) -> (
-    InPlace | Packed
-):
+def swapped(
+    lowering: Lowering, let: Let, sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom
+) -> InPlace | Packed:
     """Arrays whose elements are combined by compare-and-swap."""
     if len(dest) == 1:
         return InPlace(dest, extent, sink.fn)

@@ -14,7 +14,7 @@ from flatweave.kernel_ir.updates import LockedUpdate
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.fill import fill
 from flatweave.lower.kernel.elements import Elements
-from flatweave.ops import Merge
+from flatweave.ops import ScatterReduce
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 
@@ -45,7 +45,7 @@ class Locked:
 
 
 def locked(
-    lowering: Lowering, let: Let, sink: Merge, dest: tuple[Var, ...], extent: Atom
+    lowering: Lowering, let: Let, sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom
 ) -> Locked:
     """Arrays whose elements are combined under locks."""
     locks = lowering.host.emit(Alloc(u32, index(STRIPES), lowering.site()))[0]

@@ -137,7 +137,7 @@ void k_t_23(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, _
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k_t_23_slots(__global int64_t *fw_status, __global uint8_t *buffer_0, __global double *buffer_1, __global double *buffer_2, __global uint8_t *t_3, __global double *t_4, __global double *t_5, const int64_t t_6) {
+void k_t_23_partials(__global int64_t *fw_status, __global uint8_t *buffer_0, __global double *buffer_1, __global double *buffer_2, __global uint8_t *t_3, __global double *t_4, __global double *t_5, const int64_t t_6) {
     __local uint8_t fw_x0_bool[32];
     __local double fw_x1_f64[32];
     __local double fw_x2_f64[32];

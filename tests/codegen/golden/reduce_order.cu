@@ -143,7 +143,7 @@ k_t_23(int64_t *fw_status, const int64_t n_0, const int64_t t_1, double *x1_2, u
 }
 
 extern "C" __global__ void __launch_bounds__(32)
-k_t_23_slots(int64_t *fw_status, uint8_t *buffer_0, double *buffer_1, double *buffer_2, uint8_t *t_3, double *t_4, double *t_5, const int64_t t_6) {
+k_t_23_partials(int64_t *fw_status, uint8_t *buffer_0, double *buffer_1, double *buffer_2, uint8_t *t_3, double *t_4, double *t_5, const int64_t t_6) {
     const int fw_thread = (int)threadIdx.x;
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
     const int64_t fw_block = (int64_t)blockIdx.x;

@@ -51,7 +51,7 @@ void k_t_12_first(__global int64_t *fw_status, const int64_t n_0, const int64_t 
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k_t_12_slots(__global int64_t *fw_status, __global int32_t *buffer_0, __global int32_t *t_1, const int64_t t_2) {
+void k_t_12_partials(__global int64_t *fw_status, __global int32_t *buffer_0, __global int32_t *t_1, const int64_t t_2) {
     __local int32_t fw_x0_i32[32];
     const int fw_thread = (int)get_local_id(0);
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;

@@ -1,6 +1,6 @@
-"""order fn varying xs:   a sort as it is lowered: in passes over the digits of its keys
+"""radix_sort fn varying xs:   a sort as it is lowered: in passes over the digits of its keys
 
-    ys: u32[n] = order (x: u32 => in x) [v] [xs]
+    ys: u32[n] = radix_sort (x: u32 => in x) [v] [xs]
 
 `varying` says for each key which of its bits are not the same in all elements: digits of others
 need no pass. The key is computed anew in every pass, so it is a few operations that read no arrays.
@@ -18,7 +18,7 @@ from flatweave.terms.syntax import Atom, Lambda, Op, Type, op, types_of
 
 
 @op
-class Order(Op):
+class RadixSort(Op):
     """Arrays of rank 1 and one extent in stable ascending order of their unsigned keys."""
 
     fn: Lambda
