@@ -46,9 +46,9 @@ def by_first_warp(
     """What the first warp alone computes, given to all warps of the block."""
     memory = allocate(b, types, 1)
 
-    def leave(inside: Builder) -> None:
-        for buffer, value in zip(memory, make(inside), strict=True):
-            inside.emit(Store(buffer, index(0), value))
+    def leave(c: Builder) -> None:
+        for buffer, value in zip(memory, make(c), strict=True):
+            c.emit(Store(buffer, index(0), value))
 
     on_first_warp(b, leave)
     b.emit(Sync())

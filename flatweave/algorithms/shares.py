@@ -47,8 +47,8 @@ def is_one_each(shared: Shares) -> bool:
 def fold_share(b: Builder, operator: Operator, xs: Pull, lo: Atom, hi: Atom) -> Values:
     """Elements lo to hi of an array combined by one thread, in order."""
 
-    def step(inside: Builder, i: Atom, before: Values) -> Values:
-        return operator.combine(inside, before, xs.at(inside, i))
+    def step(c: Builder, i: Atom, before: Values) -> Values:
+        return operator.combine(c, before, xs.at(c, i))
 
     return fold(b, lo, hi, operator.neutral, step)
 

@@ -121,8 +121,8 @@ def repeat(
 ) -> Values:  # fmt: skip
     """Values that `step` changes while `holds` says so; threads may differ in how often."""
 
-    def body(inside: Builder, *values: Atom) -> Values:
-        return step(inside, values)
+    def body(c: Builder, *values: Atom) -> Values:
+        return step(c, values)
 
     types = [atom.type for atom in init]
     test = b.function(types, lambda inside, *values: (holds(inside, values),))
@@ -171,10 +171,10 @@ def store(
     """Write an array to memory, without a barrier."""
     base = extent_of(first)
 
-    def put(inside: Builder, i: Atom, values: Values) -> None:
-        place = inside.add(base, i)
+    def put(c: Builder, i: Atom, values: Values) -> None:
+        place = c.add(base, i)
         for buffer, value in zip(buffers, values, strict=True):
-            inside.emit(Store(buffer, place, value))
+            c.emit(Store(buffer, place, value))
 
     _pushed(b, array).write(b, put)
 
@@ -353,9 +353,9 @@ def concat(b: Builder, *arrays: Push) -> Push:
                 remedy="Push all of them at one level.",
             )
 
-    def write(inside: Builder, put: Put) -> None:
+    def write(c: Builder, put: Put) -> None:
         for first, array in zip(firsts, arrays, strict=False):
-            permute(array, lambda c, i, first=first: c.add(first, i)).write(inside, put)  # type: ignore[misc]
+            permute(array, lambda d, i, first=first: d.add(first, i)).write(c, put)  # type: ignore[misc]
 
     return Push(firsts[-1], level, write)
 
@@ -366,9 +366,9 @@ def interleave(b: Builder, evens: Push, odds: Push) -> Push:
     first = permute(evens, lambda c, i: c.mul(i, two))
     second = permute(odds, lambda c, i: c.add(c.mul(i, two), index(1)))
 
-    def write(inside: Builder, put: Put) -> None:
-        first.write(inside, put)
-        second.write(inside, put)
+    def write(c: Builder, put: Put) -> None:
+        first.write(c, put)
+        second.write(c, put)
 
     return Push(b.mul(evens.extent, two), evens.level, write)
 
@@ -381,11 +381,11 @@ def concat_units(
     elements and is written by code of its unit."""
     here, size, many = level_of(b), extent_of(extent), extent_of(count)
 
-    def write(inside: Builder, put: Put) -> None:
-        def unit(c: Builder, u: Atom) -> None:
-            first = c.mul(u, size)
-            permute(make(c, u), lambda d, i: d.add(first, i)).write(c, put)
+    def write(c: Builder, put: Put) -> None:
+        def unit(d: Builder, u: Atom) -> None:
+            first = d.mul(u, size)
+            permute(make(d, u), lambda e, i: e.add(first, i)).write(d, put)
 
-        for_all(inside, level, many, unit)
+        for_all(c, level, many, unit)
 
     return Push(b.mul(many, size), here, write)

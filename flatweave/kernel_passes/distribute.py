@@ -187,14 +187,14 @@ class Distributor:
         region = b.inner()
         first = index(0) if self.of_warp else region.mul(self.warp, index(width))
 
-        def turn(inside: Builder, base: Atom) -> None:
-            i = inside.emit(Lane(inside.add(base, first)), fn.params[0].name)[0]
+        def turn(c: Builder, base: Atom) -> None:
+            i = c.emit(Lane(c.add(base, first)), fn.params[0].name)[0]
             if _is_multiple(count, stride):
-                self.bound(inside, fn, i)
+                self.bound(c, fn, i)
             else:
-                active = inside.apply("lt", i, count)
-                then = self.bound(inside.inner(), fn, i)
-                inside.emit(If(active, then.close([], []), NO_BODY))
+                active = c.apply("lt", i, count)
+                then = self.bound(c.inner(), fn, i)
+                c.emit(If(active, then.close([], []), NO_BODY))
 
         _turns(region, index(0), count, stride, turn)
         b.emit(Lanes(width, region.close([], [])))
@@ -215,10 +215,10 @@ class Distributor:
             for var, _ in own:
                 self.places[var] = _side_by_side(lane, width)
 
-            def turn(inside: Builder, base: Atom, lanes: int = lanes) -> None:
+            def turn(c: Builder, base: Atom, lanes: int = lanes) -> None:
                 hint = fn.params[0].name
-                i: Atom = inside.emit(Lane(base), hint)[0] if lanes > 1 else base
-                self.bound(inside, fn, i)
+                i: Atom = c.emit(Lane(base), hint)[0] if lanes > 1 else base
+                self.bound(c, fn, i)
 
             _turns(region, lo, hi, lanes, turn)
             b.emit(Lanes(lanes, region.close([], [])))
@@ -233,20 +233,20 @@ class Distributor:
         guarded = meets(fn) and not self.shape.warps_meet_alone
         self.of_warp = True
 
-        def turn(inside: Builder, base: Atom) -> None:
-            w = inside.add(base, self.warp)
+        def turn(c: Builder, base: Atom) -> None:
+            w = c.add(base, self.warp)
             if _is_multiple(count, warps):
-                self.bound(inside, fn, w)
+                self.bound(c, fn, w)
             else:
-                active = inside.apply("lt", w, count)
+                active = c.apply("lt", w, count)
                 self.renaming.mapping[fn.params[0]] = w
                 if guarded:
-                    emit_guarded(self, inside, fn.lets, active)
+                    emit_guarded(self, c, fn.lets, active)
                 else:
-                    then = self.bound(inside.inner(), fn, w)
-                    inside.emit(If(active, then.close([], []), NO_BODY))
+                    then = self.bound(c.inner(), fn, w)
+                    c.emit(If(active, then.close([], []), NO_BODY))
             if waits:  # what the warp writes next it may still read
-                inside.emit(Sync("warp"))
+                c.emit(Sync("warp"))
 
         _turns(b, index(0), count, warps, turn)
         self.of_warp = False

@@ -77,19 +77,19 @@ class BlockRuns:
         for start in (0, room):
             _clear(b, tally, start, count)
 
-        def one(inside: Builder, digit: Atom, at: Atom, turn: int) -> None:
-            place = inside.add(digit, index(turn % 2 * room))
-            known = inside.emit(Load(tally, place))[0]
-            inside.emit(Store(tally, place, inside.add(known, ONE)))
+        def one(c: Builder, digit: Atom, at: Atom, turn: int) -> None:
+            place = c.add(digit, index(turn % 2 * room))
+            known = c.emit(Load(tally, place))[0]
+            c.emit(Store(tally, place, c.add(known, ONE)))
 
         self._each(digits, kernel, block, one, UNROLLED)
         target = kernel.buffer(counts)
 
-        def leave(inside: Builder, digit: Atom) -> None:
-            first = inside.emit(Load(tally, digit))[0]
-            second = inside.emit(Load(tally, inside.add(digit, index(room))))[0]
-            place = inside.add(inside.mul(digit, runs), block)
-            inside.emit(Store(target, place, inside.cast(inside.add(first, second), i64)))
+        def leave(c: Builder, digit: Atom) -> None:
+            first = c.emit(Load(tally, digit))[0]
+            second = c.emit(Load(tally, c.add(digit, index(room))))[0]
+            place = c.add(c.mul(digit, runs), block)
+            c.emit(Store(target, place, c.cast(c.add(first, second), i64)))
 
         scalar_loop(b, index(0), count, leave)
 
@@ -103,12 +103,12 @@ class BlockRuns:
         first = kernel.buffer(starts)
         lines = Lines(b, self.dtypes, target, 1 << self.widest, kernel.capture(self.streams))
 
-        def begin(inside: Builder, digit: Atom) -> None:
-            place = inside.add(inside.mul(digit, runs), block)
-            lines.begin(inside, digit, inside.emit(Load(first, place))[0])
+        def begin(c: Builder, digit: Atom) -> None:
+            place = c.add(c.mul(digit, runs), block)
+            lines.begin(c, digit, c.emit(Load(first, place))[0])
 
-        def one(inside: Builder, digit: Atom, at: Atom, turn: int) -> None:
-            lines.put(inside, digit, [inside.emit(Load(buffer, at))[0] for buffer in source])
+        def one(c: Builder, digit: Atom, at: Atom, turn: int) -> None:
+            lines.put(c, digit, [c.emit(Load(buffer, at))[0] for buffer in source])
 
         scalar_loop(b, index(0), count, begin)
         self._each(digits, kernel, block, one)
@@ -124,8 +124,8 @@ class BlockRuns:
         hi = b.apply("minimum", b.add(lo, size), total)
         if digits.cost <= AT_ONCE:
 
-            def directly(inside: Builder, at: Atom) -> Atom:
-                return inside.cast(digits.digit(inside, kernel, at), i64)
+            def directly(c: Builder, at: Atom) -> Atom:
+                return c.cast(digits.digit(c, kernel, at), i64)
 
             return _in_turns(b, lo, hi, directly, one, turns)
         staged = b.emit(Shared(u16, CHUNK))[0]
@@ -163,10 +163,10 @@ def _in_turns(
 ) -> None:  # fmt: skip
     """`one` for each element from lo to hi, `turns` of them written out in the loop's body."""
 
-    def several(inside: Builder, k: Atom) -> None:
+    def several(c: Builder, k: Atom) -> None:
         for turn in range(turns):
-            at = inside.add(k, index(turn))
-            one(inside, digit(inside, at), at, turn)
+            at = c.add(k, index(turn))
+            one(c, digit(c, at), at, turn)
 
     whole = b.add(lo, b.apply("and", b.sub(hi, lo), index(-turns)))
     scalar_loop(b, lo, whole, several, turns)

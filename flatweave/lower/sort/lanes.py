@@ -56,16 +56,16 @@ class LaneRuns:
         target = kernel.buffer(counts)
         tally = _Column(self, b, kernel, u32)
 
-        def begin(inside: Builder, digit: Atom) -> None:
-            tally.set(inside, digit, ZERO)
+        def begin(c: Builder, digit: Atom) -> None:
+            tally.set(c, digit, ZERO)
 
-        def one(inside: Builder, at: Atom) -> None:
-            digit = inside.cast(digits.digit(inside, kernel, at), i64)
-            tally.set(inside, digit, inside.add(tally.get(inside, digit), ONE))
+        def one(c: Builder, at: Atom) -> None:
+            digit = c.cast(digits.digit(c, kernel, at), i64)
+            tally.set(c, digit, c.add(tally.get(c, digit), ONE))
 
-        def leave(inside: Builder, digit: Atom) -> None:
-            counted = inside.cast(tally.get(inside, digit), i64)
-            inside.emit(Store(target, tally.slot(inside, digit), counted))
+        def leave(c: Builder, digit: Atom) -> None:
+            counted = c.cast(tally.get(c, digit), i64)
+            c.emit(Store(target, tally.slot(c, digit), counted))
 
         self._write(digits, kernel, tally, (begin, one, leave))
 
@@ -77,16 +77,16 @@ class LaneRuns:
         source = [kernel.buffer(buffer) for buffer in digits.source]
         target = [kernel.buffer(buffer) for buffer in digits.target]
 
-        def begin(inside: Builder, digit: Atom) -> None:
-            start = inside.emit(Load(first, places.slot(inside, digit)))[0]
-            places.set(inside, digit, start)
+        def begin(c: Builder, digit: Atom) -> None:
+            start = c.emit(Load(first, places.slot(c, digit)))[0]
+            places.set(c, digit, start)
 
-        def one(inside: Builder, at: Atom) -> None:
-            digit = inside.cast(digits.digit(inside, kernel, at), i64)
-            place = places.get(inside, digit)
+        def one(c: Builder, at: Atom) -> None:
+            digit = c.cast(digits.digit(c, kernel, at), i64)
+            place = places.get(c, digit)
             for old, new in zip(source, target, strict=True):
-                inside.emit(Store(new, place, inside.emit(Load(old, at))[0]))
-            places.set(inside, digit, inside.add(place, index(1)))
+                c.emit(Store(new, place, c.emit(Load(old, at))[0]))
+            places.set(c, digit, c.add(place, index(1)))
 
         self._write(digits, kernel, places, (begin, one))
 

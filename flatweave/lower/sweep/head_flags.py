@@ -1,9 +1,9 @@
 """Where rows begin, marked in memory before a chunk of positions is walked.
 
-    ends 2 5 5 7, a chunk of 8 positions from 0      marks  T F T F F T F T
+    ends 2 5 5 7, a chunk of 8 positions from 0      heads  T F T F F T F T
 
 For a sweep that locates its positions among rows and combines each row: it asks which elements
-begin a row, and nobody need know which row that is. A mark is a store for each row; the marks are
+begin a row, and nobody need know which row that is. A flag is a store for each row; the flags are
 read from the first-level cache, side by side, as flags of a user would be.
 """
 
@@ -34,7 +34,7 @@ class WithHeadFlags:
 
     walk: Traversal
     rows: Rows
-    marks: Var
+    flags: Var
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
@@ -46,7 +46,7 @@ class WithHeadFlags:
         after = self._mark(chunks, at, stop, row)
 
         def marked(c: Builder, position: Position, known: State) -> State:
-            is_head = c.emit(Load(self.marks, c.sub(position.flat, at)))[0]
+            is_head = c.emit(Load(self.flags, c.sub(position.flat, at)))[0]
             return step(c, replace(position, is_head=is_head), known)
 
         out = self.walk.block(chunks, at, stop, tuple(params), marked)
@@ -56,12 +56,12 @@ class WithHeadFlags:
     def _mark(self, b: Builder, at: Atom, stop: Atom, row: Atom) -> Atom:
         """Mark a chunk, going on from the row of the element before it; its last element's row."""
         self._clear(b)
-        b.emit(Store(self.marks, index(0), b.apply("eq", at, index(0))))
+        b.emit(Store(self.flags, index(0), b.apply("eq", at, index(0))))
         test, turn = b.inner(), b.inner()
         known, last = test.param("row", i64), b.sub(stop, index(1))
         holds = test.close([known], [self.rows.ends_by(test, known, last)])
         known = turn.param("row", i64)
-        turn.emit(Store(self.marks, turn.sub(self.rows.end(turn, known), at), TRUE))
+        turn.emit(Store(self.flags, turn.sub(self.rows.end(turn, known), at), TRUE))
         body = turn.close([known], [turn.add(known, index(1))])
         return b.emit(While(holds, body, (row,), through_memory=True))[0]
 
@@ -70,7 +70,7 @@ class WithHeadFlags:
         region = b.inner()
         loop = region.inner()
         g = loop.param("g", i64)
-        loop.emit(Store(self.marks, loop.emit(Lane(g))[0], FALSE))
+        loop.emit(Store(self.flags, loop.emit(Lane(g))[0], FALSE))
         region.emit(For(index(0), index(CHUNK), index(LINE), loop.close([g], []), ()))
         b.emit(Lanes(LINE, region.close([], [])))
 
