@@ -15,7 +15,6 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from flatweave import recall
@@ -23,6 +22,7 @@ from flatweave.base import pretty
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.locks import Lock
+from flatweave.base.records import record
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Specialisation
@@ -42,7 +42,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
+@record(eq=True)
 class Stages:
     """What became of one call: `.text[stage]`, `.kernels`, `.manifest`, `.notes`, `.seconds`."""
 

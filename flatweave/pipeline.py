@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from flatweave.array_ir.forms import FLAT, SWEPT, TRACED, Form
@@ -20,6 +19,7 @@ from flatweave.array_ir.verify import verify
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.base.laps import Laps
+from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.syntax import Unit
@@ -69,7 +69,7 @@ check_order(ARRAY_PASSES, TRACED, FLAT)
 PASSES = {made.__name__: made for made in ARRAY_PASSES}
 
 
-@dataclass
+@record(frozen=False)
 class Executable:
     """A program ready to run, and all that is known of how it was made."""
 
@@ -78,7 +78,7 @@ class Executable:
     program: Program | None
     unit: Unit | None
     target: Target
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float]
     decided: Sequence[tuple[Explain, Program]] = ()
     cpu: str = ""
     traced: Program | None = None
@@ -172,7 +172,7 @@ def _build(
     record.keep("array", print_program(program))
     machine = chosen.machine
     if machine is None:
-        return Executable(Interpreted(program), record.text, None, None, chosen, traced=program)
+        return Executable(Interpreted(program), record.text, None, None, chosen, {}, traced=program)
     passes = leading_to(SWEPT if schedule.whole_rows else FLAT, passes)
     with record.laps.stage("passes"):
         after = optimise(program, passes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from flatweave.array_ir import interp
@@ -11,6 +10,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.laps import Laps
 from flatweave.base.plan import Plan
+from flatweave.base.records import record
 from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.codegen.llvm import isa
@@ -36,7 +36,7 @@ class Runnable(Protocol):
         """The kernels that have been made; None for all."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Target:
     """A name, the machine that the lowering has in mind, and text and code for its units.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, constant
@@ -13,7 +13,7 @@ from flatweave.terms.syntax import Atom, Lambda, constant
 Combine = Callable[[Builder, Values, Values], Values]
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Operator:
     """An associative function of two elements, which need not commute, and its neutral element.
 

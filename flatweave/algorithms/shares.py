@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from flatweave.algorithms.operator import Operator
+from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Pull, Push, Put, Values, fold, for_all, level_of
 from flatweave.kernel_ir.hierarchy import THREAD
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Shares:
     """`extent` elements among `units` threads, `each` to every one but the last ones."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from flatweave.base.dtypes import DType
+from flatweave.base.records import record
 from flatweave.base.source import Location
 
 INDEX = "index"  # a read outside an array
@@ -25,7 +24,7 @@ def sizes_overflow(who: str) -> str:
     ])  # fmt: skip
 
 
-@dataclass(eq=False)
+@record(frozen=False)
 class Fault(Exception):
     """A bad index (`code` is INDEX) or a failed check (`code` is its kind).
 

@@ -7,15 +7,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from flatweave.base.records import record
 from flatweave.terms.syntax import Op
 
 CONTROL = frozenset({"apply", "cast", "if", "while", "for"})
 READS = frozenset({"check", "index", "locate"})
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Form:
     """What may stand on the host (in the program's body and its loops) and in element functions.
 

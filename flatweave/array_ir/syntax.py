@@ -12,7 +12,8 @@ is listed in `ops/`; lets, lambdas, scalar work and control are in `terms/`. The
 
 from __future__ import annotations
 
-from flatweave.terms.syntax import Lambda, record
+from flatweave.base.records import record
+from flatweave.terms.syntax import Lambda
 
 
 @record

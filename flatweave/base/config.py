@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import listed
+from flatweave.base.records import record, replace
 from flatweave.base.schedule import CHOSEN, Schedule, schedule_of
 
 ON = frozenset({"1", "true", "yes", "on"})
@@ -84,39 +84,57 @@ def thread_count(value: object) -> int | None:
     return count
 
 
-# read: takes text from the environment or a Python value from `scoped`; its docstring is what
-# the error message asks for
-def switch(variable: str, default: object, read: Callable[[object], object]) -> Any:
-    """One row of the table below."""
-    return field(default=default, metadata={"variable": variable, "read": read})
-
-
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Switches:
-    """Every switch with its variable, its default and its reader."""
+    """Every switch and its default."""
 
     # where programs run when nobody says otherwise; targets.py knows the names
-    target: str = switch("FLATWEAVE_TARGET", "cpu", word)
+    target: str = "cpu"
     # the stages and passes whose text is written out; "all" for every one
-    dump: tuple[str, ...] = switch("FLATWEAVE_DUMP", (), names)
+    dump: tuple[str, ...] = ()
     # where dumps go; None: standard error
-    dump_dir: Path | None = switch("FLATWEAVE_DUMP_DIR", None, path)
+    dump_dir: Path | None = None
     # verify the program after every pass
-    verify: bool = switch("FLATWEAVE_VERIFY", False, flag)
+    verify: bool = False
     # the pass after which compilation stops
-    stop_after: str | None = switch("FLATWEAVE_STOP_AFTER", None, optional_word)
+    stop_after: str | None = None
     # try operators and neutral elements on the data before a program runs
-    debug: bool = switch("FLATWEAVE_DEBUG", False, flag)
+    debug: bool = False
     # print the time of every stage
-    time: bool = switch("FLATWEAVE_TIME", False, flag)
+    time: bool = False
     # compile anew, neither reading nor writing stored artifacts
-    no_cache: bool = switch("FLATWEAVE_NO_CACHE", False, flag)
+    no_cache: bool = False
     # worker threads of the cpu target; None: one per core
-    threads: int | None = switch("FLATWEAVE_THREADS", None, thread_count)
+    threads: int | None = None
     # the CPU that the cpu target compiles for; native: this one
-    cpu: str = switch("FLATWEAVE_CPU", NATIVE, cpu_name)
+    cpu: str = NATIVE
     # the variants that programs take; without it, as sizes ask for
-    schedule: Schedule = switch("FLATWEAVE_SCHEDULE", CHOSEN, schedule_of)
+    schedule: Schedule = CHOSEN
+
+
+@record
+class Row:
+    """The variable of a switch, and its reader."""
+
+    variable: str
+    read: Callable[[object], object]
+
+
+# how each switch is read, from text in the environment or from a Python value in `scoped`: the
+# reader's docstring is what the error message asks for
+ROWS: Mapping[str, Row] = {
+    "target": Row("FLATWEAVE_TARGET", word),
+    "dump": Row("FLATWEAVE_DUMP", names),
+    "dump_dir": Row("FLATWEAVE_DUMP_DIR", path),
+    "verify": Row("FLATWEAVE_VERIFY", flag),
+    "stop_after": Row("FLATWEAVE_STOP_AFTER", optional_word),
+    "debug": Row("FLATWEAVE_DEBUG", flag),
+    "time": Row("FLATWEAVE_TIME", flag),
+    "no_cache": Row("FLATWEAVE_NO_CACHE", flag),
+    "threads": Row("FLATWEAVE_THREADS", thread_count),
+    "cpu": Row("FLATWEAVE_CPU", cpu_name),
+    "schedule": Row("FLATWEAVE_SCHEDULE", schedule_of),
+}
 
 
 class Overrides(TypedDict, total=False):
@@ -135,16 +153,13 @@ class Overrides(TypedDict, total=False):
     schedule: Schedule | str
 
 
-ROWS: dict[str, Mapping[str, Any]] = {row.name: row.metadata for row in fields(Switches)}
-
-
 def from_environment(environment: Mapping[str, str]) -> Switches:
     """The switches as the variables set them; an empty variable counts as unset."""
     values: dict[str, Any] = {}
     for name, row in ROWS.items():
-        text = environment.get(row["variable"], "")
+        text = environment.get(row.variable, "")
         if text:
-            values[name] = checked(row["read"], text, f"{row['variable']}={text}")
+            values[name] = checked(row.read, text, f"{row.variable}={text}")
     return Switches(**values)
 
 
@@ -242,7 +257,7 @@ class Config:
                     remedy=f"The switches are {listed(ROWS)}.",
                     more="switches",
                 )
-            values[name] = checked(ROWS[name]["read"], value, f"{name}={value!r}")
+            values[name] = checked(ROWS[name].read, value, f"{name}={value!r}")
         return _in_force(values)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.errors import DTypeError
+from flatweave.base.records import record
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class DType:
     """A scalar type: `kind` is b(ool), i(nteger), u(nsigned) or f(loat), `bits` its width.
 

@@ -8,16 +8,16 @@ extent that is not known beforehand.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType
+from flatweave.base.records import record
 from flatweave.base.source import Location
 
 # what a status reports; out of memory: how many elements, and the number of their dtype in DTYPES
 OUT_OF_MEMORY, INDEX_ERROR, CHECK_ERROR = 1, 2, 3
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Param:
     """A scalar, or (`is_array`) the data of an array."""
 
@@ -25,7 +25,7 @@ class Param:
     is_array: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Result:
     """A scalar (`extents` is None), or an array; an extent of None is found at run time."""
 
@@ -33,7 +33,7 @@ class Result:
     extents: tuple[int | None, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Site:
     """A place in the program that may report an error when it runs."""
 
@@ -44,7 +44,7 @@ class Site:
     axis: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Plan:
     """The shape of a call; `sites` grow while kernels are written later."""
 

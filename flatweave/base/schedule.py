@@ -1,3 +1,4 @@
+
 """The schedule of a program: the named variants it takes; None where the lowering chooses.
 
     with fw.schedule(permute="partition"): ..            every permute inside is divided that way
@@ -10,14 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from flatweave.base.records import record
 
 PERMUTES = ("owner", "private", "partition", "atomic", "cas", "locks")
 EXPANDS = ("per-source", "per-block", "balanced")
 SOURCES_PER_BLOCK = re.compile(r"[1-9][0-9]*-per-block")
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Schedule:
     """Variants by name, and whether results may depend on timing where that is faster.
 

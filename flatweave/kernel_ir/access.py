@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from flatweave.base.errors import CompilerBug
+from flatweave.base.records import record
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.control import Runner
 from flatweave.kernel_ir.memory import Agent, Buffer, Private, is_same
@@ -20,7 +20,7 @@ from flatweave.terms.syntax import Atom, Lambda, Op, Var
 FIRST_UNIT = 1 << 32  # numbers of agents below are those of a launch's warps
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Failure:
     """What a unit reports instead of results; `index` is the smallest element with an error."""
 
@@ -31,13 +31,13 @@ class Failure:
     extent: int = 0
 
 
-@dataclass(eq=False)
+@record(frozen=False)
 class Progress:
     """What a launch has brought about so far."""
 
+    shared: dict[tuple[int, Var], Buffer]
     failure: Failure | None = None
     events: int = 0
-    shared: dict[tuple[int, Var], Buffer] = field(default_factory=dict)
     units: int = FIRST_UNIT
 
     def numbers(self, count: int) -> Value:

@@ -19,11 +19,11 @@ code of warps and threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import overload
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.records import record
 from flatweave.kernel_ir.hierarchy import BLOCK, MEMORY, THREAD, ForAll, Level
 from flatweave.kernel_ir.syntax import Load, Store, Sync
 from flatweave.terms.build import Builder, index
@@ -37,7 +37,7 @@ Act = Callable[[Builder, Atom], None]
 To = Callable[[Builder, Atom], Atom]
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Pull:
     """An array as a function: `at(b, i)` writes to b what computes element i, and gives it."""
 
@@ -45,7 +45,7 @@ class Pull:
     at: At
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Push:
     """An array as a program: `write(b, put)` writes code of `level` that puts every element.
 

@@ -28,7 +28,7 @@ def launch(
     kernel: Kernel, grid: int, args: Sequence[Any], threads: int, rng: np.random.Generator | None
 ) -> Failure | None:
     """Run a kernel; what it reported, if it did."""
-    progress = Progress()
+    progress = Progress({})
     for arg in args:
         if isinstance(arg, Buffer):
             arg.forget()

@@ -13,18 +13,17 @@ barrier must stand between what one writes and another uses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 import numpy as np
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
+from flatweave.base.records import record, replace
 from flatweave.terms.batch import Value
 
 NOBODY, SEVERAL = -1, -2
 
 
-@dataclass(eq=False)
+@record(frozen=False)
 class BlockTimes:
     """The clock of a block: `epoch` counts its barriers, `releases` its releases, and `known[b]` is
     how many releases of block b it has seen."""
@@ -34,14 +33,14 @@ class BlockTimes:
     releases: int = 0
 
 
-@dataclass(eq=False)
+@record(frozen=False)
 class WarpTimes:
     """The clock of a warp: `epoch` counts its barriers."""
 
     epoch: int = 0
 
 
-@dataclass(eq=False)
+@record(frozen=False)
 class Agent:
     """Who uses memory: a warp, a unit of a `for_all`, or all its threads that run in lock step.
 
@@ -132,16 +131,16 @@ def _used_twice(at: Value, by: Agent) -> Value:
     return np.asarray(count[inverse] > 1)
 
 
-@dataclass(eq=False)
+@record(frozen=False)
 class Buffer:
     """A flat piece of memory; `owners` 0 means that it was given back."""
 
     name: str
     data: Value
     known: Value
+    released: dict[int, Value]
     owners: int = 1
     kept_by_caller: bool = False
-    released: dict[int, Value] = field(default_factory=dict)
     atomic: Value | None = None
     writes: Trace | None = None
     reads: Trace | None = None
@@ -150,13 +149,13 @@ class Buffer:
     def fresh(name: str, dtype: DType, count: int) -> Buffer:
         """Memory that nobody has written: it holds the greatest value of its dtype."""
         data = np.full(count, dtype.high, dtype.numpy)
-        return Buffer(name, data, np.zeros(count, np.bool_))
+        return Buffer(name, data, np.zeros(count, np.bool_), {})
 
     @staticmethod
     def of(name: str, array: Value) -> Buffer:
         """An array that the caller keeps."""
         flat = np.ascontiguousarray(array).reshape(-1)
-        return Buffer(name, flat, np.ones(flat.size, np.bool_), kept_by_caller=True)
+        return Buffer(name, flat, np.ones(flat.size, np.bool_), {}, kept_by_caller=True)
 
     def forget(self) -> None:
         """A launch begins: all that was done before is done."""
@@ -275,7 +274,7 @@ class Buffer:
         return np.asarray(self.data[at])
 
 
-@dataclass(eq=False)
+@record(frozen=False)
 class Private:
     """Memory that each of so many threads has to itself: `count` elements for each."""
 

@@ -29,6 +29,7 @@ from typing import ClassVar
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.locks import Lock
+from flatweave.base.records import record
 from flatweave.kernel_ir.op import (
     BY_LANE,
     EVERYWHERE,
@@ -38,7 +39,7 @@ from flatweave.kernel_ir.op import (
     KernelOp,
     dtype_in,
 )
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, record
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op
 
 
 @record

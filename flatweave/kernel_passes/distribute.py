@@ -17,10 +17,10 @@ loop needs one turn only, there is no loop, and where all have work, no mask.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.base.records import record
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.syntax import (
     Call,
@@ -45,7 +45,7 @@ Place = Callable[[Builder, Atom], Atom]
 """Where an element of memory is that became part of another."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class BlockShape:
     """What a machine gives each block: `warps` of `width` lanes.
 

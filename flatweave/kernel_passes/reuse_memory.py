@@ -14,8 +14,8 @@ barrier would have to stand between their turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.hierarchy import BLOCK, LEVELS, MEMORY, THREAD, ForAll, Level
 from flatweave.kernel_ir.syntax import Kernel, Sync, Unit
 from flatweave.terms.syntax import BufferType, Lambda, Let, Var
@@ -35,7 +35,7 @@ def reuse_memory_of(kernel: Kernel) -> Kernel:
     return replace(kernel, body=_reused(kernel.body, BLOCK))
 
 
-@dataclass
+@record(frozen=False)
 class _Place:
     """Memory that is made once, and the lets in which it is used, by number."""
 

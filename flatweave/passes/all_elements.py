@@ -13,9 +13,9 @@ stand in a branch that runs for kept elements only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import (
     Combine,
@@ -39,7 +39,7 @@ FALSE = Const(False, bool_)
 NOWHERE = index(-1)
 
 
-@dataclass
+@record(frozen=False)
 class Fed:
     """A sink, the results that it takes, and what it binds."""
 

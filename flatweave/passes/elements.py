@@ -12,11 +12,11 @@ loop over arrays) cannot be a pull and raises Unsupported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from flatweave.array_ir.fault import INDEX
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.errors import LOOP_OUTSIDE, Unsupported
+from flatweave.base.records import record
 from flatweave.ops import Check, Fold, Generate, Index, Locate, Map, Reduce, Reshape, Sort
 from flatweave.ops.rows import array_type
 from flatweave.passes.monoid import monoid
@@ -25,7 +25,7 @@ from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Pull:
     """An array that is not stored: `at` emits what computes one element."""
 

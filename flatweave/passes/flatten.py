@@ -46,12 +46,12 @@ sweep that goes along rows already, where something would have to be stored for 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from flatweave.array_ir.fault import NEGATIVE, OVERFLOW, sizes_overflow
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record
 from flatweave.ops import Check, CombineRows, Fold, Index, Locate, Prefix, Sink, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import cost_of_result
@@ -66,7 +66,7 @@ CHEAP = 12
 """Up to this cost an element computes again what it needs of its row."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Ends:
     """Where rows end: row i at `array[skip + i]`, the last one at `total`."""
 
@@ -75,7 +75,7 @@ class Ends:
     total: Atom
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Neighbours:
     """The offsets of a Ragged, and the entry behind the one that belongs to a row."""
 

@@ -33,10 +33,10 @@ Reads that stand next to each other, with no check between them, share a branch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
+from flatweave.base.records import record
 from flatweave.ops import Index, Sweep
 from flatweave.ops.rows import array_type
 from flatweave.passes.array_pass import array_pass
@@ -56,7 +56,7 @@ def hoist_tests(program: Program) -> Program:
     return rewrite(program, _hoisted)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Read:
     """A tested read at `place`, its position plus `behind`, unless that is negative."""
 

@@ -13,9 +13,9 @@ forth.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from flatweave.array_ir.syntax import Program
+from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import (
     CombineRows,
@@ -40,7 +40,7 @@ Makers = dict[Var, tuple[Op, int]]  # each variable's op, and its place among th
 SIGNS = {"add": "+", "sub": "-", "mul": "*"}
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Stored:
     """An array in memory: its name in the program, its type, and the line that asks for it.
 

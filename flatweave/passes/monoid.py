@@ -11,9 +11,9 @@ take its neutral element as often as it likes. See Note [One neutral element, ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, bool_
+from flatweave.base.records import record
 from flatweave.passes.operators import component_functions
 from flatweave.scalar.ops import identity
 from flatweave.terms.build import Builder
@@ -24,7 +24,7 @@ from flatweave.terms.traverse import walk_lets
 TRUE, FALSE = Const(True, bool_), Const(False, bool_)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Monoid:
     """`fn` and `neutral`, for a sweep; what goes in (`enter`) and what comes out of it (`leave`).
 

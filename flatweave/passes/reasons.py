@@ -8,9 +8,9 @@ Read from the program as it is lowered: who reads an array, where, and what keep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from flatweave.array_ir.syntax import Program
+from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import (
     CombineRows,
@@ -48,7 +48,7 @@ UNREAD = (0, "nobody reads it")
 MOVED_ALONG = (0, "the sort moves it along with what is asked for")
 
 
-@dataclass(frozen=True)
+@record(eq=True)
 class Use:
     """One use of an array: by a let of the host, at a line, in a body under so many loops."""
 

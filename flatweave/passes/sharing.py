@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf, prod
 
 from flatweave.array_ir.syntax import Program
+from flatweave.base.records import record
 from flatweave.ops import Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.cost import INNER_LOOP, cost_of_body, cost_of_result, reads_memory
 from flatweave.terms.control import Apply, For, If, While
@@ -22,7 +22,7 @@ FEW = 64
 """So many elements are computed rather than that a whole array is stored for them."""
 
 
-@dataclass
+@record(frozen=False)
 class Uses:
     """How an array is read: element reads, weighted by loops, and uses as a whole.
 

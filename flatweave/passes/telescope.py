@@ -41,11 +41,11 @@ plain arrays in compressed rows (CSR) has in common with one on a Ragged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType, i64
+from flatweave.base.records import record
 from flatweave.ops import Index, Locate, Prefix, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.operators import component_functions
@@ -68,7 +68,7 @@ def telescope(program: Program) -> Program:
     return Program(program.name, walk.program(program.fn))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Sum:
     """A sum of differences up to index i: `end`, the term f(i + 1), and f(0).
 

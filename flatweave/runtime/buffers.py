@@ -8,9 +8,9 @@ with huge pages that is kept for reuse when freed.
 import ctypes
 import functools
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from flatweave.base.records import record
 from flatweave.runtime.support import support
 
 MIB = 2**20
@@ -19,7 +19,7 @@ IDLE_SHARE = 4  # at most this part of the memory may be idle at any time
 CGROUP = Path("/sys/fs/cgroup")
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class BufferPool:
     """The settings and totals of the allocator, which live in compiled code."""
 

@@ -9,13 +9,13 @@ Buffers count their owners as on the CPU; memory goes back with the last one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from flatweave.base.dtypes import DTYPES, DType, bool_, u8
 from flatweave.base.plan import OUT_OF_MEMORY, Plan
+from flatweave.base.records import record
 from flatweave.runtime.execute import Status
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -147,7 +147,7 @@ class Running:
             self.device.free(self.status)
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Launchable:
     """What a launch must know of a kernel."""
 

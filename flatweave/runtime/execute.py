@@ -14,12 +14,12 @@ import ctypes
 import functools
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.config import config
+from flatweave.base.records import record
 from flatweave.runtime.buffers import buffer_pool
 from flatweave.runtime.later import Table
 from flatweave.runtime.pool import POOL
@@ -33,7 +33,7 @@ TABLE = 17
 LONGEST = 2**46  # bytes; what an Owner says it has, only so that any array fits
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Status:
     """How a call went: all zero, or the error that compiled code reported."""
 

@@ -14,10 +14,10 @@ import functools
 import marshal
 import mmap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from flatweave.base.errors import CompilerBug
+from flatweave.base.records import record
 
 LIBRARIES = ("libm.so.6", "libmvec.so.1")  # what code may call beside the C library and Python
 READ, WRITE, EXECUTE = mmap.PROT_READ, mmap.PROT_WRITE, mmap.PROT_EXEC
@@ -27,7 +27,7 @@ class Unfit(Exception):
     """Bytes that are no image, or an image that cannot be mapped here."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Image:
     """The sizes of the three parts, whole pages; their bytes, without zeros at the end; where
     symbols are that it defines; where the addresses of others go; where its own go."""

@@ -8,17 +8,17 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
-from dataclasses import dataclass
 
 from llvmlite import binding
 
 from flatweave.base.config import NATIVE, config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import listed
+from flatweave.base.records import record
 from flatweave.runtime import probe
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Processor:
     """A CPU: LLVM's name for it, LLVM's attribute text, and the features that it has."""
 

@@ -10,10 +10,10 @@ and after the emitter's typedefs of int8_t .. uint64_t.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from string import Template
 
 from flatweave.base.dtypes import DType
+from flatweave.base.records import record
 
 C_PRELUDE = """\
 #if defined(__CUDACC__)
@@ -29,7 +29,7 @@ C_PRELUDE = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class CText:
     """A C expression over operands {0}, {1}, .. and the functions it calls."""
 

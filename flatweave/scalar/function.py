@@ -7,12 +7,12 @@ A row is applied to operands of ONE dtype; bringing them there is the caller's p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from flatweave.base.dtypes import DType
+from flatweave.base.records import record
 from flatweave.scalar.c_text import CText
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -28,7 +28,7 @@ Result = Literal["same", "bool", "bits", "float"]
 Promotion = Literal["common", "float", "number", "truediv", "none"]
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class ScalarFn:
     """A scalar function: one row of the table."""
 

@@ -12,12 +12,12 @@ Line ends mean nothing; `#` starts a comment. Ops are known once their modules a
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from flatweave.base.dtypes import BY_NAME, DType, bool_
 from flatweave.base.errors import CompilerBug
+from flatweave.base.records import REQUIRED, fields
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply
 from flatweave.terms.print import is_reserved
@@ -209,8 +209,8 @@ class Parser(Tokens):
         """The fields in their order, those with a default by name."""
         values: dict[str, Any] = {}
         optional: dict[str, str] = {}
-        for field in dataclasses.fields(cls):
-            if field.default is dataclasses.MISSING:
+        for field in fields(cls):
+            if field.default is REQUIRED:
                 values[field.name] = self.field(str(field.type))
             else:
                 optional[field.name] = str(field.type)

@@ -17,7 +17,6 @@ printed.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -27,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import BY_NAME, DType, f32, i64
+from flatweave.base.records import REQUIRED, fields
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import (
@@ -160,9 +160,9 @@ class Printer:
         if isinstance(op, Apply) and op.fn in TABLE and len(op.args) == TABLE[op.fn].arity:
             return " ".join([op.fn, *(self.field(arg, margin) for arg in op.args)])
         words = [op.name]
-        for field in dataclasses.fields(op):  # type: ignore[arg-type]
+        for field in fields(op):
             value = getattr(op, field.name)
-            if field.default is dataclasses.MISSING:
+            if field.default is REQUIRED:
                 words.append(self.field(value, margin))
             elif value != field.default:
                 words.append(f"{field.name}={self.field(value, margin)}")

@@ -10,25 +10,18 @@ are derived from the fields (`traverse.py`, `print.py`, `parse.py`), so a new op
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from flatweave.base.dtypes import DType
+from flatweave.base.records import aside, fields, record, replace
 from flatweave.base.source import Location
 
 _T = TypeVar("_T")
 
 
-@dataclass_transform(frozen_default=True, eq_default=False)
-def record(cls: type[_T]) -> type[_T]:
-    """A frozen, slotted class of fields, compared by identity."""
-    return dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
-
-
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class ArrayType:
     """An n-dimensional row-major array: every extent is an i64 atom."""
 
@@ -40,7 +33,7 @@ class ArrayType:
         return len(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class BufferType:
     """A flat piece of memory as a kernel sees it; `space` is global, shared, warp_shared or
     local."""
@@ -63,7 +56,7 @@ class Var:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Const:
     """A literal scalar of a known dtype; `value` is a Python bool, int or float."""
 
@@ -126,7 +119,7 @@ class Op:
         return tuple(getattr(self, name) for name in self.fields)
 
     def replace(self, **changes: Any) -> Any:
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+        return replace(self, **changes)  # type: ignore[type-var]
 
 
 class Part:
@@ -140,7 +133,7 @@ class Part:
         return tuple(getattr(self, name) for name in self.fields)
 
     def replace(self, **changes: Any) -> Any:
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+        return replace(self, **changes)  # type: ignore[type-var]
 
 
 OPS: dict[str, type[Op]] = {}
@@ -156,7 +149,7 @@ def op(cls: type[_T]) -> type[_T]:
     """Declare an operation: a frozen record, registered under its snake-case name."""
     made: Any = record(cls)
     made.name = _snake(made.__name__)
-    made.fields = tuple(f.name for f in dataclasses.fields(made))
+    made.fields = tuple(f.name for f in fields(made))
     table: dict[str, Any] = PARTS if issubclass(made, Part) else OPS
     if made.name in table:
         raise TypeError(f"two operations are called {made.name}")
@@ -183,7 +176,7 @@ class Lambda:
     params: tuple[Var, ...]
     lets: tuple[Let, ...]
     results: tuple[Atom, ...]
-    free: dict[Var, None] | None = dataclasses.field(default=None, init=False)
+    free: dict[Var, None] | None = aside()
 
     def result_types(self) -> tuple[Type, ...]:
         return tuple(atom.type for atom in self.results)

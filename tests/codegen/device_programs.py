@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -15,6 +14,7 @@ from flatweave.array_ir import interp
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import as_dtype
+from flatweave.base.records import replace
 from flatweave.codegen import opencl
 from flatweave.frontend.trace.trace import Leaf, trace
 from flatweave.kernel_ir import interp as simulator
@@ -31,7 +31,7 @@ DTYPES = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "
 
 def small_blocks(machine: Machine, **changes: Any) -> Machine:
     """The machine with blocks of a few steps, so that small inputs have many."""
-    return dataclasses.replace(machine, block_work=64, block_bytes=8192, **changes)
+    return replace(machine, block_work=64, block_bytes=8192, **changes)
 
 
 def affine(a: Any, b: Any) -> Any:

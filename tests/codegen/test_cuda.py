@@ -1,13 +1,12 @@
 """CUDA C without a GPU: NVRTC compiles every text for sm_90, the simulator runs the kernels."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 import flatweave as fw
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.base.records import replace
 from flatweave.codegen import cuda
 from flatweave.kernel_ir import interp as simulator
 from flatweave.kernel_ir.syntax import Sync, Unit
@@ -77,7 +76,7 @@ def test_a_missing_barrier_would_be_found():
     """The simulator that passes these kernels does not pass them without their barriers."""
     for_machine = lowered(program("reduce_order"), small_blocks(CUDA))
     kernels = tuple(
-        dataclasses.replace(kernel, body=without_barriers(kernel.body))
+        replace(kernel, body=without_barriers(kernel.body))
         for kernel in for_machine.unit.complete().kernels
     )
     broken = Unit(for_machine.unit.host, kernels)
@@ -89,7 +88,7 @@ def test_a_missing_barrier_would_be_found():
 def without_barriers(body: Lambda) -> Lambda:
     """A body whose warps do not wait for each other."""
     kept = tuple(let for let in body.lets if not isinstance(let.op, Sync))
-    return dataclasses.replace(body, lets=kept)
+    return replace(body, lets=kept)
 
 
 def test_stages_show_the_text_without_a_device(compiler):

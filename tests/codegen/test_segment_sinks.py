@@ -3,7 +3,6 @@
 Blocks are of a few steps, so that small inputs have many of them and segments are cut anywhere.
 """
 
-import dataclasses
 from functools import cache, reduce
 
 import numpy as np
@@ -18,6 +17,7 @@ from flatweave.array_ir.verify import form_of_text
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.base.laps import Laps
+from flatweave.base.records import replace
 from flatweave.codegen import cuda, opencl
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
@@ -78,7 +78,7 @@ PROGRAMS = {
                                            combine_rows (maximum i64) [-1] rows, compact 1]
         in a, b, c, t""",
 }
-CPU = dataclasses.replace(small_blocks(CPU_AVX512), block_work=1)
+CPU = replace(small_blocks(CPU_AVX512), block_work=1)
 DEVICE = small_blocks(OPENCL)
 SIZES = [0, 1, 2, 31, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 5000]
 
@@ -261,7 +261,7 @@ def test_rows_in_the_simulator(machine, shape, name):
 def test_lanes_store_behind_a_barrier_over_what_others_have_filled(warps):
     """Of their warp, which is alone in its block or not; in OpenCL it fences global memory."""
     made = {
-        machine.name: lowered(program("rows"), dataclasses.replace(machine, warps=warps))
+        machine.name: lowered(program("rows"), replace(machine, warps=warps))
         for machine in (CUDA, OPENCL)
     }
 

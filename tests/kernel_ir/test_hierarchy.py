@@ -1,10 +1,9 @@
 """Levels: the text of for_all, sync and memories, the rules of nesting, and what varies."""
 
-from dataclasses import replace
-
 import pytest
 
 from flatweave.base.errors import CompilerBug
+from flatweave.base.records import replace
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, LEVELS, MEMORY, THREAD, WARP
 from flatweave.kernel_ir.text import parse_kernel, parse_unit, print_unit, same
 from flatweave.kernel_ir.variation import Variation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from flatweave import pipeline
 from flatweave.array_ir.interp import Interp, run
 from flatweave.array_ir.syntax import Program
 from flatweave.base.laps import Laps
+from flatweave.base.records import replace
 from flatweave.lower.machine.machine import WIDEST
 from flatweave.lower.program import lower
 from flatweave.ops import Sweep
@@ -31,7 +31,7 @@ class Small:
         self.swept = [program, *pipeline.optimise(program, passes).values()][-1]
         target = TARGETS["cpu"]
         assert target.machine is not None
-        machine = dataclasses.replace(
+        machine = replace(
             target.machine, block_bytes=1, block_work=1,
             streaming_from=1000 if streaming else None,
         )  # fmt: skip

@@ -1,6 +1,5 @@
 """Plans: what is chosen for a sweep, read without emitting anything; and that emission obeys."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.errors import CompilerBug
+from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN, Schedule, schedule_of
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower

@@ -9,10 +9,10 @@ collectives of a warp are written with these two (warp.py). Where lanes can meet
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from flatweave.base.dtypes import DType
+from flatweave.base.records import record
 
 
 class KernelText(Protocol):
@@ -38,7 +38,7 @@ Ballot = Callable[[KernelText, str], str]
 OwnAtomic = Callable[[str, DType], str | None]
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Dialect:
     """One language: CUDA C or OpenCL C.
 

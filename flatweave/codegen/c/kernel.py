@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
+from flatweave.base.records import record
 from flatweave.codegen.c import calls, control, memory, updates, warp
 from flatweave.codegen.c.dialect import Dialect
 from flatweave.codegen.c.emitter import CEmitter, Handlers
@@ -30,7 +30,7 @@ HANDLERS: Handlers = {
 WARP = 32
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Shape:
     """Threads of a block, whether its blocks are claimed in order, whether it may report."""
 

@@ -10,7 +10,6 @@ Each axis of `xs` is read through a selector: at one index, along a slice, or th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
 from flatweave.base.pretty import counted
+from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.arrays.reading import (
@@ -43,7 +43,7 @@ from flatweave.terms.syntax import Atom, Const, constant
 BASIC = (int, slice, type(None), type(Ellipsis))
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Slice:
     """`length` places from `start` in steps of `step`, all inside the axis."""
 
@@ -57,7 +57,7 @@ class Slice:
         return self.start == ZERO and self.step == ONE
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class At:
     """One index, or the broadcast index arrays' values for this axis."""
 

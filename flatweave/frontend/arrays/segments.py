@@ -11,11 +11,11 @@ One scan that starts anew at each flag (Blelloch; Elsman 2019, section 2.1).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import DTypeError, ShapeError, Unsupported
+from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import compacted, scalar_operator
 from flatweave.frontend.call.operation import operation
@@ -55,7 +55,7 @@ def flags_of(flags: Any, who: str) -> Tracer:
     return array
 
 
-@dataclass(frozen=True)
+@record(eq=True)
 class Segments:
     """What a segmented operation is given: flags, arrays and their tree, operator, neutrals."""
 

@@ -14,9 +14,9 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
+from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.sugar import METHODS
@@ -30,7 +30,7 @@ R = TypeVar("R")
 TELLING = frozenset({"shape", "ne"})
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Operation:
     """A public function as the evaluator sees it: its body, and which parameters are static."""
 

@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import replace
 
 from flatweave.base.config import checked, config
 from flatweave.base.errors import ArgumentError
+from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule, expand_variant, permute_variant
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import innermost

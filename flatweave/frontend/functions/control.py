@@ -10,11 +10,11 @@ becomes state itself, an i64 beside the array. Tracing again takes back what was
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import DTypeError, OperatorError, ShapeError, UserError
+from flatweave.base.records import record, replace
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.branches import branch
@@ -31,7 +31,7 @@ from flatweave.terms.control import For, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Type, Var
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Slot:
     """A leaf of a loop's state: its dtype, and for each axis its extent, None where it varies."""
 

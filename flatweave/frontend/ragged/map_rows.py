@@ -14,11 +14,11 @@ segmented scan of all rows, before anything that needs it (`scan_rows.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import NestingError, ShapeError, Unsupported
+from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.lambdas import check_arity, name_of, own
@@ -47,7 +47,7 @@ def is_irregular(xs: Any) -> bool:
     return flatten(xs, is_number_list)[1].irregular
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Source:
     """An array that the function gets elements of; of a Ragged's values, rows by its offsets.
 
@@ -59,7 +59,7 @@ class Source:
     is_offsets: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class RowTrace:
     """The function traced on row i, and the offsets of each result that is as long as a row.
 

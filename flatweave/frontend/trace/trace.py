@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, kind_of
@@ -27,7 +27,7 @@ from flatweave.frontend.values.tree import Tree, flatten, paths
 Values = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Leaf:
     """An argument as the trace sees it: a scalar (of rank 0) or an array, and its name.
 
@@ -43,7 +43,7 @@ class Leaf:
     ones: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Traced:
     """A traced function: its program, the tree of its results, and the arrays it reads beside."""
 

@@ -7,11 +7,11 @@ variable's last use; arrays from outside the body are borrowed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Site
+from flatweave.base.records import record
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
 from flatweave.kernel_ir.host import Alloc, Choice, Free, IsUnique, Launch, Role
@@ -39,7 +39,7 @@ Own = Sequence[tuple[str, Type]]
 YES, NO = Const(True, bool_), Const(False, bool_)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Declared:
     """A kernel that is written later, as launches know it."""
 

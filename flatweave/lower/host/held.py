@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 
 from flatweave.base.dtypes import DType
+from flatweave.base.records import fields, is_record
 from flatweave.terms.syntax import Atom, Const, Lambda, Var
 
 
@@ -19,6 +19,6 @@ def held(thing: object) -> Iterator[Atom]:
         case tuple() | list():
             for part in thing:
                 yield from held(part)
-        case _ if dataclasses.is_dataclass(thing):
-            for field in dataclasses.fields(thing):
+        case _ if is_record(thing):
+            for field in fields(thing):
                 yield from held(getattr(thing, field.name))

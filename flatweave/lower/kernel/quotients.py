@@ -11,9 +11,8 @@ What is read at the quotients lies close together, so that one load brings it fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record
 from flatweave.lower.machine.machine import WIDEST
 from flatweave.lower.traverse.row_of_position import Near
 from flatweave.terms.build import Builder, index
@@ -24,7 +23,7 @@ FRACTION = 16
 assert 2 * WIDEST * WIDEST < 1 << FRACTION
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Quotient:
     """The quotient of each position of a step, its remainder, and the same as near numbers."""
 

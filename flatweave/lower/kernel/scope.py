@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import count
 
 from flatweave.base.plan import Site
+from flatweave.base.records import record
 from flatweave.terms.syntax import Atom, Var
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class HostArray:
     """An array in memory: its buffer and the host atoms of its extents."""
 

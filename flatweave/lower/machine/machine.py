@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from flatweave.base.dtypes import DType
+from flatweave.base.records import record
 
 KIB = 1024
 WIDEST = 64
@@ -19,7 +18,7 @@ thread: 2^12 elements of a polynomial 2.0, 1.5, 1.5 (1.6); 2^15 of it 9.8, 7.0, 
 exp and sin 7.4, 5.1, 6.9 (7.2); 2^17 of two operations 17.3, 9.7, 9.7 (16.1)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Machine:
     """What the lowering asks of a target; sizes in bytes.
 

@@ -8,10 +8,10 @@ of them. The order is that of the slots, whatever the machine.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
+from flatweave.base.records import replace
 from flatweave.kernel_ir.collectives import LastLane, ScanLanes
 from flatweave.kernel_ir.host import Alloc, Role
 from flatweave.kernel_ir.syntax import Load, Store
@@ -66,7 +66,7 @@ class _PartialsScan:
 
     def write(self, count: Atom, begin: Sequence[Atom]) -> None:
         b = self.kernel.body
-        machine = dataclasses.replace(self.lowering.machine, warps=1)
+        machine = replace(self.lowering.machine, warps=1)
         first = tuple(self.kernel.scalar(atom) for atom in begin)
         for buffer, atom in zip(self.prefixes, first, strict=True):
             b.emit(Store(buffer, index(0), atom))

@@ -12,9 +12,9 @@ copies of the operator might disagree it is called (`called.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, i64
+from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Load, Release, Store
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -27,7 +27,7 @@ Operator = Callable[[Builder, Sequence[Atom]], tuple[Atom, ...]]
 Clear = Callable[[Var, Atom], None]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Chain:
     """The buffers of one chain, as the host holds them; `last` is the slot behind all blocks."""
 

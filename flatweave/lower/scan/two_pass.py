@@ -11,8 +11,8 @@ is how a warp learns what came before it. See look_back.py for the other variant
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from flatweave.base.records import record
 from flatweave.kernel_ir.host import Free
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -22,7 +22,7 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class KnownPrefixes:
     """The prefix of each warp of the grid; `last` is the slot behind all of them."""
 

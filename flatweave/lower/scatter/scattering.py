@@ -10,9 +10,9 @@ Which block writes what is a variant's matter: `owner.py`, `private.py`, `partit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 from flatweave.base.dtypes import DType, bool_, i64, u64
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
 from flatweave.lower.host.context import Declared, Lowering, Own, Write
@@ -144,7 +144,7 @@ class Scattering:
             b.emit(Store(buffer, at, value))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Stage:
     """Shared memory for elements that go to [first, last): their places and varying values."""
 
@@ -190,7 +190,7 @@ class Stage:
         return b.cast(b.emit(Load(self.places, k))[0], i64)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Source:
     """The elements of a sweep inside a kernel; those that go outside [first, last) are dropped."""
 

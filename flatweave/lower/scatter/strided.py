@@ -14,9 +14,9 @@ beside the number of tiles, which the host finds out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import DType, i64, u64
+from flatweave.base.records import record
 from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lanes, Load, Store
 from flatweave.lower.host.context import Own
@@ -205,7 +205,7 @@ class _Tile:
         b.emit(If(mine, inside.close([], []), NO_BODY))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Row:
     """One row: its first position, where that writes to, the way to the next, what all share."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
 from flatweave.lower.machine.machine import Machine

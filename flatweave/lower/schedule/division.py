@@ -11,8 +11,7 @@ The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from flatweave.base.records import record
 from flatweave.lower.machine.machine import ROW_LANES, Machine
 from flatweave.lower.schedule.plan import Along
 from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
@@ -23,7 +22,7 @@ from flatweave.terms.control import Apply, Cast
 from flatweave.terms.traverse import walk_lets
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Division:
     """Sources of a block (0: as many as make up its share of results), and the walk along them."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from flatweave.base.records import record
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
 from flatweave.ops import Locate, Sweep
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class SweepFacts:
     """Facts of a sweep, found once: plans are made of them, emission reads them.
 

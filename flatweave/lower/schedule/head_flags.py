@@ -5,8 +5,7 @@ Such a sweep combines rows and need not know which row an element is in: flags i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from flatweave.base.records import record
 from flatweave.ops.locate import Locate
 from flatweave.ops.sweep import Sink, Sweep
 from flatweave.terms.control import Apply
@@ -14,7 +13,7 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class HeadFlags:
     """What of a sweep's body says where rows begin.
 

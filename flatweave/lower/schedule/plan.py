@@ -1,3 +1,4 @@
+
 """The plan of a sweep: every choice about how it runs, made before anything is emitted.
 
     sweep n_7
@@ -15,8 +16,9 @@ A plan is data: made by `choose.py`, printed and read back by `text.py`, held to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from flatweave.base.records import record
 
 
 class Lanes(Enum):
@@ -87,7 +89,7 @@ class When(Enum):
     """it has room, and the sizes are those that it is faster for"""
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Tiling:
     """How a sweep is divided: lanes of a step, and least and most elements of a block."""
 
@@ -96,7 +98,7 @@ class Tiling:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Traversal:
     """How the positions of a block are visited.
 
@@ -114,7 +116,7 @@ class Traversal:
     flagged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Aggregation:
     """How one pass combines the elements of a block, for each scan record or reduction.
 
@@ -130,7 +132,7 @@ class Aggregation:
 NO_AGGREGATION = Aggregation(())
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Level:
     """The scans of one level: how they combine a block, and how blocks pass them on.
 
@@ -143,7 +145,7 @@ class Level:
     from_heads: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Variant:
     """One kernel of a sweep, and when it runs: the first variant whose condition holds.
 
@@ -164,7 +166,7 @@ class Variant:
         return (self.least, self.multiple, self.row_length) == (0, 1, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class ScatterVariant:
     """One way of writing to computed places (`scatter_variants.py`), and `when` it is taken."""
 
@@ -172,7 +174,7 @@ class ScatterVariant:
     when: When
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class SweepPlan:
     """All that is decided about one sweep. `sources`: of an expansion, for each block.
 

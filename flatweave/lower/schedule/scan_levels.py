@@ -10,9 +10,9 @@ A compaction is a scan, too: of how many elements were kept before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import bool_, i64
+from flatweave.base.records import record
 from flatweave.lower.schedule.segmented_operator import segmented_operator
 from flatweave.ops import Prefix, Sweep
 from flatweave.terms.build import index, lambda_of
@@ -22,7 +22,7 @@ from flatweave.terms.traverse import free_vars
 COUNT = lambda_of("add", i64)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ScanRecord:
     """What one scan carries from element to element, and from block to block: a prefix's value, or
     how many elements a sink kept, or how many segments it closed.
@@ -47,7 +47,7 @@ class ScanRecord:
         return self.initial or self.neutral
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ScanLevels:
     """The records of each level, from 1 on."""
 
@@ -70,9 +70,9 @@ class ScanLevels:
 def with_slots(records: Iterable[ScanRecord]) -> Iterator[tuple[int, ScanRecord]]:
     """Each record with the first of its slots among the values that they carry together."""
     slot = 0
-    for record in records:
-        yield slot, record
-        slot += len(record.neutral)
+    for scan in records:
+        yield slot, scan
+        slot += len(scan.neutral)
 
 
 def record_of(records: Iterable[ScanRecord], let: Let) -> tuple[ScanRecord | None, int]:

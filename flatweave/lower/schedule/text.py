@@ -13,13 +13,13 @@ A field that is a record, or several, stands on lines of its own, further in.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from enum import Enum
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from flatweave.base.errors import CompilerBug
+from flatweave.base.records import REQUIRED, fields, is_record
 from flatweave.lower.schedule.plan import SweepPlan
 
 INDENT = "    "
@@ -35,13 +35,13 @@ def print_plans(plans: Mapping[str, SweepPlan]) -> str:
 
 def _print(head: str, record: Any, margin: str, lines: list[str]) -> None:
     words, inner = [head], []
-    for field in dataclasses.fields(record):
+    for field in fields(record):
         value = getattr(record, field.name)
         if value in (field.default, ()):
             continue
-        if dataclasses.is_dataclass(value):
+        if is_record(value):
             inner.append((field.name, value))
-        elif isinstance(value, tuple) and dataclasses.is_dataclass(value[0]):
+        elif isinstance(value, tuple) and is_record(value[0]):
             inner += [(_singular(field.name), each) for each in value]
         else:
             words.append(f"{field.name}={_word(value)}")
@@ -95,8 +95,8 @@ def _parse(kind: Any, lines: list[str], depth: int, skip: int = 1) -> Any:
             values[name] = (*values.get(name, ()), made)
         else:
             values[name] = _parse(hint, lines, depth + 1)
-    for field in dataclasses.fields(kind):  # an empty tuple is left out
-        if field.name not in values and field.default is dataclasses.MISSING:
+    for field in fields(kind):  # an empty tuple is left out
+        if field.name not in values and field.default is REQUIRED:
             values[field.name] = ()
     return kind(**values)
 

@@ -12,10 +12,8 @@ order is that of the shares, which sizes alone decide.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.collectives import LastLane, ScanLanes, ShiftLanes
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import Lane, Load, Store
@@ -30,7 +28,7 @@ from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Let, Var
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Segmented:
     """The results of segments; for each of `slots` warps those open at both ends, and its tail."""
 
@@ -75,7 +73,7 @@ class _Join:
         self.fn = sink.fn
         self.neutral = tuple(kernel.scalar(atom) for atom in sink.neutral)
         self.elements = Elements(kernel, index(0), lowering.checks)
-        self.machine = dataclasses.replace(lowering.machine, warps=1)
+        self.machine = replace(lowering.machine, warps=1)
         self.results = [kernel.buffer(buffer) for buffer in left.results]
         self.firsts, self.lasts = kernel.buffer(left.firsts), kernel.buffer(left.lasts)
         self.carry_outs = [kernel.buffer(buffer) for buffer in left.carry_outs]

@@ -12,11 +12,10 @@ stores each result by itself.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.collectives import LastLane, ShiftLanes
 from flatweave.kernel_ir.syntax import Load, Store, StoreCompact
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -38,7 +37,7 @@ RowAt = Callable[[Builder, Atom], Atom]
 """Emits the row of the element at a position."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Results:
     """Buffers of one element for each of `rows` rows, and what a row without elements has."""
 
@@ -67,7 +66,7 @@ class FromBefore:
         return kept[0]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class SideBySide(FromBefore):
     """Results from place `before` on, one for each row closed; `last` is the last element's row.
 
@@ -107,7 +106,7 @@ class SideBySide(FromBefore):
         return self.last
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class OneByOne(FromBefore):
     """Each result to its row, over what was filled; the row of the open segment is kept."""
 
@@ -182,7 +181,7 @@ def _ends(b: Builder, row_at: RowAt, share: Share) -> tuple[Atom, Atom]:
 
 def fill(b: Builder, machine: Machine, results: Results, lo: Atom, hi: Atom) -> None:
     """The neutral elements in the places from lo to hi, by this warp alone."""
-    alone = dataclasses.replace(machine, warps=1)
+    alone = replace(machine, warps=1)
     width = machine.lanes([scalar_type(atom) for atom in results.neutral])
 
     def step(c: Builder, position: Position, state: State) -> State:

@@ -16,10 +16,10 @@ before it has.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record
 from flatweave.kernel_ir.collectives import (
     Ballot,
     CountLanes,
@@ -42,7 +42,7 @@ from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Lambda, Var
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Step:
     """One step of the walk: which elements close a segment and how many do.
 
@@ -79,7 +79,7 @@ class Places(Protocol):
         """The place of the segment open at the end of the share; what is stored is in place."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Consecutive:
     """One place after the other: carry `slot` counts them, this warp's are those below `end`."""
 
@@ -110,9 +110,9 @@ def closing(
     writer: KernelWriter, b: Builder, elements: Elements, position: Position, start: Atom
 ) -> Atom:
     """Which elements close a segment before them, given what says that they start one."""
-    for record in writer.scans.records:
-        if record.closing and record.args == (start,):
-            return ScannedBody(writer).flag(b, elements, record, position, last=True)
+    for scan in writer.scans.records:
+        if scan.closing and scan.args == (start,):
+            return ScannedBody(writer).flag(b, elements, scan, position, last=True)
     return closes(b, elements.atom(start), position)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from flatweave.base.dtypes import DType
+from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -19,7 +19,7 @@ from flatweave.terms.syntax import Atom, Lambda, Var
 from flatweave.terms.traverse import free_vars, needed_for
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class DigitPass:
     """A pass as the host sees it: `count` digits, which begin at bit `shift` of a key."""
 

@@ -18,9 +18,9 @@ any more, its own is one of them. See Note [What a pass costs].
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain, Role
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
@@ -44,7 +44,7 @@ def lower_radix_sort(lowering: Lowering, let: Let) -> None:
     _RadixSortLowering(lowering, let, let.op).run()
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Buffers:
     """Where the elements are, where the next pass puts them, and where the one after that does."""
 

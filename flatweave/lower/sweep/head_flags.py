@@ -9,9 +9,8 @@ read from the first-level cache, side by side, as flags of a user would be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from flatweave.base.dtypes import bool_, i64
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Shared, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import rows_of
@@ -28,7 +27,7 @@ LINE = 64
 TRUE = Const(True, bool_)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class WithHeadFlags:
     """A walk whose positions know whether a row begins at them; chunk by chunk."""
 

@@ -55,7 +55,7 @@ class SweepLowering:
         self.sinks = sinks
         shape = tuple(lowering.scope.scalar(extent) for extent in facts.op.shape)
         total = lowering.host.product(shape)
-        self.sweep = HostSweep(lowering, let, facts, plan, shape, total, *self._blocks(total))
+        self.sweep = HostSweep(lowering, let, facts, plan, shape, total, *self._blocks(total), [])
 
     def _blocks(self, total: Atom) -> tuple[Atom, Atom]:
         """Elements of a block, and how many blocks: both from sizes alone."""

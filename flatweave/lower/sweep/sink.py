@@ -16,9 +16,9 @@ a scan like others (`scan_levels.py`). Each kind is a class of its own in `lower
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.held import held
@@ -34,7 +34,7 @@ from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Var
 
 
-@dataclass(eq=False)
+@record(frozen=False)
 class HostSweep:
     """A sweep on the host: its sizes, and what its scans leave behind."""
 
@@ -46,20 +46,20 @@ class HostSweep:
     total: Atom
     size: Atom
     blocks: Atom
-    chains: list[Chain | KnownPrefixes] = field(default_factory=list)
+    chains: list[Chain | KnownPrefixes]
 
     def counted(self, number: int) -> Atom:
         """How many flags the scan of a sink counted, in all elements."""
         host = self.lowering.host
         for chain, records in zip(self.chains, self.facts.scans.levels, strict=True):
-            for slot, record in with_slots(records):
-                if record.compact == number:
+            for slot, scan in with_slots(records):
+                if scan.compact == number:
                     found: Atom = host.emit(Load(chain.prefixes[slot], chain.last))[0]
                     return found
         raise AssertionError(f"sink {number} counts nothing")
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class SinkStep:
     """One step of the last pass; `inside` is the body for lanes that have an element."""
 
@@ -71,7 +71,7 @@ class SinkStep:
     """What the scans carry, before this step."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Share:
     """The positions `first` to `limit` of `total` that are one warp's, the first of all or not."""
 

@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.lower.traverse.flat import Flat, span_with_edges
@@ -23,7 +23,7 @@ from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class AlongRows(Traversal):
     """What traversals along `rows` have in common; with a `reach`, as `flat.py` says."""
 
@@ -61,7 +61,7 @@ class AlongRows(Traversal):
         return start, at
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ByPosition(AlongRows):
     """A cursor goes along: the row of the position before the step, and where it begins."""
 
@@ -79,7 +79,7 @@ class ByPosition(AlongRows):
         return span_with_edges(self, self.reach, b, lo, hi, state, located, self.at)[:-2]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ByRow(AlongRows):
     """One row after the other, each in whole steps and a rest."""
 
@@ -101,7 +101,7 @@ class ByRow(AlongRows):
         return b.emit(For(first, behind, index(1), outer.close([row, *params], out), state))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ByLane(AlongRows):
     """A row for each lane, as many turns as the longest row asks for."""
 

@@ -9,9 +9,9 @@ read in place come in square tiles, loaded along memory and turned (`load_tile`)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.tiles import InMemory, InRegisters, Square, Tile
@@ -23,7 +23,7 @@ from flatweave.terms.syntax import Atom, Var
 TileStep = Callable[[Builder, Atom, Tile, State], State]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Blocked(Traversal):
     """One run for each lane, then the rest; the state is all accumulators.
 
@@ -81,7 +81,7 @@ class Blocked(Traversal):
         inside = b.inner()
         column = inside.param("k", i64)
         params = tuple(inside.param("s", atom.type) for atom in state)
-        tile = InMemory(square, column, b, kernel)
+        tile = InMemory(square, column, b, kernel, {})
         body = inside.close(
             [column, *params], step(inside, inside.add(first, column), tile, params)
         )

@@ -9,9 +9,8 @@ No row needs a rest, and one that is shorter than a step, or empty, no branch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Lanes
 from flatweave.lower.traverse.along_rows import AlongRows, ByRow
 from flatweave.lower.traverse.position import State, Step
@@ -21,7 +20,7 @@ from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class FillRows(AlongRows):
     """Steps that may go on into the rows behind; nothing is carried from step to step."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.traversal import At, Space, Traversal
@@ -11,7 +10,7 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Flat(Traversal):
     """With a `reach`, positions that far from both ends are visited apart: elsewhere the tests of
     a stencil's boundary fall away."""

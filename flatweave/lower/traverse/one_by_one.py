@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record, replace
 from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.traversal import At, Space, Traversal
 from flatweave.terms.build import Builder, index
@@ -12,7 +11,7 @@ from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class OneByOne(Traversal):
     """Its width is 0: there are no lanes."""
 
@@ -22,7 +21,7 @@ class OneByOne(Traversal):
 
     def whole_step(self, b: Builder, base: Atom, width: int) -> Position:
         """A step from a running position on, outside any lanes."""
-        return replace(super().whole_step(b, base, width), alone=True)
+        return replace(Traversal.whole_step(self, b, base, width), alone=True)
 
 
 def one_by_one(

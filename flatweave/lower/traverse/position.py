@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import bool_, i64
+from flatweave.base.records import record
 from flatweave.kernel_ir.collectives import CountLanes
 from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.lower.traverse.tiles import Tile
@@ -15,7 +15,7 @@ from flatweave.terms.syntax import Atom, Const
 FALSE = Const(False, bool_)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Position:
     """Where a step is: its flat position, its indices, the lanes, and which of them count.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.lower.traverse.flat import span_with_edges
 from flatweave.lower.traverse.position import Position, State, Step
@@ -15,7 +15,7 @@ from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RowByRow(Traversal):
     """With a `reach`, positions that far from both ends of a row are visited apart."""
 

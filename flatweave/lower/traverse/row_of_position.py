@@ -12,9 +12,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from flatweave.base.dtypes import i64, u64
+from flatweave.base.records import record
 from flatweave.kernel_ir.collectives import InSet, SelectZero
 from flatweave.kernel_ir.syntax import Lane, Load
 from flatweave.terms.build import Builder, index
@@ -27,7 +26,7 @@ NO_BITS = constant(0, u64)
 ENDS = 32
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Near:
     """A row of each lane as an offset of at most `span` from one that all share."""
 
@@ -36,7 +35,7 @@ class Near:
     span: Atom
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class RowOf:
     """The row of each position, and where it begins; `near` where rows lie close together."""
 
@@ -49,7 +48,7 @@ class RowOf:
     """The row of the step's last position."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Rows:
     """Where rows end, inside a kernel or on the host: row i at `ends[skip + i]`."""
 

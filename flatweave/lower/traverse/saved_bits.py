@@ -9,9 +9,8 @@ from where its elements and all that flags are computed from would have been evi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from flatweave.base.dtypes import u64
+from flatweave.base.records import record
 from flatweave.kernel_ir.collectives import Ballot, InSet
 from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.lower.schedule.plan import Tiling
@@ -20,7 +19,7 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class SavedBits:
     """The flags of each whole step of a block that begins at `lo`."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from flatweave.base.records import record
 from flatweave.kernel_ir.load_tile import LoadTile
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.terms.build import Builder, index
@@ -18,7 +18,7 @@ class Tile(Protocol):
         """The element of each lane's run at this step."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Square:
     """Where a tile begins, how far apart its rows are, and the lanes that share it."""
 
@@ -30,7 +30,7 @@ class Square:
         return b.emit(LoadTile(buffer, self.base, self.stride, self.width))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class InRegisters:
     """A tile whose columns stay in registers; the body is written out once for each."""
 
@@ -44,7 +44,7 @@ class InRegisters:
         return self.loaded[buffer][self.column]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class InMemory:
     """A tile whose columns lie in shared memory, so that a loop can run over them."""
 
@@ -52,7 +52,7 @@ class InMemory:
     column: Atom
     outside: Builder
     kernel: Builder
-    stored: dict[Var, Var] = field(default_factory=dict)
+    stored: dict[Var, Var]
 
     def read(self, b: Builder, buffer: Var) -> Atom:
         width = self.square.width

@@ -16,11 +16,11 @@ and combined at the end of the region, which only a commutative operator allows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from flatweave.algorithms.operator import Operator
 from flatweave.base.dtypes import i64
+from flatweave.base.records import record
 from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lanes
 from flatweave.lower.machine.machine import Machine
@@ -43,7 +43,7 @@ class Traverses(Protocol):
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Space:
     """The positions of a sweep: the kernel atoms of its extents, their product, the direction."""
 
@@ -77,7 +77,7 @@ class Space:
         return Position(flat, b.unravel(flat, self.shape), width, active)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Traversal:
     """Steps of `width` lanes over a space; one class for each order of visiting it."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from flatweave.base.records import record
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.elements import Elements
 from flatweave.terms.build import Builder
@@ -31,7 +31,7 @@ class Updates(Protocol):
     def finish(self, lowering: Lowering, let: Let) -> None: ...
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Claims:
     """Which element came last at each place, and all elements in running order."""
 

@@ -12,9 +12,9 @@ operators these are for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import i64, u64
+from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.kernel_ir.updates import ATOMIC, Atomic, AtomicUpdate
@@ -34,7 +34,7 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var
 NOBODY = index(-1)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ByComponent:
     """Arrays that are updated each by a function of its own."""
 

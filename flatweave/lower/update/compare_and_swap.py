@@ -11,9 +11,9 @@ which a CPU swaps together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import BY_NAME, DType, u32, u64
+from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.kernel_ir.updates import AtomicUpdate
@@ -34,7 +34,7 @@ def bits_of(dtypes: Sequence[DType]) -> int:
     return sum(8 * dtype.bytes for dtype in dtypes)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Packing:
     """Where the components of an element are in its words: (word, bit), the widest first."""
 
@@ -81,7 +81,7 @@ def _unsigned(b: Builder, value: Atom) -> Atom:
     return b.cast(value, BY_NAME[f"u{8 * dtype.bytes}"])
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class InPlace:
     """Elements of one component."""
 
@@ -98,7 +98,7 @@ class InPlace:
         """All is where it belongs."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Packed:
     """Elements of several components, in words while they are combined."""
 

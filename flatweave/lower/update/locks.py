@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import u32
+from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free
 from flatweave.kernel_ir.updates import LockedUpdate
 from flatweave.lower.host.context import Lowering
@@ -22,7 +22,7 @@ STRIPES = 4096
 FREE = Const(0, u32)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Locked:
     """Arrays of elements of any size, and the locks that places share."""
 

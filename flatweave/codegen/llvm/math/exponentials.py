@@ -9,14 +9,13 @@ all. NaN passes through every comparison below.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from flatweave.base.records import record
 from flatweave.codegen.llvm.text.values import Value
 
 LOG2E = 1.4426950408889634
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Format:
     """What exponentials need to know of a float format."""
 

@@ -10,9 +10,9 @@ that is taken only when some lane holds one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from flatweave.base.dtypes import BY_NAME
+from flatweave.base.records import record, replace
 from flatweave.codegen.llvm.math.exponentials import LOG2E, format_of, power_of_two
 from flatweave.codegen.llvm.text.values import Value, call_function, rarely
 
@@ -29,7 +29,7 @@ _LOG_F64 = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Split:
     """x = 2**k * (1 + f), k as a float and as an integer."""
 

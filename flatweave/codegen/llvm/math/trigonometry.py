@@ -10,14 +10,14 @@ the C library, in a branch that is taken only when some lane needs it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from flatweave.base.records import record
 from flatweave.codegen.llvm.math.c_library import lane_by_lane
 from flatweave.codegen.llvm.math.exponentials import nearest
 from flatweave.codegen.llvm.text.values import Value, call_function, rarely
 
 
-@dataclass(frozen=True, slots=True)
+@record(eq=True)
 class Circle:
     """pi and the polynomials of a float format."""
 

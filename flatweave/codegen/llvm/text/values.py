@@ -11,15 +11,15 @@ expression gives the same bits at every width.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from flatweave.base.dtypes import BY_NAME, DType, bool_
+from flatweave.base.records import record
 from flatweave.codegen.llvm.text.module import Body, constant, integer_of, is_constant, suffix, vec
 
 Number = int | float | bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class Value:
     """The text of `width` values of one dtype, in the body that computes them."""
 

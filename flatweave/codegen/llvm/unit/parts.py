@@ -16,15 +16,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from flatweave.base.records import record
 from flatweave.kernel_ir.host import Launch
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Const, Lambda
 from flatweave.terms.traverse import lambdas_in, walk_lets
 
 
-@dataclass(frozen=True)
+@record(eq=True)
 class Parts:
     """Names of kernels: those made with the host, and groups of those made later."""
 
