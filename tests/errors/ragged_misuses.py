@@ -203,6 +203,27 @@ def ragged_of_a_ragged_along_its_second_axis():
     fw.sum(fw.ragged([[[1], [2, 3]], []]), axis=1)
 
 
+def none_in_a_row():
+    fw.ragged([[1, 2], [3, None]])
+
+
+def row_that_is_a_number():
+    fw.ragged([[1, 2], 3])
+
+
+def elements_of_different_structures():
+    fw.ragged([[(1, 2), (3,)]])
+
+
+def truth_of_a_ragged():
+    a = fw.ragged([[1, 2], [3]])
+    assert a == a
+
+
+def shorter_list_among_lists():
+    fw.sum([[1, 2], [3]])
+
+
 def numbers_beside_rows():
     fw.ragged([[1, 2], [[3]]])
 

@@ -17,8 +17,9 @@ from flatweave.frontend.elements.branches import branch
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.elements.scalars import apply
+from flatweave.frontend.ragged.given import rows_given
 from flatweave.frontend.ragged.host import on_host
-from flatweave.frontend.ragged.nested import is_nested, of_rows
+from flatweave.frontend.ragged.nested import retyped
 from flatweave.frontend.ragged.offsets import (
     BELOW,
     FALLING,
@@ -51,28 +52,41 @@ from flatweave.terms.syntax import Atom
 MOST = index(2**63 - 1)
 
 
-def _host(values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None) -> Ragged:
+def _host(
+    values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None, dtype: Any = None
+) -> Ragged:
     """A Ragged of host arrays, or of rows one by one."""
-    if offsets is lengths is flags is None and is_nested(values):
-        return of_rows(values)
-    return on_host(values, offsets, lengths, flags)
+    found = rows_given(values, dtype) if offsets is lengths is flags is None else None
+    if found is not None:
+        return found
+    return retyped(on_host(values, offsets, lengths, flags), dtype)
 
 
-@operation(host=_host)
-def ragged(values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None) -> Any:
+@operation(host=_host, static="dtype")
+def ragged(
+    values: Any, offsets: Any = None, lengths: Any = None, flags: Any = None, dtype: Any = None
+) -> Any:
     """A Ragged of `values`, an array or a tree of arrays that share axis 0, cut into rows.
 
-    Rows may be given one by one, `[[1, 2], [], [3]]`, as lists or arrays; lists of lists of lists
-    are a Ragged of Ragged, which `values` that are a Ragged make as well. Otherwise give one of:
-    `offsets`, where each row begins and the last one ends (rows + 1 integers from 0 to the number
-    of values); `lengths`, one for each row; `flags`, a bool for each value, true where a row
-    begins (the first value always begins one, and no row is empty). Host arrays are not copied: do
-    not change them afterwards.
-    Raises ArgumentError unless exactly one of the three is given, ShapeError when it does not fit
-    the values, NegativeExtentError for a length below 0, ExtentOverflowError for too large ones.
+    Rows may be given one by one, `[[1, 2], [], [3]]`, as lists, arrays or Ragged values; elements
+    that are tuples or dicts are records, and lists of lists of lists are a Ragged of Ragged, which
+    `values` that are a Ragged make as well. A matrix gives its rows, and columns of lists of
+    Awkward, Arrow, polars and pandas theirs. Otherwise give one of: `offsets`, where each row
+    begins and the last one ends (rows + 1 integers from 0 to the number of values); `lengths`, one
+    for each row; `flags`, a bool for each value, true where a row begins (the first value always
+    begins one, and no row is empty). `dtype` is that of the values, or of a record's fields; by
+    default it is theirs, f64 where there are none. Host arrays are not copied: do not change them
+    afterwards.
+    Raises ArgumentError unless exactly one of the three is given, and for nulls; ShapeError when
+    rows do not fit the values, NegativeExtentError for a length below 0, ExtentOverflowError for
+    too large ones.
     """
-    if offsets is lengths is flags is None and is_nested(values):
-        return of_rows(values)
+    rows = rows_given(values, dtype) if offsets is lengths is flags is None else None
+    return retyped(_cut(values, offsets, lengths, flags), dtype) if rows is None else rows
+
+
+def _cut(values: Any, offsets: Any, lengths: Any, flags: Any) -> Ragged:
+    """Traced values cut into rows."""
     name, given = the_one(offsets, lengths, flags)
     if isinstance(values, Ragged):
         total = row_count(as_tracer(values.offsets))

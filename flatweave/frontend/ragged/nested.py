@@ -1,59 +1,281 @@
-"""fw.ragged of rows one by one: lists, nested as deep as wished, or a list of arrays.
+"""fw.ragged of rows one by one: lists, nested as deep as wished, or arrays, or Ragged values.
 
     of_rows([[1, 2], [], [3]])          values [1, 2, 3], offsets [0, 2, 2, 3]
+    of_rows([[(1, 0.5)], [(2, 1.5)]])   values ([1, 2], [0.5, 1.5]), offsets [0, 1, 2]
     of_rows([[[1], [2, 3]], []])        a Ragged of [[1], [2, 3]], offsets [0, 2, 2]
     of_rows([xs, ys])                   values concat([xs, ys])
+
+Lists stand for arrays, and tuples, dicts, NamedTuples and dataclasses in them for elements that are
+records, as everywhere; a row itself may be a tuple as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from flatweave.base.errors import ArgumentError
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.ragged.host import on_host
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.values.array import Array, Tracer
-from flatweave.frontend.values.interop import list_values
+from flatweave.frontend.values.array import Array, Tracer, kind_of, shown
+from flatweave.frontend.values.interop import (
+    asarray,
+    list_values,
+    no_array,
+    python_values,
+    values_of,
+)
+from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
+
+NUMBERS = frozenset({int, float, bool})
+ROWS = frozenset({"list", "array", "ragged"})
+RECORDS = frozenset({"tuple", "record"})
+Kinds = dict[str, int]  # the first place at which something of a kind stands
 
 
-def is_nested(values: Any) -> bool:
-    """Whether these are rows one by one rather than the values of all."""
-    return isinstance(values, list) and all(_is_row(item) for item in values)
+def kinds_of(items: Sequence[Any]) -> Kinds:
+    """What kinds of things there are, each with the first place of one."""
+    types = set(map(type, items))
+    if types and types <= NUMBERS:
+        return {"number": 0}
+    if types == {list}:
+        return {"list": 0}
+    found: Kinds = {}
+    for place, item in enumerate(items):
+        found.setdefault(_kind(item), place)
+    return found
 
 
-def _is_row(item: Any) -> bool:
-    return isinstance(item, list) or (isinstance(item, np.ndarray | Array) and item.ndim > 0)
+def _kind(item: Any) -> str:
+    cls = type(item)
+    if cls in NUMBERS or isinstance(item, np.generic):
+        return "number"
+    if isinstance(item, Ragged):
+        return "ragged"
+    if isinstance(item, np.ndarray | Array):
+        listed = isinstance(item, np.ndarray) and item.dtype == object and item.ndim == 1
+        return "list" if listed else "array" if item.ndim else "number"
+    if isinstance(item, list | range):
+        return "list"
+    if isinstance(item, str):
+        return "text"
+    if isinstance(item, Mapping) or hasattr(cls, "_fields") or hasattr(cls, "__dataclass_fields__"):
+        return "record"
+    if isinstance(item, tuple):
+        return "tuple"
+    if item is None:
+        return "none"
+    values = values_of(item, "a row of ragged")
+    return "array" if values is not None and values.ndim else "number"
 
 
-def of_rows(rows: list[Any]) -> Ragged:
-    """A Ragged of these rows; lists in lists are rows of rows."""
-    if not all(isinstance(row, list) for row in rows):
-        return _of_arrays([list_values(row) if isinstance(row, list) and row else row
-                           for row in rows])  # fmt: skip
-    items = [item for row in rows for item in row]
+def of_rows(rows: Sequence[Any], dtype: Any = None) -> Ragged:
+    """A Ragged of these rows; rows in rows are rows of rows."""
+    kinds = kinds_of(rows)
+    for kind in ("number", "none", "text", "record"):
+        if kind in kinds:
+            raise _no_row(rows[kinds[kind]], kinds[kind], kind)
+    if "ragged" in kinds:
+        return retyped(_of_rows_of_rows(rows), dtype)
+    if "array" in kinds:
+        return retyped(_of_arrays(rows), dtype)
+    items = list(chain.from_iterable(rows))
     lengths = np.array([len(row) for row in rows], np.int64)
-    if items and all(_is_row(item) for item in items):
-        inner = of_rows(items)
-        if isinstance(inner.offsets, Tracer):
-            return METHODS["ragged"](inner, lengths=lengths)  # type: ignore[no-any-return]
-        return on_host(inner, lengths=lengths)
-    if any(_is_row(item) for item in items):
-        raise ArgumentError(
-            "ragged got rows that hold numbers beside rows that hold rows.",
-            where=user_location(), remedy="Nest all of them equally deep, [[[1]], [[2], [3]]].",
-        )  # fmt: skip
-    return on_host(list_values(items) if items else np.zeros(0), lengths=lengths)
+    found = kinds_of(items)
+    for kind in ("none", "text"):
+        if kind in found:
+            raise _no_element(lengths, found[kind], kind)
+    if found.keys() & ROWS:
+        if not found.keys() <= ROWS | {"tuple"}:
+            raise ArgumentError(
+                "ragged got rows that hold numbers beside rows that hold rows.",
+                where=user_location(), remedy="Nest all of them equally deep, [[[1]], [[2], [3]]].",
+            )  # fmt: skip
+        return cut(of_rows(items, dtype), lengths)
+    if found.keys() & RECORDS:
+        return cut(_columns(items, dtype), lengths)
+    return cut(_values(items, dtype), lengths)
 
 
-def _of_arrays(rows: list[Any]) -> Ragged:
-    """A Ragged of arrays; an empty list is an empty row."""
-    arrays = [row for row in rows if not isinstance(row, list)]
-    lengths = [0 if isinstance(row, list) else row.shape[0] for row in rows]
-    values = METHODS["concat"](arrays)
-    if any(isinstance(length, Tracer) for length in lengths):
-        lengths = METHODS["concat"]([METHODS["reshape"](length, 1) for length in lengths])
-    return METHODS["ragged"](values, lengths=lengths)  # type: ignore[no-any-return]
+def cut(values: Any, lengths: Any) -> Ragged:
+    """A Ragged of values that are ours, by the lengths of its rows."""
+    leaves = [*flatten(values)[0], lengths]
+    if any(isinstance(leaf, Tracer) for leaf in leaves):
+        return METHODS["ragged"](values, lengths=lengths)  # type: ignore[no-any-return]
+    return on_host(values, lengths=lengths)
+
+
+def _values(items: Sequence[Any], dtype: Any) -> Any:
+    """Numbers as an array; for none of them, empty arrays of these dtypes."""
+    dtypes, tree = _dtypes_in(dtype)
+    if not items:
+        return unflatten(tree, [asarray([], found or np.float64) for found in dtypes])
+    if tree != LEAF:
+        raise _other_dtypes(dtype, "numbers")
+    if any(isinstance(item, Tracer) for item in items):
+        parts = [
+            METHODS["reshape"](item, 1) if isinstance(item, Array) else np.array([item])
+            for item in items
+        ]
+        joined = METHODS["concat"](parts)
+        return joined if dtype is None else METHODS["astype"](joined, dtype)
+    for item in items:
+        if not _is_number(item):
+            raise no_array(item, "an element of ragged")
+    if dtype is None:
+        return asarray(list_values(items))
+    return asarray(python_values(items, dtypes[0], "an element of ragged"))
+
+
+def _is_number(item: Any) -> bool:
+    return type(item) in NUMBERS or isinstance(item, int | float | np.generic | np.ndarray | Array)
+
+
+def _columns(items: Sequence[Any], dtype: Any) -> Any:
+    """Elements that are records as one array for each of their fields."""
+    first, tree = flatten(items[0], _is_listed)
+    columns: list[list[Any]] = [[] for _ in first]
+    for item in items:
+        leaves, own = flatten(item, _is_listed)
+        if own != tree:
+            raise ArgumentError(
+                f"ragged got elements of different structures, {shown(items[0])} and"
+                f" {shown(item)}.",
+                where=user_location(),
+                remedy="Give all of them the same fields, tuples of one length; rows of rows are"
+                " lists of lists, not of tuples.",
+            )
+        for column, leaf in zip(columns, leaves, strict=True):
+            column.append(leaf)
+    for column in columns:
+        if any(isinstance(item, list) for item in column):
+            raise Unsupported(
+                "the elements of ragged hold lists beside numbers.",
+                where=user_location(), remedy="Make one Ragged of each field, under the same"
+                " offsets.",
+            )  # fmt: skip
+    dtypes, found = _dtypes_in(dtype)
+    if found != LEAF and found != tree:
+        raise _other_dtypes(dtype, f"elements {shown(items[0])}")
+    wanted = dtypes * len(columns) if found == LEAF else dtypes
+    return unflatten(tree, [_values(c, d) for c, d in zip(columns, wanted, strict=True)])
+
+
+def _is_listed(value: Any) -> bool:
+    return isinstance(value, list) or value is None
+
+
+def _of_rows_of_rows(rows: Sequence[Any]) -> Ragged:
+    """Rows of which some are Ragged, the others lists of rows or matrices."""
+    inner = [row if isinstance(row, Ragged) else None if not len(row) else
+             of_matrix(row) if isinstance(row, np.ndarray | Array) else of_rows(row)
+             for row in rows]  # fmt: skip
+    counts = [0 if row is None else row.offsets.shape[0] - 1 for row in inner]
+    return cut(METHODS["concat"]([row for row in inner if row is not None]), _lengths(counts))
+
+
+def _of_arrays(rows: Sequence[Any]) -> Ragged:
+    """A Ragged of rows that are arrays, or lists of numbers; an empty list is an empty row."""
+    arrays: list[Any] = []
+    for place, row in enumerate(rows):
+        if isinstance(row, list | tuple):
+            found: Any = python_values(row, None, f"row {place} of ragged") if row else None
+        else:
+            found = row if isinstance(row, Array) else values_of(row, f"row {place} of ragged")
+        if found is not None and not found.ndim:
+            raise _no_row(row, place, "number")
+        arrays.append(found)
+    lengths = [0 if array is None else array.shape[0] for array in arrays]
+    return cut(METHODS["concat"]([a for a in arrays if a is not None]), _lengths(lengths))
+
+
+def _lengths(counts: Sequence[Any]) -> Any:
+    """Lengths of which some may be traced, as an array."""
+    if not any(isinstance(count, Tracer) for count in counts):
+        return np.array(counts, np.int64)
+    return METHODS["concat"]([
+        METHODS["reshape"](n, 1) if isinstance(n, Tracer) else np.array([n]) for n in counts
+    ])  # fmt: skip
+
+
+def of_matrix(array: Any) -> Ragged:
+    """The rows of a matrix, or of an array of higher rank, all of one length."""
+    count, length, *rest = array.shape
+    shape = (count * length, *rest)
+    if not isinstance(array, Tracer):
+        flat = np.reshape(np.asarray(array), shape)
+        return on_host(flat, lengths=np.full(count, length, np.int64))
+    lengths = METHODS["full"](count, METHODS["astype"](length, np.int64))
+    return cut(METHODS["reshape"](array, shape), lengths)
+
+
+def retyped(rows: Ragged, dtype: Any) -> Ragged:
+    """The same rows with values of another dtype, or a tree of them."""
+    if dtype is None:
+        return rows
+    if isinstance(rows.values, Ragged):
+        return Ragged.made(retyped(rows.values, dtype), rows.offsets)
+    leaves, tree = flatten(rows.values)
+    dtypes, found = _dtypes_in(dtype)
+    if found != LEAF and found != tree:
+        raise _other_dtypes(dtype, f"elements of dtype {rows.dtype}")
+    wanted = dtypes * len(leaves) if found == LEAF else dtypes
+    values = [
+        x if x.dtype == d else METHODS["astype"](x, d) if isinstance(x, Tracer) else asarray(x, d)
+        for x, d in zip(leaves, wanted, strict=True)
+    ]
+    return Ragged.made(unflatten(tree, values), rows.offsets)
+
+
+def _dtypes_in(dtype: Any) -> tuple[list[Any], Tree]:
+    """The dtypes in a tree of them, or one for all."""
+    if dtype is None:
+        return [None], LEAF
+    leaves, tree = flatten(dtype, lambda found: isinstance(found, DType | np.dtype | type | str))
+    return [dtype_of(leaf).numpy for leaf in leaves], tree
+
+
+def _other_dtypes(dtype: Any, what: str) -> UserError:
+    return ArgumentError(
+        f"the dtype of ragged, {shown(dtype)}, does not fit {what}.",
+        where=user_location(), remedy="Give one dtype, or a tuple or dict of them like an element.",
+    )  # fmt: skip
+
+
+NO_ROW = {
+    "number": "Write a row with one element as [x]; cut flat values into rows with offsets=,"
+    " lengths= or flags=.",
+    "none": "Write [] for an empty row, or leave it out.",
+    "text": "Rows may be bytes: row.encode().",
+    "record": "Rows are lists of such records; arrays, one for each field, are cut by lengths=.",
+}
+
+
+def _no_row(row: Any, place: int, kind: str) -> UserError:
+    if kind == "number" and row != row:  # how pandas writes what is missing
+        kind = "none"
+    what = "None" if row is None else "nan" if kind == "none" else kind_of(row)
+    return ArgumentError(
+        f"row {place} of ragged is {what}, where a list or an array is needed.",
+        where=user_location(), remedy=NO_ROW[kind],
+    )  # fmt: skip
+
+
+def _no_element(lengths: Any, place: int, kind: str) -> UserError:
+    """None or text among the elements, by row and place in it."""
+    ends = np.cumsum(lengths)
+    row = int(np.searchsorted(ends, place, side="right"))
+    at = place - int(ends[row] - lengths[row])
+    what, remedy = "None, which no number stands for", "Leave it out, or write fw.nan in its place."
+    if kind == "text":
+        what, remedy = "text", "Convert it to a number first, or to bytes, which are rows of u8."
+    return ArgumentError(
+        f"element {at} of row {row} of ragged is {what}.", where=user_location(), remedy=remedy
+    )

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import numpy as np
+
 from flatweave.base.dtypes import bool_
 from flatweave.base.pretty import counted
 from flatweave.frontend.call.operation import operation
@@ -21,7 +23,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values import misuse
-from flatweave.frontend.values.array import SHOWN, Array, Tracer, describe
+from flatweave.frontend.values.array import SHOWN, Array, HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.sugar import METHODS, Elementwise, Reductions
 from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
 from flatweave.ops import Scatter
@@ -34,7 +36,7 @@ class Ragged(Node, Elementwise, Reductions):
     Offsets are i64[rows + 1]. Row i is `values[offsets[i]:offsets[i+1]]`; rows may be empty.
     Operators and functions of single elements work on all values, with numbers, with Ragged values
     of the same lengths and with one value for each row; reductions along axis 1 on each row.
-    `fw.ragged` makes one from offsets, lengths or flags; `Ragged(values, offsets)` is
+    `fw.ragged` makes one of rows, or from offsets, lengths or flags; `Ragged(values, offsets)` is
     `fw.ragged(values, offsets=offsets)`. Raises as `fw.ragged` does.
     """
 
@@ -43,7 +45,7 @@ class Ragged(Node, Elementwise, Reductions):
     _values: Any
     _offsets: Any
 
-    def __init__(self, values: Any, offsets: Any) -> None:
+    def __init__(self, values: Any, offsets: Any = None) -> None:
         checked = METHODS["ragged"](values, offsets=offsets)
         self._values, self._offsets = checked.values, checked.offsets
 
@@ -82,26 +84,73 @@ class Ragged(Node, Elementwise, Reductions):
         """The dtype of the values; of a tree of arrays, the tree of theirs."""
         return map_leaves(lambda leaf: leaf.dtype, innermost(self._values))
 
-    def __len__(self) -> int:
+    @property
+    def ndim(self) -> int:
+        """The number of axes: one for each level of rows, and those of the values."""
+        return rank_of(self)
+
+    @property
+    def size(self) -> Any:
+        """The number of values in all rows."""
+        return flatten(innermost(self))[0][0].shape[0]
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Not there: AttributeError."""
+        raise AttributeError(
+            "a Ragged has no shape, for its rows differ in length: rows.lengths has the number of"
+            " elements of each row, rows.lengths.shape[0] is the number of rows."
+        )
+
+    def _on_host(self, wanted: str = "") -> Ragged:
+        """This Ragged, if its values are known; else NotTraceableError."""
         if isinstance(self._offsets, Tracer):
-            raise misuse.row_count(_described(self))
-        return len(self._offsets) - 1
+            text = _described(self)
+            raise misuse.rows_on_host(text, wanted) if wanted else misuse.row_count(text)
+        return self
+
+    def __len__(self) -> int:
+        return len(self._on_host()._offsets) - 1
 
     def __getitem__(self, i: Any) -> Any:
         return METHODS["row"](self, i)
 
     def __iter__(self) -> Iterator[Any]:
+        rows = self._on_host()
+        return (rows[i] for i in range(len(rows)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(METHODS["any"](METHODS["equal"](self, value)))
+
+    def __bool__(self) -> bool:
         if isinstance(self._offsets, Tracer):
-            raise misuse.row_count(_described(self))
-        return (self[i] for i in range(len(self)))
+            raise misuse.truth(_described(self))
+        raise misuse.truth_of_rows()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ragged, (self._values, self._offsets)
+        rows = self._on_host("pickle")
+        return Ragged, (rows._values, rows._offsets)
+
+    def __copy__(self) -> Ragged:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Ragged:
+        return self
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        return self.to_arrow().__arrow_c_array__(requested_schema)
+
+    def to_arrow(self) -> Any:
+        """A pyarrow.LargeListArray of these rows, nothing copied but bools; dicts are structs."""
+        return METHODS["to_arrow"](self._on_host("Arrow"))
+
+    def to_awkward(self) -> Any:
+        """An awkward.Array of these rows, nothing copied; dicts of arrays are records."""
+        return METHODS["to_awkward"](self._on_host("Awkward Array"))
 
     def tolist(self) -> list[Any]:
         """The rows as lists of Python scalars, or of tuples of them, or of lists."""
-        if isinstance(self._offsets, Tracer):
-            raise misuse.row_count(_described(self))
+        self._on_host()
         nested = isinstance(self._values, Ragged)
         values = self._values.tolist() if nested else _listed(self._values)
         return [values[start:end] for start, end in pairwise(self._offsets.tolist())]
@@ -138,7 +187,7 @@ def rank_of(rows: Any) -> int:
     """The number of axes, one for each level of rows and those of the values."""
     if isinstance(rows, Ragged):
         return 1 + rank_of(rows.values)
-    return max((as_tracer(leaf).ndim for leaf in flatten(rows)[0]), default=1)
+    return max((leaf.ndim for leaf in flatten(rows)[0]), default=1)
 
 
 def joined(rows: Ragged) -> Ragged:
@@ -169,7 +218,24 @@ def row_count(offsets: Tracer) -> Atom:
     return count
 
 
-@operation()
+def _host_lengths(rows: Ragged) -> Any:
+    """Lengths on the host, by NumPy."""
+    if not isinstance(rows.offsets, HostArray):
+        return NotImplemented
+    return host_array(np.diff(rows.offsets.to_numpy()))
+
+
+def _host_flags(rows: Ragged) -> Any:
+    """Flags on the host, by NumPy."""
+    if not isinstance(rows.offsets, HostArray):
+        return NotImplemented
+    offsets = rows.offsets.to_numpy()
+    flags = np.zeros(int(offsets[-1]), np.bool_)
+    flags[offsets[:-1][np.diff(offsets) > 0]] = True
+    return host_array(flags)
+
+
+@operation(host=_host_lengths)
 def row_lengths(rows: Ragged) -> Any:
     """The number of elements in each row."""
     offsets = as_tracer(rows.offsets)
@@ -180,7 +246,7 @@ def row_lengths(rows: Ragged) -> Any:
     return generated((row_count(offsets),), length)[0]
 
 
-@operation()
+@operation(host=_host_flags)
 def row_flags(rows: Ragged) -> Any:
     """Where rows begin among the values."""
     offsets = as_tracer(rows.offsets)

@@ -94,7 +94,8 @@ def _asked(value: Any, name: str) -> Values:
     except UserError:
         raise
     except (TypeError, ValueError, RuntimeError) as failure:
-        raise _unreadable(value, name, failure, "Bring it to the CPU and to NumPy first.") from None
+        remedy = ROWS if hasattr(value, "layout") else "Bring it to the CPU and to NumPy first."
+        raise _unreadable(value, name, failure, remedy) from None
 
 
 def _unreadable(value: Any, name: str, failure: Exception, remedy: str) -> ArgumentError:
@@ -165,11 +166,13 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
             + "(" + ", ".join(f"xs[{field!r}]" for field in dtype.names) + ").",
         )  # fmt: skip
     if dtype.kind == "O":
+        is_rows = values.ndim == 1 and any(isinstance(x, list | np.ndarray) for x in values[:1])
         return ArgumentError(
-            f"{name} holds Python objects (dtype object).",
+            f"{name} holds {'lists or arrays' if is_rows else 'Python objects'} (dtype object).",
             where=where,
-            remedy="Give its elements a number's dtype: np.array(xs, dtype=np.float64).",
-        )
+            remedy=ROWS if is_rows
+            else "Give its elements a number's dtype: np.array(xs, dtype=np.float64).",
+        )  # fmt: skip
     remedy = {
         "c": "Pass the real and the imaginary part as a tuple of two arrays.",
         "U": "Convert text to numbers first, or to bytes: np.frombuffer(text.encode(), np.uint8).",
@@ -204,13 +207,13 @@ def asarray(value: Any, dtype: Any = None, *, nulls: str = "raise") -> Array:
     wanted = None if dtype is None else dtype_of(dtype).numpy
     found = (_filled if nulls == "nan" else values_of)(value, name)
     if found is None:
-        found = _of_python(value, wanted, name)
+        found = python_values(value, wanted, name)
     with np.errstate(all="ignore"):
         return host_array(np.array(found, dtype=wanted, copy=True, order="C"))
 
 
-def _of_python(value: Any, dtype: np.dtype[Any] | None, name: str) -> Values:
-    """Python numbers, and lists and tuples of them."""
+def python_values(value: Any, dtype: Any, name: str) -> Values:
+    """Python numbers, and lists and tuples of them, as an array."""
     if not isinstance(value, bool | int | float | complex | list | tuple):
         raise no_array(value, name, "Pass an array, a number, or a list of numbers.")
     try:
@@ -235,8 +238,9 @@ COMPRESSED_ROWS = (
     "Pass the rows of a sparse matrix as a Ragged:"
     " fw.ragged((a.data, a.indices), offsets=a.indptr) for a in CSR form, nothing copied."
 )
+ROWS = "Make a Ragged of its rows first, which may differ in length: fw.ragged(xs)."
 UNEVEN = "a list of lists stands for an array only when all of them have one length."
-PAD = "Pad the shorter ones, or pass one list for each row."
+PAD = "Make a Ragged of them, fw.ragged(rows), or pad the shorter ones."
 
 
 def list_values(value: Any) -> Values:

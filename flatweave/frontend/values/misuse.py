@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from flatweave.base.errors import EscapedArrayError, NotTraceableError
+from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError
 from flatweave.base.source import user_location
 
 BRANCH = "Use fw.where(p, a, b) to choose between values, fw.cond(p, f, g) between computations."
@@ -93,6 +93,24 @@ def row_count(described: str) -> NotTraceableError:
         remedy="Use rows.lengths.shape[0], which can be computed with, and fw.map(f, rows) for"
         " every row at once.",
     )  # fmt: skip
+
+
+def rows_on_host(described: str, wanted: str) -> NotTraceableError:
+    """`rows.to_arrow()`, `pickle.dumps(rows)`."""
+    return NotTraceableError(
+        f"{wanted} needs the values of a traced {described}, which are known only when the compiled"
+        " function runs.",
+        where=user_location(), remedy="Return the rows, and convert the result.",
+    )  # fmt: skip
+
+
+def truth_of_rows() -> ArgumentError:
+    """`if rows`, `assert a == b` of Ragged values."""
+    return ArgumentError(
+        "Python asks whether a Ragged is true, which may mean any or all of its elements.",
+        where=user_location(),
+        remedy="Use rows.any() or rows.all(); len(rows) > 0 for whether there are rows.",
+    )
 
 
 def iteration(described: str) -> NotTraceableError:
