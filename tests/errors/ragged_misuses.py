@@ -261,8 +261,16 @@ def sparse_matrix_as_an_argument():
     fw.jit(lambda a: a)(matrix)
 
 
-def slice_of_a_ragged():
-    fw.ragged(X, lengths=[2, 3])[:1, 0]
+def element_of_rows_that_are_too_short():
+    fw.ragged(X, lengths=[2, 0, 3])[:, 0]
+
+
+def element_of_a_row_that_is_too_short():
+    fw.jit(lambda rows, j: rows[:, j])(fw.ragged(X, lengths=[2, 3]), 2)
+
+
+def field_that_is_not_there():
+    fw.ragged([[{"x": 1, "y": 2}]])["z"]
 
 
 def len_of_a_traced_ragged():

@@ -115,7 +115,7 @@ def test_rows(target):
     for numbers in ([0, 3], [10**12]):
         with pytest.raises(fw.IndexOutOfBounds):
             fw.jit(lambda r, i: fw.map(lambda k: fw.sum(r[k]), i))(ragged, np.array(numbers))
-    with pytest.raises(fw.ArgumentError):
+    with pytest.raises(fw.IndexOutOfBounds):
         ragged[1:, 0]
 
 

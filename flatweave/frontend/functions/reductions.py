@@ -19,6 +19,7 @@ from flatweave.frontend.elements.scalars import apply, select, strong, truth
 from flatweave.frontend.ragged.along import along_rows
 from flatweave.frontend.ragged.concat import concat_rows
 from flatweave.frontend.ragged.elementwise import on_rows
+from flatweave.frontend.ragged.places import at_places, in_row
 from flatweave.frontend.ragged.ragged import Ragged, innermost
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
@@ -236,4 +237,5 @@ def reduction(
 METHODS["reduction"] = reduction
 # what functions in rooms below do with Ragged values
 METHODS["on_rows"] = on_rows
+METHODS["at_places"], METHODS["in_row"] = at_places, in_row
 METHODS["concat_rows"] = concat_rows

@@ -27,6 +27,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, extent_of, tracer_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 from flatweave.ops import Index, Reduce
 from flatweave.terms.syntax import Atom
@@ -34,7 +35,12 @@ from flatweave.terms.syntax import Atom
 
 def _host(rows: Any, i: Any) -> Any:
     """A row, or a slice of rows, on the host, the values not copied."""
-    if isinstance(i, HostArray | np.generic) and i.ndim == 0 and i.dtype.kind in "iu":
+    if type(i) is tuple and len(i) > 1 and _is_number(i[0]) and Ellipsis not in i[1:]:
+        first, rest = _host(rows, i[0]), i[1:]
+        return NotImplemented if first is NotImplemented else METHODS["in_row"](first, rest)
+    if isinstance(i, str):
+        return _field(rows, i)
+    if _is_number(i):
         i = int(i)
     leaves = flatten(rows)[0]
     if not all(isinstance(leaf, HostArray) for leaf in leaves):
@@ -53,6 +59,13 @@ def _host(rows: Any, i: Any) -> Any:
         )
     start, stop = rows.offsets.to_numpy()[i % count : i % count + 2]
     return _host_part(rows.values, start, stop)
+
+
+def _is_number(i: Any) -> bool:
+    """Whether this is one integer."""
+    if isinstance(i, HostArray | np.generic):
+        return i.ndim == 0 and i.dtype.kind in "iu"
+    return type(i) is int
 
 
 def _parts(part: slice) -> tuple[Any, Any, Any]:
@@ -79,15 +92,39 @@ def row(rows: Ragged, i: Any) -> Any:
 
     Raises IndexOutOfBounds for a row that is not there.
     """
-    if isinstance(i, tuple):
+    if isinstance(i, tuple) or i is Ellipsis or i is None:
+        return METHODS["at_places"](rows, i if isinstance(i, tuple) else (i,))
+    if isinstance(i, str):
+        return _field(rows, i)
+    return chosen(rows, i)
+
+
+def _field(rows: Ragged, name: str) -> Ragged:
+    """One field of the elements, under the same offsets."""
+    if isinstance(rows.values, Ragged):
+        return Ragged.made(_field(rows.values, name), rows.offsets)
+    fields = rows.values if isinstance(rows.values, dict) else {}
+    names = getattr(type(rows.values), "_fields", ())
+    if hasattr(type(rows.values), "__dataclass_fields__"):
+        names = tuple(type(rows.values).__dataclass_fields__)
+    fields = {**fields, **{name: getattr(rows.values, name) for name in names}}
+    if name not in fields:
+        known = ", ".join(map(repr, fields))
         raise ArgumentError(
-            "a Ragged has one index, which says which rows; got a tuple.",
-            where=user_location(), remedy="Read one row and index that: rows[i][j].",
+            f"a Ragged has no field {name!r}: its elements have"
+            f" {f'the fields {known}' if known else 'no names'}.",
+            where=user_location(),
+            remedy="Rows are chosen by numbers, slices and masks; rows.values are the elements.",
         )
+    return Ragged.made(fields[name], rows.offsets)
+
+
+def chosen(rows: Ragged, i: Any) -> Any:
+    """The row, or the rows, that one number, slice, mask or index array names."""
     if isinstance(i, slice):
         return _slice(rows, i)
     if isinstance(i, list) or as_tracer(i, "the index of a Ragged").ndim:
-        return gathered(rows, _numbers(rows, i), may_repeat=True)
+        return gathered(rows, numbers_of(rows, i), may_repeat=True)
     offsets = as_tracer(rows.offsets)
     count = row_count(offsets)
     number, checked = from_start(extent_of(i, "the number of a row"), count)
@@ -128,7 +165,7 @@ def _span(rows: Ragged, first: Atom, count: Atom) -> Ragged:
     )
 
 
-def _numbers(rows: Ragged, key: Any) -> Tracer:
+def numbers_of(rows: Ragged, key: Any) -> Tracer:
     """The numbers of the rows that a key names, each of them there."""
     count = row_count(as_tracer(rows.offsets))
     found = as_tracer(getitem(generated((count,), tracer_of)[0], key))
@@ -142,7 +179,7 @@ def _numbers(rows: Ragged, key: Any) -> Tracer:
 
 def _slice(rows: Ragged, part: slice) -> Ragged:
     """The rows of a slice; those next to each other are one part of the values."""
-    numbers = _numbers(rows, part)
+    numbers = numbers_of(rows, part)
     if part.step not in (None, 1):
         return gathered(rows, numbers)
     count = row_count(as_tracer(rows.offsets))

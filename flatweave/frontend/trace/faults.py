@@ -38,6 +38,7 @@ from flatweave.frontend.values.promotion import ScalarOverflowError
 # an integer that does not fit the dtype of the array it meets: an unsigned one, a signed one
 LITERAL = ("unsigned_literal", "literal")
 SIZE, PLACE = "unsigned_size", "unsigned_place"  # an extent or an index that is beyond an i64
+ROW = "place_in_row"  # an index outside of a row of a Ragged
 CLASSES: dict[str, type[UserError]] = {
     "same": ShapeError,
     "shape": ShapeError,
@@ -46,6 +47,7 @@ CLASSES: dict[str, type[UserError]] = {
     **dict.fromkeys(LITERAL, ScalarOverflowError),
     SIZE: ExtentOverflowError,
     PLACE: IndexOutOfBounds,
+    ROW: IndexOutOfBounds,
     OVERFLOW: ExtentOverflowError,
     NEGATIVE: NegativeExtentError,
     NOT_ASSOCIATIVE: OperatorError,

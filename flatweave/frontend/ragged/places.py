@@ -1,0 +1,202 @@
+"""`rows[key, ..]` with several parts: which rows, and where in each of them.
+
+    rows[i, j]         rows[i][j]
+    rows[:, j]         [row[j] for row in rows]: an array, or of rows of rows a Ragged
+    rows[:, a:b]       [row[a:b] for row in rows]
+    rows[i, j]         [rows[a][b] for a, b in zip(i, j)] for index arrays i and j
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
+from flatweave.base.pretty import counted
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.indexing import sliced
+from flatweave.frontend.arrays.reading import read_atom
+from flatweave.frontend.elements.broadcast import common_shape, generated, read, read_stretched
+from flatweave.frontend.ragged.cutting import offsets_from
+from flatweave.frontend.ragged.locate import locate
+from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count
+from flatweave.frontend.ragged.selection import chosen, gathered, numbers_of
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE, ZERO, add, mul, sub
+from flatweave.frontend.trace.faults import ROW, check_message
+from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.array import Array, Tracer, describe
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
+from flatweave.terms.syntax import Atom
+
+WHOLE = slice(None)
+
+
+def at_places(rows: Ragged, key: Sequence[Any]) -> Any:
+    """`rows[key]` for a key of several parts, the first of which says which rows."""
+    first, *rest = _expanded(rows, key)
+    if not rest:
+        return rows if _is_whole(first) else chosen(rows, first)
+    if isinstance(first, slice):
+        some = rows if _is_whole(first) else chosen(rows, first)
+        return _in_rows(some, rest)
+    if not isinstance(first, list) and not as_tracer(first, "the index of a Ragged").ndim:
+        return in_row(chosen(rows, first), rest)
+    if isinstance(rest[0], slice):
+        return _in_rows(chosen(rows, first), rest)
+    numbers = numbers_of(rows, first)
+    return _behind(_elements(rows, numbers, _index(rest[0])), rest[1:])
+
+
+def in_row(row: Any, rest: Sequence[Any]) -> Any:
+    """A row, or a tree of rows, at the other parts of a key."""
+    key = rest[0] if len(rest) == 1 else tuple(rest)
+    return row[key] if isinstance(row, Ragged) else map_leaves(lambda leaf: leaf[key], row)
+
+
+def _is_whole(part: Any) -> bool:
+    return isinstance(part, slice) and part == WHOLE
+
+
+def _expanded(rows: Ragged, key: Sequence[Any]) -> list[Any]:
+    """The parts of a key, with whole slices for an Ellipsis."""
+    parts = list(key)
+    rank = rank_of(rows)
+    if any(part is None for part in parts):
+        raise ArgumentError(
+            "an index of a Ragged holds None, which would be a new axis.",
+            where=user_location(), remedy="Give the values an axis: rows.values[:, None].",
+        )  # fmt: skip
+    dots = [at for at, part in enumerate(parts) if part is Ellipsis]
+    if len(parts) - len(dots) > rank or len(dots) > 1:
+        raise ShapeError(
+            f"a Ragged with {counted(rank, 'axis', 'axes')} got"
+            f" {counted(len(parts), 'index', 'indices')}.",
+            where=user_location(), remedy="Give at most one index for each axis.",
+        )  # fmt: skip
+    if dots:
+        parts[dots[0] : dots[0] + 1] = [WHOLE] * (rank - len(parts) + 1)
+    return parts or [WHOLE]
+
+
+def _index(part: Any) -> Tracer:
+    """An integer, or integers, that say where in its row an element is."""
+    found = as_tracer(part, "the second index of a Ragged")
+    if not found.element.is_integer:
+        raise ArgumentError(
+            f"the second index of a Ragged must be an integer or a slice, got {describe(found)}.",
+            where=user_location(),
+            remedy="Choose between elements with fw.where, or filter rows.values.",
+        )
+    return found
+
+
+def _in_rows(rows: Ragged, rest: Sequence[Any]) -> Any:
+    """Every row at the other parts of a key."""
+    part, *behind = rest
+    if isinstance(part, slice):
+        found = rows if _is_whole(part) else _within(rows, part)
+        if all(_is_whole(other) for other in behind):
+            return found
+        inner = (WHOLE, *behind)
+        if isinstance(found.values, Ragged):
+            return Ragged.made(at_places(found.values, inner), found.offsets)
+        return Ragged.made(map_leaves(lambda leaf: leaf[inner], found.values), found.offsets)
+    if isinstance(part, list | np.ndarray | Array) and as_tracer(part).ndim:
+        raise Unsupported(
+            "an index array for the places in every row of a Ragged.",
+            where=user_location(), remedy="Use fw.map(lambda row: row[idx], rows).",
+        )  # fmt: skip
+    numbers = generated((row_count(as_tracer(rows.offsets)),), tracer_of)[0]
+    return _behind(_elements(rows, numbers, _index(part)), behind)
+
+
+def _behind(found: Any, rest: Sequence[Any]) -> Any:
+    """The other parts of a key, which come behind the elements found."""
+    if not rest:
+        return found
+    if isinstance(found, Ragged):
+        return at_places(found, (WHOLE, *rest))
+    return map_leaves(lambda leaf: leaf[(WHOLE, *rest)], found)
+
+
+def _elements(rows: Ragged, numbers: Tracer, places: Tracer) -> Any:
+    """The element at each place of the row of each number; these are broadcast to one shape."""
+    offsets = as_tracer(rows.offsets)
+    shape = common_shape([numbers, places], "the indices of a Ragged")
+    message = check_message(
+        "index {0} is outside of row {1} of a Ragged, which is too short.", [],
+        "Choose rows that are long enough first: rows[rows.lengths > n].",
+    )  # fmt: skip
+
+    def position(*at: Atom) -> Tracer:
+        number = read_stretched(numbers, at).atom
+        extents.known_natural(number)
+        start = read(offsets, (number,)).atom
+        length = sub(read(offsets, (add(number, ONE),)).atom, start)
+        scope, given = current(), read_atom(read_stretched(places, at))
+        place = given
+        if not scope.is_natural(place):
+            below = scope.apply("lt", place, ZERO)
+            place = scope.apply("select", below, add(place, length), place)
+        fits = scope.apply(
+            "and", scope.apply("ge", place, ZERO), scope.apply("lt", place, length)
+        )
+        check(fits, ROW, (given, number), message)
+        found = add(start, place)
+        extents.known_natural(found)
+        return tracer_of(found)
+
+    positions = generated(shape, position, "k")[0]
+    return taken(rows.values, positions)
+
+
+def taken(values: Any, positions: Tracer) -> Any:
+    """The values, or inner rows, at positions that are there."""
+    if isinstance(values, Ragged):
+        return gathered(values, positions, may_repeat=True)
+    leaves, tree = flatten(values)
+    rank = positions.ndim
+
+    def at_position(x: Tracer) -> Callable[..., Tracer]:
+        def one(*at: Atom) -> Tracer:
+            place = read(positions, at[:rank]).atom
+            extents.known_natural(place)
+            return read(x, (place, *at[rank:]))
+
+        return one
+
+    return unflatten(tree, [
+        generated((*positions.extents, *x.extents[1:]), at_position(x), "k")[0]
+        for x in (as_tracer(leaf) for leaf in leaves)
+    ])  # fmt: skip
+
+
+def _within(rows: Ragged, part: slice) -> Ragged:
+    """The same part of every row."""
+    old = as_tracer(rows.offsets)
+
+    def length_of(i: Atom) -> Atom:
+        length = sub(read(old, (add(i, ONE),)).atom, read(old, (i,)).atom)
+        extents.known_natural(length)
+        return length
+
+    count = row_count(old)
+    kept = generated((count,), lambda i: tracer_of(sliced(part, length_of(i)).length))[0]
+    offsets = offsets_from(kept, may_overflow=False)
+    total = read(offsets, (count,)).atom
+    extents.known_extent(total)
+
+    def position(p: Atom) -> Tracer:
+        i, start = locate(offsets, 1, p)
+        own = sliced(part, length_of(i))
+        place = add(own.start, mul(sub(p, start), own.step))
+        found = add(read(old, (i,)).atom, place)
+        extents.known_natural(found)
+        return tracer_of(found)
+
+    return Ragged.made(taken(rows.values, generated((total,), position, "p")[0]), offsets)

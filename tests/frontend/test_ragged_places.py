@@ -1,0 +1,181 @@
+"""`rows[i, j]`, columns, parts of every row, and fields, against plain lists."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from tests.language.agreement import same
+
+ROWS = [[3, 1], [7], [4, 1, 5], [9, 2]]
+EMPTY = [[3, 1], [], [4, 1, 5], [9]]
+NESTED = [[[1], [2, 3]], [[8]], [[], [4, 5, 6]], [[7], []]]
+
+
+class Hit(NamedTuple):
+    energy: object
+    cell: object
+
+
+def both(f, *args):
+    """A function's result, which is the same in a trace."""
+    found = f(*args)
+    jitted = fw.jit(f)(*args)
+    assert repr(lists(jitted)) == repr(lists(found))
+    return lists(found)
+
+
+def lists(value):
+    """A result as Python values."""
+    if isinstance(value, tuple):
+        return tuple(map(lists, value))
+    return value.tolist()
+
+
+@pytest.mark.parametrize("rows", [ROWS, NESTED], ids=["rows", "nested"])
+def test_one_element(target, rows):
+    """By row and place, from either end, with numbers that are arguments as well."""
+    ragged = fw.ragged(rows)
+
+    read = fw.jit(lambda r, i, j: r[i, j])
+    for i, row in enumerate(rows):
+        for j in range(-len(row), len(row)):
+            assert ragged[i, j].tolist() == row[j]
+            assert read(ragged, i - len(rows), j).tolist() == row[j]
+    assert both(lambda r: r[2, -1], ragged) == rows[2][-1]
+    assert both(lambda r: r[2, 1:], ragged) == rows[2][1:]
+    assert both(lambda r: r[2, [1, 0, 0]], ragged) == [rows[2][j] for j in (1, 0, 0)]
+    for i, j in ((1, 1), (1, -2), (4, 0), (-5, 0)):
+        with pytest.raises(fw.IndexOutOfBounds):
+            ragged[i, j]
+        with pytest.raises(fw.IndexOutOfBounds):
+            read(ragged, i, j)
+    for i, j in ((1, 1), (4, 0)):
+        with pytest.raises(fw.IndexOutOfBounds):
+            fw.jit(lambda r, i=i, j=j: r[i, j])(ragged)
+
+
+@pytest.mark.parametrize("rows", [ROWS, NESTED], ids=["rows", "nested"])
+def test_columns(target, rows):
+    """One element of every row, or of those chosen."""
+    ragged = fw.ragged(rows)
+
+    assert both(lambda r: r[:, 0], ragged) == [row[0] for row in rows]
+    assert both(lambda r: r[:, -1], ragged) == [row[-1] for row in rows]
+    assert both(lambda r, j: r[:, j], ragged, 0) == [row[0] for row in rows]
+    assert both(lambda r: r[::2, 1], ragged) == [row[1] for row in rows[::2]]
+    assert both(lambda r: r[[2, 0], 1], ragged) == [rows[2][1], rows[0][1]]
+    long = both(lambda r: r[r.lengths > 1, 1], ragged)
+    assert long == [row[1] for row in rows if len(row) > 1]
+
+
+def test_pairs_of_index_arrays(target):
+    """Broadcast against each other, as NumPy's are."""
+    ragged = fw.ragged(ROWS)
+    i, j = np.array([2, 0, 2, 1]), np.array([-1, 1, 0, 0])
+
+    assert both(lambda r, i, j: r[i, j], ragged, i, j) == [5, 1, 4, 7]
+    assert both(lambda r, i: r[i, 0], ragged, i) == [4, 3, 4, 7]
+    assert both(lambda r, j: r[np.array([2]), j], ragged, np.array([0, 1, 2])) == [4, 1, 5]
+
+
+def test_a_row_that_is_too_short():
+    """Its number is told, and the index."""
+    ragged = fw.ragged(EMPTY)
+    for f in (lambda r: r[:, 0], lambda r: r[:, -1], lambda r: r[[0, 1], 0],
+              lambda r: r[np.array([2, 1]), np.array([0, 0])]):  # fmt: skip
+        for call in (f, fw.jit(f)):
+            with pytest.raises(fw.IndexOutOfBounds, match="index (0|-1) is outside of row 1 of"):
+                call(ragged)
+    many = fw.ragged(np.zeros(10**6), lengths=np.r_[np.ones(10**6), np.zeros(10)].astype(int))
+    with pytest.raises(fw.IndexOutOfBounds, match="of row 1000000 of"):
+        many[:, 0]
+
+
+@pytest.mark.parametrize("rows", [EMPTY, NESTED], ids=["rows", "nested"])
+@pytest.mark.parametrize("part", [
+    slice(None, 2), slice(-2, None), slice(None, None, -1), slice(5, 9), slice(-1, None, -2),
+    slice(1, -1),
+], ids=str)  # fmt: skip
+def test_a_part_of_every_row(target, rows, part):
+    """As a list's slices, which end where the row ends."""
+    ragged = fw.ragged(rows)
+
+    found = fw.jit(lambda r: (r[:, part], r[1:, part], r[[3, 0], part]))(ragged)
+    assert lists(found) == (
+        [row[part] for row in rows], [row[part] for row in rows[1:]],
+        [rows[3][part], rows[0][part]],
+    )  # fmt: skip
+    assert ragged[:, part].tolist() == [row[part] for row in rows]
+    if part == slice(1, -1):
+        found = fw.jit(lambda r, a, b: r[:, a:b])(ragged, 1, -1)
+        assert found.tolist() == [row[part] for row in rows]
+
+
+def test_deeper_keys(target):
+    """A part for every axis: of rows of rows, and of values of higher rank."""
+    nested = fw.ragged(NESTED)
+    assert both(lambda r: r[0, 1, 1], nested) == 3
+    assert both(lambda r: r[0, :, 0], nested) == [1, 2]
+    assert both(lambda r: r[:, :, 1:], nested) == [[x[1:] for x in row] for row in NESTED]
+    assert both(lambda r: r[:2, 0, 0], nested) == [1, 8]
+    assert both(lambda r: r[:2, :, 0], nested) == [[1, 2], [8]]
+    assert both(lambda r: r[..., :1], nested) == [[x[:1] for x in row] for row in NESTED]
+    assert both(lambda r: r[...], nested) == NESTED
+
+    x = np.arange(12.0).reshape(6, 2)
+    rows = fw.ragged(x, lengths=[2, 1, 3])
+    assert both(lambda r: r[:, 0], rows) == x[[0, 2, 3]].tolist()
+    assert both(lambda r: r[:, 0, 1], rows) == x[[0, 2, 3], 1].tolist()
+    assert both(lambda r: r[:, :, 1], rows) == [[1.0, 3.0], [5.0], [7.0, 9.0, 11.0]]
+    assert both(lambda r: r[..., 1], rows) == [[1.0, 3.0], [5.0], [7.0, 9.0, 11.0]]
+    assert both(lambda r: r[2, 1], rows) == x[4].tolist()
+    assert both(lambda r: r[2, 1, 0], rows) == x[4, 0]
+
+
+def test_records(target):
+    """Each field is read; a field by its name is a Ragged."""
+    rows = [[Hit(2.5, 1), Hit(0.5, 2)], [Hit(3.5, 2)]]
+    ragged = fw.ragged(rows)
+
+    assert both(lambda r: r[0, 1], ragged) == (0.5, 2)
+    assert both(lambda r: r[:, 0], ragged) == ([2.5, 3.5], [1, 2])
+    assert both(lambda r: r[:, 1:], ragged) == [[Hit(0.5, 2)], []]
+    assert both(lambda r: r["cell"], ragged) == [[1, 2], [2]]
+    assert both(lambda r: r["x"] + 1, fw.ragged([[{"x": 1}], []])) == [[2], []]
+    assert both(lambda r: r["x"], fw.ragged([[[{"x": 1}]], []])) == [[[1]], []]
+    with pytest.raises(fw.ArgumentError, match="fields 'energy', 'cell'"):
+        ragged["mass"]
+    with pytest.raises(fw.ArgumentError, match="no names"):
+        fw.ragged(ROWS)["mass"]
+
+
+def test_long_rows_in_several_blocks(target):
+    """Lengths around those of steps and blocks."""
+    lengths = np.array([127, 128, 129, 1023, 1025, 1, 2])
+    x = np.arange(lengths.sum())
+    rows, plain = fw.ragged(x, lengths=lengths), np.split(x, np.cumsum(lengths)[:-1])
+
+    same(fw.jit(lambda r: r[:, -1])(rows), np.array([row[-1] for row in plain]))
+    for part in (slice(1, None), slice(None, None, -1), slice(3, 1000, 7)):
+        found = fw.jit(lambda r, part=part: r[:, part])(rows)
+        same(found.values, np.concatenate([row[part] for row in plain]))
+        same(found.lengths, np.array([len(row[part]) for row in plain]))
+
+
+def test_keys_that_mean_nothing():
+    """Each says what to do."""
+    rows = fw.ragged(ROWS)
+    for key in ((0, 0, 0), (slice(None), 0, 0)):
+        with pytest.raises(fw.ShapeError, match=r"2 ind.* 1 axis|2 axes got 3 indices"):
+            rows[key]
+    with pytest.raises(fw.ArgumentError, match="new axis"):
+        rows[None]
+    with pytest.raises(fw.Unsupported, match=r"index array for the places"):
+        rows[:, [0, 0]]
+    with pytest.raises(fw.ArgumentError, match="must be an integer or a slice"):
+        rows[:, 0.5]
+    assert fw.map(lambda row: row[np.array([0, -1])], rows).tolist() == [
+        [3, 1], [7, 7], [4, 5], [9, 2],
+    ]  # fmt: skip
