@@ -16,11 +16,13 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from tests.oracle.program import source_of
+from tests.oracle.trial import Outcome, Wanted, tried
 from tests.oracle.vocabulary import random_program
-from tests.oracle.workers import Outcome, Wanted, outcomes, tried
+from tests.oracle.workers import Lost, outcomes
 
 
 @dataclass
@@ -31,11 +33,14 @@ class Tally:
     calls: int = 0
     operations: Counter[str] = field(default_factory=Counter)
     schedules: Counter[str] = field(default_factory=Counter)
-    failed: list[Outcome] = field(default_factory=list)
+    failed: list[Outcome | Lost] = field(default_factory=list)
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome | Lost) -> None:
         """One program more."""
         self.programs += 1
+        if isinstance(outcome, Lost):
+            self.failed.append(outcome)
+            return
         self.calls += outcome.calls
         self.operations.update(outcome.operations)
         self.schedules.update(f"{name}={value}" for name, value in outcome.schedule)
@@ -110,7 +115,10 @@ def main() -> int:
         return bool(outcome.said)
     begun, tally = time.monotonic(), Tally()
     seeds = range(options.seed, options.seed + (options.bits or options.programs))
-    for outcome in outcomes(seeds, wanted, options.workers, options.seconds):
+    for outcome in outcomes(
+        partial(tried, wanted=wanted), seeds, seconds=wanted.seconds, workers=options.workers,
+        until=options.seconds,
+    ):  # fmt: skip
         tally.add(outcome)
         if outcome.said:
             sys.stdout.write(f"{outcome.said}\n")

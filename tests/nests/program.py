@@ -1,0 +1,151 @@
+"""A random nest as a whole: arguments of some types, and a tree that reads them.
+
+    nest = random_nest(7)
+    source_of(nest)                     def nest(a1, a2): return fw.map(lambda r3: .., a1)
+    draw(nest, 3)                       arguments, as plain lists
+    expected(nest, arguments)           what it means
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import flatweave as fw
+from tests.nests import control, data, grids, moves, plain, rows, scalars
+from tests.nests.data import Shape
+from tests.nests.tree import Budget, Made, Name, Node, TooMuch, evaluate, text_of
+from tests.nests.types import Row, Type
+from tests.nests.writer import Writer, node
+
+TOPICS = (scalars, rows, moves, control, grids)  # they enter their choices when imported
+
+DRAWS = 6  # arguments that a nest is tried with
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Its seed, which its arguments are drawn by as well; their types and its body."""
+
+    seed: int
+    args: tuple[Name, ...]
+    body: Made
+
+
+@dataclass(frozen=True)
+class Given:
+    """Arguments of a nest: plain values, and the extents of the regular ones."""
+
+    values: tuple[Any, ...]
+    shape: Shape
+
+
+def outer_types(w: Writer) -> list[Type]:
+    """Types of arguments that are equally long along axis 0: what the nest goes through."""
+    dtype = w.number()
+    kinds: list[Type] = [
+        Row(Row(dtype), regular=True),
+        Row(Row(dtype), regular=True),
+        Row(Row(dtype)),
+        Row(Row(dtype)),
+        Row(Row(Row(dtype, regular=True), regular=True), regular=True),
+        Row(Row(Row(dtype))),
+        Row(dtype),
+    ]
+    first, more = w.random.choice(kinds), w.random.randrange(3)
+    return [first, *(w.random.choice([*kinds, Row(w.number())]) for _ in range(more))]
+
+
+def result_type(w: Writer) -> Type:
+    """What the nest gives for each element."""
+    def part() -> Type:
+        dtype = w.number()
+        return w.random.choice([dtype, dtype, Row(dtype), Row(dtype), Row(dtype), Row(Row(dtype))])
+
+    return (part(), part()) if w.chance(0.2) else part()
+
+
+def random_nest(seed: int, most: int = 30) -> Nest:
+    """The nest of a seed: the first one that some arguments do not make too great."""
+    for attempt in range(100):
+        nest = _attempt(seed, Random(f"{seed} {attempt}"), most)
+        try:
+            for k in range(DRAWS):
+                expected(nest, draw(nest, k))
+        except TooMuch:
+            continue
+        return nest
+    raise AssertionError(f"seed {seed} gives no nest")
+
+
+def _attempt(seed: int, random: Random, most: int) -> Nest:
+    w = Writer(random)
+    outer = [w.name(type_, "a") for type_ in outer_types(w)]
+    beside = [w.name(type_, "a") for type_ in
+              random.sample(["int64", w.number(), Row("int64"), Row(w.number())],
+                            random.randrange(3))]  # fmt: skip
+    w.scope = [*outer, *beside]
+    fuel = random.randint(5, most)
+    gives = result_type(w)
+    if w.chance(0.2):
+        parts = gives if isinstance(gives, tuple) else (gives,)
+        body = w.make(Row(parts[0]), fuel)
+    else:
+        body = _over(w, outer, gives, fuel)
+    return Nest(seed, (*outer, *beside), body)
+
+
+def _over(w: Writer, outer: list[Name], gives: Type, fuel: int) -> Node:
+    """map over all outer arguments."""
+    parts = gives if isinstance(gives, tuple) else None
+    made: Type = Row(gives) if parts is None else tuple(map(Row, parts))
+    types = [name.type.of for name in outer if isinstance(name.type, Row)]
+    fn = w.pure(types, gives, fuel)
+    text = ", ".join(f"{{{k + 1}}}" for k in range(len(outer)))
+    meaning = partial(plain.map_, None if parts is None else len(parts))
+    return node(made, f"fw.map({{0}}, {text})", meaning, fn, *outer)
+
+
+def source_of(nest: Nest) -> str:
+    """The nest as Python."""
+    names = ", ".join(name.name for name in nest.args)
+    return f"def nest({names}):\n    return {text_of(nest.body)}\n"
+
+
+def function_of(nest: Nest) -> Callable[..., Any]:
+    """The nest as Flatweave's function."""
+    scope: dict[str, Any] = {"fw": fw, "np": np}
+    exec(compile(source_of(nest), "<nest>", "exec"), scope)
+    return scope["nest"]
+
+
+def draw(nest: Nest, number: int) -> Given:
+    """Arguments for a nest: short rows, empty ones among them."""
+    random = Random(f"arguments {nest.seed} {number}")
+    shape = data.shape_of(random)
+    values = tuple(
+        data.value_of(arg.type, random, shape.extents) for arg in nest.args
+    )
+    return Given(values, shape)
+
+
+def expected(nest: Nest, given: Given) -> Any:
+    """What the nest means for some arguments."""
+    env = {arg.name: value for arg, value in zip(nest.args, given.values, strict=True)}
+    with np.errstate(all="ignore"):
+        return evaluate(nest.body, env, Budget())
+
+
+def passed(nest: Nest, given: Given) -> list[Any]:
+    """The arguments as Flatweave takes them."""
+    return [
+        data.passed(value, arg.type, given.shape.extents)
+        for value, arg in zip(given.values, nest.args, strict=True)
+    ]
+
+

@@ -1,0 +1,53 @@
+"""What one random nest goes through, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.nests.check import first_failure
+from tests.nests.program import DRAWS, random_nest, source_of
+from tests.nests.report import report
+from tests.nests.shrink import SECONDS, smallest
+from tests.nests.vocabulary import called
+
+TRIAL = 60.0  # seconds of one nest
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How each nest is run."""
+
+    target: str
+    threads: tuple[int, ...]
+    most: int
+    draws: int = DRAWS
+    shrink: bool = True
+    allow_unsupported: bool = False  # what the compiler refuses is counted, and no failure
+
+    @property
+    def seconds(self) -> float:
+        """How long one nest may take before it counts as lost."""
+        return TRIAL + SECONDS * self.shrink
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one nest: "" where all is well, else a report; and what was refused."""
+
+    seed: int
+    said: str
+    refused: str
+    operations: tuple[str, ...]
+
+
+def tried(seed: int, wanted: Wanted) -> Outcome:
+    """One nest, with all its arguments."""
+    nest = random_nest(seed, wanted.most)
+    operations = called(source_of(nest))
+    failure = first_failure(nest, wanted.target, wanted.threads, wanted.draws)
+    if failure is None:
+        return Outcome(seed, "", "", operations)
+    if failure.refused and wanted.allow_unsupported:
+        return Outcome(seed, "", failure.said.splitlines()[0], operations)
+    found = smallest(failure) if wanted.shrink else failure
+    return Outcome(seed, report(found), "", operations)
