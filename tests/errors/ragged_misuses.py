@@ -236,8 +236,24 @@ def ragged_and_array_end_to_end():
     fw.concat([fw.ragged(X, lengths=[2, 3]), X])
 
 
-def ragged_end_to_end_along_rows():
-    fw.concat([fw.ragged(X, lengths=[2, 3])] * 2, axis=1)
+def rows_end_to_end_with_fewer_rows():
+    fw.concat([fw.ragged(X, lengths=[2, 3]), fw.ragged(X, lengths=[5])], axis=1)
+
+
+def maximum_of_a_row_without_elements():
+    fw.max(fw.ragged(X, lengths=[2, 0, 3]), axis=1)
+
+
+def place_of_the_maximum_of_a_row_without_elements():
+    fw.jit(lambda rows: fw.argmax(rows, axis=1))(fw.ragged(X, lengths=[5, 0]))
+
+
+def order_of_rows():
+    fw.sort(fw.ragged(X, lengths=[2, 3]))
+
+
+def order_of_rows_of_rows():
+    fw.sort(fw.ragged([[[1], [2, 3]], []]), axis=1)
 
 
 def predicate_of_elements_for_rows():

@@ -34,7 +34,8 @@ from flatweave.frontend.trace.tracers import (
 )
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.frontend.values.tree import unflatten
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import Node, unflatten
 from flatweave.ops import Generate, Index
 from flatweave.terms.syntax import Atom, Const, Var, constant
 
@@ -164,8 +165,11 @@ def gather(xs: Any, idx: Any) -> Any:
     """`xs[idx]`: the elements at integer indices, or the rows of an array of higher rank.
 
     `idx` is an integer array of any dtype, or a tuple of them, one for each leading axis. An index
-    below 0 counts from the end. Raises IndexOutOfBounds for an index outside the array.
+    below 0 counts from the end; of a Ragged, these are rows. Raises IndexOutOfBounds for an index
+    outside.
     """
+    if isinstance(xs, Node):
+        return METHODS["row"](xs, idx)
     leaves, tree = arrays_of(xs, "xs of gather")
     for part in idx if isinstance(idx, tuple) else (idx,):
         must_be_a_place(part)

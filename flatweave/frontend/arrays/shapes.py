@@ -147,7 +147,10 @@ def transposed(array: Tracer, axes: Any = None) -> Tracer:
 
 @operation(static="axis")
 def reverse(xs: Any, axis: int = 0) -> Any:
-    """The elements from last to first."""
+    """The elements from last to first, of a Ragged its rows; along axis 1 those of each row."""
+    if isinstance(xs, Node):
+        axis_below(xs.ndim, axis, "reverse", "a Ragged")  # type: ignore[attr-defined]
+        return xs[(slice(None),) * (axis % xs.ndim) + (slice(None, None, -1),)]  # type: ignore
     leaves, tree = arrays_of(xs, "xs of reverse")
     return unflatten(tree, [_reversed(leaf, axis) for leaf in leaves])
 

@@ -17,6 +17,7 @@ from typing import Any
 from flatweave.base.dtypes import BY_NAME, DType, bool_
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.lines import along
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.arguments import arrays_of_one_length
 from flatweave.frontend.elements.broadcast import generated, read
@@ -25,7 +26,8 @@ from flatweave.frontend.trace.extents import same_length
 from flatweave.frontend.trace.tracers import as_tracers, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, kind_of
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.frontend.values.tree import Tree, paths, unflatten
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import Node, Tree, paths, unflatten
 from flatweave.ops import Map, Sort
 from flatweave.terms.syntax import Atom, Lambda, Var, constant
 
@@ -130,7 +132,7 @@ def _check_key(key: Any, arrays: Sequence[Tracer], names: Sequence[str], who: st
                 f" {describe(leaf)}.",
                 where=user_location(),
                 remedy="To order the rows, give a key, for instance key=lambda row: row[0]; to sort"
-                " each of them, sort the flat values by (row, value).",
+                " each of them, name the axis: axis=1.",
             )
 
 
@@ -192,8 +194,20 @@ def _gathered(arrays: Sequence[Tracer], places: Tracer) -> list[Tracer]:
     return [gathered(x) for x in arrays]
 
 
-@operation(static="descending")
-def sort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False) -> Any:
+def _along(who: str, xs: Any, key: Any, descending: Any, axis: Any) -> Any:
+    """Of a Ragged, or of each line of an array along an axis."""
+    if key is not None and not callable(key):
+        _check_key(key, [], [], who)
+    chosen = flag_of(descending, "descending")
+    if isinstance(xs, Node):
+        return METHODS["ordered_rows"](who, xs, key, chosen, axis)
+    return along(who, xs, key, chosen, axis)
+
+
+@operation(static="descending axis")
+def sort(
+    xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *, axis: Any = None
+) -> Any:
     """The elements along axis 0 in ascending order; elements that are equal keep theirs.
 
         sort(np.array([3, 1, 2]))                              [1, 2, 3]
@@ -203,11 +217,14 @@ def sort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = Fa
     `key` makes of an element the scalar, or tuple of scalars, that it is ordered by; a tuple goes
     by its first part, then the next. Without a key elements are scalars or tuples of scalars
     (arrays of rank 1). With `descending` the greatest comes first, and equal elements still keep
-    their order. -0.0 equals 0.0, and NaN comes last in either direction.
+    their order. -0.0 equals 0.0, and NaN comes last in either direction. With `axis` each line of
+    an array along that axis is sorted by itself, as NumPy does; axis 1 of a Ragged is each row.
 
     By digits of the keys, the least significant first: time is linear in the length, and digits in
     which no two keys differ cost nothing. Raises ShapeError for rows without a key.
     """
+    if axis is not None or isinstance(xs, Node):
+        return _along("sort", xs, key, descending, axis)
     arrays, tree = arrays_of_one_length(xs, "sort")
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "sort")
     fn = _keys(key, arrays, tree, flag_of(descending, "descending"), "sort")
@@ -216,12 +233,17 @@ def sort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = Fa
     return unflatten(tree, _gathered(arrays, _places(fn, arrays)))
 
 
-@operation(static="descending")
-def argsort(xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False) -> Any:
+@operation(static="descending axis")
+def argsort(
+    xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *, axis: Any = None
+) -> Any:
     """The places (i64) of the elements in the order that `sort` gives them: `xs[argsort(xs)]`.
 
+    With `axis` the places are those along it, of a Ragged those in its rows.
     Raises as `sort` does.
     """
+    if axis is not None or isinstance(xs, Node):
+        return _along("argsort", xs, key, descending, axis)
     arrays, tree = arrays_of_one_length(xs, "argsort")
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "argsort")
     return _places(_keys(key, arrays, tree, flag_of(descending, "descending"), "argsort"), arrays)

@@ -19,6 +19,7 @@ from flatweave.frontend.elements.scalars import apply, select, strong, truth
 from flatweave.frontend.ragged.along import along_rows
 from flatweave.frontend.ragged.concat import concat_rows
 from flatweave.frontend.ragged.elementwise import on_rows
+from flatweave.frontend.ragged.ordering import ordered_rows
 from flatweave.frontend.ragged.places import at_places, in_row
 from flatweave.frontend.ragged.ragged import Ragged, innermost
 from flatweave.frontend.trace import extents
@@ -239,3 +240,4 @@ METHODS["reduction"] = reduction
 METHODS["on_rows"] = on_rows
 METHODS["at_places"], METHODS["in_row"] = at_places, in_row
 METHODS["concat_rows"] = concat_rows
+METHODS["ordered_rows"] = ordered_rows

@@ -17,16 +17,28 @@ from flatweave.frontend.elements.broadcast import generated
 from flatweave.frontend.ragged.cutting import offsets_from
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.map_rows import map_rows
-from flatweave.frontend.ragged.ragged import Ragged, innermost, joined, rank_of, value_count
+from flatweave.frontend.ragged.ragged import (
+    Ragged,
+    innermost,
+    joined,
+    rank_of,
+    row_count,
+    value_count,
+)
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import sub
+from flatweave.frontend.trace.extents import ZERO, sub
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import flatten, unflatten
 from flatweave.terms.syntax import Atom
 
 # what combines the rows' elements at each place; the others would need the number of the row
+# what has no result for an empty row
+NEEDY = frozenset({"min", "max", "argmin", "argmax"})
 OVER_ROWS = frozenset({"sum", "prod", "min", "max", "any", "all", "mean"})
 
 
@@ -55,7 +67,7 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
     if 0 not in inner:
         return Ragged.made(fn(rows.values, axis=inner_axis, **options), rows.offsets)
     if not isinstance(rows.values, Ragged):
-        return map_rows(lambda row: fn(row, axis=inner_axis, **options), [rows])
+        return _of_each_row(who, rows, {"axis": inner_axis, **options})
     if 1 not in inner:
         raise Unsupported(
             f"{who} along axis 1 of a Ragged whose rows hold rows.",
@@ -64,6 +76,27 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
         )
     result = along_rows(who, joined(rows), inner[1:], options)
     return METHODS["expand_dims"](result, 1) if options.get("keepdims") else result
+
+
+def _of_each_row(who: str, rows: Ragged, options: dict[str, Any]) -> Any:
+    """The public function of every row; where it needs elements, checked with the row's number."""
+    fn = METHODS[who]
+    if who not in NEEDY or "initial" in options:
+        return map_rows(lambda row: fn(row, **options), [rows])
+    remedy = "Leave such rows out, rows[rows.lengths > 0]"
+    text = check_message(
+        f"{who} of a Ragged along its rows: row {{0}} has no elements.", [],
+        f"{remedy}." if who.startswith("arg") else f"{remedy}, or give what they get: initial=.",
+    )  # fmt: skip
+
+    def one(row: Any, number: Tracer) -> Any:
+        if isinstance(row, Tracer):
+            condition = current().apply("gt", row.extents[0], ZERO)
+            check(condition, "empty", (number.atom,), text).checked.add(condition)
+        return fn(row, **options)
+
+    numbers = generated((row_count(as_tracer(rows.offsets)),), tracer_of)[0]
+    return map_rows(one, [rows, numbers])
 
 
 def _columns(rows: Ragged) -> Ragged:

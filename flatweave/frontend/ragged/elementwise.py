@@ -31,7 +31,7 @@ def on_rows(name: str, fn: Callable[..., Any], operands: dict[str, Any]) -> Ragg
     ragged = [value for value in operands.values() if isinstance(value, Ragged)]
     first = ragged[0]
     for other in ragged[1:]:
-        _check_rows(first, other, who)
+        check_rows(first, other, who)
 
     def flat(value: Any) -> Any:
         if isinstance(value, Ragged):
@@ -45,7 +45,7 @@ def on_rows(name: str, fn: Callable[..., Any], operands: dict[str, Any]) -> Ragg
     return Ragged.made(found, first.offsets)
 
 
-def _check_rows(first: Ragged, second: Ragged, who: str) -> None:
+def check_rows(first: Ragged, second: Ragged, who: str) -> None:
     """Stop the program unless two Ragged values have rows of the same lengths."""
     a, b = as_tracer(first.offsets), as_tracer(second.offsets)
     if a.atom == b.atom:

@@ -1,0 +1,68 @@
+"""sort and argsort of a Ragged: its rows by a key, or the elements of each row.
+
+    sort(rows, axis=1)              [sorted(row) for row in rows]
+    sort(rows, key=fw.sum)          sorted(rows, key=fw.sum)
+    argsort(rows, axis=1)           where in its row each element of the sorted one was
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.errors import ArgumentError, Unsupported
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.lines import Key, in_lines
+from flatweave.frontend.arrays.shapes import axis_below
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.ragged.locate import locate
+from flatweave.frontend.ragged.map_rows import map_rows
+from flatweave.frontend.ragged.ragged import Ragged, rank_of, value_count
+from flatweave.frontend.ragged.selection import gathered
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import sub
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.terms.syntax import Atom
+
+
+def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) -> Any:
+    """`sort` or `argsort` of a Ragged along an axis; None is 0, which needs a key of rows."""
+    number = axis_below(rank_of(rows), 0 if axis is None else axis, who, "a Ragged")
+    if number == 0:
+        return _by_key(who, rows, key, descending)
+    if number > 1:
+        values = METHODS[who](rows.values, key, descending, axis=number - 1)
+        return Ragged.made(values, rows.offsets)
+    if isinstance(rows.values, Ragged):
+        raise Unsupported(
+            f"{who} along axis 1 of a Ragged whose rows hold rows.",
+            where=user_location(), remedy="Along the last axis it works, axis=-1.",
+        )  # fmt: skip
+    offsets = as_tracer(rows.offsets)
+    count = value_count(rows)
+    lines = generated((count,), lambda p: tracer_of(locate(offsets, 1, p)[0]), "p")[0]
+    found = in_lines(who, rows.values, lines, key, descending)
+    if who == "sort":
+        return Ragged.made(found, rows.offsets)
+    places = as_tracer(found)
+
+    def own(p: Atom) -> Tracer:
+        place = sub(read(places, (p,)).atom, locate(offsets, 1, p)[1])
+        extents.known_natural(place)
+        return tracer_of(place)
+
+    return Ragged.made(generated((count,), own, "p")[0], rows.offsets)
+
+
+def _by_key(who: str, rows: Ragged, key: Key, descending: bool) -> Any:
+    """The rows in the order of what a function gives for each."""
+    if key is None:
+        raise ArgumentError(
+            f"{who} of a Ragged needs an axis or a key: rows themselves have no order.",
+            where=user_location(),
+            remedy=f"fw.{who}(rows, axis=1) orders the elements of each row,"
+            f" fw.{who}(rows, key=f) the rows by f(row).",
+        )  # fmt: skip
+    order = METHODS["argsort"](map_rows(key, [rows]), None, descending)
+    return order if who == "argsort" else gathered(rows, as_tracer(order))
