@@ -100,6 +100,29 @@ def test_values_of_higher_rank(target):
     same((rows * by_row).values, x * by_row[row])
 
 
+def test_one_value_for_each_row_with_axes_kept(target):
+    """What `keepdims=True` leaves of a row stands for all of its elements, at any depth."""
+    rows, plain = ragged(ROWS), [np.array(row) for row in ROWS]
+    expected = [row - row.sum() for row in plain]
+
+    same_rows(rows - fw.sum(rows, axis=1, keepdims=True), expected, np.float64)
+    same_rows(fw.jit(lambda r: r - fw.sum(r, axis=1, keepdims=True))(rows), expected, np.float64)
+    same_rows(rows + MEANS[:, None], [r + m for r, m in zip(plain, MEANS, strict=True)], float)
+    x = np.arange(10.0).reshape(5, 2)
+    matrix = fw.ragged(x, lengths=[2, 0, 3])
+    by_row = np.arange(6.0).reshape(3, 1, 2)
+    same((matrix * by_row).values, x * by_row[[0, 0, 2, 2, 2], 0])
+    nested = fw.ragged([[[1], [2, 3]], [[4]]])
+    totals = fw.sum(nested, axis=(1, 2), keepdims=True)
+    assert (nested - totals).tolist() == [[[-5], [-4, -3]], [[0]]]
+    for other, message in ((np.ones((4, 2)), "one value for each row of a Ragged, got 2"),
+                           (np.ones((4, 1, 1)), "more axes than a Ragged has")):  # fmt: skip
+        with pytest.raises(fw.ShapeError, match=message):
+            rows + other
+        with pytest.raises(fw.ShapeError, match=message):
+            fw.jit(operator.add)(rows, other)
+
+
 def test_one_value_for_all_rows(target):
     """An array with one element is repeated, in the argument and computed."""
     rows = ragged(ROWS)

@@ -151,6 +151,34 @@ def test_records(target):
         fw.ragged(ROWS)["mass"]
 
 
+def test_masks_and_places_of_elements(target):
+    """A Ragged as an index says which elements of each row: those that hold, in this order."""
+    rows, nested = fw.ragged(EMPTY), fw.ragged(NESTED)
+
+    assert both(lambda r: r[r > 2], rows) == [[x for x in row if x > 2] for row in EMPTY]
+    assert both(lambda r: r[r > 99], rows) == [[]] * 4
+    assert both(lambda r: r[fw.argsort(r, axis=1)], rows) == [sorted(row) for row in EMPTY]
+    order = fw.ragged([[-1, 0, 0], [], [2], []])
+    assert both(lambda r, i: r[i], rows, order) == [[1, 3, 3], [], [5], []]
+    assert both(lambda n: n[n % 2 == 1], nested) == [
+        [[x for x in row if x % 2] for row in inner] for inner in NESTED
+    ]
+    assert both(lambda n: n[fw.map(lambda inner: inner.lengths > 1, n)], nested) == [
+        [row for row in inner if len(row) > 1] for inner in NESTED
+    ]
+    hits = fw.ragged([[Hit(2.5, 1), Hit(0.5, 2)], [Hit(3.5, 2)]])
+    assert both(lambda h: h[h["energy"] > 1], hits) == [[Hit(2.5, 1)], [Hit(3.5, 2)]]
+    for index, message in (
+        (fw.ragged([[0], [0], [0], [0]]), "index 0 is outside of row 1"),
+        (fw.ragged([[0]]), "as many rows, got 4 and 1"),
+        (rows[::-1] > 0, "rows of the same lengths"),
+        (rows * 0.5, "bools or integers"),
+    ):
+        for call in (lambda r, i: r[i], fw.jit(lambda r, i: r[i])):
+            with pytest.raises(fw.UserError, match=message):
+                call(rows, index)
+
+
 def test_long_rows_in_several_blocks(target):
     """Lengths around those of steps and blocks."""
     lengths = np.array([127, 128, 129, 1023, 1025, 1, 2])

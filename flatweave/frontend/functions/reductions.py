@@ -20,7 +20,7 @@ from flatweave.frontend.ragged.along import along_rows
 from flatweave.frontend.ragged.concat import concat_rows
 from flatweave.frontend.ragged.elementwise import on_rows
 from flatweave.frontend.ragged.ordering import ordered_rows
-from flatweave.frontend.ragged.places import at_places, in_row
+from flatweave.frontend.ragged.places import at_places, by_rows, in_row
 from flatweave.frontend.ragged.ragged import Ragged, innermost
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
@@ -238,6 +238,6 @@ def reduction(
 METHODS["reduction"] = reduction
 # what functions in rooms below do with Ragged values
 METHODS["on_rows"] = on_rows
-METHODS["at_places"], METHODS["in_row"] = at_places, in_row
+METHODS["at_places"], METHODS["in_row"], METHODS["by_rows"] = at_places, in_row, by_rows
 METHODS["concat_rows"] = concat_rows
 METHODS["ordered_rows"] = ordered_rows

@@ -2,7 +2,7 @@
 
     rows + 1          Ragged(rows.values + 1, rows.offsets)
     rows + other      the same with other.values, once the rows are found to be equally long
-    rows - means      value p of row i minus means[i]: one value for each row
+    rows - means      value p of row i minus means[i]: one value for each row, also as means[i, 0]
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flatweave.base.errors import ShapeError
+from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import reshaped
 from flatweave.frontend.elements.broadcast import generated, met, place_along, read
 from flatweave.frontend.elements.scalars import operand
@@ -17,9 +19,9 @@ from flatweave.frontend.ragged.cutting import first_place, none_at
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count, value_count
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import ONE, add, sub
+from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.symbols import SYMBOLS
 from flatweave.terms.syntax import Atom
@@ -79,7 +81,19 @@ def _of_each_value(array: Tracer, rows: Ragged, who: str) -> Tracer:
     """One value for each row as one for each element: of the row that the element is in."""
     offsets = as_tracer(rows.offsets)
     count = row_count(offsets)
-    own = array.extents[0]
+    own, *rest = array.extents
+    axes = array.ndim - rank_of(rows)
+    if axes > 0:
+        raise ShapeError(
+            f"{who} got an array with more axes than a Ragged has, {describe(array)} for"
+            f" {rank_of(rows)}.",
+            where=user_location(), remedy="Give one value for each row, or for each element.",
+        )  # fmt: skip
+    if not axes:  # an axis for the elements of a row, too, as keepdims=True leaves it
+        extents.same(
+            rest.pop(0), ONE, f"{who} needs one value for each row of a Ragged, got {{0}}.",
+            remedy="Make the array a Ragged as well, fw.ragged(xs), if its rows are as long.",
+        )  # fmt: skip
     if own != ONE:
         met(
             (count, own), f"{who} needs one value for each row, got {{1}} for {{0}} rows.", [],
@@ -89,11 +103,11 @@ def _of_each_value(array: Tracer, rows: Ragged, who: str) -> Tracer:
 
     def one(p: Atom, *at: Atom) -> Tracer:
         row, _ = locate(offsets, 1, p)
-        return read(array, (place_along(own, row), *at))
+        return read(array, (place_along(own, row), *([] if axes else [ZERO]), *at))
 
     length = value_count(rows)
-    found = generated((length, *array.extents[1:]), one, "p")[0]
-    missing = rank_of(rows.values) - array.ndim
+    found = generated((length, *rest), one, "p")[0]
+    missing = rank_of(rows.values) - 1 - len(rest)
     if missing <= 0 or isinstance(rows.values, Ragged):
         return found
-    return reshaped(found, (length, *[ONE] * missing, *array.extents[1:]))
+    return reshaped(found, (length, *[ONE] * missing, *rest))

@@ -4,6 +4,10 @@
     rows[:, j]         [row[j] for row in rows]: an array, or of rows of rows a Ragged
     rows[:, a:b]       [row[a:b] for row in rows]
     rows[i, j]         [rows[a][b] for a, b in zip(i, j)] for index arrays i and j
+    rows[mask]         [[x for x, m in zip(row, own) if m] for row, own in zip(rows, mask)]
+    rows[order]        [[row[j] for j in own] for row, own in zip(rows, order)]
+
+A mask or order that is a Ragged itself says which elements of each row.
 """
 
 from __future__ import annotations
@@ -13,13 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.arrays.indexing import sliced
 from flatweave.frontend.arrays.reading import read_atom
 from flatweave.frontend.elements.broadcast import common_shape, generated, read, read_stretched
 from flatweave.frontend.ragged.cutting import offsets_from
+from flatweave.frontend.ragged.elementwise import check_rows
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count
 from flatweave.frontend.ragged.selection import chosen, gathered, numbers_of
@@ -30,6 +37,7 @@ from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 from flatweave.terms.syntax import Atom
 
@@ -50,6 +58,34 @@ def at_places(rows: Ragged, key: Sequence[Any]) -> Any:
         return _in_rows(chosen(rows, first), rest)
     numbers = numbers_of(rows, first)
     return _behind(_elements(rows, numbers, _index(rest[0])), rest[1:])
+
+
+def by_rows(rows: Ragged, key: Ragged) -> Ragged:
+    """The elements of each row that the same row of a mask, or of places, names."""
+    if isinstance(key.values, Ragged) and isinstance(rows.values, Ragged):
+        check_rows(rows, key, "an index of a Ragged")
+        return Ragged.made(by_rows(rows.values, key.values), rows.offsets)
+    leaf = as_tracer(key.values, "an index of a Ragged")
+    if leaf.element is bool_ and leaf.ndim == 1:
+        check_rows(rows, key, "a mask of a Ragged")
+        counts = METHODS["sum"](key, axis=1)
+        places = generated(leaf.extents, tracer_of)[0]
+        kept = compacted(leaf, [places])[0]
+        return Ragged.made(taken(rows.values, kept), offsets_from(as_tracer(counts), False))
+    if leaf.ndim > 1 or not leaf.element.is_integer:
+        raise ArgumentError(
+            f"an index of a Ragged that is a Ragged itself must hold bools or integers, one for"
+            f" each element, got {describe(leaf)}.",
+            where=user_location(), remedy="Compare first: rows[rows > 0].",
+        )  # fmt: skip
+    own = as_tracer(key.offsets)
+    extents.same(
+        row_count(as_tracer(rows.offsets)), row_count(own),
+        "an index of a Ragged needs as many rows, got {0} and {1}.",
+        remedy="Give the places in each row, such as those of fw.argsort(rows, axis=1).",
+    )  # fmt: skip
+    numbers = generated(leaf.extents[:1], lambda p: tracer_of(locate(own, 1, p)[0]), "p")[0]
+    return Ragged.made(_elements(rows, numbers, leaf), key.offsets)
 
 
 def in_row(row: Any, rest: Sequence[Any]) -> Any:

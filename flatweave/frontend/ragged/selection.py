@@ -96,7 +96,7 @@ def row(rows: Ragged, i: Any) -> Any:
         return METHODS["at_places"](rows, i if isinstance(i, tuple) else (i,))
     if isinstance(i, str):
         return _field(rows, i)
-    return chosen(rows, i)
+    return METHODS["by_rows"](rows, i) if isinstance(i, Ragged) else chosen(rows, i)
 
 
 def _field(rows: Ragged, name: str) -> Ragged:
