@@ -11,8 +11,11 @@ Flags of the lanes are counted, or are a set that is asked who is in it. All lan
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.kernel_ir.op import BY_LANE, IN_LANES, SAME, KernelOp
+from flatweave.terms.rules import condition_misfits, operator_misfits, starts_misfits, types_misfit
 from flatweave.terms.syntax import Atom, Lambda, Type, op, types_of
 
 
@@ -28,6 +31,9 @@ class ReduceLanes(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.args)
+
+    def misfits(self) -> Iterator[str]:
+        return operator_misfits(self.fn, types_of(self.args))
 
 
 @op
@@ -48,6 +54,11 @@ class ScanLanes(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.args)
 
+    def misfits(self) -> Iterator[str]:
+        yield from types_misfit("the neutral element", self.neutral, types_of(self.args))
+        yield from operator_misfits(self.fn, types_of(self.args))
+        yield from starts_misfits(self.starts)
+
 
 @op
 class ShiftLanes(KernelOp):
@@ -61,6 +72,9 @@ class ShiftLanes(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return types_of(self.args)
+
+    def misfits(self) -> Iterator[str]:
+        return types_misfit("what fills lane 0", self.fill, types_of(self.args))
 
 
 @op
@@ -88,6 +102,9 @@ class CountLanes(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
 
+    def misfits(self) -> Iterator[str]:
+        return condition_misfits(self.flag)
+
 
 @op
 class Ballot(KernelOp):
@@ -101,6 +118,9 @@ class Ballot(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (u64,)
 
+    def misfits(self) -> Iterator[str]:
+        return condition_misfits(self.flag)
+
 
 @op
 class InSet(KernelOp):
@@ -112,6 +132,9 @@ class InSet(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return (bool_,)
+
+    def misfits(self) -> Iterator[str]:
+        return types_misfit("the set of lanes", (self.lanes,), (u64,))
 
 
 @op
@@ -127,3 +150,6 @@ class SelectZero(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
+
+    def misfits(self) -> Iterator[str]:
+        return types_misfit("the mask", (self.mask,), (u64,))

@@ -25,12 +25,14 @@ there are; one thread may take many of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import ClassVar
 
-from flatweave.base.dtypes import DType
-from flatweave.kernel_ir.op import IN_LANES, KernelOp
+from flatweave.base.dtypes import DType, i64
+from flatweave.kernel_ir.op import IN_LANES, LEVEL_NAMES, KernelOp, count_misfits, level_misfits
 from flatweave.kernel_ir.syntax import Shared
+from flatweave.terms.rules import function_misfits, index_misfits
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, op
 
 
@@ -45,7 +47,7 @@ class Level(IntEnum):
     @property
     def word(self) -> str:
         """The level as texts say it."""
-        return self.name.lower()
+        return LEVEL_NAMES[self]
 
     @property
     def space(self) -> str:
@@ -55,7 +57,7 @@ class Level(IntEnum):
 
 THREAD, WARP, BLOCK, GRID = Level
 SPACES = {THREAD: "local", WARP: "warp_shared", BLOCK: "shared", GRID: "global"}
-LEVELS = {level.word: level for level in Level}
+LEVELS = dict(zip(LEVEL_NAMES, Level, strict=True))
 
 
 @op
@@ -67,6 +69,11 @@ class ForAll(KernelOp):
     body: Lambda
     effect: ClassVar[bool] = True
     stands = frozenset({"block", "warp"})
+
+    def misfits(self) -> Iterator[str]:
+        yield from level_misfits(self.level)
+        yield from index_misfits("the count", (self.count,))
+        yield from function_misfits("the body", self.body, (i64,), ())
 
 
 @op
@@ -80,6 +87,9 @@ class Local(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "local"),)
 
+    def misfits(self) -> Iterator[str]:
+        return count_misfits(self.count)
+
 
 @op
 class WarpShared(KernelOp):
@@ -91,6 +101,9 @@ class WarpShared(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "warp_shared"),)
+
+    def misfits(self) -> Iterator[str]:
+        return count_misfits(self.count)
 
 
 MEMORY: dict[Level, type[Local] | type[WarpShared] | type[Shared]] = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import ClassVar
 
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.kernel_ir.op import ON_HOST, KernelOp
+from flatweave.kernel_ir.op import ON_HOST, KernelOp, contents_misfit
+from flatweave.terms.rules import condition_misfits, index_misfits
 from flatweave.terms.syntax import Atom, BufferType, Part, Type, Var, op
 
 
@@ -23,6 +25,9 @@ class Alloc(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype),)
 
+    def misfits(self) -> Iterator[str]:
+        return index_misfits("the count", (self.count,))
+
 
 @op
 class Retain(KernelOp):
@@ -32,6 +37,9 @@ class Retain(KernelOp):
     effect: ClassVar[bool] = True
     stands = ON_HOST
 
+    def misfits(self) -> Iterator[str]:
+        return contents_misfit((self.buffer,))
+
 
 @op
 class Free(KernelOp):
@@ -40,6 +48,9 @@ class Free(KernelOp):
     buffer: Var
     effect: ClassVar[bool] = True
     stands = ON_HOST
+
+    def misfits(self) -> Iterator[str]:
+        return contents_misfit((self.buffer,))
 
 
 @op
@@ -53,6 +64,9 @@ class IsUnique(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (bool_,)
 
+    def misfits(self) -> Iterator[str]:
+        return contents_misfit((self.buffer,))
+
 
 @op
 class Trim(KernelOp):
@@ -62,6 +76,10 @@ class Trim(KernelOp):
     count: Atom
     effect: ClassVar[bool] = True
     stands = ON_HOST
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the count", (self.count,))
+        yield from contents_misfit((self.buffer,))
 
 
 class Role(StrEnum):
@@ -77,6 +95,8 @@ class Role(StrEnum):
     """Combines what blocks left."""
     COUNT = "count"
     """Finds how much room the elements of a pass need."""
+    SAMPLE = "sample"
+    """Looks at some elements, to choose how a pass is done."""
     FILL = "fill"
     """Sets a buffer before a pass."""
     COPY = "copy"
@@ -115,6 +135,13 @@ class Launch(KernelOp):
             self.kernel: str(self.role)
         }
 
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the grid", (self.grid,))
+        for choice in self.variants:
+            yield from condition_misfits(choice.condition)
+        if self.role not in set(Role):
+            yield f"{self.role} is no role of a launch"
+
 
 @op
 class Fail(KernelOp):
@@ -127,6 +154,9 @@ class Fail(KernelOp):
     extent: Atom
     effect: ClassVar[bool] = True
     stands = ON_HOST
+
+    def misfits(self) -> Iterator[str]:
+        return condition_misfits(self.condition)
 
 
 @op

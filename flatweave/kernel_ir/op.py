@@ -4,8 +4,10 @@
     together    whether all lanes of a warp take part: it must not stand where some do not run
     gives       how its results differ between the lanes
 
-An op may be a file of its own (`load_tile.py`): then `misfits` says what its operands must be, and
-`simulate` what it does. Emitters have a table of handlers each.
+    misfits     what is wrong with its operands, beyond its result types: a sentence each
+
+An op may be a file of its own (`load_tile.py`): then `simulate` says what it does. Emitters have a
+table of handlers each.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ EVERYWHERE = frozenset({"block", "warp", "thread", "lanes"})
 UNIFORM_CODE = frozenset({"block", "lanes"})
 IN_LANES = frozenset({"lanes"})
 ON_HOST = frozenset({"host"})
+
+LEVEL_NAMES = ("thread", "warp", "block", "grid")
+"""The levels of a machine, the lowest first (`hierarchy.py`)."""
 
 
 class Gives(Enum):
@@ -88,3 +93,15 @@ def contents_misfit(buffers: Sequence[Var], values: Sequence[Atom] | None = None
         held.append(buffer.type.dtype if isinstance(buffer.type, BufferType) else i64)
     if values is not None:
         yield from types_misfit("the values", values, held)
+
+
+def count_misfits(count: int) -> Iterator[str]:
+    """Memory is for at least one element."""
+    if count < 1:
+        yield f"memory for {count} elements: it takes at least 1"
+
+
+def level_misfits(level: str) -> Iterator[str]:
+    """A level is one of a machine's."""
+    if level not in LEVEL_NAMES:
+        yield f"there is no level {level}, only {', '.join(LEVEL_NAMES)}"

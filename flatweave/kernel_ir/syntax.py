@@ -24,7 +24,7 @@ and warps: `hierarchy.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from flatweave.base.dtypes import DType, i64
@@ -37,9 +37,13 @@ from flatweave.kernel_ir.op import (
     ON_HOST,
     UNIFORM_CODE,
     KernelOp,
+    contents_misfit,
+    count_misfits,
     dtype_in,
+    level_misfits,
 )
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op
+from flatweave.terms.rules import condition_misfits, function_misfits, index_misfits
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, types_of
 
 
 @record
@@ -133,6 +137,11 @@ class Lanes(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return self.body.result_types()
 
+    def misfits(self) -> Iterator[str]:
+        yield from function_misfits("the body", self.body, ())
+        if self.width < 1 or self.width & (self.width - 1):
+            yield f"{self.width} lanes are no power of two"
+
 
 @op
 class Lane(KernelOp):
@@ -146,6 +155,9 @@ class Lane(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
+
+    def misfits(self) -> Iterator[str]:
+        return index_misfits("the base", (self.base,))
 
 
 @op
@@ -164,6 +176,9 @@ class Call(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return self.fn.result_types()
 
+    def misfits(self) -> Iterator[str]:
+        return function_misfits("the function", self.fn, types_of(self.args))
+
 
 # -- memory ---------------------------------------------------------------------------------------
 
@@ -178,6 +193,9 @@ class Shared(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "shared"),)
+
+    def misfits(self) -> Iterator[str]:
+        return count_misfits(self.count)
 
 
 @op
@@ -194,6 +212,10 @@ class Load(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return (dtype_in(self.buffer),)
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the index", (self.index,))
+        yield from contents_misfit((self.buffer,))
 
 
 @op
@@ -213,6 +235,10 @@ class LoadNear(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (dtype_in(self.buffer),)
 
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the place", (self.base, self.offset, self.span))
+        yield from contents_misfit((self.buffer,))
+
 
 @op
 class Store(KernelOp):
@@ -224,6 +250,10 @@ class Store(KernelOp):
     streaming: bool = False
     effect: ClassVar[bool] = True
     stands = EVERYWHERE | ON_HOST
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the index", (self.index,))
+        yield from contents_misfit((self.buffer,), (self.value,))
 
 
 @op
@@ -242,6 +272,11 @@ class StoreCompact(KernelOp):
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
 
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the place", (self.base, self.limit))
+        yield from condition_misfits(self.keep)
+        yield from contents_misfit(self.buffers, self.values_)
+
 
 @op
 class Acquire(KernelOp):
@@ -255,6 +290,10 @@ class Acquire(KernelOp):
     def result_types(self) -> tuple[Type, ...]:
         return (dtype_in(self.buffer),)
 
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the index", (self.index,))
+        yield from contents_misfit((self.buffer,))
+
 
 @op
 class Release(KernelOp):
@@ -266,6 +305,10 @@ class Release(KernelOp):
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
 
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the index", (self.index,))
+        yield from contents_misfit((self.buffer,), (self.value,))
+
 
 @op
 class Backoff(KernelOp):
@@ -274,6 +317,9 @@ class Backoff(KernelOp):
     attempt: Atom
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE
+
+    def misfits(self) -> Iterator[str]:
+        return index_misfits("the attempt", (self.attempt,))
 
 
 @op
@@ -284,6 +330,9 @@ class Sync(KernelOp):
     level: str = "block"
     effect: ClassVar[bool] = True
     stands = UNIFORM_CODE | {"warp"}
+
+    def misfits(self) -> Iterator[str]:
+        return level_misfits(self.level)
 
 
 @op
@@ -296,3 +345,6 @@ class Report(KernelOp):
     value: Atom
     extent: Atom
     effect: ClassVar[bool] = True
+
+    def misfits(self) -> Iterator[str]:
+        return index_misfits("the element", (self.index,))

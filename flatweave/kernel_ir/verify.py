@@ -30,7 +30,6 @@ from flatweave.kernel_ir.hierarchy import (
 )
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.op import IN_LANES, KernelOp
-from flatweave.kernel_ir.rules import misfits
 from flatweave.kernel_ir.syntax import (
     Acquire,
     Backoff,
@@ -80,7 +79,7 @@ class MachineVerifier(Verifier):
 
     def visit(self, let: Let) -> None:
         super().visit(let)
-        for misfit in misfits(let.op):
+        for misfit in let.op.misfits():
             self.fail(f"{let.op.name}: {misfit}")
 
     def type(self, type_: Type) -> None:
