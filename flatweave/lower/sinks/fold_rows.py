@@ -88,7 +88,7 @@ class _Folder:
         opened = [located_rows(b, machine, results, self.rows, share) for results in found]
         before, last = opened[0].before, opened[0].last
         some, none = b.inner(), b.inner()
-        first = self.rows.search(some, self.lo)[0]
+        first = self.rows.search_once(some, self.lo)[0]
         for results in found:
             fill(some, machine, results, before, first)
         carry_outs = some.close([], fold(some, first, last))

@@ -141,7 +141,7 @@ def located_rows(
     b: Builder, machine: Machine, results: Results, located: Rows, share: Share
 ) -> SideBySide:
     """The rows of a share, found by a search; those before the first and behind the last filled."""
-    before, last = _ends(b, lambda c, at: located.search(c, at)[0], share)
+    before, last = _ends(b, lambda c, at: located.search_once(c, at)[0], share)
     leading = b.apply("select", b.apply("eq", share.first, index(0)), before, index(0))
     fill(b, machine, results, index(0), leading)
     fill(b, machine, results, last, b.apply("select", _is_last(b, share), results.rows, last))

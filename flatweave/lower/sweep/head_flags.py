@@ -37,7 +37,7 @@ class WithHeadFlags:
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
-        (before,) = self.rows.search(b, b.apply("maximum", b.sub(lo, index(1)), index(0)))[:1]
+        (before,) = self.rows.search_once(b, b.apply("maximum", b.sub(lo, index(1)), index(0)))[:1]
         chunks = b.inner()
         at = chunks.param("c", i64)
         row, *params = (chunks.param("s", atom.type) for atom in (before, *state))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from flatweave.base.dtypes import i64, u64
 from flatweave.base.records import record
 from flatweave.kernel_ir.collectives import InSet, SelectZero
-from flatweave.kernel_ir.syntax import Lane, Load
+from flatweave.kernel_ir.syntax import Call, Lane, Load
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Var, constant
@@ -74,10 +74,17 @@ class Rows:
         """The row of a position and where it begins; of -1 the first row, empty or not."""
         return self._search(b, position, index(0), index(0), self.count)
 
+    def search_once(self, b: Builder, position: Atom) -> State:
+        """The same of one position of a block, by a function that all such searches call."""
+        inside = b.inner()
+        inside.hoists = False  # the function sees that its loop is short
+        at = inside.param("p", i64)
+        return b.emit(Call(inside.close([at], self.search(inside, at)), (position,)))
+
     def between(self, b: Builder, lo: Atom, hi: Atom) -> tuple[Atom, Atom]:
         """The first row of the positions from lo to hi, and the one behind the last."""
-        first = self.search(b, lo)[0]
-        behind = b.add(self.search(b, b.sub(hi, index(1)))[0], index(1))
+        first = self.search_once(b, lo)[0]
+        behind = b.add(self.search_once(b, b.sub(hi, index(1)))[0], index(1))
         return first, b.apply("select", b.apply("lt", lo, hi), behind, first)
 
     def _search(
@@ -103,7 +110,7 @@ class Rows:
 
     def enter(self, b: Builder, lo: Atom) -> State:
         """The state before a step at `lo`: the row of the position before it."""
-        return self.search(b, b.sub(lo, index(1)))
+        return self.search_once(b, b.sub(lo, index(1)))
 
     def one(self, b: Builder, position: Atom, state: State) -> State:
         """The state behind one position: its row, and where that begins."""

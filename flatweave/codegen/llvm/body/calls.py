@@ -13,9 +13,10 @@ from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.look import leave_if_stopped
 from flatweave.codegen.llvm.body.shapes import UNIFORM
+from flatweave.codegen.llvm.body.trip_count import is_short
 from flatweave.codegen.llvm.text.code import STOPPED, Code
 from flatweave.kernel_ir.syntax import Call
-from flatweave.terms.control import For, While
+from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import Lambda, Let, Type, Var
 from flatweave.terms.traverse import free_vars, walk_lets
 
@@ -33,12 +34,20 @@ def emit_call(e: Emitter, let: Let) -> Sequence[Held]:
     given = zip((*op.fn.params, *captured), (*op.args, *captured), strict=True)
     args = ["ptr %ctx", *(f"{_kind(p.type)} {e.uniform(atom)}" for p, atom in given)]
     found = e.code.let(f"call {kind} {symbol}({', '.join(args)})")
-    if any(isinstance(inner.op, For | While) for inner in walk_lets(op.fn)):
+    if _polls(op.fn):
         leave_if_stopped(e)
     return [
         Held(UNIFORM, e.code.let(f"extractvalue {kind} {found}, {k}"))
         for k in range(len(results))
     ]
+
+
+def _polls(fn: Lambda) -> bool:
+    """Whether a function has a loop that may be long."""
+    lets = list(walk_lets(fn))
+    made = {let.vars[0]: let.op for let in lets if isinstance(let.op, Apply)}
+    return any(isinstance(let.op, While) or (isinstance(let.op, For) and not is_short(made, let.op))
+               for let in lets)  # fmt: skip
 
 
 def _define(
