@@ -38,6 +38,7 @@ from flatweave.passes.manifest import stored
 from flatweave.passes.mask import mask
 from flatweave.passes.reasons import reasons
 from flatweave.passes.simplify import simplify
+from flatweave.passes.split_scatters import split_scatters
 from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope
 from flatweave.runtime.deep import check_wanted, on_deep_stack
@@ -46,6 +47,7 @@ from flatweave.terms.traverse import walk_lets
 
 ARRAY_PASSES: tuple[ArrayPass, ...] = (
     simplify,  # extents that were checked to be equal become one: fusion compares them
+    split_scatters,  # while joined arrays are seen as such
     sweep,  # every array operation in its normal form; the only pass that lowering needs
     cse,
     dce,  # before fusion, which counts who reads what

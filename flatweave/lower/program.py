@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from flatweave.array_ir.liveness import find_last_uses
 from flatweave.array_ir.syntax import Program as ArrayProgram
 from flatweave.base.dtypes import DType, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, Site
@@ -27,7 +28,6 @@ from flatweave.lower.sort.radix import lower_radix_sort
 from flatweave.lower.sweep.launches import lower_sweep
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.ops import Check, Empty, Index, Locate, RadixSort, Reshape, Sweep
-from flatweave.passes.liveness import find_last_uses
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var

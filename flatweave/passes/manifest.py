@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from flatweave.array_ir.liveness import find_last_uses
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.source import Location
@@ -31,7 +32,6 @@ from flatweave.ops import (
     Store,
     Sweep,
 )
-from flatweave.passes.liveness import find_last_uses
 from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
