@@ -1,6 +1,7 @@
 """Along rows each of whose elements is one value: a run is filled by whole steps.
 
-    lanes W:  for each row:  step at its start, and at start + W, .. below its end
+    lanes W:  for each row:  step at its start, and at start + W, .. below its end; in a long row
+              from the second step on at multiples of W, where no store lies across two lines
               what goes beyond the end is written over by the next rows
     lanes 1:  the last positions of the block, where a whole step would leave it
 
@@ -18,6 +19,9 @@ from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
+
+LONG = 16
+"""Steps of a row that are worth one more, so that the others are aligned."""
 
 
 @record
@@ -44,8 +48,15 @@ class FillRows(AlongRows):
         more = outer.inner()
         base = more.param("i", i64)
         fill(more, base)
-        rest = outer.add(p_lo, index(self.width))
-        outer.emit(For(rest, p_hi, index(self.width), more.close([base], []), ()))
+        second = self._second(outer, p_lo, p_hi)
+        outer.emit(For(second, p_hi, index(self.width), more.close([base], []), ()))
         region.emit(For(first, behind, index(1), outer.close([row], []), ()))
         b.emit(Lanes(self.width, region.close([], [])))
         return ByRow(self.space, 1, (), self.rows, 0).block(b, whole, hi, (), step)
+
+    def _second(self, b: Builder, first: Atom, behind: Atom) -> Atom:
+        """Where the second step of a row is."""
+        following = b.add(first, index(self.width))
+        aligned = b.apply("and", following, index(-self.width))
+        is_long = b.apply("gt", b.sub(behind, first), index(LONG * self.width))
+        return b.apply("select", is_long, aligned, following)
