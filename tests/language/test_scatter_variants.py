@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.config import config
-from flatweave.lower.scatter import owner, partition, private
+from flatweave.lower.scatter import partition, private, visit
 from tests.language.agreement import same
 
 VARIANTS = ["owner", "private", "partition", "atomic", "cas", "locks"]
@@ -20,8 +20,7 @@ def parts(request, monkeypatch):
         monkeypatch.setattr(partition, "STAGE_BYTES", 2048)
         monkeypatch.setattr(partition, "SCRATCH_BYTES", 4096)
         monkeypatch.setattr(partition, "TILE_BYTES", 512)
-        monkeypatch.setattr(owner, "CHUNK", 192)
-        monkeypatch.setattr(private, "CHUNK", 192)
+        monkeypatch.setattr(visit, "CHUNK", 192)
         monkeypatch.setattr(private, "COMBINED", 256)
 
 

@@ -29,6 +29,8 @@ class Machine:
     `shares_memory`: the host reads and writes buffers itself at no cost; where it does not, what
     blocks leave behind is combined by a launch.
     `swap_bytes`: what one compare-and-swap can replace.
+    `caches`: what a core has for itself alone, and what a program may count on of the one that all
+    cores share: no more than that, as others use it, too.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Machine:
     block_work: int = BLOCK_WORK
     shares_memory: bool = True
     swap_bytes: int = 8
+    caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
 
     def lanes(self, dtypes: list[DType]) -> int:
         """Lanes that fill one register with the widest of `dtypes`."""

@@ -14,31 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import bool_
-from flatweave.kernel_ir.host import Threads
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
+from flatweave.lower.scatter.costs import Costs, is_large
 from flatweave.lower.scatter.owner import Owner
 from flatweave.lower.scatter.partition import Partition
 from flatweave.lower.scatter.private import Private
-from flatweave.lower.scatter.scattering import Scattering, bytes_of
+from flatweave.lower.scatter.sample import UNKNOWN, sampled
+from flatweave.lower.scatter.scattering import NO, YES, Scattering
 from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterVariant, SweepPlan, When
 from flatweave.lower.schedule.scatter_variants import neutral_of
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Const, Let
-
-CACHED = 2 * 1024 * 1024
-"""A destination up to so many bytes is written at random without leaving the cores' own caches."""
-OWNED = 8 * 1024 * 1024
-"""By few threads owners write up to twice that: so many bytes, divided by the threads that each
-look at all elements."""
-FEW = 1 << 14
-"""Up to so many elements are not worth sorting."""
+from flatweave.terms.syntax import Atom, Let
 
 LaunchIn = Callable[[Builder], None]
+ConditionIn = Callable[[Builder], Atom]
 
 
 def lower_scatter(lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPlan) -> None:
@@ -58,13 +51,12 @@ class _Divided:
 
     def launch(self, ways: Sequence[ScatterVariant]) -> None:
         """The first whose condition holds."""
-        host = self.lowering.host
         *others, last = ways
-        _one_of(host, [self._option(way) for way in others], self._way(last).launch)
+        _one_of(self.lowering.host, [self._option(way) for way in others], self._way(last).launch)
 
-    def _option(self, way: ScatterVariant) -> tuple[Atom, LaunchIn]:
+    def _option(self, way: ScatterVariant) -> tuple[ConditionIn, LaunchIn]:
         made = self._way(way)
-        return self._holds(way, made), made.launch
+        return lambda host: self._holds(host, way, made), made.launch
 
     def _way(self, way: ScatterVariant) -> Owner | Private | Partition | Strided:
         named = "" if way.when is When.ALWAYS else f"_{way.name}"
@@ -78,36 +70,44 @@ class _Divided:
             case _:
                 return Strided(self.scattering)
 
-    def _holds(self, way: ScatterVariant, made: Owner | Private | Partition | Strided) -> Atom:
-        host = self.lowering.host
+    def _holds(
+        self, host: Builder, way: ScatterVariant, made: Owner | Private | Partition | Strided
+    ) -> Atom:
         match made:
             case Partition() if way.when is When.PAYS:
-                return host.apply("and", self._is_large(host), made.fits(host))
+                return self._partition_pays(host, made)
             case Partition():
                 return made.fits(host)
             case Private() | Strided():
                 return made.pays(host)
             case Owner():
-                return Const(True, bool_)
+                return YES
 
-    def _is_large(self, host: Builder) -> Atom:
-        """Whether sorting elements by tile costs less than what the caches miss."""
+    def _partition_pays(self, host: Builder, partition: Partition) -> Atom:
+        """Whether sorting elements by tile costs less than what the caches miss; owners learn
+        whether one of them is enough."""
         s = self.scattering
-        each = bytes_of(s.dtypes)
-        large = host.apply("gt", s.extent, index(CACHED // each))
-        many = host.apply("gt", s.total, index(FEW))
-        owned = host.apply("floordiv", index(OWNED // each), host.emit(Threads())[0])
-        most = host.apply("minimum", owned, index(2 * CACHED // each))
-        worth = host.apply("and", large, host.apply("gt", s.extent, most))
-        return host.apply("and", worth, many)
+        large = is_large(host, s)
+        if large == NO:
+            return NO
+        asks = host.apply("and", large, partition.fits(host))
+        yes, no = host.inner(), host.inner()
+        sample = yes.close([], [sampled(yes, s)])
+        far = host.emit(If(asks, sample, no.close([], [index(UNKNOWN)])))[0]
+        costs = Costs.of(host, s, far)
+        s.one_is_faster = costs.one_is_faster(host)
+        return host.apply("and", asks, costs.partition_pays(host))
 
 
-def _one_of(host: Builder, options: Sequence[tuple[Atom, LaunchIn]], last: LaunchIn) -> None:
-    """The first whose condition holds, else the last."""
+def _one_of(
+    host: Builder, options: Sequence[tuple[ConditionIn, LaunchIn]], last: LaunchIn
+) -> None:
+    """The first whose condition holds, else the last; it is asked for where no other holds."""
     if not options:
         return last(host)
     (condition, launch), *others = options
+    holds = condition(host)
     yes, no = host.inner(), host.inner()
     launch(yes)
     _one_of(no, others, last)
-    host.emit(If(condition, yes.close([], []), no.close([], [])))
+    host.emit(If(holds, yes.close([], []), no.close([], [])))

@@ -4,7 +4,8 @@
                    those that go to p's part, on all lanes, into shared memory
                    one by one from there to their places
 
-Any operator, nothing atomic, the same bits for any division; but each block looks at everything.
+A block that owns all of it writes cheap elements where they are computed, without a stage. Any
+operator, nothing atomic, the same bits for any division; but each block looks at everything.
 """
 
 from __future__ import annotations
@@ -12,18 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.host import Role, Threads
+from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex
-from flatweave.lower.scan.called_operator import Operator, called_for_nan
-from flatweave.lower.scatter.scattering import Scattering, Source, Stage, one_by_one
+from flatweave.lower.host.context import Own
+from flatweave.lower.scatter.scattering import Scattering, Source
+from flatweave.lower.scatter.visit import Act, visit_share, visit_staged
+from flatweave.lower.schedule.words import ALONE
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.ops import ScatterReduce
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
-
-CHUNK = 2048
-"""Elements staged at a time: indices and values stay in the first-level cache."""
 
 
 class Owner:
@@ -31,62 +29,43 @@ class Owner:
 
     def __init__(self, scattering: Scattering) -> None:
         self.scattering = scattering
-        self.kernels = scattering.visiting("owner", "", self._write, [("blocks", i64)])
+        own: Own = [("blocks", i64)]
+        self.kernels = scattering.visiting("owner", "", self._write, own)
+        self.alone = scattering.visiting("owner", "_alone", self._write_alone, own, ALONE)
 
     def launch(self, host: Builder) -> None:
-        """One block for each thread."""
-        blocks = host.emit(Threads())[0]
-        self.scattering.launch(self.kernels, blocks, Role.PASS, host, [blocks])
+        """One block for each thread, or one alone."""
+        s = self.scattering
+        is_alone = s.one_is_faster or host.apply("eq", s.threads, index(1))
+        blocks = host.apply("select", is_alone, index(1), s.threads)
+        s.launch(self.kernels, blocks, Role.PASS, host, [blocks], self.alone, is_alone)
 
     def _write(self, writer: KernelWriter, own: Sequence[Var]) -> None:
-        _Body(self.scattering, writer, own[0]).write()
-
-
-class _Body:
-    """The kernel's body."""
-
-    def __init__(self, scattering: Scattering, writer: KernelWriter, blocks: Atom) -> None:
-        self.scattering = scattering
-        self.writer = writer
-        self.blocks = blocks
-        self.dest = [writer.kernel.buffer(buffer) for buffer in scattering.dest]
-
-    def write(self) -> None:
-        """The chunks, one after the other."""
-        b = self.writer.b
-        extent = self.writer.kernel.capture(self.scattering.extent)
+        """All elements, of which a stage takes those of this block's part."""
+        b, s = writer.b, self.scattering
+        extent = writer.kernel.capture(s.extent)
+        blocks = b.apply("maximum", own[0], index(1))  # so that a division needs no guard
         block = b.emit(BlockIndex())[0]
-        first = self._bound(b, block, extent)
-        last = self._bound(b, b.add(block, index(1)), extent)
-        self._write(b, Source(self.scattering, self.writer, first, last))
+        first, last = (
+            b.apply("floordiv", b.mul(number, extent), blocks)
+            for number in (block, b.add(block, index(1)))
+        )
+        source = Source(s, writer, first, last)
+        visit_staged(b, source, index(0), writer.total, self._act(writer))
 
-    def _bound(self, b: Builder, block: Atom, extent: Atom) -> Atom:
-        """Where the part of a block begins."""
-        blocks = b.apply("maximum", self.blocks, index(1))  # so that a division needs no guard
-        return b.apply("floordiv", b.mul(block, extent), blocks)
+    def _write_alone(self, writer: KernelWriter, own: Sequence[Var]) -> None:
+        """All elements, by the only block."""
+        extent = writer.kernel.capture(self.scattering.extent)
+        source = Source(self.scattering, writer, index(0), extent)
+        visit_share(writer.b, source, index(0), index(1), self._act(writer))
 
-    def _write(self, b: Builder, source: Source) -> None:
-        stage = Stage.of(b, self.scattering, CHUNK)
-        combine = self._combine(b)
-        chunks = b.inner()
-        at = chunks.param("c", i64)
-        carries = source.carries
-        state = tuple(chunks.param("s", atom.type) for atom in carries)
-        stop = chunks.apply("minimum", chunks.add(at, index(CHUNK)), self.writer.total)
-        count, after = stage.fill(chunks, source, at, stop, state)
-
-        def write(c: Builder, k: Atom, turn: int) -> None:
-            place, values = stage.element(c, k)
-            self.scattering.write(self.writer.kernel, c, self.dest, place, values, combine)
-
-        one_by_one(chunks, index(0), count, write)
-        body = chunks.close([at, *state], after)
-        b.emit(For(index(0), self.writer.total, index(CHUNK), body, carries))
-
-    def _combine(self, b: Builder) -> Operator | None:
-        """The operator, so that it does not matter which turn of a loop takes an element: that
+    def _act(self, writer: KernelWriter) -> Act:
+        """Writes an element, so that it does not matter which turn of a loop takes it: that
         depends on how many go to this block."""
-        sink = self.scattering.sink
-        if not isinstance(sink, ScatterReduce):
-            return None
-        return called_for_nan(b, sink.fn, self.scattering.operator(self.writer.kernel))
+        s, kernel = self.scattering, writer.kernel
+        dest, combine = s.dest_in(kernel), s.anywhere(kernel)
+
+        def act(b: Builder, place: Atom, values: Sequence[Atom], turn: int) -> None:
+            s.write(kernel, b, dest, place, values, combine)
+
+        return act

@@ -28,7 +28,6 @@ from flatweave.lower.scatter.scattering import (
     Source,
     Stage,
     bytes_of,
-    ceil_div,
     one_by_one,
 )
 from flatweave.lower.sweep.writer import KernelWriter
@@ -41,7 +40,7 @@ TILE_BYTES = 256 * KIB
 STAGE_BYTES = 256 * KIB
 """What a block lays down, which is also about what it stages: both stay in its core's cache."""
 BLOCKS, LEAST_BLOCK = 64, 4096
-"""How many blocks there are if that leaves each so many elements."""
+"""At least half as many blocks there are if that leaves each so many elements."""
 SCRATCH_BYTES = 32 * KIB * KIB
 MOST_TILES, LEAST_TILES = 4096, 32
 LEAST_BITS, MOST_BITS = 6, 16
@@ -65,8 +64,7 @@ class Partition:
         self.tile_bits = min(bits, MOST_BITS)
         shared: Own = [
             *(("scratch", BufferType(dtype)) for dtype in self.dtypes),
-            ("starts", BufferType(u32)), ("tiles", i64), ("bits", i64), ("size", i64),
-            ("start", i64), ("blocks", i64),
+            ("starts", BufferType(u32)), ("bits", i64), ("size_bits", i64), ("start", i64),
         ]  # fmt: skip
         self.distribute = scattering.visiting(
             "partition", suffix, lambda w, p: _Distribute(self, w, p).write(), shared
@@ -83,21 +81,17 @@ class Partition:
         """Round after round."""
         s = self.scattering
         bits = self._bits(host)
-        last = host.sub(s.extent, index(1))
-        tiles = host.add(host.apply("shr", last, bits), index(1))
-        size = self._size(host)
-        most = host.apply("minimum", index(self.round), s.total)
-        blocks = ceil_div(host, most, size)
-        room = host.mul(blocks, size)
+        tiles = _parts(host, s.extent, bits)
+        size_bits = self._size_bits(host)
+        blocks = self.blocks(host, s.total, size_bits)
+        room = host.apply("shl", blocks, size_bits)
         site = s.lowering.site()
         scratch = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
         rows = host.mul(blocks, host.add(tiles, index(1)))
         starts = host.emit(Alloc(u32, rows, site))[0]
         inside = host.inner()
         at = inside.param("r", i64)
-        left = inside.apply("minimum", inside.sub(s.total, at), index(self.round))
-        blocks = ceil_div(inside, left, size)
-        shared = (*scratch, starts, tiles, bits, size, at, blocks)
+        shared = (*scratch, starts, bits, size_bits, at)
         s.launch(self.distribute, blocks, Role.VARIANT, inside, shared)
         s.lowering.launch(self.gather, tiles, Role.VARIANT, inside, shared)
         body = inside.close([at], [])
@@ -105,12 +99,16 @@ class Partition:
         for buffer in (*scratch, starts):
             host.emit(Free(buffer))
 
-    def _size(self, host: Builder) -> Atom:
-        """Elements of a block: few enough for many blocks, whole lines, no more than it has room
-        for."""
-        lines = ceil_div(host, self.scattering.total, index(BLOCKS * LINE))
-        size = host.apply("maximum", host.mul(lines, index(LINE)), index(LEAST_BLOCK))
-        return host.apply("minimum", size, index(self.block))
+    def blocks(self, b: Builder, total: Atom, size_bits: Atom) -> Atom:
+        """How many blocks a round has; the last one may have less to do."""
+        return _parts(b, b.apply("minimum", index(self.round), total), size_bits)
+
+    def _size_bits(self, host: Builder) -> Atom:
+        """A block has 2^bits elements: few enough for many blocks, as many as it has room for."""
+        part = host.apply("shr", self.scattering.total, index(BLOCKS.bit_length() - 1))
+        bits = host.sub(index(64), host.apply("clz", part))
+        bits = host.apply("maximum", bits, index(LEAST_BLOCK.bit_length() - 1))
+        return host.apply("minimum", bits, index(self.block.bit_length() - 1))
 
     def _bits(self, host: Builder) -> Atom:
         """A tile has 2^bits elements: at most what the cache holds, unless they get too many."""
@@ -131,11 +129,13 @@ class _Distribute:
     def __init__(self, partition: Partition, writer: KernelWriter, own: Sequence[Var]) -> None:
         self.partition = partition
         self.writer = writer
-        *self.scratch, self.starts, self.tiles, bits, size, self.start, _ = own
+        *self.scratch, self.starts, bits, size_bits, self.start = own
         b = writer.b
-        self.shift = b.apply("and", bits, index(63))  # so that no shift can be too far
-        block = b.emit(BlockIndex())[0]
-        self.size, self.base = size, b.mul(block, size)
+        self.shift = _shift(b, bits)
+        self.tiles = _parts(b, writer.kernel.capture(partition.scattering.extent), self.shift)
+        block, size_shift = b.emit(BlockIndex())[0], _shift(b, size_bits)
+        self.size = b.apply("shl", index(1), size_shift)
+        self.base = b.apply("shl", block, size_shift)
         self.row = b.mul(block, b.add(self.tiles, index(1)))
 
     def write(self) -> None:
@@ -144,7 +144,7 @@ class _Distribute:
         b, start, size = writer.b, self.start, self.size
         lo = b.add(start, self.base)
         stop = b.apply("minimum", b.add(start, index(partition.round)), writer.total)
-        hi = b.apply("minimum", b.add(lo, size), stop)
+        hi = b.apply("maximum", b.apply("minimum", b.add(lo, size), stop), lo)
         source = Source(scattering, writer, index(0), writer.kernel.capture(scattering.extent))
         stage = Stage.of(b, scattering, partition.block, u32)
         count, _ = stage.fill(b, source, lo, hi, ())
@@ -221,23 +221,37 @@ class _Distribute:
 def _write_gather(partition: Partition, kernel: KernelBuilder, own: Sequence[Var]) -> None:
     """The kernel that writes a tile."""
     scattering, b = partition.scattering, kernel.body
-    *scratch, starts, tiles, bits, size, _, blocks = own
-    dest = [kernel.buffer(buffer) for buffer in scattering.dest]
+    *scratch, starts, bits, size_bits, _ = own
+    shift, size_shift = _shift(b, bits), _shift(b, size_bits)
+    tiles = _parts(b, kernel.capture(scattering.extent), shift)
+    blocks = partition.blocks(b, kernel.capture(scattering.total), size_shift)
+    dest = scattering.dest_in(kernel)
     tile = b.emit(BlockIndex())[0]
-    first = b.apply("shl", tile, bits)
+    first = b.apply("shl", tile, shift)
     of_block = b.inner()
     block = of_block.param("b", i64)
     row = of_block.add(of_block.mul(block, of_block.add(tiles, index(1))), tile)
-    base = of_block.mul(block, size)
+    base = of_block.apply("shl", block, size_shift)
     lo, hi = (
         of_block.add(base, of_block.cast(of_block.emit(Load(starts, at))[0], i64))
         for at in (row, of_block.add(row, index(1)))
     )
 
+    combine = scattering.anywhere(kernel)  # owners must leave the same bits
+
     def write(c: Builder, k: Atom, turn: int) -> None:
         inside, *values = (c.emit(Load(buffer, k))[0] for buffer in scratch)
-        scattering.write(kernel, c, dest, c.add(first, c.cast(inside, i64)), values)
+        scattering.write(kernel, c, dest, c.add(first, c.cast(inside, i64)), values, combine)
 
     one_by_one(of_block, lo, hi, write)
     b.emit(For(index(0), blocks, index(1), of_block.close([block], []), ()))
 
+
+def _parts(b: Builder, extent: Atom, bits: Atom) -> Atom:
+    """How many parts of 2^bits hold so many."""
+    return b.add(b.apply("shr", b.sub(extent, index(1)), bits), index(1))
+
+
+def _shift(b: Builder, bits: Atom) -> Atom:
+    """A number of bits of which the kernel knows that no shift by it can be too far."""
+    return b.apply("and", bits, index(63))

@@ -10,14 +10,15 @@ Which block writes what is a variant's matter: `owner.py`, `private.py`, `partit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.host import Role
+from flatweave.kernel_ir.host import Role, Threads
 from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
 from flatweave.lower.host.context import Declared, Lowering, Own, Write
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.scan.called_operator import Operator
+from flatweave.lower.scan.called_operator import Operator, called_for_nan
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan, Variant
@@ -26,7 +27,7 @@ from flatweave.lower.sweep.conditions import SUFFIXES, holds
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
 from flatweave.lower.traverse.position import Position, State, count_lanes
-from flatweave.ops import Prefix, ScatterReduce, ScatterStore
+from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
@@ -60,11 +61,13 @@ class Scattering:
         bound = {var for inner in op.body.lets for var in inner.vars} | set(op.body.params)
         self.varying = [k for k, atom in enumerate(op.body.results[1:]) if atom in bound]
         """The components whose values differ from element to element."""
+        self.one_is_faster: Atom | None = None
+        """Whether one owner is faster than several; None where only the threads say so."""
 
-    @property
-    def scans(self) -> bool:
-        """Whether an element depends on those before it."""
-        return any(isinstance(inner.op, Prefix) for inner in self.op.body.lets)
+    @cached_property
+    def threads(self) -> Atom:
+        """How many threads there are, asked once."""
+        return self.lowering.host.emit(Threads())[0]
 
     def later(self, suffix: str, write: Write, own: Own = (), why: str = "") -> Declared:
         """A kernel of this sweep, written when somebody asks for it."""
@@ -72,13 +75,14 @@ class Scattering:
         return self.lowering.later(self.let, suffix, needs, write, own, why)
 
     def visiting(
-        self, way: str, suffix: str, write: Callable[[KernelWriter, Sequence[Var]], None], own: Own
-    ) -> list[tuple[Variant, Declared]]:
+        self, way: str, suffix: str, write: Callable[[KernelWriter, Sequence[Var]], None], own: Own,
+        why: str = "",
+    ) -> list[tuple[Variant, Declared]]:  # fmt: skip
         """Kernels that visit the elements, one for each variant of the plan."""
         (chosen,) = [each for each in self.plan.scatter if each.name == way]
 
         def made(variant: Variant) -> Declared:
-            reasons = [why_scatter(chosen), why_variant(variant, self.plan.variants)]
+            reasons = [why or why_scatter(chosen), why_variant(variant, self.plan.variants)]
             return self.later(
                 f"{suffix}{SUFFIXES.get(variant.name, '')}",
                 lambda kernel, params: write(self.writer(kernel, variant), params), own,
@@ -89,16 +93,22 @@ class Scattering:
 
     def launch(
         self, kernels: Sequence[tuple[Variant, Declared]], blocks: Atom, role: Role, host: Builder,
-        own: Sequence[Atom],
+        own: Sequence[Atom], alone: Sequence[tuple[Variant, Declared]] = (), is_alone: Atom = NO,
     ) -> None:  # fmt: skip
-        """Launch the kernel of the first variant whose condition holds."""
-        *others, (_, last) = kernels
-        shape, located = (self.total,), self.facts.located
+        """Launch the kernel of the first variant whose condition holds, of those that run `alone`
+        where `is_alone`."""
         options = [
-            (holds(self.lowering, host, variant, located, shape, self.total), kernel)
-            for variant, kernel in others
+            (host.apply("and", is_alone, self._holds(host, variant)), kernel)
+            for variant, kernel in alone
         ]
+        *others, (_, last) = kernels
+        options += [(self._holds(host, variant), kernel) for variant, kernel in others]
         self.lowering.launch_first(options, last, blocks, role, host, own)
+
+    def _holds(self, host: Builder, variant: Variant) -> Atom:
+        if variant.always:
+            return YES
+        return holds(self.lowering, host, variant, self.facts.located, (self.total,), self.total)
 
     def writer(
         self, kernel: KernelBuilder, variant: Variant | None = None, width: int | None = None
@@ -123,6 +133,16 @@ class Scattering:
         """What combines old values and new ones."""
         half = len(self.dtypes)
         return lambda b, args: tuple(self.combine(kernel, b, args[:half], args[half:]))
+
+    def anywhere(self, kernel: KernelBuilder) -> Operator | None:
+        """What combines old values and new ones to the same bits wherever in a kernel it stands."""
+        if not isinstance(self.sink, ScatterReduce):
+            return None
+        return called_for_nan(kernel.body, self.sink.fn, self.operator(kernel))
+
+    def dest_in(self, kernel: KernelBuilder) -> list[Var]:
+        """The destination inside a kernel."""
+        return [kernel.buffer(buffer) for buffer in self.dest]
 
     def whole(self, kernel: KernelBuilder, varying: Sequence[Atom]) -> list[Atom]:
         """An element's values, those that are the same for all put in."""

@@ -14,6 +14,8 @@ WAYS = {
     " even steps and are long",
 }
 
+ALONE = "one thread writes all elements where they are computed, in order"
+
 
 def why_variant(variant: Variant, variants: tuple[Variant, ...]) -> str:
     """Why one of several variants runs; "" where there is no choice."""

@@ -1,0 +1,100 @@
+"""Which way a scatter takes by itself: by sizes, threads and a look at where elements go."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.config import config
+from tests.language.agreement import same
+
+PLACES, MANY = 1 << 21, 1 << 16
+RANDOM = np.random.default_rng(7)
+UNIFORM = RANDOM.integers(0, PLACES, MANY)
+INDICES = {
+    "uniform": UNIFORM,
+    "sorted": np.sort(UNIFORM),
+    "backwards": np.sort(UNIFORM)[::-1].copy(),
+    "skewed": (RANDOM.zipf(1.2, MANY) - 1) % PLACES,
+    "one place": np.full(MANY, 5),
+    "far apart": np.arange(MANY) * 4099 % PLACES,
+    "outside": UNIFORM + PLACES,
+}
+
+
+def sums(dest, idx, vals):
+    """Of floats."""
+    return fw.permute(fw.add, dest, idx, vals)
+
+
+def last(dest, idx, vals):
+    """The last one stays."""
+    return fw.scatter(dest, idx, vals)
+
+
+def ways(f, *args, threads):
+    """The result, and the kernels that made it."""
+    f = fw.jit(f, target="cpu")
+    with config.scoped(threads=threads):
+        result = f(*args)
+        return result, [name for name, _, there in f.stages(*args).launched if there]
+
+
+def way(f, *args, threads):
+    """How one scatter was done."""
+    made = ways(f, *args, threads=threads)[1]
+    for name in ("private", "partition", "alone"):
+        if any(name in each for each in made):
+            return name
+    return "owner"
+
+
+@pytest.mark.parametrize("f", [sums, last])
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("uniform", "partition"), ("far apart", "partition"), ("sorted", "alone"),
+        ("backwards", "alone"), ("skewed", "alone"), ("one place", "alone"), ("outside", "alone"),
+    ],
+)  # fmt: skip
+def test_elements_are_sorted_if_they_go_far_from_each_other(f, kind, expected):
+    """In a large destination; else the caches hold where they go."""
+    dest, idx, vals = np.zeros(PLACES), INDICES[kind], np.arange(MANY) * 0.1
+
+    assert way(f, dest, idx, vals, threads=1) == expected
+
+
+@pytest.mark.parametrize("kind", INDICES)
+def test_every_way_leaves_the_same_bits(kind):
+    """Whatever data and threads choose: sums that round, and NaNs that meet."""
+    bits = np.arange(MANY, dtype=np.uint64) * 0x1234567 % (1 << 50) | 0x7FF8000000000000
+    nans = np.where(np.arange(MANY) % 5 == 0, bits.view(np.float64), np.arange(MANY) * 0.1)
+    dest, idx = np.ones(PLACES), INDICES[kind] % (PLACES // 64) * 64
+    found = [np.asarray(ways(sums, dest, idx, nans, threads=t)[0]) for t in (1, 2, 3, 8)]
+
+    for other in found[1:]:
+        assert np.array_equal(other.view(np.uint64), found[0].view(np.uint64))
+
+
+def test_a_look_at_elements_that_are_computed():
+    """From rows, from sums of rows, from an expansion; the same as NumPy's."""
+    n, places = 1 << 15, 1 << 20
+    sizes, matrix = np.arange(n) % 4, RANDOM.integers(0, places, (n, 3))
+
+    def f(sizes, matrix):
+        dest = fw.full(places, 0)
+        of_rows = fw.map(lambda row: fw.sum(row * 7919) % places, matrix)
+        spread = fw.expand(lambda s: s, lambda s, i: (s * i * 7907) % places, sizes)
+        flat = fw.reshape(matrix, (n * 3,))
+        return tuple(fw.scatter(dest, idx, idx + 1) for idx in (of_rows, spread, flat))
+
+    expected = []
+    inside = [np.arange(s) * s * 7907 % places for s in sizes]
+    for idx in ((matrix * 7919).sum(1) % places, np.concatenate(inside), matrix.ravel()):
+        dest = np.zeros(places, np.int64)
+        dest[idx] = idx + 1
+        expected.append(dest)
+    for threads in (1, 2, 5):
+        found, made = ways(f, sizes, matrix, threads=threads)
+        assert any("sample" in name for name in made)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
