@@ -302,6 +302,19 @@ def test_nulls_that_were_not_counted():
     assert column.released == 1
 
 
+def test_offsets_outside_of_the_values():
+    """A damaged column is refused before anything outside is read."""
+    for place, offset in ((0, -1), (3, 10**9)):
+        column = Exporter([[1.0], [], [2.0, 3.0]])
+        column.memory[1][place] = offset
+        with pytest.raises(fw.ArgumentError, match="damaged"):
+            fw.ragged(column)
+    column = Exporter([[1.0], [], [2.0, 3.0]])
+    column.memory[1][1] = 3
+    with pytest.raises(fw.ShapeError, match="must not decrease"):
+        fw.ragged(column)
+
+
 def test_none_of_them_is_imported_for_nothing():
     """Flatweave alone, and lists and arrays made Ragged, load no other library."""
     program = (

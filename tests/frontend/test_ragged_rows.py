@@ -66,6 +66,8 @@ def test_slices(target, rows, key):
     assert fw.jit(lambda r: r[key])(ragged).tolist() == rows[key]
     if None not in (key.start, key.stop) and key.step is None:
         assert fw.jit(lambda r, a, b: r[a:b])(ragged, key.start, key.stop).tolist() == rows[key]
+    if key.step is not None and key.start is key.stop is None:
+        assert fw.jit(lambda r, s: r[::s])(ragged, key.step).tolist() == rows[key]
 
 
 @pytest.mark.parametrize("rows", [ROWS, NESTED])

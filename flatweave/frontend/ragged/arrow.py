@@ -76,6 +76,12 @@ def _rows(chunk: Chunk) -> Ragged:
 def _values(chunk: Chunk, start: int, count: int, whose: str) -> Any:
     """`count` elements of a chunk: an array, a tree of arrays or a Ragged."""
     form = chunk.format
+    if start < 0 or count < 0 or start + count > chunk.length:
+        raise ArgumentError(
+            f"ragged got an Arrow column that is damaged: elements from {start} to {start + count}"
+            f" of {chunk.length} belong to its rows.",
+            where=user_location(), remedy="Let its library check it: column.validate(full=True).",
+        )  # fmt: skip
     _refuse_nulls(chunk, whose, start, count)
     first = chunk.offset + start
     if chunk.is_dictionary or form in VIEWS:

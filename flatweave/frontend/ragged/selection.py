@@ -26,7 +26,7 @@ from flatweave.frontend.ragged.ragged import Ragged, row_count, row_of
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, extent_of, tracer_of
-from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.array import Array, HostArray, Tracer, describe, host_array
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 from flatweave.ops import Index, Reduce
@@ -180,7 +180,7 @@ def numbers_of(rows: Ragged, key: Any) -> Tracer:
 def _slice(rows: Ragged, part: slice) -> Ragged:
     """The rows of a slice; those next to each other are one part of the values."""
     numbers = numbers_of(rows, part)
-    if part.step not in (None, 1):
+    if isinstance(part.step, Array) or part.step not in (None, 1):
         return gathered(rows, numbers)
     count = row_count(as_tracer(rows.offsets))
     least = combine_lambda(lambda a, b: [apply("minimum", a, b)], [numbers.element])
