@@ -179,3 +179,30 @@ def test_reductions_against_lists(target):
     assert both(lambda r: fw.cumsum(r, axis=1), rows) == [np.cumsum(row).tolist() for row in ROWS]
     assert both(lambda r: fw.any(r > 3, axis=1), rows) == [any(x > 3 for x in r) for r in ROWS]
     assert both(lambda r: fw.all(r > 0, axis=1), rows) == [True] * 4
+
+
+def test_over_the_rows_of_rows(target):
+    """At each place over the rows in a row, as far as the longest of them goes."""
+    nested = fw.ragged(NESTED)
+    columns = [
+        [[row[k] for row in inner if k < len(row)] for k in range(max(map(len, inner), default=0))]
+        for inner in NESTED
+    ]
+
+    sums = [list(map(sum, places)) for places in columns]
+    found = fw.jit(lambda n: (
+        fw.sum(n, axis=1), fw.max(n, axis=1), fw.mean(n, axis=1), fw.sum(n, axis=1, keepdims=True)
+    ))(nested)  # fmt: skip
+    assert found[0].tolist() == fw.sum(nested, axis=1).tolist() == sums
+    assert found[1].tolist() == [list(map(max, places)) for places in columns]
+    assert found[2].tolist() == [[sum(xs) / len(xs) for xs in places] for places in columns]
+    assert found[3].tolist() == [[places] for places in sums]
+    assert both(lambda n: fw.sum(n, axis=1, where=n > 2, initial=10), nested) == [
+        [10 + sum(x for x in place if x > 2) for place in places] for places in columns
+    ]
+    for few in (nested[:0], nested[1:2], nested[:, :0]):
+        assert fw.sum(few, axis=1).tolist() == [[] for _ in few]
+    with pytest.raises(fw.Unsupported):
+        fw.cumsum(nested, axis=1)
+    with pytest.raises(fw.Unsupported):
+        fw.argmax(nested, axis=1)

@@ -4,6 +4,7 @@
     sum(rows, axis=1)        map (r => sum(r)) rows
     sum(rows, axis=2)        Ragged(sum(rows.values, axis=1), rows.offsets)
     sum(rows, axis=0)        sum(columns, axis=1), the values sorted by their place in their row
+    sum(nested, axis=1)      the same within each row, over the rows in it
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_below
-from flatweave.frontend.elements.broadcast import generated
+from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.ragged.cutting import offsets_from
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.map_rows import map_rows
@@ -26,7 +27,7 @@ from flatweave.frontend.ragged.ragged import (
     value_count,
 )
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import ZERO, sub
+from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
@@ -36,9 +37,9 @@ from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import flatten, unflatten
 from flatweave.terms.syntax import Atom
 
-# what combines the rows' elements at each place; the others would need the number of the row
 # what has no result for an empty row
 NEEDY = frozenset({"min", "max", "argmin", "argmax"})
+# what combines the rows' elements at each place; the others would need the number of the row
 OVER_ROWS = frozenset({"sum", "prod", "min", "max", "any", "all", "mean"})
 
 
@@ -69,11 +70,13 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
     if not isinstance(rows.values, Ragged):
         return _of_each_row(who, rows, {"axis": inner_axis, **options})
     if 1 not in inner:
-        raise Unsupported(
-            f"{who} along axis 1 of a Ragged whose rows hold rows.",
-            where=user_location(),
-            remedy="Along the last axis it works, and along axes (1, 2) at once.",
-        )
+        if inner != (0,) or isinstance(rows.values.values, Ragged) or who not in OVER_ROWS:
+            raise Unsupported(
+                f"{who} along axis {axis} of a Ragged whose rows hold rows.",
+                where=user_location(),
+                remedy="Along the last axis it works, and along axes (1, 2) at once.",
+            )
+        return _over_inner_rows(who, rows, options)
     result = along_rows(who, joined(rows), inner[1:], options)
     return METHODS["expand_dims"](result, 1) if options.get("keepdims") else result
 
@@ -110,12 +113,44 @@ def _columns(rows: Ragged) -> Ragged:
         return tracer_of(found)
 
     places = generated((value_count(rows),), place, "p")[0]
-    width = METHODS["max"](rows.lengths, initial=0)
-    order = METHODS["argsort"](places)
-    leaves, tree = flatten(rows.values)
+    return _grouped(rows.values, places, METHODS["max"](rows.lengths, initial=0))
+
+
+def _grouped(values: Any, groups: Tracer, count: Any) -> Ragged:
+    """The values by the number of their group, in order: row j has those of group j."""
+    order = METHODS["argsort"](groups)
+    leaves, tree = flatten(values)
     sorted_ = [METHODS["gather"](leaf, order) for leaf in leaves]
-    lengths = as_tracer(METHODS["histogram"](width, places))
+    lengths = as_tracer(METHODS["histogram"](count, groups))
     return Ragged.made(unflatten(tree, sorted_), offsets_from(lengths, may_overflow=False))
+
+
+def _over_inner_rows(who: str, rows: Ragged, options: dict[str, Any]) -> Ragged:
+    """Over the inner rows of each row, at each place: as many results as the longest has places."""
+    inner = rows.values
+    outer, offsets = as_tracer(rows.offsets), as_tracer(inner.offsets)
+    lengths = Ragged.made(METHODS["row_lengths"](inner), outer)
+    widths = METHODS["max"](lengths, axis=1, initial=0)
+    ends = offsets_from(as_tracer(widths), may_overflow=False)
+    owners = generated(
+        (row_count(offsets),), lambda r: read(ends, (locate(outer, 1, r)[0],)), "p"
+    )[0]  # where the results of the row begin that an inner row is in
+
+    def slot(p: Atom) -> Tracer:
+        r, start = locate(offsets, 1, p)
+        found = add(read(owners, (r,)).atom, sub(p, start))
+        extents.known_natural(found)
+        return tracer_of(found)
+
+    count = row_count(outer)
+    slots = generated((value_count(inner),), slot, "p")[0]
+    groups = _grouped(inner.values, slots, tracer_of(read(ends, (count,)).atom))
+    given = {name: value for name, value in options.items() if name != "keepdims"}
+    found = Ragged.made(along_rows(who, groups, 1, given), ends)
+    if not options.get("keepdims"):
+        return found
+    each = generated((add(count, ONE),), tracer_of)[0]
+    return Ragged.made(found, each)
 
 
 def _axes_of(rank: int, axis: Any, who: str) -> list[int]:
