@@ -15,7 +15,7 @@ from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_below
 from flatweave.frontend.elements.broadcast import generated, read
-from flatweave.frontend.ragged.cutting import offsets_from
+from flatweave.frontend.ragged.cutting import MOST, first_place, offsets_from
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.map_rows import map_rows
 from flatweave.frontend.ragged.ragged import (
@@ -82,24 +82,34 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
 
 
 def _of_each_row(who: str, rows: Ragged, options: dict[str, Any]) -> Any:
-    """The public function of every row; where it needs elements, checked with the row's number."""
+    """The public function of every row; where it needs elements, rows are looked at first."""
     fn = METHODS[who]
     if who not in NEEDY or "initial" in options:
         return map_rows(lambda row: fn(row, **options), [rows])
+    _need_elements(who, as_tracer(rows.offsets))
+
+    def one(row: Any) -> Any:
+        if isinstance(row, Tracer):
+            current().checked.add(current().apply("gt", row.extents[0], ZERO))
+        return fn(row, **options)
+
+    return map_rows(one, [rows])
+
+
+def _need_elements(who: str, offsets: Tracer) -> None:
+    """Stop the program when a row has no elements, and say which is the first one."""
+
+    def is_empty(i: Atom) -> Atom:
+        ends = read(offsets, (add(i, ONE),)).atom
+        return current().apply("eq", read(offsets, (i,)).atom, ends)
+
     remedy = "Leave such rows out, rows[rows.lengths > 0]"
     text = check_message(
         f"{who} of a Ragged along its rows: row {{0}} has no elements.", [],
         f"{remedy}." if who.startswith("arg") else f"{remedy}, or give what they get: initial=.",
     )  # fmt: skip
-
-    def one(row: Any, number: Tracer) -> Any:
-        if isinstance(row, Tracer):
-            condition = current().apply("gt", row.extents[0], ZERO)
-            check(condition, "empty", (number.atom,), text).checked.add(condition)
-        return fn(row, **options)
-
-    numbers = generated((row_count(as_tracer(rows.offsets)),), tracer_of)[0]
-    return map_rows(one, [rows, numbers])
+    found = first_place(row_count(offsets), is_empty)
+    check(current().apply("eq", found, MOST), "empty", (found,), text)
 
 
 def _columns(rows: Ragged) -> Ragged:

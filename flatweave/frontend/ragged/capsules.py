@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -92,8 +91,7 @@ class Memory:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """An array, or one of the arrays inside it: its type and where its memory is."""
 
     format: str
