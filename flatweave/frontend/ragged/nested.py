@@ -37,6 +37,7 @@ from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
 NUMBERS = frozenset({int, float, bool})
 ROWS = frozenset({"list", "array", "ragged"})
 RECORDS = frozenset({"tuple", "record"})
+BY_VALUE = frozenset({"array", "number"})  # kinds that a class alone does not tell
 Kinds = dict[str, int]  # the first place at which something of a kind stands
 
 
@@ -45,8 +46,10 @@ def kinds_of(items: Sequence[Any]) -> Kinds:
     types = set(map(type, items))
     if types and types <= NUMBERS:
         return {"number": 0}
-    if types == {list}:
-        return {"list": 0}
+    if len(types) == 1 and not isinstance(items[0], np.ndarray | Array):
+        kind = _kind(items[0])
+        if kind not in BY_VALUE:
+            return {kind: 0}
     found: Kinds = {}
     for place, item in enumerate(items):
         found.setdefault(_kind(item), place)
@@ -119,19 +122,25 @@ def _values(items: Sequence[Any], dtype: Any) -> Any:
         return unflatten(tree, [asarray([], found or np.float64) for found in dtypes])
     if tree != LEAF:
         raise _other_dtypes(dtype, "numbers")
-    if any(isinstance(item, Tracer) for item in items):
-        parts = [
-            METHODS["reshape"](item, 1) if isinstance(item, Array) else np.array([item])
-            for item in items
-        ]
-        joined = METHODS["concat"](parts)
-        return joined if dtype is None else METHODS["astype"](joined, dtype)
-    for item in items:
-        if not _is_number(item):
-            raise no_array(item, "an element of ragged")
+    if not _are_plain(items):
+        for item in items:
+            if not _is_number(item):
+                raise no_array(item, "an element of ragged")
+        if any(isinstance(item, Tracer) for item in items):
+            parts = [
+                METHODS["reshape"](item, 1) if isinstance(item, Array) else np.array([item])
+                for item in items
+            ]
+            joined = METHODS["concat"](parts)
+            return joined if dtype is None else METHODS["astype"](joined, dtype)
     if dtype is None:
         return asarray(list_values(items))
     return asarray(python_values(items, dtypes[0], "an element of ragged"))
+
+
+def _are_plain(items: Sequence[Any]) -> bool:
+    """Whether all are Python's own numbers, found without a look at each."""
+    return set(map(type, items)) <= NUMBERS
 
 
 def _is_number(item: Any) -> bool:
@@ -140,8 +149,34 @@ def _is_number(item: Any) -> bool:
 
 def _columns(items: Sequence[Any], dtype: Any) -> Any:
     """Elements that are records as one array for each of their fields."""
-    first, tree = flatten(items[0], _is_listed)
-    columns: list[list[Any]] = [[] for _ in first]
+    tree = flatten(items[0], _is_listed)[1]
+    columns = _plain_columns(items, tree)
+    if columns is None:
+        columns = _columns_of(items, tree)
+    dtypes, found = _dtypes_in(dtype)
+    if found != LEAF and found != tree:
+        raise _other_dtypes(dtype, f"elements {shown(items[0])}")
+    wanted = dtypes * len(columns) if found == LEAF else dtypes
+    return unflatten(tree, [_values(c, d) for c, d in zip(columns, wanted, strict=True)])
+
+
+def _plain_columns(items: Sequence[Any], tree: Tree) -> list[list[Any]] | None:
+    """The fields of records of one class that hold numbers alone; None for any others."""
+    kinds = set(map(type, items))
+    if len(kinds) > 1 or any(child != LEAF for child in tree.children):
+        return None
+    if tree.kind in ("tuple", "named") and len(set(map(len, items))) == 1:
+        columns = [list(column) for column in zip(*items, strict=True)]
+    elif kinds == {dict} and all(item.keys() == items[0].keys() for item in items):
+        columns = [[item[name] for item in items] for name in tree.names]
+    else:
+        return None
+    return columns if all(map(_are_plain, columns)) else None
+
+
+def _columns_of(items: Sequence[Any], tree: Tree) -> list[list[Any]]:
+    """The fields of any records, each of which is taken apart."""
+    columns: list[list[Any]] = [[] for _ in range(tree.size)]
     for item in items:
         leaves, own = flatten(item, _is_listed)
         if own != tree:
@@ -161,11 +196,7 @@ def _columns(items: Sequence[Any], dtype: Any) -> Any:
                 where=user_location(), remedy="Make one Ragged of each field, under the same"
                 " offsets.",
             )  # fmt: skip
-    dtypes, found = _dtypes_in(dtype)
-    if found != LEAF and found != tree:
-        raise _other_dtypes(dtype, f"elements {shown(items[0])}")
-    wanted = dtypes * len(columns) if found == LEAF else dtypes
-    return unflatten(tree, [_values(c, d) for c, d in zip(columns, wanted, strict=True)])
+    return columns
 
 
 def _is_listed(value: Any) -> bool:
