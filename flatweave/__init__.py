@@ -69,7 +69,7 @@ from flatweave.frontend.arrays.shapes import (
     transpose,
 )
 from flatweave.frontend.arrays.sorting import argsort, sort, sort_by_key
-from flatweave.frontend.arrays.sources import empty, full, generate, iota, replicate
+from flatweave.frontend.arrays.sources import empty, full, iota, replicate
 from flatweave.frontend.arrays.stencil import stencil
 from flatweave.frontend.arrays.writing import histogram, permute, reduce_by_index, scatter
 from flatweave.frontend.call.schedule import schedule
@@ -181,6 +181,7 @@ from flatweave.frontend.functions.combinators import (
 from flatweave.frontend.functions.control import cond, fori_loop, while_loop
 from flatweave.frontend.functions.cumulative import cumprod, cumsum
 from flatweave.frontend.functions.expand import expand, expand_reduce, replicated_iota
+from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import (
     all as all,
     any as any,

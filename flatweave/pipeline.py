@@ -36,6 +36,7 @@ from flatweave.passes.fuse_siblings import fuse_siblings
 from flatweave.passes.hoist_tests import hoist_tests
 from flatweave.passes.manifest import stored
 from flatweave.passes.mask import mask
+from flatweave.passes.nests.lift import lift
 from flatweave.passes.reasons import reasons
 from flatweave.passes.simplify import simplify
 from flatweave.passes.split_scatters import split_scatters
@@ -47,6 +48,7 @@ from flatweave.terms.traverse import walk_lets
 
 ARRAY_PASSES: tuple[ArrayPass, ...] = (
     simplify,  # extents that were checked to be equal become one: fusion compares them
+    lift,  # nested operations that need memory become flat ones; the rest of a nest stays nested
     split_scatters,  # while joined arrays are seen as such
     sweep,  # every array operation in its normal form; the only pass that lowering needs
     cse,

@@ -38,7 +38,7 @@ def levels(arrays: list[np.ndarray]) -> list[np.ndarray]:
     (parents,) = arrays
     vertices = np.arange(len(parents))
     found = np.where(parents == vertices, 0, -1)
-    while (new := (found < 0) & (parents >= 0) & (found[parents] >= 0)).any():
+    while (new := (found < 0) & (parents >= 0) & (found[np.maximum(parents, 0)] >= 0)).any():
         found[new] = found[parents[new]] + 1
     return [found]
 

@@ -228,6 +228,16 @@ class Interp:
         """The results of an element function for `size` elements, along axis 0."""
         if self.is_batched(fn):
             return spread(self.call(env.batch(size, positions), fn, columns), size)
+        rows = self.one_by_one(env, fn, columns, size, positions)
+        if not rows:
+            return tuple(self.no_rows(env, atom) for atom in fn.results)
+        return tuple(np.stack(column) for column in zip(*rows, strict=True))
+
+    def one_by_one(
+        self, env: Env, fn: Lambda, columns: Sequence[Value], size: int,
+        positions: Value | None = None,
+    ) -> list[Values]:
+        """The results of an element function for each of `size` elements."""
         rows: list[Values] = []
         for k in range(size):
             try:
@@ -235,11 +245,9 @@ class Interp:
             except Fault as fault:
                 fault.index = k if positions is None else int(positions[k])
                 raise
-        if not rows:
-            return tuple(self._no_rows(env, atom) for atom in fn.results)
-        return tuple(np.stack(column) for column in zip(*rows, strict=True))
+        return rows
 
-    def _no_rows(self, env: Env, result: Atom) -> Value:
+    def no_rows(self, env: Env, result: Atom) -> Value:
         """An array of no rows; extents that only a row would tell are 0."""
         if isinstance(result.type, DType):
             return np.empty(0, result.type.numpy)

@@ -123,16 +123,11 @@ class OutOfMemory(UserError, MemoryError):
 
 
 class Unsupported(UserError, NotImplementedError):
-    """A known gap, with a way round: `fw.sort` inside the function of `fw.map`."""
+    """A known gap, with a way round: `fw.argmin` of a Ragged along axis 0."""
 
     anchor = "unsupported"
 
 
-LOOP_OUTSIDE = (
-    "Run the loop outside, over the arrays of all elements as one array of a rank more:"
-    " fw.fori_loop(lo, hi, lambda i, rows: fw.map(turn, rows), rows)."
-)
-"""The way round a loop over arrays inside an element function."""
 
 
 class CompilerBug(RuntimeError):

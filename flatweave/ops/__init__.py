@@ -13,6 +13,7 @@ from flatweave.ops.generate import Generate
 from flatweave.ops.index import Index
 from flatweave.ops.locate import Locate
 from flatweave.ops.map import Map
+from flatweave.ops.nest import Nest
 from flatweave.ops.permute import Permute
 from flatweave.ops.radix_sort import RadixSort
 from flatweave.ops.reduce import Reduce
@@ -22,6 +23,7 @@ from flatweave.ops.scan import Scan
 from flatweave.ops.scatter import Scatter
 from flatweave.ops.segments import CombineRows, CombineSegments
 from flatweave.ops.sort import Sort
+from flatweave.ops.span import Span
 from flatweave.ops.sweep import (
     Combine,
     Compact,
@@ -37,7 +39,7 @@ from flatweave.ops.sweep import (
 
 __all__ = [
     "Check", "Combine", "CombineRows", "CombineSegments", "Compact", "Concat", "Empty", "Filter",
-    "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Permute",
-    "Prefix", "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter",
-    "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "Store", "Sweep",
+    "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Nest", "Permute", "Prefix",
+    "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter", "ScatterReduce",
+    "ScatterStore", "Sink", "SinkOp", "Sort", "Span", "Store", "Sweep",
 ]  # fmt: skip

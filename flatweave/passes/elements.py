@@ -15,14 +15,26 @@ from collections.abc import Callable, Sequence
 
 from flatweave.array_ir.fault import INDEX
 from flatweave.base.dtypes import i64, u64
-from flatweave.base.errors import LOOP_OUTSIDE, Unsupported
+from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
-from flatweave.ops import Check, Fold, Generate, Index, Locate, Map, Reduce, Reshape, Sort
+from flatweave.ops import (
+    Check,
+    Concat,
+    Empty,
+    Fold,
+    Generate,
+    Index,
+    Locate,
+    Map,
+    Reduce,
+    Reshape,
+    Span,
+)
 from flatweave.ops.rows import array_type
 from flatweave.passes.monoid import monoid
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var, constant
 
 
 @record
@@ -141,6 +153,13 @@ def _translate_let(b: Builder, scope: Scope, let: Let) -> Sequence[Value]:
             return (_translate_index(b, scope, let.op),)
         case Locate(ends=ends, skip=skip, position=position):
             return b.emit(Locate(scope.atom(ends), skip, scope.atom(position)))
+        case Span(offsets=offsets, row=row):
+            return ends_of_row(b, scope.pull(offsets), scope.atom(row))
+        case Concat():
+            return (pull_of_concat(scope, let.op),)
+        case Empty(dtype=dtype, shape=shape):
+            unset = constant(0, dtype)
+            return (Pull(scope.atoms(shape), lambda b, indices: unset),)
         case Map():
             return pulls_of_map(scope, let.op)
         case Generate():
@@ -152,7 +171,6 @@ def _translate_let(b: Builder, scope: Scope, let: Let) -> Sequence[Value]:
         case Check():
             return _translate_check(b, scope, let.op)
         case If() | While() | For():
-            _need_scalars(let)
             return _translate_control(b, scope, let.op)
         case _:
             raise _unsupported(let.op, let)
@@ -160,8 +178,6 @@ def _translate_let(b: Builder, scope: Scope, let: Let) -> Sequence[Value]:
 
 def _unsupported(op: Op, let: Let) -> Unsupported:
     remedy = "Write it on whole arrays outside the map, or as a fori_loop over scalars."
-    if isinstance(op, Sort):
-        remedy = "Sort the values of all rows at once, by row and value: fw.sort((rows, values))."
     return Unsupported(
         f"{op.name} inside an element function is not supported yet.",
         where=let.where, remedy=remedy,
@@ -252,6 +268,30 @@ def pull_of_reshape(xs: Pull, shape: tuple[Atom, ...]) -> Pull:
     return Pull(shape, at)
 
 
+def pull_of_concat(scope: Scope, op: Concat) -> Pull:
+    """concat xs ys   as   (j => if j < n then xs j else ys (j - n))"""
+    parts = [scope.pull(x) for x in op.xs]
+
+    def at(b: Builder, indices: tuple[Atom, ...], parts: Sequence[Pull] = parts) -> Atom:
+        first, *rest = parts
+        if not rest:
+            return first.at(b, indices)
+        j, extent = indices[0], first.shape[0]
+        here, behind = b.inner(optional=True), b.inner(optional=True)
+        own = first.at(here, indices)
+        later = at(behind, (behind.sub(j, extent), *indices[1:]), rest)
+        chosen = If(b.apply("lt", j, extent), here.close([], [own]), behind.close([], [later]))
+        return b.emit(chosen)[0]
+
+    return Pull((scope.atom(op.extent), *parts[0].shape[1:]), at)
+
+
+def ends_of_row(b: Builder, offsets: Pull, row: Atom) -> tuple[Atom, Atom]:
+    """Where a row begins, and how long it is."""
+    start = offsets.at(b, (row,))
+    return start, b.sub(offsets.at(b, (b.add(row, index(1)),)), start)
+
+
 def _shape(scope: Scope, type_: Type) -> tuple[Atom, ...]:
     return scope.atoms(type_.shape) if isinstance(type_, ArrayType) else ()
 
@@ -266,20 +306,6 @@ def _translate_reduce(b: Builder, scope: Scope, op: Reduce) -> Sequence[Value]:
     over = monoid(b, fn, scope.atoms(op.neutral), known=op.known)
     body = inside.close([k], over.enter([x.at(inside, (k,)) for x in arrays]))
     return over.leave(b, b.emit(Fold(extent, body, over.fn, over.neutral)))
-
-
-def _need_scalars(let: Let) -> None:
-    """Refuse control that gives arrays: they would have to be stored for each element."""
-    arrays = [var for var in let.vars if isinstance(var.type, ArrayType)]
-    if not arrays:
-        return
-    what, remedy = "A loop with an array in its state", LOOP_OUTSIDE
-    if isinstance(let.op, If):
-        what = "A cond that gives an array"
-        remedy = "Choose element by element: fw.where(p, a, b), or a cond in fw.map over it."
-    raise Unsupported(
-        f"{what} inside an element function is not supported yet.", where=let.where, remedy=remedy
-    )
 
 
 def _translate_control(b: Builder, scope: Scope, op: If | While | For) -> Sequence[Value]:

@@ -54,6 +54,7 @@ from flatweave.ops import (
     Sink,
     SinkOp,
     Sort,
+    Span,
     Store,
     Sweep,
 )
@@ -63,6 +64,7 @@ from flatweave.passes.cost import is_cheap_key
 from flatweave.passes.elements import (
     Pull,
     Scope,
+    ends_of_row,
     pull_of_reshape,
     pulls_of_generate,
     pulls_of_map,
@@ -70,6 +72,7 @@ from flatweave.passes.elements import (
     translate_scalars,
 )
 from flatweave.passes.monoid import monoid, with_initial
+from flatweave.passes.nests.hard import is_hard
 from flatweave.scalar import ops as scalar
 from flatweave.terms.build import Builder, Names, index, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -144,6 +147,8 @@ def _keep(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return b.emit(Index(scope.atom(xs), scope.atoms(indices), checked))
         case Locate(ends=ends, skip=skip, position=position):
             return b.emit(Locate(scope.atom(ends), skip, scope.atom(position)))
+        case Span(offsets=offsets, row=row):
+            return ends_of_row(b, scope.pull(offsets), scope.atom(row))
         case Reshape(xs=xs, shape=shape):
             viewed = b.emit(Reshape(scope.atom(xs), scope.atoms(shape)))
             scope.views[viewed[0]] = pull_of_reshape(scope.pull(xs), scope.atoms(shape))
@@ -196,7 +201,7 @@ def _over(
 def _operator(b: Builder, scope: Scope, fn: Lambda, of: str) -> Lambda:
     """The operator of a reduction or scan: scalar work only."""
     for let in walk_lets(fn):
-        if isinstance(let.op, ARRAY_OPS):
+        if is_hard(let):
             raise NestingError(
                 f"{let.op.name} inside the operator of {of}, which combines scalars.",
                 where=let.where,

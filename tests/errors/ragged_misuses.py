@@ -187,14 +187,6 @@ def ragged_of_arrays_of_different_lengths():
     fw.ragged((X, I[:4]), lengths=[5])
 
 
-def ragged_of_a_ragged():
-    fw.map(fw.sum, fw.ragged([[[[1, 2]]], [[], [[3]]]]))
-
-
-def result_that_is_a_ragged():
-    fw.map(lambda rows: rows + 1, fw.ragged([[[1], [2, 3]], []]))
-
-
 def ragged_beside_an_array():
     fw.ragged((fw.ragged(X, lengths=[2, 3]), X[:2]), lengths=[1, 1])
 
@@ -295,14 +287,6 @@ def len_of_a_traced_ragged():
 
 def sum_of_a_ragged():
     fw.reduce(fw.add, 0.0, fw.ragged(X, lengths=[2, 3]))
-
-
-def scatter_into_a_row():
-    fw.map(lambda row: fw.scatter(row, I[:1], X[:1]), fw.ragged(X, lengths=[2, 3]))
-
-
-def part_of_a_row():
-    fw.map(lambda row: row[1:], fw.ragged(X, lengths=[2, 3]))
 
 
 def map_over_a_ragged_and_a_scalar():

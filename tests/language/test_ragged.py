@@ -302,15 +302,9 @@ def test_other_misuses():
     with pytest.raises(fw.ShapeError):
         fw.ragged(([1], [1, 2]), offsets=[0, 1])
     with pytest.raises(fw.Unsupported):
-        fw.map(lambda r: r + 1, fw.ragged(rows, offsets=[0, 3]))
-    with pytest.raises(fw.Unsupported):
         fw.reduce(fw.add, 0, rows)
     with pytest.raises(fw.Unsupported):
         fw.generate(2, lambda i: rows)
-    with pytest.raises(fw.Unsupported):
-        fw.map(lambda row: fw.scatter(row, np.arange(1), np.arange(1)), rows)
-    with pytest.raises(fw.NestingError):
-        fw.map(lambda row: row[1:], rows)
     with pytest.raises(fw.NotTraceableError):
         fw.jit(lambda r: len(r))(rows)
     with pytest.raises(fw.ShapeError):

@@ -33,6 +33,8 @@ ROOMS = {
     "frontend": "values < trace < call < elements < arrays < ragged < functions",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < program",
+    "passes": "array_pass < nests",
+    "passes/nests": "hard, segments, row_operators < rows < distribute < rules < lift",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports a module when it is called, and that module: the compiler.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.broadcast import generated, read, read_stretched
+from flatweave.frontend.elements.broadcast import broadcast_to, generated, read, read_stretched
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer
@@ -23,8 +23,8 @@ from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution
 
 
-def scalar_operator(fn: Lambda, who: str) -> Lambda:
-    """The scalar operator that an elementwise one applies to rows; Unsupported for any other."""
+def scalar_operator(fn: Lambda) -> Lambda | None:
+    """The scalar operator that an elementwise one applies to rows; None for any other."""
     params = tuple(_scalar(param) for param in fn.params)
     mapping: dict[Var, Atom] = dict(zip(fn.params, params, strict=True))
     lets: list[Let] = []
@@ -38,17 +38,25 @@ def scalar_operator(fn: Lambda, who: str) -> Lambda:
                 if isinstance(x, Var) and x in mapping
             }
             if len(inner) < len(let.op.xs):
-                raise _not_elementwise(who)  # it reads an array from outside
+                return None  # it reads an array from outside
             renaming = Substitution({**mapping, **inner})
             lets.extend(renaming.let(inside) for inside in let.op.fn.lets)
             results = [renaming.atom(atom) for atom in let.op.fn.results]
             mapping.update(zip(let.vars, results, strict=True))
         else:
-            raise _not_elementwise(who)
+            return None
     results = [mapping.get(a, a) if isinstance(a, Var) else a for a in fn.results]
     if any(not isinstance(atom.type, DType) for atom in results):
-        raise _not_elementwise(who)
+        return None
     return Lambda(params, tuple(lets), tuple(results))
+
+
+def need_scalar_operator(fn: Lambda, who: str) -> Lambda:
+    """As `scalar_operator`; Unsupported for an operator that needs whole rows."""
+    found = scalar_operator(fn)
+    if found is None:
+        raise _not_elementwise(who)
+    return found
 
 
 def _rank(var: Var) -> tuple[Atom, ...]:
@@ -82,6 +90,29 @@ def _rows_shape(arrays: Sequence[Tracer], who: str) -> tuple[Atom, ...]:
     return shape
 
 
+def _rows(
+    fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer], who: str
+) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
+    """A neutral row for each array, and the arrays, whose rows an operator combines whole."""
+    for result, array in zip(fn.results, arrays, strict=True):
+        given = result.type.shape if isinstance(result.type, ArrayType) else ()
+        if given != tuple(array.extents[1:]):
+            raise _other_rows(who)
+    shapes = [array.extents[1:] for array in arrays]
+    neutral = [broadcast_to(e, shape) for e, shape in zip(start, shapes, strict=True)]
+    return tuple(e.atom for e in neutral), tuple(x.atom for x in arrays)
+
+
+def _other_rows(who: str) -> Unsupported:
+    return Unsupported(
+        f"{who} over rows with an operator that gives rows whose extents are not known to be"
+        " those of its operands.",
+        where=user_location(),
+        remedy="Give every row back as long as it came, for instance by fw.generate(len, f) over"
+        " the operand's own shape.",
+    )
+
+
 def _column(arrays: Sequence[Tracer], at: Sequence[Atom]) -> list[Tracer]:
     """The arrays' elements at one place of their rows: rank-1 arrays."""
     length = arrays[0].extents[0]
@@ -90,8 +121,10 @@ def _column(arrays: Sequence[Tracer], at: Sequence[Atom]) -> list[Tracer]:
 
 def reduce_rows(fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer]) -> list[Tracer]:
     """The rows combined element by element."""
+    scalar = scalar_operator(fn)
+    if scalar is None:
+        return emit(Reduce(fn, *_rows(fn, start, arrays, "reduce")))
     shape = _rows_shape(arrays, "reduce")
-    scalar = scalar_operator(fn, "reduce")
 
     def one(*at: Atom) -> list[Tracer]:
         column = _column(arrays, at)
@@ -106,17 +139,14 @@ def scan_rows(
     fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer], exclusive: bool, reverse: bool
 ) -> list[Tracer]:
     """Every prefix of the rows: a scan along each column."""
+    scalar = scalar_operator(fn)
+    if scalar is None or any(e.ndim for e in start):
+        return emit(Scan(fn, *_rows(fn, start, arrays, "scan"), exclusive, reverse))
     shape = _rows_shape(arrays, "scan")
-    scalar = scalar_operator(fn, "scan")
     length = arrays[0].extents[0]
     columns = generated(
         (*shape, length), lambda *at: [read(x, (at[-1], *at[:-1])) for x in arrays]
     )
-    if any(e.ndim for e in start):
-        raise Unsupported(
-            "scan over rows with a neutral element that is a row.",
-            where=user_location(), remedy="Give one neutral scalar for all columns.",
-        )  # fmt: skip
     results = scan_last_axis(scalar, [e.atom for e in start], columns, exclusive, reverse)
     return generated(
         arrays[0].extents, lambda *at: [read(x, (*at[1:], at[0])) for x in results]

@@ -17,7 +17,7 @@ from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import DTypeError, ShapeError, Unsupported
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.columns import compacted, scalar_operator
+from flatweave.frontend.arrays.columns import compacted, need_scalar_operator
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.arguments import arrays_of_one_length
 from flatweave.frontend.elements.broadcast import generated, read
@@ -105,7 +105,7 @@ def _scan_rows(
 
     starts, *columns = generated((*rest, length), turned)
     atoms, neutrals = tuple(x.atom for x in columns), tuple(e.atom for e in first)
-    found = emit(Scan(scalar_operator(fn, who), neutrals, atoms, starts=(starts.atom,)))
+    found = emit(Scan(need_scalar_operator(fn, who), neutrals, atoms, starts=(starts.atom,)))
     return generated(
         arrays[0].extents, lambda *at: [read(x, (*at[1:], at[0])) for x in found]
     )

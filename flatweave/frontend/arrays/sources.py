@@ -6,57 +6,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import ExtentOverflowError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import check_regular
 from flatweave.frontend.elements.broadcast import generated, read
-from flatweave.frontend.elements.lambdas import check_arity, need_function, own
 from flatweave.frontend.elements.scalars import strong
 from flatweave.frontend.trace.extents import length_of, shape_of
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check, is_refused
-from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit, tracer_of
+from flatweave.frontend.trace.tracers import arrays_of, emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.promotion import dtype_of
-from flatweave.frontend.values.scope import Scope, current
+from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import unflatten
-from flatweave.ops import Empty, Generate
+from flatweave.ops import Empty
 from flatweave.terms.build import index
-from flatweave.terms.syntax import Atom, Const, Var
-
-
-@operation()
-def generate(shape: Any, f: Callable[..., Any]) -> Any:
-    """The array of `shape` whose element at (i, j, ..) is `f(i, j, ..)`; `shape` may be an int.
-
-    `f` gets one i64 for each axis and gives an element, which may be a tuple, or a row.
-    Raises NegativeExtentError for an extent below 0.
-    """
-    extents = shape_of(shape, "generate")
-    check_arity(need_function(f, "generate"), len(extents), "generate")
-    found: list[Any] = []
-
-    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
-        for param, extent in zip(params, extents, strict=True):
-            inside.natural.add(param)
-            inside.trace.bounds[param] = extent
-        result = f(*(tracer_of(param) for param in params))
-        leaves, tree = as_tracers(result, "the result of generate")
-        found.extend([tree, leaves])
-        return [own(leaf, inside).atom for leaf in leaves]
-
-    if not extents:
-        leaves, tree = as_tracers(f(), "the result of generate")
-        return unflatten(tree, leaves)
-    fn = current().function([i64] * len(extents), body, "i")
-    for leaf in found[1]:
-        check_regular(leaf, f, "generate")
-    return unflatten(found[0], emit(Generate(extents, fn)) if found[1] else [])
+from flatweave.terms.syntax import Atom, Const
 
 
 @operation(static="dtype")

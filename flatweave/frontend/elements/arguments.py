@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.errors import LOOP_OUTSIDE, NestingError, ShapeError, Unsupported
+from flatweave.base.errors import NestingError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.trace.extents import same_length
@@ -16,8 +16,7 @@ from flatweave.frontend.trace.tracers import arrays_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import Tree, paths
-from flatweave.terms.control import For, While
-from flatweave.terms.syntax import Atom, Op, Var
+from flatweave.terms.syntax import Atom, Var
 
 
 def arrays_of_one_length(xs: Any, who: str, name: str = "xs") -> tuple[list[Tracer], Tree]:
@@ -45,22 +44,9 @@ def check_regular(leaf: Tracer, fn: Any, who: str) -> None:
     for extent in leaf.extents:
         if outside(extent, current()):
             continue
-        if isinstance(_maker(extent), For | While):
-            raise Unsupported(
-                f"{name_of(fn)} gives {who} an array that a loop inside it makes, and that may"
-                " have another length for each element.",
-                where=user_location(), remedy=LOOP_OUTSIDE,
-            )  # fmt: skip
         raise NestingError(
             f"{name_of(fn)} gives {who} rows whose lengths differ from element to element.",
             where=user_location(),
-            remedy="Use fw.expand(size, get, xs) for results of irregular length, one after the"
-            " other, or give every row one length.",
+            remedy="fw.map gives a Ragged of such rows, fw.expand(size, get, xs) their elements one"
+            " after the other.",
         )
-
-
-def _maker(extent: Atom) -> Op | None:
-    """The operation that gives an extent."""
-    if not isinstance(extent, Var):
-        return None
-    return current().trace.homes[extent].builder.definition(extent)

@@ -16,6 +16,7 @@ from flatweave.base.source import Location, function_location, user_location
 from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.conversion import cast, taken
+from flatweave.frontend.trace.extents import same
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, kind_of
 from flatweave.frontend.values.interop import is_number_list, no_array
@@ -226,12 +227,22 @@ def _like(op: Any, leaf: Tracer, element: Tracer, path: str, who: str) -> Tracer
     if leaf.ndim:
         if leaf.element is not element.element:
             raise _unlike(op, who, describe(element), describe(leaf), path)
-        return leaf
+        return _as_long(leaf, element, who)
     if leaf.element is element.element:
         return leaf
     if leaf.weak and (element.element.is_float or not leaf.element.is_float):
         return cast(leaf, element.element)
     raise _unlike(op, who, describe(element), describe(leaf), path)
+
+
+def _as_long(leaf: Tracer, element: Tracer, who: str) -> Tracer:
+    """A row that an operator gives, of the shape of its operand; checked where it is not known."""
+    if leaf.extents == element.extents:
+        return leaf
+    message = f"the operator of {who} takes rows of {{1}} elements but gives one of {{0}}."
+    for given, wanted in zip(leaf.extents, element.extents, strict=True):
+        same(given, wanted, message, remedy="Give a row of the same shape.")
+    return generated(element.extents, lambda *at: read(leaf, at))[0]
 
 
 def _unlike(op: Any, who: str, wanted: str, given: str, path: str = "") -> OperatorError:

@@ -15,7 +15,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.arrays import columns
 from flatweave.frontend.arrays.columns import compacted
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.arguments import arrays_of_one_length, check_regular
+from flatweave.frontend.elements.arguments import arrays_of_one_length
 from flatweave.frontend.elements.broadcast import generated
 from flatweave.frontend.elements.lambdas import (
     element_function,
@@ -26,6 +26,7 @@ from flatweave.frontend.elements.lambdas import (
     shape_text,
 )
 from flatweave.frontend.ragged.map_rows import is_irregular, map_rows
+from flatweave.frontend.ragged.nest import mapped
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.ragged.selection import gathered
 from flatweave.frontend.trace.extents import same_length
@@ -63,12 +64,7 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
         trees.append(tree)
         names += [name + path for path in paths(tree)]
     same_length(arrays, "map", names)
-    fn, tree, results = element_function(f, trees, [element_type(x) for x in arrays], "map")
-    if not results:
-        return unflatten(tree, [])
-    for leaf in results:
-        check_regular(leaf, f, "map")
-    return unflatten(tree, emit(Map(fn, tuple(x.atom for x in arrays), 1)))
+    return mapped(f, arrays, trees)
 
 
 @operation()

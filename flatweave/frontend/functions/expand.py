@@ -18,7 +18,6 @@ from flatweave.array_ir.fault import OVERFLOW, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.sources import generate
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.arguments import arrays_of_one_length, check_regular
 from flatweave.frontend.elements.branches import branch
@@ -34,6 +33,7 @@ from flatweave.frontend.elements.lambdas import (
 )
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.functions.combinators import map, reduction
+from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO

@@ -46,9 +46,12 @@ def is_refused(condition: Atom) -> bool:
 
 
 def fit_results(op: Op) -> None:
-    """Check the shape of every array that an operation makes."""
+    """Check the shape of every array that an operation makes, unless it finds extents itself."""
+    known = current().trace.homes
     for type_ in op.result_types():
-        if isinstance(type_, ArrayType) and type_.rank > 1:
+        if not isinstance(type_, ArrayType) or type_.rank < 2:
+            continue
+        if all(isinstance(extent, Const) or extent in known for extent in type_.shape):
             fit(type_.shape)
 
 

@@ -19,7 +19,6 @@ from flatweave.ops import Index, Locate, Prefix, Store, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.traverse import walk_lets
 
 
 @record(eq=True)
@@ -45,10 +44,13 @@ SOURCES = 32 * ROW_LANES
 
 
 def find_located(op: Sweep) -> Locate | None:
-    """The rows that a sweep finds its own positions in, if it does: its walk goes along them."""
+    """The rows that a sweep finds its own positions in, if it does: its walk goes along them.
+
+    A search in a branch does not count: positions that take the other one may be in no row.
+    """
     if len(op.shape) != 1 or op.reverse:
         return None
-    found = (let.op for let in walk_lets(op.body) if isinstance(let.op, Locate))
+    found = (let.op for let in op.body.lets if isinstance(let.op, Locate))
     return next((op_ for op_ in found if op_.position is op.body.params[0]), None)
 
 

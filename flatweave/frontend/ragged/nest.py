@@ -1,0 +1,205 @@
+"""What an element function gives for every element: arrays, and a Ragged where lengths vary.
+
+    map (n => iota n) ns          Ragged: rows 0, .., n - 1
+    map (r => filter p r) rows    Ragged of what is kept of each row
+
+A Ragged that the function makes gives a Ragged of Ragged: `Result` has the lengths of its rows, and
+their values, as rows of the element.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from flatweave.base.dtypes import i64
+from flatweave.base.records import record
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.lambdas import check_arity, element_type, name_of, own
+from flatweave.frontend.ragged.cutting import offsets_from
+from flatweave.frontend.ragged.ragged import Ragged, row_lengths
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.interop import is_number_list
+from flatweave.frontend.values.scope import Scope, current
+from flatweave.frontend.values.tree import Tree, flatten, portions, unflatten
+from flatweave.ops import Generate, Map, Nest, Reshape
+from flatweave.terms.syntax import Atom, Lambda, Var
+from flatweave.terms.traverse import Substitution
+
+EMPTY: Mapping[Atom, Tracer] = {}
+Rebuild = Callable[[list[Any]], Any]
+
+
+@record(eq=True)
+class Result:
+    """What an element function gives: its arrays, which of them are rows, and their structure.
+
+    `rebuild` makes the value for all elements of what is given for each array: an array, or for
+    rows a Ragged.
+    """
+
+    leaves: list[Tracer]
+    rows: list[bool]
+    rebuild: Rebuild
+
+    def is_regular(self, inside: Scope) -> bool:
+        """Whether every array has one shape for all elements."""
+        return not any(self.rows) and not any(
+            varies(extent, inside) for leaf in self.leaves for extent in leaf.extents
+        )
+
+
+def varies(extent: Atom, inside: Scope) -> bool:
+    """Whether an extent is known only inside an element function."""
+    assert inside.outer is not None
+    return isinstance(extent, Var) and not inside.outer.holds(inside.trace.homes[extent])
+
+
+def result_of(value: Any, f: Any, inside: Scope) -> Result:
+    """What a user's function gave, as arrays of its own scope."""
+    found, tree = flatten(value, lambda v: isinstance(v, Ragged) or is_number_list(v))
+    leaves: list[Tracer] = []
+    rows: list[bool] = []
+    makers: list[Callable[[list[Any]], Any]] = []
+    for part in found:
+        if isinstance(part, Ragged):
+            makers.append(_rows_of_rows(part, leaves, rows, inside))
+            continue
+        leaf = own(as_tracer(part, f"the result of {name_of(f)}"), inside)
+        if any(varies(extent, inside) for extent in leaf.extents[1:]):
+            makers.append(_rows_of_rows(_by_rows(leaf, inside), leaves, rows, inside))
+        else:
+            leaves.append(leaf)
+            rows.append(False)
+            makers.append(operator.itemgetter(len(leaves) - 1))
+    return Result(leaves, rows, _in_tree(tree, makers))
+
+
+def _by_rows(leaf: Tracer, inside: Scope) -> Ragged:
+    """An array of rank 2 or more as rows of rows of one length."""
+    first, second, *rest = leaf.extents
+    (joined,) = emit(Reshape(leaf.atom, (extents.mul(first, second), *rest)))
+    entries = extents.add(first, extents.ONE)
+    offsets = generated((entries,), lambda i: tracer_of(extents.mul(i, second)))[0]
+    deeper = any(varies(extent, inside) for extent in rest)
+    return Ragged.made(_by_rows(joined, inside) if deeper else joined, offsets)
+
+
+def _in_tree(tree: Tree, makers: Sequence[Callable[[list[Any]], Any]]) -> Rebuild:
+    return lambda given: unflatten(tree, [made(given) for made in makers])
+
+
+def _rows_of_rows(
+    rows: Ragged, leaves: list[Tracer], are_rows: list[bool], inside: Scope
+) -> Callable[[list[Any]], Any]:
+    """A Ragged of an element: for all of them, a Ragged of Ragged."""
+    at = len(leaves)
+    leaves.append(own(as_tracer(row_lengths(rows)), inside))
+    are_rows.append(True)
+    if isinstance(rows.values, Ragged):
+        inner = _rows_of_rows(rows.values, leaves, are_rows, inside)
+    else:
+        values, tree = flatten(rows.values)
+        first = len(leaves)
+        leaves += [own(as_tracer(leaf), inside) for leaf in values]
+        are_rows += [True] * len(values)
+
+        def inner(given: list[Any]) -> Any:
+            each = [part.values for part in given[first : first + tree.size]]
+            return Ragged.made(unflatten(tree, each), None)
+
+    def made(given: list[Any]) -> Any:
+        lengths = given[at]
+        values = inner(given).values
+        offsets = offsets_from(as_tracer(lengths.values), may_overflow=False)
+        return Ragged.made(Ragged.made(values, offsets), lengths.offsets)
+
+    return made
+
+
+def mapped(f: Callable[..., Any], arrays: Sequence[Tracer], trees: Sequence[Tree]) -> Any:
+    """`f` on the elements along axis 0 of arrays of one length, one tree for each argument."""
+    found: list[tuple[Result, Scope]] = []
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        parts = portions(trees, [tracer_of(param) for param in params])
+        args = [unflatten(tree, part) for tree, part in zip(trees, parts, strict=True)]
+        check_arity(f, len(args), "map")
+        found.append((result_of(f(*args), f, inside), inside))
+        return [leaf.atom for leaf in found[0][0].leaves]
+
+    fn = current().function([element_type(x) for x in arrays], body, "x")
+    result, inside = found[0]
+    if not result.leaves:
+        return result.rebuild([])
+    if result.is_regular(inside):
+        return result.rebuild(list(emit(Map(fn, tuple(x.atom for x in arrays), 1))))
+    return _emitted(arrays[0].extents[0], fn, result, inside, f, arrays=arrays)
+
+
+def _of_index(fn: Lambda, arrays: Sequence[Tracer]) -> Lambda:
+    """A function of elements as one of their index."""
+
+    def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
+        i = params[0]
+        elements = [element(array, i).atom for array in arrays]
+        renaming = Substitution(dict(zip(fn.params, elements, strict=True)))
+        inside.builder.lets += [renaming.let(let) for let in fn.lets]
+        return [renaming.atom(result) for result in fn.results]
+
+    return current().function([i64], body, "i")
+
+
+def element(array: Tracer, i: Atom) -> Tracer:
+    """Element `i` along axis 0: a scalar, or a row."""
+    if array.ndim == 1:
+        return read(array, (i,))
+    return generated(array.extents[1:], lambda *at: read(array, (i, *at)))[0]
+
+
+def nested(
+    count: Atom, fn: Lambda, result: Result, inside: Scope, f: Any,
+    known: dict[Atom, Tracer] | None = None,
+) -> Any:  # fmt: skip
+    """The results of an element function of the index for all elements.
+
+    `known` has the offsets of the rows that have a length: what is as long is cut like these.
+    """
+    if result.is_regular(inside):
+        return result.rebuild(list(emit(Generate((count,), fn))) if result.leaves else [])
+    return _emitted(count, fn, result, inside, f, known=known or {})
+
+
+def _emitted(
+    count: Atom, fn: Lambda, result: Result, inside: Scope, f: Any,
+    known: Mapping[Atom, Tracer] = EMPTY, arrays: Sequence[Tracer] = (),
+) -> Any:  # fmt: skip
+    """The results of a function of the index, or of the elements of arrays."""
+    groups: list[int] = []
+    lengths: list[Atom] = []
+    for leaf, is_row in zip(result.leaves, result.rows, strict=True):
+        first = leaf.extents[0] if leaf.ndim else extents.ONE
+        if not is_row and not (leaf.ndim and varies(first, inside)):
+            groups.append(-1)
+            continue
+        if first not in lengths:
+            lengths.append(first)
+        groups.append(lengths.index(first))
+    whole = Lambda(fn.params, fn.lets, (*lengths, *fn.results))
+    if arrays:
+        whole = _of_index(whole, arrays)
+    entries, *made = emit(Nest(count, tuple(groups), whole))
+    extents.known_extent(entries.atom)
+    cut: list[Tracer] = []
+    for k, length in enumerate(lengths):
+        extents.known_extent(made[2 * k].atom)
+        cut.append(known.get(length, made[2 * k + 1]))
+    arrays = made[2 * len(lengths) :]
+    return result.rebuild([
+        array if group < 0 else Ragged.made(array, cut[group])
+        for array, group in zip(arrays, groups, strict=True)
+    ])  # fmt: skip
+

@@ -1,0 +1,1 @@
+"""Nested parallelism made flat: see `lift.py`."""

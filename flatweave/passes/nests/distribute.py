@@ -1,0 +1,215 @@
+"""Element functions distributed over their hard operations, and the rules that lift these.
+
+    distribute(b, [n], fn)      what is left of fn for each row, what all rows need emitted in b
+    @rule(Scan)                 declares what a hard operation becomes (`rules/`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import Unsupported
+from flatweave.ops import Generate, Index, Map, Nest, Reduce, Reshape, Scan, Span
+from flatweave.ops.rows import array_type
+from flatweave.passes.nests.hard import has_hard, is_hard, may_fail
+from flatweave.passes.nests.row_operators import combines_rows, in_rounds
+from flatweave.passes.nests.rows import Rows
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For, If, While
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field
+
+Rule = Callable[[Rows, Any], Sequence[Atom]]
+RULES: dict[type[Op], Rule] = {}
+"""What a hard operation of an element function becomes: its results for one row."""
+
+
+def rule(*ops: type[Op]) -> Callable[[Rule], Rule]:
+    """Declare the rule of some operations."""
+
+    def declare(made: Rule) -> Rule:
+        RULES.update(dict.fromkeys(ops, made))
+        return made
+
+    return declare
+
+
+def is_nested(op: Op) -> bool:
+    """Whether an operation of the host has an element function that needs memory."""
+    if isinstance(op, Nest) or combines_rows(op):
+        return True
+    if isinstance(op, If | While | For):
+        return any(is_nested(let.op) for fn in lambdas_in(op) for let in fn.lets)
+    return any(has_hard(fn) for fn in lambdas_in(op))
+
+
+def host_body(b: Builder, fn: Lambda, renaming: Substitution) -> list[Atom]:
+    """Emit the lets of a body of the host, lifted; its results."""
+    for let in fn.lets:
+        host_let(b, let, renaming)
+    return [renaming.atom(result) for result in fn.results]
+
+
+def host_let(b: Builder, let: Let, renaming: Substitution) -> None:
+    """Emit a let of the host, lifted."""
+    b.where = let.where or b.where
+    if not is_nested(let.op):
+        b.inline_let(let, renaming)
+        return
+    if isinstance(let.op, If | While | For):
+        results: Sequence[Atom] = b.emit(_control(b, let.op, renaming), let.vars[0].name)
+    elif isinstance(let.op, Reduce | Scan) and combines_rows(let.op):
+        rounds = b.inner()
+        results = in_rounds(rounds, renaming.op(let.op))
+        own = Substitution(fresh=renaming.fresh)
+        for each in rounds.lets:
+            host_let(b, each, own)
+        results = [own.atom(result) for result in results]
+    else:
+        results = lifted(b, renaming.op(let.op))
+    renaming.mapping.update(zip(let.vars, results, strict=True))
+
+
+def _control(b: Builder, op: Op, renaming: Substitution) -> Op:
+    """A branch or loop of the host with its bodies lifted."""
+
+    def body(fn: Lambda) -> Lambda:
+        inside = b.inner(optional=True)
+        inner = Substitution(renaming.mapping, lambda var, type_: b.var(var.name, type_))
+        params = []
+        for param in fn.params:
+            params.append(inside.param(param.name, inner.type(param.type)))
+            inner.mapping[param] = params[-1]
+        return inside.close(params, host_body(inside, fn, inner))
+
+    made: Op = map_field(op, renaming.atom, body)
+    return made
+
+
+def lifted(b: Builder, op: Op) -> Sequence[Atom]:
+    """The results of an operation of the host whose element function needs memory."""
+    match op:
+        case Generate(shape=shape, fn=fn):
+            rows, results = distribute(b, shape, fn)
+            return rows.results(results)
+        case Map():
+            made = as_generate(b, op)
+            return lifted(b, made)
+        case Nest():
+            return _nest(b, op)
+    raise Unsupported(
+        f"{op.name} with an operator that needs memory.", where=b.where,
+        remedy="Compute it beforehand with fw.map, and combine its results.",
+    )  # fmt: skip
+
+
+def as_generate(b: Builder, op: Map) -> Generate:
+    """map fn xs   as   generate shape (i => fn (xs i))"""
+    shape = op.shape()
+    inside = b.inner()
+    at = [inside.param("i", i64, extent) for extent in shape]
+    elements = [element(inside, x, at) for x in op.xs]
+    return Generate(shape, inside.close(at, inside.inline(op.fn, elements)))
+
+
+def element(b: Builder, array: Atom, at: Sequence[Atom]) -> Atom:
+    """The element or row at leading indices."""
+    shape = array_type(array).shape[len(at) :]
+    inside = b.inner()
+    rest = [inside.param("j", i64, extent) for extent in shape]
+    (value,) = inside.emit(Index(array, (*at, *rest), checked=False))
+    if not shape:
+        b.lets.extend(inside.lets)
+        b.own.update(inside.own)
+        return value
+    return b.emit(Generate(shape, inside.close(rest, [value])), "row")[0]
+
+
+def distribute(
+    b: Builder, shape: Sequence[Atom], fn: Lambda, optional: bool = False
+) -> tuple[Rows, list[Atom]]:
+    """An element function over all rows: what is left of it, and its results.
+
+    Where it is `optional` there may be no rows, and what fails must not be done outside of them.
+    """
+    rows = Rows(b, shape)
+    renaming = rows.body.inlining(fn, rows.params)
+    own = set(fn.params)
+    for let in fn.lets:
+        add(rows, let, renaming, own, optional)
+    return rows, [_own(rows, renaming.atom(result)) for result in fn.results]
+
+
+def _own(rows: Rows, result: Atom) -> Atom:
+    """A result of each row; an array that is the same for all is copied into a row."""
+    if rows.varies(result) or not is_array(result):
+        return result
+    return element(rows.body, result, ())
+
+
+def add(
+    rows: Rows, let: Let, renaming: Substitution, own: set[Var], optional: bool = False
+) -> None:
+    """One let of an element function: done outside, left to each row, or lifted by its rule."""
+    rows.b.where = rows.body.where = let.where or rows.body.where
+    if not optional and _is_invariant(let, own):
+        host_let(rows.b, let, renaming)
+        return
+    own.update(let.vars)
+    if not is_hard(let, own):
+        rows.body.inline_let(let, renaming)
+        return
+    op = renaming.op(let.op)
+    if isinstance(op, Reduce | Scan) and combines_rows(op):
+        rounds = rows.body.inner()
+        results = in_rounds(rounds, op)
+        inner = Substitution(fresh=renaming.fresh)
+        own = set(rows.body.own)
+        for each in rounds.lets:
+            add(rows, each, inner, own, optional)
+        renaming.mapping.update(zip(let.vars, map(inner.atom, results), strict=True))
+        return
+    found = RULES.get(type(op))
+    if found is None:
+        raise Unsupported(
+            f"{op.name} inside an element function is not supported yet.", where=let.where,
+            remedy="Write it on whole arrays outside the map.",
+        )  # fmt: skip
+    renaming.mapping.update(zip(let.vars, found(rows, op), strict=True))
+
+
+def _is_invariant(let: Let, own: set[Var]) -> bool:
+    """Whether a let on arrays is the same for all rows, and can be done outside of them."""
+    op = let.op
+    if not op.traced or isinstance(op, Span) or may_fail(op):
+        return False
+    return not any(var in own for var in free_vars(op))
+
+
+def _nest(b: Builder, op: Nest) -> list[Atom]:
+    """A nest whose rows are of varying lengths: the results, flat, and where their rows begin."""
+    rows, results = distribute(b, (op.count,), op.fn)
+    lengths, values = results[: len(op.lengths)], results[len(op.lengths) :]
+    bound: list[Atom] = [b.add(op.count, index(1))]
+    for length in lengths:
+        segments = rows.segments((length,))
+        bound += [segments.total, segments.offsets_in(b)]
+    for group, value in zip(op.groups, values, strict=True):
+        if group < 0:
+            bound += rows.results([value])
+            continue
+        (flat,) = rows.flat([value])
+        array = flat.array
+        if flat.segments is None:
+            rest = array_type(array).shape[2:]
+            total = rows.segments((lengths[group],)).total
+            (array,) = b.emit(Reshape(array, (total, *rest)))
+        bound.append(array)
+    return bound
+
+
+def is_array(atom: Atom) -> bool:
+    """Whether an atom is an array rather than a scalar."""
+    return isinstance(atom.type, ArrayType)

@@ -1,0 +1,54 @@
+"""What an element function cannot compute by itself: what would have to store arrays for it.
+
+    easy    scalar work, reads, arrays made element by element (pulls), folds of these,
+            branches and loops over scalars
+    hard    scan, filter, sort, scatter, .. ; rows of varying lengths; arrays in loops and branches
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from flatweave.base.dtypes import DType
+from flatweave.ops import Check, Concat, Empty, Generate, Index, Locate, Map, Reduce, Reshape, Span
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import ArrayType, Lambda, Let, Op, Var
+from flatweave.terms.traverse import lambdas_in
+
+PULLS = (Map, Generate, Reshape, Concat, Empty)
+SCALAR = (Apply, Cast, Index, Check, Span)
+CONTROL = (If, While, For)
+
+
+def is_hard(let: Let, own: Collection[Var] = ()) -> bool:
+    """Whether a let of an element function needs memory; `own` are variables of such functions."""
+    op = let.op
+    if isinstance(op, Locate):
+        return op.ends in own  # what is searched is stored
+    if isinstance(op, SCALAR):
+        return False
+    if isinstance(op, CONTROL) and any(isinstance(var.type, ArrayType) for var in let.vars):
+        return True
+    if isinstance(op, Reduce):
+        if not all(isinstance(atom.type, DType) for atom in op.neutral):
+            return True
+    elif not isinstance(op, (*PULLS, *CONTROL)):
+        return True
+    return any(has_hard(fn, own) for fn in lambdas_in(op))
+
+
+def has_hard(fn: Lambda, own: Collection[Var] = ()) -> bool:
+    """Whether an element function, or one inside it, needs memory."""
+    inside = {*own, *fn.params, *(var for let in fn.lets for var in let.vars)}
+    return any(is_hard(let, inside) for let in fn.lets)
+
+
+def may_fail(op: Op) -> bool:
+    """Whether running an op can end the program, or never end."""
+    if isinstance(op, Check | While) or (isinstance(op, Index) and op.checked):
+        return True
+    return any(may_fail(let.op) for let in _lets_inside(op))
+
+
+def _lets_inside(op: Op) -> Iterable[Let]:
+    return (let for fn in lambdas_in(op) for let in fn.lets)

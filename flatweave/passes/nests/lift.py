@@ -1,0 +1,54 @@
+"""Lift: nested operations become operations on the flat arrays of all rows.
+
+    f(n: i64, m: i64, x: f32[n, m]) =>
+        y: f32[n, m] = map (r: f32[m] =>
+            s: f32[m] = scan (add f32) [0.0f32] [r]
+            in s) [x]
+        in y
+    ==>
+    f(n: i64, m: i64, x: f32[n, m]) =>
+        a: f32[n, m] = generate [n, m] (i: i64, j: i64 =>
+            r: f32[m] = generate [m] (h: i64 => index x [i, h] checked=false)
+            v: f32 = index r [j] checked=false
+            in v)
+        b: bool[n, m] = generate [n, m] (k: i64, l: i64 => eq l 0)
+        y: f32[n, m] = scan (add f32) [0.0f32] [a] starts=[b]
+        in y
+
+This is the flattening of NESL (Blelloch 1990) without vectorising what a row can do alone: an
+element function is distributed over its *hard* operations, those that need memory (`hard.py`), and
+what stands between them stays a function of one row (`rows.py`). Each hard operation has a rule
+that says what it is over all rows; what is nested in the result is lifted in turn. An operation of
+which no operand varies from row to row is done once, outside.
+
+Leaves alone: programs without nested memory, where every element function computes its scalars and
+element-by-element arrays by itself.
+"""
+
+from __future__ import annotations
+
+from flatweave.array_ir.forms import TRACED
+from flatweave.array_ir.syntax import Program
+from flatweave.passes.array_pass import array_pass
+from flatweave.passes.nests import rules
+from flatweave.passes.nests.distribute import host_body, is_nested
+from flatweave.terms.build import Builder, Names
+from flatweave.terms.syntax import Var
+from flatweave.terms.traverse import Substitution
+
+__all__ = ["lift", "rules"]
+
+
+@array_pass(takes=(TRACED,))
+def lift(program: Program) -> Program:
+    """Give every nested operation that needs memory to all rows at once."""
+    if not any(is_nested(let.op) for let in program.fn.lets):
+        return program
+    b = Builder(Names())
+    params: list[Var] = []
+    renaming = Substitution()
+    for param in program.fn.params:
+        params.append(b.param(param.name, renaming.type(param.type)))
+        renaming.mapping[param] = params[-1]
+    results = host_body(b, program.fn, renaming)
+    return Program(program.name, b.close(params, results))

@@ -1,0 +1,186 @@
+"""Operators on rows that do not work element by element: combined in rounds, whole rows at a time.
+
+    reduce fn ne xs     xs = [ne, xs[0], xs[1], ..]; while there is more than one row:
+                        rows 2i and 2i + 1 are combined, a last one alone goes on as it is
+    scan fn ne xs       the same rows; for d = 1, 2, 4, ..: row i becomes row i - d combined with it
+
+Every round is one nest over pairs of rows. The scan combines n log n pairs (Hillis and
+Steele 1986).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.ops import Generate, Index, Reduce, Scan
+from flatweave.ops.rows import array_type
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import If, While
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Var
+
+Shapes = Sequence[tuple[Atom, ...]]
+
+
+def combines_rows(op: Op) -> bool:
+    """Whether an operation combines rows rather than scalars."""
+    return isinstance(op, Reduce | Scan) and any(
+        isinstance(atom.type, ArrayType) for atom in op.neutral
+    )
+
+
+def in_rounds(b: Builder, op: Reduce | Scan) -> list[Atom]:
+    """The results of a reduction or scan of rows, as loops that stay nested."""
+    reverse = isinstance(op, Scan) and op.reverse
+    shapes = [array_type(x).shape[1:] for x in op.xs]
+    count = array_type(op.xs[0]).shape[0]
+    fn = op.fn
+    if reverse:
+        half = len(op.xs)
+        fn = Lambda(fn.params[half:] + fn.params[:half], fn.lets, fn.results)
+    rows = b.add(count, index(1))
+    init = _with_neutral(b, op, rows, count, shapes, reverse)
+    if isinstance(op, Reduce):
+        return _reduced(b, fn, rows, init, shapes)
+    made = _scanned(b, fn, rows, init, shapes)
+    first = index(0 if op.exclusive else 1)
+
+    def combined(c: Builder, at: Sequence[Atom], x: Atom) -> Atom:
+        i = c.sub(c.sub(count, index(1)), at[0]) if reverse else at[0]
+        return read(c, x, [c.add(i, first), *at[1:]])
+
+    pairs = zip(made, shapes, strict=True)
+    return [_array(b, (count, *shape), combined, x) for x, shape in pairs]
+
+
+def _with_neutral(
+    b: Builder, op: Reduce | Scan, rows: Atom, count: Atom, shapes: Shapes, reverse: bool
+) -> list[Atom]:
+    """The rows with the neutral one before them, in the order in which they are combined."""
+
+    def row(c: Builder, at: Sequence[Atom], x: Atom, ne: Atom) -> Atom:
+        before = c.sub(count, at[0]) if reverse else c.sub(at[0], index(1))
+        neutral, own = c.inner(optional=True), c.inner(optional=True)
+        return c.emit(If(
+            c.apply("eq", at[0], index(0)),
+            neutral.close([], [read(neutral, ne, at[1:])]),
+            own.close([], [read(own, x, [before, *at[1:]])]),
+        ))[0]  # fmt: skip
+
+    return [
+        _array(b, (rows, *shape), row, x, ne)
+        for x, ne, shape in zip(op.xs, op.neutral, shapes, strict=True)
+    ]
+
+
+def _reduced(
+    b: Builder, fn: Lambda, rows: Atom, init: Sequence[Atom], shapes: Shapes
+) -> list[Atom]:
+    turn = b.inner(optional=True)
+    left = turn.param("left", i64)
+    state = _state(turn, left, init, shapes)
+    pairs = turn.apply("floordiv", left, index(2))
+    half = turn.sub(left, pairs)
+
+    def neighbours(c: Builder, i: Atom) -> tuple[Atom, Atom]:
+        first = c.mul(i, index(2))
+        return first, c.add(first, index(1))
+
+    joined = _pairs(turn, fn, pairs, state, shapes, neighbours)
+
+    def row(c: Builder, at: Sequence[Atom], x: Atom, y: Atom) -> Atom:
+        last = c.sub(left, index(1))
+        return _either(c, c.apply("lt", at[0], pairs), y, at, x, [last, *at[1:]])
+
+    after = [
+        _array(turn, (half, *shape), row, x, y)
+        for x, y, shape in zip(state, joined, shapes, strict=True)
+    ]
+    body = turn.close([left, *state], [half, *after])
+    test = b.inner()
+    size = test.param("left", i64)
+    held = _state(test, size, init, shapes)
+    more = test.close([size, *held], [test.apply("gt", size, index(1))])
+    _, *last = b.emit(While(more, body, (rows, *init)))
+    return [
+        _row(b, x, index(0), shape) for x, shape in zip(last, shapes, strict=True)
+    ]
+
+
+def _scanned(
+    b: Builder, fn: Lambda, rows: Atom, init: Sequence[Atom], shapes: Shapes
+) -> list[Atom]:
+    turn = b.inner(optional=True)
+    by = turn.param("d", i64)
+    state = _state(turn, rows, init, shapes)
+    pairs = turn.sub(rows, by)
+    joined = _pairs(turn, fn, pairs, state, shapes, lambda c, i: (i, c.add(i, by)))
+
+    def row(c: Builder, at: Sequence[Atom], x: Atom, y: Atom) -> Atom:
+        return _either(c, c.apply("lt", at[0], by), x, at, y, [c.sub(at[0], by), *at[1:]])
+
+    after = [
+        _array(turn, (rows, *shape), row, x, y)
+        for x, y, shape in zip(state, joined, shapes, strict=True)
+    ]
+    body = turn.close([by, *state], [turn.mul(by, index(2)), *after])
+    test = b.inner()
+    distance = test.param("d", i64)
+    held = _state(test, rows, init, shapes)
+    more = test.close([distance, *held], [test.apply("lt", distance, rows)])
+    _, *made = b.emit(While(more, body, (index(1), *init)))
+    return [*made]
+
+
+def _state(b: Builder, rows: Atom, like: Sequence[Atom], shapes: Shapes) -> list[Var]:
+    return [
+        b.param("x", ArrayType(array_type(x).dtype, (rows, *shape)))
+        for x, shape in zip(like, shapes, strict=True)
+    ]
+
+
+def _pairs(
+    b: Builder, fn: Lambda, count: Atom, xs: Sequence[Atom], shapes: Shapes,
+    of: Callable[[Builder, Atom], tuple[Atom, Atom]],
+) -> Sequence[Atom]:  # fmt: skip
+    """Pairs of rows combined."""
+    inside = b.inner()
+    i = inside.param("i", i64, count)
+    args = [
+        _row(inside, x, k, shape)
+        for k in of(inside, i) for x, shape in zip(xs, shapes, strict=True)
+    ]
+    results = inside.inline(b.copy(fn), args)
+    return b.emit(Generate((count,), inside.close([i], results)))
+
+
+def _either(
+    b: Builder, first: Atom, x: Atom, at: Sequence[Atom], y: Atom, other: Sequence[Atom]
+) -> Atom:
+    """x[at] where a condition holds, else y[other]."""
+    here, there = b.inner(optional=True), b.inner(optional=True)
+    own, rest = read(here, x, at), read(there, y, other)
+    return b.emit(If(first, here.close([], [own]), there.close([], [rest])))[0]
+
+
+def read(b: Builder, array: Atom, place: Sequence[Atom]) -> Atom:
+    """An element; of a scalar the scalar itself, which stands for all elements of a row."""
+    if isinstance(array.type, DType):
+        return array
+    return b.emit(Index(array, tuple(place), checked=False))[0]
+
+
+def _row(b: Builder, array: Atom, k: Atom, shape: Sequence[Atom]) -> Atom:
+    """Row `k`; of an array of scalars element `k`."""
+    if not shape:
+        return read(b, array, [k])
+    return _array(b, shape, lambda c, at: read(c, array, [k, *at]))
+
+
+def _array(
+    b: Builder, shape: Sequence[Atom], fn: Callable[..., Atom], *operands: Atom
+) -> Atom:
+    """An array whose element is `fn(builder, indices, *operands)`."""
+    inside = b.inner()
+    at = [inside.param("i", i64, extent) for extent in shape]
+    return b.emit(Generate(tuple(shape), inside.close(at, [fn(inside, at, *operands)])))[0]

@@ -1,0 +1,17 @@
+"""What each hard operation becomes over all rows: one primitive a file."""
+
+from flatweave.passes.nests.rules import (
+    branch,
+    filter,
+    inner,
+    locate,
+    loop,
+    reduce_segments,
+    scan,
+    scatter,
+    sort,
+)
+
+__all__ = [
+    "branch", "filter", "inner", "locate", "loop", "reduce_segments", "scan", "scatter", "sort",
+]  # fmt: skip

@@ -1,0 +1,120 @@
+"""A branch in every row: each body for the rows that choose it, and for no other.
+
+    i => if p (then i) (other i)      ys = nest over the rows where p holds; zs = over the others
+                                      i => if p ys[how many before i hold] zs[how many do not]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.base.dtypes import i64
+from flatweave.base.records import record
+from flatweave.ops import Generate, Index, Scan
+from flatweave.ops.rows import array_type
+from flatweave.passes.nests.distribute import is_array, rule
+from flatweave.passes.nests.rows import Rows
+from flatweave.passes.nests.rules.subset import at, each, over_some, where
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import If
+from flatweave.terms.syntax import Atom, Lambda
+from flatweave.terms.traverse import free_vars
+
+
+@record(eq=True)
+class Side:
+    """What one body gave to its rows, and the place of the row at hand among them."""
+
+    rows: Rows
+    results: list[Atom]
+    place: Atom
+
+
+@rule(If)
+def lift_branch(rows: Rows, op: If) -> Sequence[Atom]:
+    """Both bodies, each over its own rows; each row reads what its body gave."""
+    rows.settle([op.condition, *free_vars(op.then), *free_vars(op.other)])
+    (mask,) = rows.column([op.condition])
+    condition = rows.scalar(mask)
+    before = _counted_before(rows, mask)
+    own = rows.body.emit(Index(before, (rows.row,), checked=False))[0]
+    sides = [
+        _side(rows, op.then, lambda b, i: at(b, mask, i), own),
+        _side(rows, op.other, lambda b, i: b.apply("not", at(b, mask, i)),
+              rows.body.sub(rows.row, own)),
+    ]  # fmt: skip
+    bound: list[Atom] = []
+    made = {var for let in op.then.lets for var in let.vars}
+    for k, result in enumerate(op.then.results):
+        if is_array(result):
+            shape = bound[len(bound) - array_type(result).rank :]
+            bound.append(_array(rows, condition, sides, k, shape))
+        elif result == op.other.results[k] and result not in made:
+            bound.append(result)
+        else:
+            bound.append(_scalar(rows, condition, sides, k))
+    return bound
+
+
+def _side(rows: Rows, fn: Lambda, holds: Callable[[Builder, Atom], Atom], place: Atom) -> Side:
+    count, numbers = where(rows.b, rows.count, holds)
+    some, results = over_some(rows, rows.b, count, lambda b, k: at(b, numbers, k), fn)
+    return Side(some, results, place)
+
+
+def _counted_before(rows: Rows, mask: Atom) -> Atom:
+    """For each row how many rows before it have the flag."""
+    ones = each(rows.b, rows.count, lambda b, i: b.cast(at(b, mask, i), i64))
+    op = Scan(lambda_of("add", i64), (index(0),), (ones,), exclusive=True)
+    return rows.b.emit(op)[0]
+
+
+def _scalar(rows: Rows, condition: Atom, sides: Sequence[Side], k: int) -> Atom:
+    columns = [side.rows.column([side.results[k]])[0] for side in sides]
+    return _chosen(rows.body, condition, sides, [_from(column) for column in columns])
+
+
+def _from(column: Atom) -> Callable[[Builder, Atom], Atom]:
+    return lambda b, place: at(b, column, place)
+
+
+def _chosen(
+    b: Builder, condition: Atom, sides: Sequence[Side],
+    reads: Sequence[Callable[[Builder, Atom], Atom]],
+) -> Atom:
+    """What the body that the row chose gave."""
+    bodies = []
+    for side, read in zip(sides, reads, strict=True):
+        inside = b.inner(optional=True)
+        bodies.append(inside.close([], [read(inside, side.place)]))
+    return b.emit(If(condition, *bodies))[0]
+
+
+def _array(
+    rows: Rows, condition: Atom, sides: Sequence[Side], k: int, shape: Sequence[Atom]
+) -> Atom:
+    inside = rows.body.inner()
+    place = [inside.param("j", i64, extent) for extent in shape]
+    reads = [_reader(side, k, place) for side in sides]
+    value = _chosen(inside, condition, sides, reads)
+    return rows.body.emit(Generate(tuple(shape), inside.close(place, [value])), "row")[0]
+
+
+def _reader(side: Side, k: int, place: Sequence[Atom]) -> Callable[[Builder, Atom], Atom]:
+    """An element of the array that a body gave to the row at some place among its rows."""
+    result = side.results[k]
+    (flat,) = side.rows.flat([result])
+    own = array_type(result).shape
+    lead = side.rows.lead(own)
+    columns = [side.rows.column([extent])[0] for extent in own[:lead]]
+
+    def read(b: Builder, row: Atom) -> Atom:
+        if flat.segments is None:
+            return at(b, flat.array, row, *place)
+        start = flat.segments.start(b, row)
+        extents = [at(b, column, row) for column in columns]
+        return at(b, flat.array, b.add(start, b.ravel(place[:lead], extents)), *place[lead:])
+
+    return read
+
+

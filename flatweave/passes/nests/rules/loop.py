@@ -1,0 +1,125 @@
+"""A loop in every row: turns over the rows that are not finished, until there are none.
+
+    i => while c body s      left = all rows
+                             while there are any left:
+                                 those for which c does not hold any more give their state back
+                                 the others take a turn, and are left
+
+The state of the rows that are left stands in flat arrays; what a row gives back is written to the
+results, rows of varying lengths one behind the other in the order in which they finish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import DType, i64
+from flatweave.passes.nests.distribute import rule
+from flatweave.passes.nests.rows import Rows
+from flatweave.passes.nests.rules.state import Slot, slots_of
+from flatweave.passes.nests.rules.subset import at, each, over_some, where
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import For, While
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var
+from flatweave.terms.traverse import Substitution, free_vars
+
+
+@rule(While)
+def lift_while(rows: Rows, op: While) -> Sequence[Atom]:
+    """One loop of the host in place of a loop in every row."""
+    rows.settle([*free_vars(op.condition), *free_vars(op.body)])
+    slots = slots_of(rows, op.body.params)
+    state = [rows.count, *_numbers(rows)]
+    for slot, init in zip(slots, op.init, strict=True):
+        state += slot.entered(rows, init, op.init)
+    given = [atom for slot in slots for atom in slot.results_before(rows.b, rows.count)]
+    made = _host_loop(rows, op, slots, [*state, *given])
+    left = made[len(state) :]
+    bound: list[Atom] = []
+    for slot in slots:
+        own, left = left[: slot.result_width], left[slot.result_width :]
+        bound.append(slot.left(rows, own, bound))
+    return bound
+
+
+def _numbers(rows: Rows) -> list[Atom]:
+    return [each(rows.b, rows.count, lambda b, i: i)]
+
+
+def _host_loop(rows: Rows, op: While, slots: Sequence[Slot], init: Sequence[Atom]) -> list[Atom]:
+    b = rows.b
+    turn = b.inner(optional=True)
+    count = turn.param("left", i64)
+    (numbers,) = _params(turn, [("rows", (count,), i64)])
+    state = [slot.bind(turn, count) for slot in slots]
+    results = [slot.bind_results(turn, rows.count) for slot in slots]
+    params = [count, numbers, *(v for group in (*state, *results) for v in group)]
+
+    def own(c: Builder, k: Atom, renaming: Substitution) -> list[Atom]:
+        found: list[Atom] = []
+        for slot, group in zip(slots, state, strict=True):
+            found.append(slot.read(c, group, k, found, renaming))
+        return found
+
+    some, (holds,) = over_some(
+        rows, turn, count, lambda c, k: at(c, numbers, k), op.condition, own
+    )
+    (mask,) = some.column([holds])
+    done, gone = where(turn, count, lambda c, k: c.apply("not", at(c, mask, k)))
+    left, stays = where(turn, count, lambda c, k: at(c, mask, k))
+    given: list[Atom] = []
+    for slot, group, result in zip(slots, state, results, strict=True):
+        given += slot.give(turn, group, result, done, gone, numbers)
+    going, after = over_some(
+        rows, turn, left, lambda c, q: at(c, numbers, at(c, stays, q)), op.body,
+        lambda c, q, renaming: own(c, at(c, stays, q), renaming),
+    )  # fmt: skip
+    state_after = [left, each(turn, left, lambda c, q: at(c, numbers, at(c, stays, q)))]
+    for slot, value in zip(slots, after, strict=True):
+        state_after += slot.entered(going, value, after)
+    body = turn.close(params, [*state_after, *given])
+    return list(b.emit(While(_any_left(b, params), body, tuple(init))))
+
+
+def _params(b: Builder, wanted: Sequence[tuple[str, tuple[Atom, ...], DType]]) -> list[Var]:
+    return [b.param(hint, ArrayType(dtype, shape)) for hint, shape, dtype in wanted]
+
+
+def _any_left(b: Builder, params: Sequence[Var]) -> Lambda:
+    test = b.inner()
+    renaming = Substitution()
+    own: list[Var] = []
+    for param in params:
+        own.append(test.param(param.name, renaming.type(param.type)))
+        renaming.mapping[param] = own[-1]
+    return test.close(own, [test.apply("gt", own[0], index(0))])
+
+
+@rule(For)
+def lift_for(rows: Rows, op: For) -> Sequence[Atom]:
+    """A loop over a range that may be another one for every row, as a while loop."""
+    dtype = op.lo.type
+    assert isinstance(dtype, DType)
+    b = rows.body
+    test = b.inner()
+    counter = test.param("i", dtype)
+    rest = _like(test, op.body.params[1:])
+    condition = test.close([counter, *rest], [test.apply("lt", counter, op.hi)])
+    turn = b.inner(optional=True)
+    i = turn.param("i", dtype)
+    state = _like(turn, op.body.params[1:])
+    after = turn.inline(op.body, [i, *state])
+    body = turn.close([i, *state], [turn.apply("add", i, op.step), *after])
+    return lift_while(rows, While(condition, body, (op.lo, *op.init)))[1:]
+
+
+def _like(b: Builder, params: Sequence[Var]) -> list[Var]:
+    """Parameters of the types of others, among which earlier ones are extents of later ones."""
+    renaming = Substitution()
+    made: list[Var] = []
+    for param in params:
+        made.append(b.param(param.name, renaming.type(param.type)))
+        renaming.mapping[param] = made[-1]
+    return made
+
+

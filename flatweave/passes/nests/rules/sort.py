@@ -1,0 +1,58 @@
+"""A sort of every row: one sort of all values by row first, and then by their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.base.dtypes import i64, u64
+from flatweave.ops import Generate, Sort
+from flatweave.ops.rows import array_type
+from flatweave.passes.nests.distribute import rule
+from flatweave.passes.nests.rows import Rows
+from flatweave.passes.nests.rules.subset import at
+from flatweave.passes.nests.segments import Segments
+from flatweave.terms.syntax import Atom, Lambda, Var
+from flatweave.terms.traverse import free_vars
+
+
+@rule(Sort)
+def lift_sort(rows: Rows, op: Sort) -> Sequence[Atom]:
+    """sort fn row   ==>   sort (r, x => r, fn x) [row numbers, values]"""
+    shape = array_type(op.xs[0]).shape
+    segments, xs = rows.line(op.xs)
+    if not any(map(rows.varies, free_vars(op.fn))):
+        (numbers,) = _keys(rows, segments, xs, Lambda(op.fn.params, (), ()))
+        _, *sorted_ = rows.b.emit(Sort(_by_row(rows, op.fn), (numbers, *xs)))
+        return [rows.bind_line(segments, x, shape) for x in sorted_]
+    keys = _keys(rows, segments, xs, op.fn)
+    params = [Var("k", array_type(key).dtype) for key in keys]
+    rest = [Var("x", array_type(x).dtype) for x in xs]
+    by_row = Lambda((*params, *rest), (), tuple(params))
+    made = rows.b.emit(Sort(by_row, (*keys, *xs)))
+    return [rows.bind_line(segments, x, shape) for x in made[len(keys) :]]
+
+
+def _by_row(rows: Rows, fn: Lambda) -> Lambda:
+    """The keys with the number of the row before them."""
+    inside = rows.b.inner()
+    row = inside.param("r", u64)
+    params = [inside.param(param.name, param.type) for param in fn.params]
+    return inside.close([row, *params], [row, *inside.inline(fn, params)])
+
+
+def _keys(
+    rows: Rows, segments: Segments, xs: Sequence[Atom], fn: Lambda
+) -> Sequence[Atom]:
+    """For each value the number of its row, and its keys, which may read what its row has."""
+    rows.settle(tuple(free_vars(fn)))
+    rows.settle_checks()
+    inside = rows.b.inner()
+    p = inside.param("p", i64, segments.total)
+    number, _ = segments.locate(inside, p)
+    row = inside.unravel(number, rows.shape)
+    renaming = inside.inlining(Lambda((*rows.params, *fn.params), (), ()),
+                               (*row, *(at(inside, x, p) for x in xs)))  # fmt: skip
+    for let in (*rows.needed(tuple(free_vars(fn))), *fn.lets):
+        inside.inline_let(let, renaming)
+    keys = [inside.cast(number, u64), *map(renaming.atom, fn.results)]
+    return rows.b.emit(Generate((segments.total,), inside.close([p], keys)))

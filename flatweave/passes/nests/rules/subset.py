@@ -1,0 +1,59 @@
+"""Some of the rows, by their numbers: those that take a branch, those that go on in a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.base.dtypes import i64
+from flatweave.ops import Filter, Generate, Index
+from flatweave.passes.nests.distribute import distribute
+from flatweave.passes.nests.rows import Rows
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Lambda
+from flatweave.terms.traverse import Substitution, free_vars
+
+Numbers = Callable[[Builder, Atom], Atom]
+"""The number of a row by its place among some of them."""
+
+
+def where(b: Builder, extent: Atom, holds: Callable[[Builder, Atom], Atom]) -> tuple[Atom, Atom]:
+    """How many, and which, indices below an extent a condition holds for."""
+    mask = each(b, extent, holds)
+    numbers = each(b, extent, lambda inside, i: i)
+    count, found = b.emit(Filter(mask, (numbers,)))
+    return count, found
+
+
+def each(b: Builder, extent: Atom, fn: Callable[[Builder, Atom], Atom]) -> Atom:
+    """An array of one axis from a function of the index."""
+    inside = b.inner()
+    i = inside.param("i", i64, extent)
+    return b.emit(Generate((extent,), inside.close([i], [fn(inside, i)])))[0]
+
+
+def at(b: Builder, array: Atom, *place: Atom) -> Atom:
+    """An element of an array."""
+    return b.emit(Index(array, place, checked=False))[0]
+
+
+def over_some(
+    rows: Rows, b: Builder, count: Atom, number: Numbers, fn: Lambda,
+    args: Callable[[Builder, Atom, Substitution], Sequence[Atom]] = lambda inside, k, renaming: (),
+) -> tuple[Rows, list[Atom]]:
+    """A function that stands in the rows' function, for `count` of the rows, distributed in `b`.
+
+    `number` says which row is at a place among these; `args` gives the function's arguments there.
+    Nothing of it is done for other rows.
+    """
+    rows.settle_checks()
+    inside = b.inner()
+    k = inside.param("k", i64, count)
+    row = inside.unravel(number(inside, k), rows.shape)
+    renaming = inside.inlining(Lambda(tuple(rows.params), (), ()), row)
+    for let in rows.needed(tuple(free_vars(fn))):
+        inside.inline_let(let, renaming)
+    renaming.mapping.update(zip(fn.params, args(inside, k, renaming), strict=True))
+    for let in fn.lets:
+        inside.inline_let(let, renaming)
+    whole = inside.close([k], [renaming.atom(result) for result in fn.results])
+    return distribute(b, (count,), whole, optional=True)
