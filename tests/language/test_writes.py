@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base.config import config
 from tests.language.agreement import DTYPES, agree, same, values
 
 
@@ -128,3 +129,27 @@ def test_reduce_by_index(target):
     agree(lambda d, i: fw.reduce_by_index(d, fw.add, 0, i, 1.0), np.array([12.0, 21.0]), dest, idx)
     agree(lambda d, i: fw.reduce_by_index(d, fw.minimum, np.inf, i, fw.iota(4) * 1.0),
           np.array([0.0, 2.0]), dest, idx)  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("n", [1, 5, 3000])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_places_that_a_scan_counts_from_anywhere(threads, n, exclusive):
+    """What the scan begins with is in every place; it need not be neutral."""
+    steps, first = values(np.int64, n) % 3, n // 2
+    sums = first + np.cumsum(steps) - (steps if exclusive else 0)
+    expected = np.zeros(n, np.int64)
+    np.add.at(expected, sums[sums < n], steps[sums < n])
+
+    def combined(dest, steps, first):
+        places = fw.scan(fw.add, first, steps, exclusive=exclusive)
+        return fw.permute(fw.add, dest, places, steps)
+
+    def last(dest, steps, first):
+        places = fw.scan(fw.add, first, steps, exclusive=exclusive)
+        return fw.scatter(dest, places, 1)
+
+    args = np.zeros(n, np.int64), steps, np.int64(first)
+    with config.scoped(threads=threads):
+        agree(combined, expected, *args)
+        agree(last, np.isin(np.arange(n), sums).astype(np.int64), *args)

@@ -223,7 +223,7 @@ class Source:
     def carries(self) -> State:
         """What the scans of the body start from."""
         kernel, records = self.writer.kernel, self.writer.scans.records
-        return tuple(kernel.scalar(atom) for record in records for atom in record.neutral)
+        return tuple(kernel.scalar(atom) for record in records for atom in record.first)
 
     def element(
         self, b: Builder, position: Position, state: State
