@@ -18,9 +18,10 @@ demo: $(STAMP)
 test: $(STAMP) lint types
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
 
-# all of make test with the libraries that Ragged values come from, then what takes an hour: many more examples for every law, 5,000 random programs
-# against NumPy, 50 programs run 1,000 times each for the same bits, and for each level of x86-64
-# the language's tests and some random programs
+# all of make test with the libraries that Ragged values come from, then what takes an hour: many
+# more examples for every law, 5,000 random programs against NumPy, 3,000 random nests against plain
+# Python, 50 programs run 1,000 times each for the same bits, and for each level of x86-64 the
+# language's tests and some random programs
 LEVELS ?= x86-64-v2 x86-64-v3 x86-64-v4
 ORACLE := $(BIN)/python -m tests.oracle --workers $(JOBS)
 LAWS := tests/laws tests/terms tests/array_ir tests/frontend tests/language
@@ -28,6 +29,7 @@ LAWS := tests/laws tests/terms tests/array_ir tests/frontend tests/language
 test-all: $(VENV)/installed-exchange test
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --hypothesis-profile=thorough $(LAWS)
 	$(ORACLE) --programs 5000 --seed 10000
+	$(BIN)/python -m tests.nests --workers $(JOBS) --nests 3000 --seed 10000
 	$(ORACLE) --bits 50 --runs 1000
 	for level in $(LEVELS); do \
 		FLATWEAVE_CPU=$$level $(BIN)/python -m tests.runs_here || continue; \

@@ -10,4 +10,8 @@ from tests.nests.programs.loops import LOOPS
 from tests.nests.programs.scans import SCANS
 from tests.nests.programs.writes import WRITES
 
-PROGRAMS = [*WRITES, *LOOPS, *SCANS, *JOINS, *CHOICES, *LENGTHS, *FOLDS]
+TOPICS = {
+    "writes": WRITES, "loops": LOOPS, "scans": SCANS, "joins": JOINS, "choices": CHOICES,
+    "lengths": LENGTHS, "folds": FOLDS,
+}  # fmt: skip
+PROGRAMS = [program for programs in TOPICS.values() for program in programs]
