@@ -15,7 +15,9 @@ from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in, needed_for, walk_lets
 
 STORING = 24
-"""What storing an element and reading it again costs, in units of one addition."""
+"""What storing an element and reading it again costs, in units of one addition: f64 on a Xeon with
+AVX-512, additions and products each after the other, 10 of them where arrays stay in the second
+cache, 18 in the one that cores share, 28 in memory by one thread and 16 by two."""
 LARGEST = 40 * STORING
 """What is computed at several reads may not grow beyond this, by all that it is made of."""
 FEW = 64

@@ -98,3 +98,17 @@ def test_a_look_at_elements_that_are_computed():
         assert any("sample" in name for name in made)
         for one, other in zip(found, expected, strict=True):
             same(one, other)
+
+
+def test_the_first_bad_element_is_the_one_reported():
+    """Though a look at elements would come upon another before."""
+    table, at = np.arange(MANY), np.arange(MANY)
+    at[100], at[1 << 15] = -MANY - 100, MANY + 7
+
+    def f(table, at):
+        return fw.scatter(fw.full(PLACES, 0), table[at], at)
+
+    for threads in (1, 2):
+        with config.scoped(threads=threads), pytest.raises(fw.IndexOutOfBounds) as caught:
+            fw.jit(f, target="cpu")(table, at)
+        assert str(-MANY - 100) in str(caught.value)

@@ -20,12 +20,12 @@ from flatweave.lower.scatter.costs import Costs, is_large
 from flatweave.lower.scatter.owner import Owner
 from flatweave.lower.scatter.partition import Partition
 from flatweave.lower.scatter.private import Private
-from flatweave.lower.scatter.sample import UNKNOWN, sampled
+from flatweave.lower.scatter.sample import UNKNOWN, WHOLE, sampled
 from flatweave.lower.scatter.scattering import NO, YES, Scattering
 from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterVariant, SweepPlan, When
-from flatweave.lower.schedule.scatter_variants import neutral_of
+from flatweave.lower.schedule.scatter_variants import can_fail, neutral_of
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Let
@@ -91,9 +91,11 @@ class _Divided:
         if large == NO:
             return NO
         asks = host.apply("and", large, partition.fits(host))
-        yes, no = host.inner(), host.inner()
-        sample = yes.close([], [sampled(yes, s)])
-        far = host.emit(If(asks, sample, no.close([], [index(UNKNOWN)])))[0]
+        far: Atom = index(WHOLE)
+        if not can_fail(s.op.body):
+            yes, no = host.inner(), host.inner()
+            sample = yes.close([], [sampled(yes, s)])
+            far = host.emit(If(asks, sample, no.close([], [index(UNKNOWN)])))[0]
         costs = Costs.of(host, s, far)
         s.one_is_faster = costs.one_is_faster(host)
         return host.apply("and", asks, costs.partition_pays(host))

@@ -7,7 +7,8 @@
     places  3 4 5 ..  400 401 402 ..    sorted: 0            7 1 7 7 ..    skewed: few
     places  91 4 7032 ..  355 12 ..     equally likely: nearly all
 
-It depends on data alone, and serves a choice between ways that leave the same bits.
+It depends on data alone, and serves a choice between ways that leave the same bits. Elements that
+may report an error are not looked at: the first of them in order must be the one reported.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from flatweave.passes.operators import (
     known_neutral,
     may_commute,
 )
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import walk_lets
 
 UPDATES = ("atomic", "cas", "locks")
@@ -103,10 +103,17 @@ def _update(op: Sweep, sink: ScatterReduce, machine: Machine, where: Location | 
 
 def is_strided(op: Sweep, located: Locate) -> bool:
     """Whether a scattering sweep writes along each row in even steps, and fails nowhere."""
-    for let in walk_lets(op.body):
-        if isinstance(let.op, Check | Prefix) or (isinstance(let.op, Index) and let.op.checked):
-            return False
+    if can_fail(op.body) or any(isinstance(let.op, Prefix) for let in walk_lets(op.body)):
+        return False
     return course_of(courses_along_rows(op, located), op.body.results[0]) is Course.LINEAR
+
+
+def can_fail(body: Lambda) -> bool:
+    """Whether an element may report an error: then the first in order must be the one."""
+    return any(
+        isinstance(let.op, Check) or (isinstance(let.op, Index) and let.op.checked)
+        for let in walk_lets(body)
+    )
 
 
 def obstacles(
