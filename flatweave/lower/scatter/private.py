@@ -35,7 +35,9 @@ LEAST_COPIES, FIXED_COPIES = 2, 16
 """At least and at most so many, whatever the threads, where the grouping shows in the bits."""
 SHARE = 16
 """Elements for each place of a copy, but that there are two copies at least, for two threads:
-clearing and combining all of them then costs little beside the elements."""
+clearing and combining all of them then costs little beside the elements. On a Xeon that others
+used, too, 2^22 f64 by one thread into 2^17 places took 16.4, 16.0, 14.0, 14.0 ms with 2, 8, 16, 32,
+and into 2^18 places 27.9, 18.5, 18.4, 27.2."""
 EXACT_SHARE = 8
 """The same where each thread has a copy."""
 MOST_BYTES = 32 * 1024 * 1024
