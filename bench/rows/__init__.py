@@ -12,6 +12,7 @@ from bench.rows import (
     expansion,
     filter,
     histogram,
+    nests,
     overhead,
     permute,
     recurrence,
@@ -48,5 +49,6 @@ FILES = (
     bfs,
     overhead,
     alignment,
+    nests,
 )
 ROWS = {row.name: row for file in FILES for row in file.ROWS}
