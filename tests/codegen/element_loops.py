@@ -14,7 +14,6 @@ from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm.text.module import Body, Module, vec
 from flatweave.runtime.processor import processor
 
-MADE_FOR = processor()
 BLOCK = 64  # every array's length is a multiple of the widest vector
 
 
@@ -33,14 +32,14 @@ class Loops:
     """Compiled loops, called by name."""
 
     def __init__(self, module: Module, loops: Sequence[Loop], optimise: int = 1) -> None:
-        self._loops = {loop.name: loop for loop in loops}
+        self._loops, made_for = {loop.name: loop for loop in loops}, processor()
         for loop in loops:
             _define(module, loop)
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         parsed = binding.parse_assembly(module.text())
         machine = binding.Target.from_default_triple().create_target_machine(
-            cpu=MADE_FOR.name, features=MADE_FOR.attributes, opt=optimise
+            cpu=made_for.name, features=made_for.attributes, opt=optimise
         )
         parsed.data_layout = str(machine.target_data)
         parsed.verify()
@@ -48,8 +47,13 @@ class Loops:
             machine, binding.create_pipeline_tuning_options(speed_level=optimise)
         )
         builder.getModulePassManager().run(parsed, builder)
+        self._module, self._machine = parsed, machine
         self._engine = binding.create_mcjit_compiler(parsed, machine)
         self._engine.finalize_object()
+
+    def assembly(self) -> str:
+        """The instructions of all loops."""
+        return self._machine.emit_assembly(self._module)
 
     def __call__(self, name: str, *arrays: np.ndarray) -> np.ndarray:
         """The loop's results."""

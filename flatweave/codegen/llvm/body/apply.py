@@ -2,6 +2,7 @@
 
     add i n       i linear, n uniform:   add of the base: still linear, one scalar instruction
     floordiv n s  s = maximum k 64:      without the care for divisors 0 and -1
+    mod x 10      x = cast i64 of i32:   by a product of 32 bits
     cast i32 i    i linear:              trunc of the base, splat, + <0, 1, 2, ..>
     eq i n        i linear:              one bit of a word (body/linear.py)
     mul x y       x varying:             at the region's width, y splat
@@ -15,11 +16,15 @@ from flatweave.base.dtypes import bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.linear import emit_one_lane, is_one_lane
 from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, apply_shape
-from flatweave.codegen.llvm.math.integers import floordiv_by_positive
+from flatweave.codegen.llvm.math.cast import cast
+from flatweave.codegen.llvm.math.integers import floordiv, floordiv_by_positive, mod
 from flatweave.codegen.llvm.math.scalar import emit_cast, emit_scalar
 from flatweave.codegen.llvm.text.values import Value
+from flatweave.terms.bounds import bounds_of
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import Atom, Const, Let, Var
+from flatweave.terms.syntax import Atom, Const, Let, Op, Var
+
+_DIVISIONS = {"floordiv": floordiv, "mod": mod}
 
 
 def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
@@ -31,6 +36,8 @@ def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
     if shape is UNIFORM and _divides(e.made, op):
         a, b = (Value(e.code, dtype, 1, h.text) for h in held)
         return (Held(UNIFORM, floordiv_by_positive(a, b).text),)
+    if shape is VARYING and _divides_by_literal(op):
+        return (Held(VARYING, _quotient(e, op)),)
     if shape is not VARYING:
         return (Held(shape, emit_scalar(e.code, op.fn, dtype, 1, [h.text for h in held])),)
     if is_one_lane(e, op.fn, held):
@@ -39,14 +46,27 @@ def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
     return (Held(VARYING, emit_scalar(e.code, op.fn, dtype, e.width, texts)),)
 
 
-def _divides(made: Mapping[Var, Apply], op: Apply) -> bool:
+def _divides_by_literal(op: Apply) -> bool:
+    """Whether this is a division by an integer that is known."""
+    by = op.args[-1]
+    return op.fn in _DIVISIONS and isinstance(by, Const) and by.dtype.is_integer
+
+
+def _quotient(e: Emitter, op: Apply) -> str:
+    """A division by a literal of what is known to lie within bounds."""
+    dtype = scalar_type(op.args[0].type)
+    a, b = (Value(e.code, dtype, e.width, e.vector(arg)) for arg in op.args)
+    return _DIVISIONS[op.fn](a, b, bounds_of(e.made, op.args[0])).text
+
+
+def _divides(made: Mapping[Var, Op], op: Apply) -> bool:
     """Whether this is a division by an integer that is computed and more than 0."""
     if op.fn != "floordiv" or isinstance(op.args[1], Const):
         return False
     return scalar_type(op.args[1].type).is_integer and _is_positive(made, op.args[1])
 
 
-def _is_positive(made: Mapping[Var, Apply], atom: Atom) -> bool:
+def _is_positive(made: Mapping[Var, Op], atom: Atom) -> bool:
     """Whether an integer is known to be more than 0 by how it was computed."""
     if isinstance(atom, Const):
         return atom.dtype.is_integer and atom.value > 0
@@ -66,8 +86,9 @@ def emit_convert(e: Emitter, let: Let) -> Sequence[Held]:
         return (Held(UNIFORM, emit_cast(e.code, source, op.dtype, 1, held.text)),)
     if held.shape is not VARYING and op.dtype.is_integer and op.dtype is not bool_:
         return (Held(VARYING, e.spread(held, op.dtype)),)
-    text = emit_cast(e.code, source, op.dtype, e.width, e.lanes(held, source))
-    return (Held(VARYING, text),)
+    known = bounds_of(e.made, op.arg) if source.is_integer else None
+    x = Value(e.code, source, e.width, e.lanes(held, source))
+    return (Held(VARYING, cast(x, op.dtype, known).text),)
 
 
 HANDLERS: Handlers = {

@@ -19,7 +19,7 @@ from flatweave.codegen.llvm.math.scalar import emit_cast
 from flatweave.codegen.llvm.text.code import Code
 from flatweave.codegen.llvm.text.module import constant, vec
 from flatweave.codegen.llvm.text.vectors import splat
-from flatweave.terms.control import Apply
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var
 
 
@@ -58,7 +58,7 @@ class Emitter:
         self.width = width
         self.shapes: Mapping[Var, Shape] = shapes or {}
         self.mask: str | None = None
-        self.made: dict[Var, Apply] = {}
+        self.made: dict[Var, Op] = {}
         self.depth = 0  # loops around
         self._known: dict[tuple[str, ...], str] = {}
 
@@ -93,7 +93,7 @@ class Emitter:
             if handler is None:
                 raise CompilerBug(f"{let.op.name} cannot stand here", where=let.where)
             self.bind(let.vars, handler(self, let))
-            if isinstance(let.op, Apply):
+            if isinstance(let.op, Apply | Cast):
                 self.made[let.vars[0]] = let.op
         return [self.hold(atom) for atom in fn.results]
 

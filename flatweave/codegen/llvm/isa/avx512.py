@@ -35,6 +35,7 @@ class Avx512(Avx2):
     needs = frozenset({"avx512f", "avx512dq", "avx512bw", "avx512vl"})
     register_bits = 512
     registers = 32
+    converts_64 = True
     attributes = 'nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512"'
     libmvec_letters = (("e", 512), ("d", 256))
 

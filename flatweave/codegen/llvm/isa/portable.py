@@ -27,6 +27,9 @@ class InstructionSet:
     """What a CPU of this kind has: LLVM's names of features, or the name of its architecture."""
     register_bits = 128
     registers = 16
+    converts_64 = True
+    """Whether there are instructions that convert vectors between floats and integers of 64 bits;
+    without them math/cast_64.py does."""
     read_ahead = 0
     """Bytes ahead at which loops of much work prefetch what they load; 0: they do not."""
     attributes = "nounwind"

@@ -13,6 +13,7 @@ class Sse4(X86):
 
     name = "sse4"
     needs = frozenset({"x86_64", "ssse3", "popcnt"})
+    converts_64 = False
 
     def compress_lanes(self, kept: DType) -> int:
         """One register, but at most eight lanes."""

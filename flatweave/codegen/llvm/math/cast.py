@@ -9,11 +9,13 @@
 from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_, i32
+from flatweave.codegen.llvm.math import cast_64
 from flatweave.codegen.llvm.text.values import Value
+from flatweave.terms.bounds import Bounds
 
 
-def cast(x: Value, target: DType) -> Value:
-    """The value converted to another dtype."""
+def cast(x: Value, target: DType, bounds: Bounds | None = None) -> Value:
+    """The value converted to another dtype; an integer may be known to be within bounds."""
     source = x.dtype
     if source == target:
         return x
@@ -22,14 +24,23 @@ def cast(x: Value, target: DType) -> Value:
     if source.is_float and target.is_float:
         return x.convert("fpext" if target.bits > source.bits else "fptrunc", target)
     if source.is_float:
+        if target.bits == 64 and _leaves_vectors(x):
+            return cast_64.to_integer(x, target, lambda: _saturated(x, target))
         return _saturated(x, target)
     if target.is_float:
+        if source.bits == 64 and _leaves_vectors(x):
+            return cast_64.to_float(x, target, bounds)
         return x.convert("sitofp" if source.kind == "i" else "uitofp", target)
     if target.bits == source.bits:
         return Value(x.body, target, x.width, x.text)
     if target.bits < source.bits:
         return x.convert("trunc", target)
     return x.convert("sext" if source.kind == "i" else "zext", target)
+
+
+def _leaves_vectors(x: Value) -> bool:
+    """Whether LLVM converts these lanes to or from 64 bits one by one."""
+    return x.width > 1 and not x.body.module.isa.converts_64
 
 
 def _saturated(x: Value, target: DType) -> Value:

@@ -1,8 +1,9 @@
 """Integers and bools in LLVM: arithmetic that wraps, guarded division, shifts, powers, bit counts.
 
-Division by zero gives 0 and the least value over -1 wraps, where LLVM's sdiv traps. LLVM divides
-vectors lane by lane, so up to 32 bits quotients are taken in floats, where they are exact; by a
-literal power of two it is a shift, which rounds down as it is:
+Division by zero gives 0 and the least value over -1 wraps, where LLVM's sdiv traps. By a literal
+power of two it is a shift, which rounds down as it is; by another literal a product
+(reciprocals.py). By what is not known before LLVM divides vectors lane by lane, so up to 32 bits
+such quotients are taken in floats, where they are exact:
 
     i8, i16 through f32     |a / b - n| >= 2**-16 * n for every whole n that it misses
     i32, u32 through f64    .. 2**-32 * n; both far above half a unit in the last place
@@ -11,8 +12,10 @@ literal power of two it is a shift, which rounds down as it is:
 from __future__ import annotations
 
 from flatweave.base.dtypes import BY_NAME, DType, f32, f64, i32, u32
+from flatweave.codegen.llvm.math import reciprocals
 from flatweave.codegen.llvm.math.cast import cast
 from flatweave.codegen.llvm.text.values import Value, call_function
+from flatweave.terms.bounds import Bounds, bounds_of_dtype
 
 MAX_UNROLLED_POWER = 64
 
@@ -52,17 +55,17 @@ def maximum(a: Value, b: Value) -> Value:
     return a.intrinsic("smax" if a.dtype.kind == "i" else "umax", b)
 
 
-def floordiv(a: Value, b: Value) -> Value:
-    """Quotient rounded down, 0 for a divisor of 0."""
+def floordiv(a: Value, b: Value, bounds: Bounds | None = None) -> Value:
+    """Quotient rounded down, 0 for a divisor of 0; `a` is within bounds, where these are known."""
     divisor = b.literal
-    if divisor is None or divisor in (0, -1):
+    if divisor is None:
         wide = a.dtype.bits == 64 or a.width == 1
         return _guarded_quotient(a, b) if wide else _quotient_in_floats(a, b)
+    if divisor in (0, 1, -1):
+        return a if divisor == 1 else -a if divisor else a.number(0)
     if is_power_of_two(divisor):
-        return a if divisor == 1 else a >> divisor.bit_length() - 1
-    if divisor > 0:
-        return floordiv_by_positive(a, b)
-    return _round_down(a, b, a.binary("sdiv", b))
+        return a >> divisor.bit_length() - 1
+    return reciprocals.floordiv(a, divisor, bounds or bounds_of_dtype(a.dtype))
 
 
 def floordiv_by_positive(a: Value, b: Value) -> Value:
@@ -73,13 +76,16 @@ def floordiv_by_positive(a: Value, b: Value) -> Value:
     return quotient + (quotient * b > a).convert("sext", a.dtype)  # less by 1 where a < 0
 
 
-def mod(a: Value, b: Value) -> Value:
+def mod(a: Value, b: Value, bounds: Bounds | None = None) -> Value:
     """Remainder with the divisor's sign, 0 for a divisor of 0."""
     divisor = b.literal
-    if divisor is not None and is_power_of_two(divisor):
+    if divisor is None:
+        return b.eq(0).where(a.number(0), a - floordiv(a, b) * b)
+    if divisor in (0, 1, -1):
+        return a.number(0)
+    if is_power_of_two(divisor):
         return a & (divisor - 1)
-    rest = a - floordiv(a, b) * b
-    return rest if divisor else b.eq(0).where(a.number(0), rest)
+    return reciprocals.mod(a, divisor, bounds or bounds_of_dtype(a.dtype))
 
 
 def is_power_of_two(number: int) -> bool:

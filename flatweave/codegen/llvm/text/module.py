@@ -22,6 +22,8 @@ from flatweave.base.dtypes import DType
 class Instructions(Protocol):
     """What functions of values ask of the CPU that a module is for (isa/portable.py)."""
 
+    register_bits: int
+    converts_64: bool
     libmvec: frozenset[str]
     libmvec_letters: tuple[tuple[str, int], ...]
 

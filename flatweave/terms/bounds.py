@@ -1,0 +1,154 @@
+"""The least and the greatest value of an integer, by how it is made.
+
+    x: i32, k: i64 = cast i64 x         -2**31 <= k < 2**31
+    r: i64 = mod k 10                        0 <= r < 10
+    p: i64 = add (mul r 8) 7                 7 <= p < 80
+
+Integers wrap: a sum that might gives no bounds but those of its dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from flatweave.base.dtypes import DType, bool_
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import Atom, Const, Op, Var
+
+DEPTH = 8
+"""How many operations are followed back."""
+
+
+class Bounds(NamedTuple):
+    """The least and the greatest value that an integer is known to have."""
+
+    low: int
+    high: int
+
+    def fit(self, dtype: DType) -> bool:
+        """Whether every value between them is one of an integer dtype."""
+        whole = bounds_of_dtype(dtype)
+        return whole.low <= self.low and self.high <= whole.high
+
+
+def bounds_of_dtype(dtype: DType) -> Bounds:
+    """The values of an integer dtype, or of bool."""
+    return Bounds(0, 1) if dtype is bool_ else Bounds(int(dtype.low), int(dtype.high))
+
+
+def bounds_of(made: Mapping[Var, Op], atom: Atom, depth: int = DEPTH) -> Bounds:
+    """What is known of an integer, or a bool, from the operations that made it."""
+    if isinstance(atom, Const):
+        return Bounds(int(atom.value), int(atom.value))
+    dtype = atom.type
+    assert isinstance(dtype, DType)
+    whole, op, found = bounds_of_dtype(dtype), made.get(atom), None
+    if depth and isinstance(op, Cast) and not _is_float(op.arg):
+        found = bounds_of(made, op.arg, depth - 1)
+        if dtype is bool_ and not found.fit(bool_):
+            found = None
+    elif depth and isinstance(op, Apply) and op.fn in _RULES and not _is_float(op.args[-1]):
+        known = [bounds_of(made, arg, depth - 1) for arg in op.args]
+        found = _RULES[op.fn](known)
+    return found if found is not None and found.fit(dtype) else whole
+
+
+def _is_float(atom: Atom) -> bool:
+    return isinstance(atom.type, DType) and atom.type.is_float
+
+
+Rule = Callable[[Sequence[Bounds]], Bounds | None]
+
+
+def _corners(combine: Callable[[int, int], int]) -> Rule:
+    """Bounds of a function of two numbers that is greatest and least at ends of their ranges."""
+
+    def rule(known: Sequence[Bounds]) -> Bounds:
+        values = [combine(a, b) for a, b in product(*known)]
+        return Bounds(min(values), max(values))
+
+    return rule
+
+
+def _floordiv(known: Sequence[Bounds]) -> Bounds | None:
+    return _corners(int.__floordiv__)(known) if known[1].low > 0 else None
+
+
+def _mod(known: Sequence[Bounds]) -> Bounds | None:
+    a, b = known
+    if b.low <= 0:
+        return Bounds(b.low + 1, 0) if b.high < 0 else None
+    if a.low >= 0 and a.high < b.low:
+        return a
+    return Bounds(0, min(a.high, b.high - 1) if a.low >= 0 else b.high - 1)
+
+
+def _and(known: Sequence[Bounds]) -> Bounds | None:
+    """No bit that a number without a sign has not."""
+    highs = [each.high for each in known if each.low >= 0]
+    return Bounds(0, min(highs)) if highs else None
+
+
+def _or(known: Sequence[Bounds]) -> Bounds | None:
+    """As many bits as the operand that has more."""
+    if known[0].low < 0 or known[1].low < 0:
+        return None
+    return Bounds(0, (1 << max(each.high for each in known).bit_length()) - 1)
+
+
+def _shl(known: Sequence[Bounds]) -> Bounds | None:
+    return _corners(int.__lshift__)(known) if known[1].low >= 0 and known[1].high < 64 else None
+
+
+def _shr(known: Sequence[Bounds]) -> Bounds | None:
+    return _corners(int.__rshift__)(known) if known[1].low >= 0 and known[1].high < 64 else None
+
+
+def _neg(known: Sequence[Bounds]) -> Bounds:
+    return Bounds(-known[0].high, -known[0].low)
+
+
+def _abs(known: Sequence[Bounds]) -> Bounds:
+    low, high = known[0]
+    return Bounds(max(low, -high, 0), max(-low, high))
+
+
+def _select(known: Sequence[Bounds]) -> Bounds:
+    return Bounds(min(a.low for a in known[1:]), max(a.high for a in known[1:]))
+
+
+def _same(known: Sequence[Bounds]) -> Bounds:
+    return known[0]
+
+
+def _bits(known: Sequence[Bounds]) -> Bounds:
+    return Bounds(0, 64)
+
+
+_RULES: Mapping[str, Rule] = {
+    "add": _corners(int.__add__),
+    "sub": lambda known: Bounds(known[0].low - known[1].high, known[0].high - known[1].low),
+    "mul": _corners(int.__mul__),
+    "minimum": lambda known: Bounds(*map(min, *known)),
+    "maximum": lambda known: Bounds(*map(max, *known)),
+    "floordiv": _floordiv,
+    "mod": _mod,
+    "and": _and,
+    "or": _or,
+    "xor": _or,
+    "shl": _shl,
+    "shr": _shr,
+    "neg": _neg,
+    "abs": _abs,
+    "sign": lambda known: Bounds(-1, 1),
+    "select": _select,
+    "floor": _same,
+    "ceil": _same,
+    "round": _same,
+    "trunc": _same,
+    "popcount": _bits,
+    "clz": _bits,
+    "ctz": _bits,
+}
