@@ -27,6 +27,9 @@ lie inside if 0 <= c <= n - m. Then they need no test, nor one for a negative in
 from the end. Otherwise everything is as it was, with its faults. The branch goes one way in all
 elements: generated code asks outside of its loops.
 
+So do all reads at a position that is clipped, between the same ends for all of them: these ends
+lie inside, or some read may not.
+
 Reads that stand next to each other, with no check between them, share a branch.
 """
 
@@ -36,6 +39,7 @@ from collections.abc import Sequence
 
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import bool_
 from flatweave.base.records import record
 from flatweave.ops import Index, Sweep
 from flatweave.ops.rows import array_type
@@ -44,10 +48,11 @@ from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, If
 from flatweave.terms.shifted import makers_of
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
 
 ZERO = index(0)
+TRUE = Const(True, bool_)
 
 
 @array_pass(takes=(FLAT,))
@@ -58,12 +63,14 @@ def hoist_tests(program: Program) -> Program:
 
 @record
 class Read:
-    """A tested read at `place`, its position plus `behind`, unless that is negative."""
+    """A tested read at `place`, unless that is negative: its position plus `behind`; or one that
+    is nowhere but at or between `ends`."""
 
     let: Let
     op: Index
     place: Atom
-    behind: Atom
+    behind: Atom | None
+    ends: tuple[Atom, ...] = ()
 
 
 def _hoisted(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
@@ -82,9 +89,13 @@ def _inside(b: Builder, reads: Sequence[Read], count: Atom) -> Atom:
     conditions: list[Atom] = []
     for read in reads:
         (extent,) = array_type(read.op.xs).shape
-        conditions.append(b.apply("le", read.behind, b.sub(extent, count)))
-        conditions.append(b.apply("ge", read.behind, ZERO))
-    first, *others = dict.fromkeys(conditions)
+        if read.behind is not None:
+            conditions.append(b.apply("le", read.behind, b.sub(extent, count)))
+            conditions.append(b.apply("ge", read.behind, ZERO))
+        for end in read.ends:
+            conditions.append(b.apply("lt", end, extent))
+            conditions.append(b.apply("ge", end, ZERO))
+    first, *others = dict.fromkeys(c for c in conditions if c != TRUE) or (TRUE,)
     for other in others:
         first = b.apply("and", first, other)
     return first
@@ -108,11 +119,27 @@ class _Body:
         place = self._if_natural(op.indices[0])
         if place == self.p:
             return Read(let, op, place, ZERO)
+        ends = self._ends(place)
+        if ends:
+            return Read(let, op, place, None, ends)
         whole = self._apply(place, "add")
         if whole is None or self.p not in whole:
             return None
         behind = whole[1] if whole[0] == self.p else whole[0]
         return None if behind in self.varying else Read(let, op, place, behind)
+
+    def _ends(self, place: Atom) -> tuple[Atom, ...]:
+        """Where a clipped position ends, the same for all elements; none for any other."""
+        for outer, inner in (("minimum", "maximum"), ("maximum", "minimum")):
+            for x, end in self._bounded(place, outer):
+                for _, other in self._bounded(x, inner):
+                    return end, other
+        return ()
+
+    def _bounded(self, atom: Atom, fn: str) -> list[tuple[Atom, Atom]]:
+        """What is bounded by a minimum or a maximum, and by what, the same for all elements."""
+        a, b = self._apply(atom, fn) or (atom, atom)
+        return [(x, end) for x, end in ((a, b), (b, a)) if x != end and end not in self.varying]
 
     def _if_natural(self, i: Atom) -> Atom:
         """An index that counts from the end where it is negative, as it is where it is not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from flatweave.base.dtypes import i64
@@ -84,16 +84,36 @@ class BodyFacts:
 
     def is_positive(self, extent: Atom) -> bool:
         """Whether an i64 is known to be at least 1, as an extent is that has an index."""
+        return self.least(extent) > 0
+
+    def least(self, extent: Atom) -> int:
+        """A number that an i64 is known to be no less than, as an extent or as a part of one."""
         if isinstance(extent, Const):
-            return extent.value > 0
+            return int(extent.value)
+        found = int(i64.low)
         scope: BodyFacts | None = self
         while scope is not None:
-            if extent in scope._below.values() or any(extent in s for s in scope._spaces):
-                return True
-            if any(extent == inside for inside, _ in scope._inside.values()):
-                return True
+            for known, least in scope._extents():
+                if known == extent:
+                    found = max(found, least)
+                elif (more := self._more(known, extent)) is not None:
+                    found = max(found, least - more)
             scope = scope.outer
-        return False
+        return found
+
+    def _extents(self) -> Iterator[tuple[Atom, int]]:
+        """Extents of this body that have indices, and the least number of these."""
+        yield from ((extent, 1) for extent in self._below.values())
+        yield from ((extent, 1) for shape in self._spaces for extent in shape)
+        yield from ((extent, 2 * reach + 1) for extent, reach in self._inside.values())
+
+    def _more(self, extent: Atom, part: Atom) -> int | None:
+        """The constant that makes an extent of one of its parts; none is less than 0."""
+        made = self.definition(extent)
+        if not isinstance(made, Apply) or made.fn != "add" or made.args[0] != part:
+            return None
+        more = made.args[1]
+        return int(more.value) if isinstance(more, Const) and more.value >= 0 else None
 
     def fits(self, extents: Sequence[Atom]) -> bool:
         """Whether these are extents of one space or array, so that their product does not wrap."""

@@ -4,6 +4,7 @@
     maximum x 0 ==> x     minimum x (extent - 1) ==> x     lt x 0 ==> false     mod x extent ==> x
     abs x ==> x           sub a (sub a x) ==> x            (mirrored boundaries)
     lt (u64 x) (u64 extent) ==> true                       (the test of a read)
+    the same for x = minimum (maximum y 0) (extent - 1), whatever y is
 
 So the body of a stencil, written for every element, loses its boundary tests where a region of the
 sweep keeps away from the boundary, and its reads become consecutive.
@@ -29,11 +30,13 @@ class Facts(Protocol):
 
     def inside(self, var: Atom) -> tuple[Atom, int] | None: ...
 
-    def is_positive(self, extent: Atom) -> bool: ...
+    def least(self, extent: Atom) -> int: ...
 
 
 ZERO = Const(0, i64)
 LEAST, GREATEST = -(2**63), 2**63 - 1
+DEPTH = 3
+"""How many bounds in each other are followed: a place that is clipped, and clipped again."""
 COMPARISONS = ("lt", "le", "gt", "ge")
 
 
@@ -56,9 +59,7 @@ def fold_range(facts: Facts, fn: str, args: Sequence[Atom]) -> Atom | None:
 
 def is_inside(facts: Facts, atom: Atom, extent: Atom) -> bool:
     """Whether 0 <= atom < extent follows from an assumption."""
-    found = _offset(facts, atom)
-    known = facts.inside(found[0])
-    return known is not None and known[0] == extent and -known[1] <= found[1] <= known[1]
+    return _at_least(facts, atom, ZERO) and _at_least(facts, extent, atom, 1)
 
 
 def _is_tested(facts: Facts, a: Atom, b: Atom) -> bool:
@@ -82,7 +83,10 @@ def _offset(facts: Facts, atom: Atom) -> tuple[Atom, int]:
         total += int(distance.value) if made.fn == "add" else -int(distance.value)
         base = made.args[0]
     low, high = _range(facts, base)
-    return (base, total) if low + total >= LEAST and high + total <= GREATEST else (atom, 0)
+    fits = low + total >= LEAST and high + total <= GREATEST
+    if not fits and 0 < total <= GREATEST:
+        fits = facts.least(atom) >= 0  # a sum that has wrapped would be less
+    return (base, total) if fits else (atom, 0)
 
 
 def _range(facts: Facts, atom: Atom) -> tuple[int, int]:
@@ -93,17 +97,31 @@ def _range(facts: Facts, atom: Atom) -> tuple[int, int]:
     if known is not None:
         extent, reach = known
         return reach, _range(facts, extent)[1] - 1 - reach
-    return (1 if facts.is_positive(atom) else LEAST), GREATEST
+    return facts.least(atom), GREATEST
 
 
-def _least_gap(facts: Facts, a: Atom, b: Atom) -> int:
+def _least_gap(facts: Facts, a: Atom, b: Atom, depth: int = DEPTH) -> int:
     """A number that a - b is known to be no less than."""
+    gap = _gap_of_sums(facts, a, b)
+    for atom, joins in ((a, (max, min)), (b, (min, max))) if depth else ():
+        made = facts.definition(atom)
+        if isinstance(made, Apply) and made.fn in ("maximum", "minimum"):
+            pairs = [(x, b) if atom is a else (a, x) for x in made.args]
+            gaps = [_least_gap(facts, *pair, depth - 1) for pair in pairs]
+            gap = max(gap, joins[made.fn == "minimum"](gaps))
+    return gap
+
+
+def _gap_of_sums(facts: Facts, a: Atom, b: Atom) -> int:
+    """The same of a variable and another one, and what is added to them."""
     (va, ca), (vb, cb) = _offset(facts, a), _offset(facts, b)
     if va == vb:
         return ca - cb
     known = facts.inside(vb)
-    if known is not None and va == known[0]:
-        return ca - (cb - 1 - known[1])
+    if known is not None:
+        extent, more = _offset(facts, known[0])
+        if va == extent:
+            return ca - (cb + more - 1 - known[1])
     return _range(facts, va)[0] + ca - _range(facts, vb)[1] - cb
 
 

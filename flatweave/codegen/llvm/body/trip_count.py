@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from flatweave.kernel_ir.host import Alloc, Launch
 from flatweave.kernel_ir.syntax import Backoff
 from flatweave.terms.control import Apply, For, If, While
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import lambdas_in
 
-Made = Mapping[Var, Apply]  # how scalars were computed
+Made = Mapping[Var, Op]  # how scalars were computed
 
 LONG = 1 << 12  # what is charged for a let that may take a microsecond
 SHORT = 1 << 10  # a loop that costs no more than this, all turns together, is short
@@ -125,7 +125,8 @@ def _divisor(made: Made, base: Atom) -> int:
 
 
 def _made(made: Made, atom: Atom | None) -> Apply | None:
-    return made.get(atom) if isinstance(atom, Var) else None
+    found = made.get(atom) if isinstance(atom, Var) else None
+    return found if isinstance(found, Apply) else None
 
 
 def _known(values: Iterable[int | None]) -> list[int]:

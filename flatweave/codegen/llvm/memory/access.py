@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType, bool_, i64, u8, u32
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
+from flatweave.codegen.llvm.memory.clipped import find_clipped, load_clipped
 from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
 from flatweave.terms.syntax import BufferType, Let, Var
@@ -85,8 +86,13 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
     kept = stored(dtype)
     if op.ahead and index.shape is LINEAR and e.mask is None:
         _fetch_ahead(e, buffer, kept, index)
-    loaded = gather if index.shape is VARYING else _load_run
-    return (Held(VARYING, from_memory(e, dtype, e.width, loaded(e, buffer, kept, index))),)
+    clipped = find_clipped(e, op.index) if index.shape is VARYING else None
+    if clipped is not None:
+        text = load_clipped(e, buffer, kept, index, clipped, _load_run, gather)
+    else:
+        loaded = gather if index.shape is VARYING else _load_run
+        text = loaded(e, buffer, kept, index)
+    return (Held(VARYING, from_memory(e, dtype, e.width, text)),)
 
 
 def _fetch_ahead(e: Emitter, buffer: str, kept: DType, index: Held) -> None:
