@@ -26,8 +26,9 @@ ARM_SPILL = re.compile(r"^\s+(?:st|ld)[rup]+\s+q\d+,.*\[(?:sp|x29)\b")
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop that has no other inside, by the label of its first block."""
+    """A loop that has no other inside, by its function and the label of its first block."""
 
+    function: str
     label: str
     lines: Sequence[str]
 
@@ -42,9 +43,11 @@ def innermost_loops(assembly: str) -> Iterator[Loop]:
         blocks, following = _blocks(text.splitlines())
         found = {head: _loop(following, head) for head in following}
         loops = {head: body for head, body in found.items() if body}
+        names = re.findall(r"^([A-Za-z_][\w.$]*):", text, re.MULTILINE)
         for head, body in loops.items():
             if not any(other in body for other in loops if other != head):
-                yield Loop(head, [line for name in blocks if name in body for line in blocks[name]])
+                lines = [line for name in blocks if name in body for line in blocks[name]]
+                yield Loop(names[0] if names else "", head, lines)
 
 
 def _blocks(lines: Sequence[str]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
