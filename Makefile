@@ -17,11 +17,15 @@ demo: $(STAMP)
 
 test: $(STAMP) lint types
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+	FLATWEAVE_RUNTIME=portable $(BIN)/python -m pytest -q -n $(JOBS) $(PORTABLE)
+
+# what macOS and Windows run (runtime/portable.ll), on Linux: threads, buffers, forks
+PORTABLE := tests/runtime/test_pool.py tests/runtime/test_buffers.py tests/runtime/test_later.py
 
 # all of make test with the libraries that Ragged values come from, then what takes an hour: many
 # more examples for every law, 5,000 random programs against NumPy, 3,000 random nests against plain
-# Python, 50 programs run 1,000 times each for the same bits, and for each level of x86-64 the
-# language's tests and some random programs
+# Python, 50 programs run 1,000 times each for the same bits, and for each level of x86-64, and for
+# the portable runtime, the language's tests and some random programs
 LEVELS ?= x86-64-v2 x86-64-v3 x86-64-v4
 ORACLE := $(BIN)/python -m tests.oracle --workers $(JOBS)
 LAWS := tests/laws tests/terms tests/array_ir tests/frontend tests/language
@@ -35,6 +39,8 @@ test-all: $(VENV)/installed-exchange test
 		FLATWEAVE_CPU=$$level $(BIN)/python -m tests.runs_here || continue; \
 		FLATWEAVE_CPU=$$level $(BIN)/python -m pytest -q -n $(JOBS) tests/language || exit 1; \
 		FLATWEAVE_CPU=$$level $(ORACLE) --programs 300 --seed 20000 || exit 1; done
+	FLATWEAVE_RUNTIME=portable $(BIN)/python -m pytest -q -n $(JOBS) tests/language tests/runtime
+	FLATWEAVE_RUNTIME=portable $(ORACLE) --programs 300 --seed 30000
 
 # the language's tests as aarch64 code: LLVM selects every kernel for NEON and for SVE2, and an
 # emulated Python runs them all with NEON (hours; needs Debian's debootstrap and qemu-user)

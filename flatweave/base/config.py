@@ -22,6 +22,7 @@ from flatweave.base.schedule import CHOSEN, Schedule, schedule_of
 ON = frozenset({"1", "true", "yes", "on"})
 OFF = frozenset({"0", "false", "no", "off"})
 NATIVE = "native"
+SYSTEM, PORTABLE = "system", "portable"  # whose services the runtime uses
 CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -40,6 +41,13 @@ def optional_word(value: object) -> str | None:
 def cpu_name(value: object) -> str:
     """native, or a CPU that LLVM knows such as x86-64-v3"""
     if isinstance(value, str) and CPU_NAME.fullmatch(value.strip()):
+        return value.strip()
+    raise ValueError
+
+
+def runtime_name(value: object) -> str:
+    """system or portable"""
+    if isinstance(value, str) and value.strip() in (SYSTEM, PORTABLE):
         return value.strip()
     raise ValueError
 
@@ -108,6 +116,9 @@ class Switches:
     threads: int | None = None
     # the CPU that the cpu target compiles for; native: this one
     cpu: str = NATIVE
+    # whether the runtime asks this system for threads and memory, or does with C and Python alone;
+    # of the whole process
+    runtime: str = SYSTEM
     # the variants that programs take; without it, as sizes ask for
     schedule: Schedule = CHOSEN
 
@@ -133,6 +144,7 @@ ROWS: Mapping[str, Row] = {
     "no_cache": Row("FLATWEAVE_NO_CACHE", flag),
     "threads": Row("FLATWEAVE_THREADS", thread_count),
     "cpu": Row("FLATWEAVE_CPU", cpu_name),
+    "runtime": Row("FLATWEAVE_RUNTIME", runtime_name),
     "schedule": Row("FLATWEAVE_SCHEDULE", schedule_of),
 }
 
@@ -255,6 +267,12 @@ class Config:
                 raise ArgumentError(
                     f"there is no switch named {name}.",
                     remedy=f"The switches are {listed(ROWS)}.",
+                    more="switches",
+                )
+            if name not in Overrides.__annotations__:
+                raise ArgumentError(
+                    f"{name} holds for the whole process.",
+                    remedy=f"Set {ROWS[name].variable} before it starts.",
                     more="switches",
                 )
             values[name] = checked(ROWS[name].read, value, f"{name}={value!r}")

@@ -63,7 +63,14 @@ def _in_child() -> None:
         wait.in_child()
 
 
+def in_every_child(do: Callable[[], object]) -> None:
+    """From now on the child of a fork does this; Windows has no forks."""
+    if HAS_FORKS:
+        os.register_at_fork(after_in_child=do)
+
+
+HAS_FORKS = hasattr(os, "register_at_fork")
 _WAITS: list[_Wait] = []
 _HERE = _Forks()
-if hasattr(os, "register_at_fork"):
+if HAS_FORKS:
     os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_in_child)

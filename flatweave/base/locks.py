@@ -9,10 +9,11 @@ thread may take a lock that it has, since a signal handler can run wherever it i
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from types import TracebackType
+
+from flatweave.base.forks import in_every_child
 
 
 class Lock:
@@ -55,5 +56,4 @@ def _after_fork() -> None:
 
 
 _LOCKS: weakref.WeakSet[Lock] = weakref.WeakSet()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+in_every_child(_after_fork)

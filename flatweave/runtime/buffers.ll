@@ -6,14 +6,11 @@
   i64,   ; 1 capacity: bytes of data there is room for
   ptr,   ; 2 header before this one in the list of its context
   ptr,   ; 3 header after it
-  i64,   ; 4 1 for a mapping of its own (large), 0 for aligned_alloc (small)
+  i64,   ; 4 1 for a mapping of its own (large), 0 for the heap's (small)
   ptr,   ; 5 context whose list this is in, or null once it has escaped
   i64,   ; 6 bytes counted in slot 9 of that context
   i64    ; 7 large: bytes of the mapping that may be resident
 }
-
-declare noalias ptr @aligned_alloc(i64, i64)
-declare void @free(ptr)
 
 define ptr @fw_alloc(ptr %ctx, i64 %bytes) {
   %length = alloca i64
@@ -40,7 +37,7 @@ known:
   %known.capacity = load i64, ptr %known.at
   br label %fill
 from.library:
-  %heap = call ptr @aligned_alloc(i64 64, i64 %rounded)
+  %heap = call ptr @heap_new(i64 %rounded)
   %heap.fail = icmp eq ptr %heap, null
   br i1 %heap.fail, label %fail, label %fill
 from.map:
@@ -177,7 +174,7 @@ shelve:
   call void @put_on_shelf(ptr %header)
   ret void
 library:
-  call void @free(ptr %header)
+  call void @heap_free(ptr %header)
   ret void
 }
 
@@ -212,7 +209,7 @@ take:
   ret ptr %header
 back:
   %other = atomicrmw xchg ptr %at, ptr %header release
-  call void @free(ptr %other)                   ; put there meanwhile by another thread, or null
+  call void @heap_free(ptr %other)                   ; put there meanwhile by another thread, or null
   br label %on
 on:
   %next = add i64 %i, 1
@@ -241,7 +238,7 @@ full:
   %victim = and i64 %turn, 15
   %place = getelementptr [16 x ptr], ptr @shelf, i64 0, i64 %victim
   %old = atomicrmw xchg ptr %place, ptr %header acq_rel
-  call void @free(ptr %old)
+  call void @heap_free(ptr %old)
   br label %out
 out:
   ret void
@@ -369,7 +366,9 @@ measure:
 advise:
   %cut.ptr = inttoptr i64 %cut to ptr
   %tail = sub i64 %end, %cut
-  call i32 @madvise(ptr %cut.ptr, i64 %tail, i32 ${MADV_DONTNEED})
+  %dropped = call i1 @drop_pages(ptr %cut.ptr, i64 %tail)
+  br i1 %dropped, label %note, label %out
+note:
   %resident = sub i64 %cut, %base
   %resident.at = getelementptr %Header, ptr %header, i64 0, i32 7
   store i64 %resident, ptr %resident.at

@@ -2,21 +2,19 @@
 
 The allocator itself is in support.ll (see Note [Idle memory] there), because it must not wait for
 the GIL or meet a signal handler. Below 1 MiB it is the C library's; above, each buffer is a mapping
-with huge pages that is kept for reuse when freed.
+(on Linux with huge pages) that is kept for reuse when freed.
 """
 
 import ctypes
 import functools
-import os
-from pathlib import Path
 
 from flatweave.base.records import record
 from flatweave.runtime.support import support
+from flatweave.runtime.systems.table import system
 
 MIB = 2**20
 IDLE_FLOOR = 64 * MIB  # idle memory that is always allowed
 IDLE_SHARE = 4  # at most this part of the memory may be idle at any time
-CGROUP = Path("/sys/fs/cgroup")
 
 
 @record(eq=True)
@@ -56,41 +54,5 @@ def buffer_pool() -> BufferPool:
             for name in ("fw_idle_bytes", "fw_idle_limit", "fw_memory_limit")
         )
     )
-    pool.limit(physical_memory())
+    pool.limit(system().memory())
     return pool
-
-
-def physical_memory() -> int:
-    """Bytes of memory this process may use: the machine's, or less where a cgroup says so."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min([machine, *_cgroup_limits()])
-
-
-def _cgroup_limits() -> list[int]:
-    """The limits of the control groups (versions 2 and 1) this process is in."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return []
-    found = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            root, name = CGROUP, "memory.max"
-        elif "memory" in controllers.split(","):
-            root, name = CGROUP / "memory", "memory.limit_in_bytes"
-        else:
-            continue
-        group = root / path.lstrip("/")
-        for folder in (group, *group.parents):
-            if folder.is_relative_to(root):
-                found += _limit_in(folder / name)
-    return found
-
-
-def _limit_in(file: Path) -> list[int]:
-    try:
-        text = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return []
-    return [int(text)] if text.isdigit() and int(text) > 0 else []

@@ -4,7 +4,7 @@
     cache.get(key)  ==>  artifact    # or None: absent, damaged, of another key or another format
 
 What is read here is executed. So nothing is read, or written, where another user could have
-written it (trust.py); then, as without a folder to write to, everything is compiled anew.
+written it (systems/trust.py); then, as without a folder to write to, everything is compiled anew.
 Nothing here raises.
 """
 
@@ -12,21 +12,20 @@ import functools
 import hashlib
 import logging
 import os
-import sys
 import warnings
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from flatweave.base.config import config
 from flatweave.base.locks import Lock
-from flatweave.runtime.trust import Distrusted, private_folder, read_private
+from flatweave.runtime.systems.table import system
+from flatweave.runtime.systems.trust import Distrusted, Folder
 
 LIMIT = 256 * 2**20  # bytes
 MAGIC = b"flatweave artifact 2\n"
 DIGEST_BYTES = 32
 SUFFIX = ".fwc"
-CACHE_HOME = {"darwin": ""}
-CACHE_FALLBACK = {"darwin": "~/Library/Caches"}
 EVICT_EVERY = 64  # writes of one process between two looks at the size of the folder
 
 log = logging.getLogger(__name__)
@@ -35,9 +34,13 @@ log = logging.getLogger(__name__)
 class DiskCache:
     """A folder of artifacts; the ones unused for longest go when there are too many bytes."""
 
-    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
+    def __init__(
+        self, folder: Path, limit: int = LIMIT,
+        opened: Callable[[Path, bool], AbstractContextManager[Folder]] | None = None,
+    ) -> None:  # fmt: skip
         self.folder = folder
         self.limit = limit
+        self._opened = opened or system().folder
         self._writes = 0
         self._is_writable = True
         self._has_warned = False
@@ -46,16 +49,17 @@ class DiskCache:
         """What was put under `key`, or None."""
         name = key + SUFFIX
         try:
-            with private_folder(self.folder) as folder:
+            with self._opened(self.folder, False) as folder:
                 try:
-                    payload = unseal(key, read_private(folder, name))
+                    payload = unseal(key, folder.read(name))
                 except Distrusted as reason:
                     self._distrust(reason)
                     payload = None
                 if payload is None:
-                    os.unlink(name, dir_fd=folder)
+                    folder.remove(name)
                     return None
-                self._touch(folder, name)
+                with suppress(OSError):  # a read-only folder
+                    folder.touch(name)
                 return payload
         except Distrusted as reason:
             self._distrust(reason)
@@ -68,8 +72,8 @@ class DiskCache:
         if not self._is_writable:
             return
         try:
-            with private_folder(self.folder, make=True) as folder:
-                self._write(folder, key + SUFFIX, seal(key, payload))
+            with self._opened(self.folder, True) as folder:
+                folder.write(key + SUFFIX, seal(key, payload))
         except Distrusted as reason:
             self._distrust(reason)
             return
@@ -84,21 +88,21 @@ class DiskCache:
     def drop(self, key: str) -> None:
         """Forget what was put under `key`: it turned out to be of no use."""
         try:
-            with private_folder(self.folder) as folder:
-                os.unlink(key + SUFFIX, dir_fd=folder)
+            with self._opened(self.folder, False) as folder:
+                folder.remove(key + SUFFIX)
         except OSError:
             pass
 
     def evict(self) -> None:
         """Remove the artifacts unused for longest until three quarters of the limit are left."""
         try:
-            with private_folder(self.folder) as folder:
+            with self._opened(self.folder, False) as folder:
                 self._evict(folder)
         except OSError:
             pass  # the folder or a file went away meanwhile
 
-    def _evict(self, folder: int) -> None:
-        entries = sorted(_entries(folder))
+    def _evict(self, folder: Folder) -> None:
+        entries = sorted(folder.entries())
         total = sum(size for _, size, _ in entries)
         if total <= self.limit:
             return
@@ -106,27 +110,10 @@ class DiskCache:
             if total <= self.limit * 3 // 4:
                 return
             try:
-                os.unlink(name, dir_fd=folder)
+                folder.remove(name)
             except OSError:
                 continue
             total -= size
-
-    def _touch(self, folder: int, name: str) -> None:
-        """Used now: eviction goes by this."""
-        with suppress(OSError):  # a read-only folder
-            os.utime(name, dir_fd=folder, follow_symlinks=False)
-
-    def _write(self, folder: int, name: str, content: bytes) -> None:
-        aside = f".{name}.{os.urandom(8).hex()}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        handle = os.open(aside, flags, 0o600, dir_fd=folder)
-        try:
-            with open(handle, "wb") as file:
-                file.write(content)
-            os.replace(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            os.unlink(aside, dir_fd=folder)
-            raise
 
     def _distrust(self, reason: Distrusted) -> None:
         """Say once that, and why, what is stored is not used."""
@@ -139,17 +126,6 @@ class DiskCache:
             " somebody else's. It is compiled anew. See docs/errors.md#compiled-code-on-disk.",
             RuntimeWarning, stacklevel=2,
         )  # fmt: skip
-
-
-def _entries(folder: int) -> list[tuple[float, int, str]]:
-    """When each file was last used, its bytes and its name; leftovers of crashes included."""
-    found = []
-    with os.scandir(folder) as files:
-        for file in files:
-            if file.is_file(follow_symlinks=False):
-                facts = file.stat(follow_symlinks=False)
-                found.append((facts.st_mtime, facts.st_size, file.name))
-    return found
 
 
 class NoCache(DiskCache):
@@ -189,9 +165,9 @@ def _checksum(key: str, payload: bytes) -> bytes:
 
 def default_folder() -> Path:
     """Where this platform keeps what can be made again."""
-    base = os.path.expandvars(CACHE_HOME.get(sys.platform, "$XDG_CACHE_HOME"))
+    base = os.path.expandvars(system().cache_variable)
     if not os.path.isabs(base):  # unset, or relative, which its specification says to ignore
-        base = CACHE_FALLBACK.get(sys.platform, "~/.cache")
+        base = system().cache_place
     return Path(base).expanduser() / "flatweave"
 
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import record
+from flatweave.runtime.systems.symbols import Missing, symbol_address
 
-LIBRARIES = ("libm.so.6", "libmvec.so.1")  # what code may call beside the C library and Python
-READ, WRITE, EXECUTE = mmap.PROT_READ, mmap.PROT_WRITE, mmap.PROT_EXEC
+READ, EXECUTE = 1, 4  # of sys/mman.h; Windows has no such numbers, and maps no images
 
 
 class Unfit(Exception):
@@ -59,7 +59,10 @@ class MappedCode:
         self._memory[: len(image.content)] = image.content
         self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         for at, symbol in image.wanted:
-            self._fill(at, find(symbol))
+            try:
+                self._fill(at, find(symbol))
+            except Missing as failure:
+                raise Unfit(str(failure)) from None
         for at, target in image.own:
             self._fill(at, self._base + target)
         code, constants, _ = image.sizes
@@ -102,34 +105,6 @@ def image_from(content: object) -> Image:
         ):  # fmt: skip
             return Image((code, constants, data), raw, defined, wanted, own)
     raise Unfit("not an image")
-
-
-def symbol_address(symbol: str) -> int:
-    """A function of the C library, libm, libmvec or Python; Unfit if none has it."""
-    found = _address_in("", symbol)
-    for library in LIBRARIES:
-        found = found or _address_in(library, symbol)
-    if not found:
-        raise Unfit(f"no library has {symbol}")
-    return found
-
-
-def _address_in(name: str, symbol: str) -> int:
-    library = _library(name)
-    if library is None:
-        return 0
-    try:
-        return ctypes.cast(library[symbol], ctypes.c_void_p).value or 0
-    except AttributeError:
-        return 0
-
-
-@functools.cache
-def _library(name: str) -> ctypes.CDLL | None:
-    try:
-        return ctypes.CDLL(name or None)
-    except OSError:
-        return None
 
 
 @functools.cache

@@ -4,7 +4,6 @@
 @gate = internal global i64 0, align 128
 @next_block = internal global i64 0, align 128
 @job = internal global { ptr, ptr, ptr, i64 } zeroinitializer, align 128  ; ctx kernel args nblocks
-@cpus = internal global [16 x i64] zeroinitializer, align 128  ; where its threads run, a bit each
 @busy = internal global i64 0, align 128
 @sleepers = internal global i64 0, align 128
 @wake_word = internal global i32 0, align 128
@@ -12,10 +11,6 @@
 @stopping = internal global i64 0
 @fw_workers = global i64 0                  ; worker loops alive
 @fw_spin_ns = global i64 20000              ; how long a worker looks for work before it parks
-
-declare i32 @sched_getcpu()
-declare i32 @sched_getaffinity(i32, i64, ptr)
-declare i32 @sched_setaffinity(i32, i64, ptr)
 
 ; Whether blocks should no longer be claimed.
 define internal i1 @is_stopped(ptr %ctx) {
@@ -153,8 +148,7 @@ define internal void @open_gate(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks, 
   %nblocks.at = getelementptr i64, ptr @job, i64 3
   store i64 %nblocks, ptr %nblocks.at
   store atomic i64 0, ptr @next_block monotonic, align 8
-  store [16 x i64] zeroinitializer, ptr @cpus
-  call i64 @settle()
+  call void @spread_anew()
   %old = load atomic i64, ptr @gate monotonic, align 8
   %epoch = lshr i64 %old, 33
   %epoch.next = add i64 %epoch, 1
@@ -265,60 +259,6 @@ out:
   ret void
 }
 
-; Marks the CPU this thread is on as taken; its number if another thread of the job had it, or -1.
-define internal i64 @settle() {
-  %cpu = call i32 @sched_getcpu()
-  %known = icmp ult i32 %cpu, 1024
-  br i1 %known, label %mark, label %fine
-mark:
-  %number = zext i32 %cpu to i64
-  %word = lshr i64 %number, 6
-  %shift = and i64 %number, 63
-  %bit = shl i64 1, %shift
-  %at = getelementptr i64, ptr @cpus, i64 %word
-  %old = atomicrmw or ptr %at, i64 %bit monotonic
-  %both = and i64 %old, %bit
-  %taken = icmp ne i64 %both, 0
-  br i1 %taken, label %clash, label %fine
-clash:
-  ret i64 %number
-fine:
-  ret i64 -1
-}
-
-; Leaves a CPU that another thread of the job is on, if one it may use is free.
-; `allowed` has a bit for each CPU this worker may use. See Note [Spreading].
-define internal void @spread(ptr %allowed) {
-  %free = alloca [16 x i64]
-  %clash = call i64 @settle()
-  %alone = icmp slt i64 %clash, 0
-  br i1 %alone, label %out, label %gather
-gather:
-  %mine = load <16 x i64>, ptr %allowed, align 8
-  %taken = load <16 x i64>, ptr @cpus, align 8
-  %untaken = xor <16 x i64> %taken, splat (i64 -1)
-  %left = and <16 x i64> %mine, %untaken
-  store <16 x i64> %left, ptr %free, align 8
-  %any = call i64 @llvm.vector.reduce.or.v16i64(<16 x i64> %left)
-  %none = icmp eq i64 %any, 0
-  br i1 %none, label %out, label %move
-move:
-  call i32 @sched_setaffinity(i32 0, i64 128, ptr %free)
-  call i64 @settle()
-  store <16 x i64> %mine, ptr %free, align 8
-  %word = lshr i64 %clash, 6
-  %shift = and i64 %clash, 63
-  %bit = shl i64 1, %shift
-  %at = getelementptr i64, ptr %free, i64 %word
-  %old = load i64, ptr %at
-  %without = xor i64 %old, %bit
-  store i64 %without, ptr %at
-  call i32 @sched_setaffinity(i32 0, i64 128, ptr %free)
-  br label %out
-out:
-  ret void
-}
-
 ; Runs the published job if there is a new one with room; the epoch helped with last.
 define internal i64 @help(i64 %last, ptr %allowed) {
   %seen = load atomic i64, ptr @gate seq_cst, align 8
@@ -348,13 +288,12 @@ inside:
 define void @fw_worker() {
 entry:
   %allowed = alloca [16 x i64]
-  store [16 x i64] zeroinitializer, ptr %allowed
-  call i32 @sched_getaffinity(i32 0, i64 128, ptr %allowed)
+  call void @note_allowed(ptr %allowed)
   atomicrmw add ptr @fw_workers, i64 1 seq_cst
   br label %idle
 idle:
   %last = phi i64 [ 0, %entry ], [ %last.new, %look ], [ %last.new, %sleep ]
-  %since = call i64 @now(i32 ${CLOCK_PRECISE})
+  %since = call i64 @now()
   br label %look.first
 look.first:
   br label %look
@@ -375,7 +314,7 @@ spin:
   %timed = icmp eq i64 %low, 0
   br i1 %timed, label %clock, label %look
 clock:
-  %now = call i64 @now(i32 ${CLOCK_PRECISE})
+  %now = call i64 @now()
   %waited = sub i64 %now, %since
   %limit = load i64, ptr @fw_spin_ns
   %patient = icmp ult i64 %waited, %limit
@@ -404,11 +343,6 @@ define void @fw_reset_pool() {
   store i64 0, ptr @fw_workers
   store i64 0, ptr @stopping
   store atomic i64 0, ptr @busy seq_cst, align 8
+  call void @forget_sleepers()
   ret void
 }
-
-; Note [Spreading]
-; Some schedulers, on virtual machines above all, put a thread that wakes up on the CPU of the thread
-; that woke it, where both take turns for tens of milliseconds while other CPUs are idle. So a worker
-; that finds itself on the CPU of another thread of the job moves to a free one, and from then on
-; may run anywhere but where they met. With more threads than CPUs none is free and nobody moves.

@@ -10,10 +10,6 @@
 @fw_idle_limit = global i64 67108864        ; most bytes @idle may hold at any time
 @fw_memory_limit = global i64 1099511627776 ; a larger request is refused; set by buffers.py
 
-declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
-declare i32 @munmap(ptr, i64)
-declare i32 @madvise(ptr, i64, i32)
-
 ; Takes entry `i` out of @idle (the lock is held).
 define internal void @forget_idle(i64 %i) {
   %entry = getelementptr [64 x %Idle], ptr @idle, i64 0, i64 %i
@@ -69,7 +65,7 @@ unmap:
   %length = load i64, ptr %length.at
   call void @forget_idle(i64 %i)
   call void @unlock(ptr @idle_lock)
-  call i32 @munmap(ptr %base, i64 %length)       ; slow, so outside the lock
+  call void @unmap(ptr %base, i64 %length)       ; slow, so outside the lock
   br label %again
 stop:
   call void @unlock(ptr @idle_lock)
@@ -101,39 +97,6 @@ loop:
   br i1 %more, label %loop, label %done
 done:
   ret i64 %best.next
-}
-
-; Fresh zero pages, 2 MiB aligned so that the kernel can use huge ones; null when there are none.
-define internal ptr @map_fresh(i64 %length) {
-  %padded = add i64 %length, 2097152
-  %raw = call ptr @mmap(ptr null, i64 %padded, i32 ${PROT_READ_WRITE}, i32 ${MAP_FLAGS},
-                        i32 -1, i64 0)
-  %raw.int = ptrtoint ptr %raw to i64
-  %failed = icmp eq i64 %raw.int, -1
-  br i1 %failed, label %none, label %mapped
-none:
-  ret ptr null
-mapped:
-  %up = add i64 %raw.int, 2097151
-  %base.int = and i64 %up, -2097152
-  %base = inttoptr i64 %base.int to ptr
-  %front = sub i64 %base.int, %raw.int
-  %back = sub i64 2097152, %front
-  %cut.front = icmp ne i64 %front, 0
-  br i1 %cut.front, label %front.cut, label %back.test
-front.cut:
-  call i32 @munmap(ptr %raw, i64 %front)
-  br label %back.test
-back.test:
-  %cut.back = icmp ne i64 %back, 0
-  br i1 %cut.back, label %back.cut, label %advise
-back.cut:
-  %end = getelementptr i8, ptr %base, i64 %length
-  call i32 @munmap(ptr %end, i64 %back)
-  br label %advise
-advise:
-  call i32 @madvise(ptr %base, i64 %length, i32 ${MADV_HUGEPAGE})
-  ret ptr %base
 }
 
 ; A mapping for `total` bytes: an idle one that fits, or a fresh one. Its length is stored in

@@ -2,21 +2,19 @@
 
     define i64 @entry(ptr %ctx, ptr %slots) { .. }     ==>     code.address("entry")
 
-Text may call the functions of support.ll, the C library, libm and, where it is found, libmvec.
+Text may call the functions of support.ll, the C library and its math libraries (systems/table.py).
 The names: *text* is LLVM assembly language, an *object* the bytes of a relocatable file, *code* an
 object that has been loaded.
 """
 
-import ctypes
 import functools
 import hashlib
 import itertools
-import mmap
 import platform
 import re
 import string
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib import resources
 from typing import Any
@@ -29,49 +27,19 @@ from flatweave.base.forks import LLVM, wait_at_fork
 from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.deep import Work, on_deep_stack
-from flatweave.runtime.image import symbol_address
 from flatweave.runtime.optimise import LIGHT, RAW, optimised, target_machine
 from flatweave.runtime.processor import Processor, processor
 from flatweave.runtime.support import MAKER, Code, keep_for_ever, support
+from flatweave.runtime.systems.symbols import library, symbol_address
+from flatweave.runtime.systems.table import System, cpu_facts, system
 from flatweave.runtime.unlocked import emit_object, wait_until_outside
 
 # the functions of a text that code outside of it may call
 DEFINED = re.compile(r"^ *define (?!internal |private )[^@\n]*@(\w+)\(", re.MULTILINE)
 SUPPORT_FILES = ("support.ll", "buffers.ll", "mappings.ll", "launch.ll")
 SUPPORT_LIBRARY = "flatweave_support"
-
-_LINUX = {
-    "PROT_READ_WRITE": str(mmap.PROT_READ | mmap.PROT_WRITE),
-    "MAP_FLAGS": str(mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000),  # 0x4000: MAP_NORESERVE
-    "MADV_HUGEPAGE": "14",
-    "MADV_DONTNEED": "4",
-    "FUTEX_WAIT": "128",  # private to this process
-    "FUTEX_WAKE": "129",
-    "CLOCK_PRECISE": "1",  # CLOCK_MONOTONIC
-    "CLOCK_COARSE": "6",  # CLOCK_MONOTONIC_COARSE: 4 ms steps, 5 ns to read
-}
-PLATFORMS = {
-    ("Linux", "x86_64"): _LINUX
-    | {
-        "SYS_FUTEX": "202",
-        "PAUSE": "call void @llvm.x86.sse2.pause()",
-        "PAUSE_DECLARATION": "declare void @llvm.x86.sse2.pause()",
-    },
-    ("Linux", "aarch64"): _LINUX
-    | {
-        "SYS_FUTEX": "98",
-        "PAUSE": "call void @llvm.aarch64.hint(i32 1)",
-        "PAUSE_DECLARATION": "declare void @llvm.aarch64.hint(i32)",
-    },
-}
-PYTHON_SYMBOLS = (
-    "PyGILState_Ensure",
-    "PyGILState_Release",
-    "PyErr_CheckSignals",
-    "PyErr_Fetch",
-    "PyObject_CallFunction",
-    "Py_DecRef",
-)
+# the functions that the text of the support code takes from elsewhere
+DECLARED = re.compile(r"^declare [^@\n]*@(?!llvm\.)(\w+)\(", re.MULTILINE)
 
 
 class NativeCode:
@@ -220,31 +188,17 @@ def _identity(made_for: Processor) -> str:
 @functools.cache
 def start() -> None:
     """Make LLVM ready for this machine and its math libraries findable; once."""
-    if (platform.system(), platform.machine()) not in PLATFORMS:
+    if cpu_facts() is None:
         raise Unsupported(
-            f"the cpu target does not know {platform.system()} on {platform.machine()}.",
-            remedy="Run on the interp target, or on Linux with an x86-64 or aarch64 CPU.",
+            f"the cpu target does not know {platform.machine()}.",
+            remedy="Run on the interp target, or on an x86-64 or aarch64 CPU.",
         )
     if binding.llvm_version_info[0] < 20:
         binding.initialize()
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    open_library("libm.so.6")
-
-
-def open_library(name: str) -> bool:
-    """Make the symbols of a shared library findable; False when there is none."""
-    try:
-        _OPEN.append(ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL))
-    except OSError:
-        return False
-    return True
-
-
-@functools.cache
-def has_libmvec() -> bool:
-    """Whether the vector math functions of glibc (_ZGVeN16v_expf, ..) can be called."""
-    return open_library("libmvec.so.1")
+    for name in system().libraries:
+        library(name)
 
 
 def linker() -> Any:
@@ -257,7 +211,6 @@ def linker() -> Any:
 
 def _linker() -> Any:
     start()
-    has_libmvec()
     # JITLink places the sections of an object together: small, position-independent code can
     # address its constants directly
     jit = binding.create_lljit_compiler(target_machine(2), use_jit_link=True)
@@ -268,11 +221,11 @@ def _linker() -> Any:
 def _made_support() -> Code:
     text = support_text()
     name = cache_key(text, RAW)  # written by hand: optimising it would cost more than it gives
-    imports = {symbol: symbol_address(symbol) for symbol in PYTHON_SYMBOLS}
+    imports = {symbol: symbol_address(symbol) for symbol in DECLARED.findall(text)}
 
     def linked(found: bytes) -> NativeCode:
-        library = f"{SUPPORT_LIBRARY}{next(_NUMBERS)}"
-        code = _link(found, library, "", imports, DEFINED.findall(text))
+        name_of_library = f"{SUPPORT_LIBRARY}{next(_NUMBERS)}"
+        code = _link(found, name_of_library, "", imports, DEFINED.findall(text))
         code.stored_as = name
         return code
 
@@ -291,20 +244,25 @@ def _beside() -> str:
 @functools.cache
 def _library_of_addresses() -> str:
     """The addresses of support code that was mapped, as a library."""
-    library = binding.JITLibraryBuilder()
+    builder = binding.JITLibraryBuilder()
     for symbol in DEFINED.findall(support_text()):
-        library.import_symbol(symbol, support().address(symbol))
-    keep_for_ever(library.link(linker(), SUPPORT_LIBRARY))
+        builder.import_symbol(symbol, support().address(symbol))
+    keep_for_ever(builder.link(linker(), SUPPORT_LIBRARY))
     return SUPPORT_LIBRARY
 
 
 def support_text() -> str:
-    """support.ll and its parts, with the facts of this platform filled in."""
+    """support.ll and its parts, with the facts of this system and CPU filled in."""
     start()
-    facts = PLATFORMS[platform.system(), platform.machine()]
+    return text_of_support(system(), cpu_facts() or {})
+
+
+def text_of_support(services: System, facts: Mapping[str, str]) -> str:
+    """The support code of any system, for any kind of CPU."""
     folder = resources.files(__package__)
-    texts = [folder.joinpath(name).read_text(encoding="utf-8") for name in SUPPORT_FILES]
-    return string.Template("\n".join(texts)).substitute(facts)
+    names = (*SUPPORT_FILES, services.support)
+    texts = [folder.joinpath(name).read_text(encoding="utf-8") for name in names]
+    return string.Template("\n".join(texts)).substitute(facts, **services.names)
 
 
 def _optimised(text: str, level: int) -> AbstractContextManager[tuple[Any, Any]]:
@@ -316,14 +274,14 @@ def _link(
     found: bytes, name: str, beside: str, imports: dict[str, int], symbols: Sequence[str] = ()
 ) -> NativeCode:
     """An object, loaded; CompilerBug if it does not hold these symbols."""
-    library = binding.JITLibraryBuilder().add_object_img(found)
+    builder = binding.JITLibraryBuilder().add_object_img(found)
     if beside:
-        library.add_jit_library(beside)
-    library.add_current_process()
+        builder.add_jit_library(beside)
+    builder.add_current_process()
     for symbol, address in imports.items():
-        library.import_symbol(symbol, address)
+        builder.import_symbol(symbol, address)
     try:
-        code = NativeCode(name, library.link(linker(), name))
+        code = NativeCode(name, builder.link(linker(), name))
     except RuntimeError as failure:
         raise CompilerBug(f"LLVM cannot link the object: {failure}") from None
     for symbol in symbols:
@@ -343,7 +301,6 @@ def _keep_others_out() -> None:
 
 _LOADED: weakref.WeakValueDictionary[str, NativeCode] = weakref.WeakValueDictionary()
 _NUMBERS = itertools.count()
-_OPEN: list[ctypes.CDLL] = []
 _ONCE = Lock()
 _LINKER: list[Any] = []
 MAKER.append(_made_support)

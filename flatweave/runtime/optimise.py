@@ -15,6 +15,7 @@ from llvmlite import binding
 from flatweave.base.errors import CompilerBug
 from flatweave.runtime.deep import check_wanted
 from flatweave.runtime.processor import processor
+from flatweave.runtime.systems.table import system
 from flatweave.runtime.unlocked import simplify
 
 # Levels of optimisation. RAW is for what runs once per call: no passes, and instructions as they
@@ -28,7 +29,8 @@ FULL = 2
 
 def target_machine(level: int) -> Any:
     """The CPU in force, as LLVM's code generator sees it."""
-    target, made_for = binding.Target.from_default_triple(), processor()
+    triple = binding.get_default_triple() + system().triple_suffix
+    target, made_for = binding.Target.from_triple(triple), processor()
     return target.create_target_machine(
         cpu=made_for.name,
         features=made_for.attributes,

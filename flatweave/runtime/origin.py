@@ -18,6 +18,8 @@ from importlib.machinery import PathFinder
 
 import numpy as np
 
+from flatweave.runtime.systems.table import system
+
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # what Linux knows of the kind of CPU: vendor, family, model and the number of each feature
 CPU_FACTS = "/sys/devices/system/cpu/modalias"
@@ -26,7 +28,10 @@ CODE = (".py", ".ll", ".so")
 
 @functools.cache
 def facts() -> str:
-    """All of it, as a text that is part of a key; "" where something cannot be told."""
+    """All of it, as a text that is part of a key; "" where something cannot be told, or where no
+    image could be mapped."""
+    if not system().has_images:
+        return ""
     compiler = PathFinder.find_spec("llvmlite")
     if compiler is None or not compiler.submodule_search_locations or not _AT_IMPORT:
         return ""

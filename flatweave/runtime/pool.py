@@ -11,7 +11,6 @@ reach the workers is told in support.ll.
 
 import atexit
 import ctypes
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -19,9 +18,11 @@ from contextlib import contextmanager
 
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
+from flatweave.base.forks import in_every_child
 from flatweave.base.locks import Lock
 from flatweave.runtime.deep import started
 from flatweave.runtime.support import support
+from flatweave.runtime.systems.table import system
 
 SPIN_NS = 20_000  # a worker looks for work this long, then parks
 CROWDED_SPIN_NS = 1_000  # when there are more threads than cores, spinning takes a core away
@@ -30,18 +31,11 @@ STACK_SIZE = 8 * 2**20  # bytes of a worker's stack, whatever threads of the use
 STOP_SECONDS = 0.5  # how long the end of the interpreter waits for workers
 
 
-def available_cores() -> int:
-    """The cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 class WorkerPool:
     """The workers of this process, started when a program first wants them."""
 
     def __init__(self) -> None:
-        self.default = available_cores()
+        self.default = system().cores()
         self.ready = 1  # threads that can take part in a launch, the caller included
         self._threads: list[threading.Thread] = []
         self._lock = Lock()
@@ -55,7 +49,7 @@ class WorkerPool:
                 return
             if not self._is_registered:
                 self._register()
-            self._spin(CROWDED_SPIN_NS if count > available_cores() else SPIN_NS)
+            self._spin(CROWDED_SPIN_NS if count > system().cores() else SPIN_NS)
             worker = ctypes.CFUNCTYPE(None)(support().address("fw_worker"))
             for number in range(self.ready, count):
                 thread = started(worker, f"flatweave-{number}", [STACK_SIZE], is_daemon=True)
@@ -85,7 +79,7 @@ class WorkerPool:
             self._threads = []
             self.ready = 1
 
-        os.register_at_fork(after_in_child=in_child)
+        in_every_child(in_child)
 
     def close(self) -> None:
         """Let the workers return; launches after this run in their caller."""

@@ -1,7 +1,7 @@
-; The part of the CPU runtime that compiled programs call, with mappings.ll, buffers.ll, launch.ll:
-; the four files are one module, built by runtime/native.py.
+; The part of the CPU runtime that compiled programs call, with mappings.ll, buffers.ll, launch.ll and
+; one of linux.ll and portable.ll, where the system is asked: the five files are one module.
 ;
-; Platform facts are written $${LIKE_THIS} and filled in there, nowhere else.
+; runtime/systems/table.py says which file it is, and what is filled in for $${LIKE_THIS}.
 ; Locals that change are allocas: the pipeline turns them into registers.
 ;
 ; A context is 32 i64 slots, made by runtime/execute.py, one per call of a program:
@@ -11,10 +11,6 @@
 ;   13 14 15 the Python exception that ended the call (type, value, traceback)
 ;   16 lock of the list of buffers    17 the program's table of kernels (runtime/later.py)
 
-declare i32 @clock_gettime(i32, ptr)
-declare i32 @sched_yield()
-declare i64 @syscall(i64, ...)
-declare i64 @pthread_self()
 declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
 declare i32 @PyErr_CheckSignals()
@@ -23,38 +19,7 @@ declare ptr @PyObject_CallFunction(ptr, ptr, ...)
 declare void @Py_DecRef(ptr)
 ${PAUSE_DECLARATION}
 
-; ---------------------------------------------------------------- time, waiting, locks
-
-define internal i64 @now(i32 %clock) {
-  %spec = alloca [2 x i64]
-  call i32 @clock_gettime(i32 %clock, ptr %spec)
-  %seconds = load i64, ptr %spec
-  %rest.at = getelementptr i64, ptr %spec, i64 1
-  %rest = load i64, ptr %rest.at
-  %scaled = mul i64 %seconds, 1000000000
-  %ns = add i64 %scaled, %rest
-  ret i64 %ns
-}
-
-; Sleeps while *word is `expected`, at most `ns` (0: without limit). May return early.
-define internal void @park(ptr %word, i32 %expected, i64 %ns) {
-  %spec = alloca [2 x i64]
-  store i64 0, ptr %spec
-  %rest.at = getelementptr i64, ptr %spec, i64 1
-  store i64 %ns, ptr %rest.at
-  %forever = icmp eq i64 %ns, 0
-  %limit = select i1 %forever, ptr null, ptr %spec
-  %value = zext i32 %expected to i64
-  call i64 (i64, ...) @syscall(i64 ${SYS_FUTEX}, ptr %word, i64 ${FUTEX_WAIT}, i64 %value,
-                               ptr %limit, ptr null, i64 0)
-  ret void
-}
-
-define internal void @unpark(ptr %word, i64 %count) {
-  call i64 (i64, ...) @syscall(i64 ${SYS_FUTEX}, ptr %word, i64 ${FUTEX_WAKE}, i64 %count,
-                               ptr null, ptr null, i64 0)
-  ret void
-}
+; ---------------------------------------------------------------- waiting, locks
 
 ; One turn of waiting for another thread, which may not be running: give way before long.
 define void @fw_backoff(i64 %attempt) {
@@ -64,7 +29,7 @@ pause:
   ${PAUSE}
   ret void
 yield:
-  call i32 @sched_yield()
+  call void @give_way()
   ret void
 }
 
@@ -144,11 +109,10 @@ define i64 @fw_poll(ptr %ctx) {
   %skip = or i1 %nobody, %set
   br i1 %skip, label %out, label %who
 who:
-  %self = call i64 @pthread_self()
-  %mine = icmp eq i64 %self, %ident
+  %mine = call i1 @is_this_thread(i64 %ident)
   br i1 %mine, label %clock, label %out
 clock:
-  %now = call i64 @now(i32 ${CLOCK_COARSE})
+  %now = call i64 @now_roughly()
   %last.at = getelementptr i64, ptr %ctx, i64 12
   %last = load i64, ptr %last.at
   %passed = sub i64 %now, %last

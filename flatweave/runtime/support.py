@@ -17,7 +17,8 @@ from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.deep import on_deep_stack
 from flatweave.runtime.door import compiler
-from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, symbol_address
+from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from
+from flatweave.runtime.systems.symbols import symbol_address
 
 
 class Code(Protocol):

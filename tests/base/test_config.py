@@ -22,6 +22,7 @@ def test_defaults():
         no_cache=False,
         threads=None,
         cpu="native",
+        runtime="system",
         schedule=CHOSEN,
     )
 
@@ -38,6 +39,7 @@ def test_every_variable_is_read():
         "FLATWEAVE_NO_CACHE": "on",
         "FLATWEAVE_THREADS": "3",
         "FLATWEAVE_CPU": "x86-64-v3",
+        "FLATWEAVE_RUNTIME": "portable",
         "FLATWEAVE_SCHEDULE": "expand=16-per-block, permute=cas,store=plain",
     }
 
@@ -51,6 +53,7 @@ def test_every_variable_is_read():
         no_cache=True,
         threads=3,
         cpu="x86-64-v3",
+        runtime="portable",
         schedule=Schedule(expand="16-per-block", permute="cas", store="plain"),
     )
 
@@ -68,6 +71,7 @@ def test_an_empty_variable_counts_as_unset():
         ("FLATWEAVE_VERIFY", "maybe", "1 or 0"),
         ("FLATWEAVE_TARGET", "my gpu", "a name such as cpu"),
         ("FLATWEAVE_CPU", "a b", "native, or a CPU that LLVM knows such as x86-64-v3"),
+        ("FLATWEAVE_RUNTIME", "linux", "system or portable"),
         ("FLATWEAVE_DUMP", "fuse;cuda", "all, or names with commas between them such as fuse,cuda"),
     ],
 )
@@ -115,7 +119,19 @@ def test_a_switch_that_does_not_exist_lists_those_that_do():
     assert str(caught.value) == (
         "there is no switch named thread.\n"
         "  The switches are target, dump, dump_dir, verify, stop_after, debug, time, no_cache, "
-        "threads, cpu and schedule.\n"
+        "threads, cpu, runtime and schedule.\n"
+        "  More: docs/errors.md#switches"
+    )
+
+
+def test_the_runtime_has_no_scope():
+    """Its threads and buffers are those of the whole process."""
+    with pytest.raises(ArgumentError) as caught, config.scoped(runtime="portable"):
+        pass
+
+    assert str(caught.value) == (
+        "runtime holds for the whole process.\n"
+        "  Set FLATWEAVE_RUNTIME before it starts.\n"
         "  More: docs/errors.md#switches"
     )
 

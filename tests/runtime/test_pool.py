@@ -16,6 +16,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.runtime import pool
 from flatweave.runtime.execute import NativeProgram
 from flatweave.runtime.native import compile_text
+from flatweave.runtime.systems.table import system
 from tests.runtime.native_programs import (
     COUNT,
     FAIL,
@@ -131,7 +132,7 @@ def test_workers_share_the_time():
     assert time.perf_counter() - start < 0.4
 
 
-@pytest.mark.skipif(pool.available_cores() < 2, reason="one core has no neighbour")
+@pytest.mark.skipif(system().cores() < 2, reason="one core has no neighbour")
 def test_threads_spread_over_the_cores():
     """Some schedulers leave a woken worker on its caller's CPU; it must not stay there."""
     program = launching(WHERE)

@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from flatweave.runtime.cache import MAGIC, seal
+from flatweave.runtime.systems.table import system
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="images are for x86-64")
+pytestmark = [
+    pytest.mark.skipif(os.uname().machine != "x86_64", reason="images are for x86-64"),
+    pytest.mark.skipif(not system().has_images, reason="the portable runtime maps no images"),
+]
 
 TOLD = """
     import sys

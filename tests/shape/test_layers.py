@@ -30,6 +30,7 @@ ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
 ROOMS = {
     "codegen": "c, llvm < cuda, opencl",
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
+    "runtime": "systems",
     "frontend": "values < trace < call < elements < arrays < ragged < functions",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < program",

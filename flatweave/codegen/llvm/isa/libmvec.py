@@ -8,15 +8,15 @@ Every width calls the same function, so a value's result does not depend on its 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.codegen.llvm.text.module import Body, Instructions, vec
 from flatweave.codegen.llvm.text.values import Value
 from flatweave.codegen.llvm.text.vectors import joined, shuffle
+from flatweave.runtime.systems.symbols import library
+from flatweave.runtime.systems.table import system
 
-LIBRARY = "libmvec.so.1"
 FUNCTIONS = {
     "exp": 1, "exp2": 1, "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1,
     "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2,
@@ -33,13 +33,9 @@ def symbol(name: str, letter: str, bits: int, dtype_bits: int) -> str:
 
 
 def host_libmvec(letters: Sequence[tuple[str, int]]) -> frozenset[str]:
-    """The functions of the host's libmvec for registers that these letters spell.
-
-    The library stays loaded with its symbols global, so that a JIT finds them.
-    """
-    try:
-        library = ctypes.CDLL(LIBRARY, mode=ctypes.RTLD_GLOBAL)
-    except OSError:
+    """The functions of the host's libmvec for registers that these letters spell."""
+    found = library(system().vector_library) if system().vector_library else None
+    if found is None:
         return frozenset()
     names = (
         symbol(name, letter, bits, dtype_bits)
@@ -47,7 +43,7 @@ def host_libmvec(letters: Sequence[tuple[str, int]]) -> frozenset[str]:
         for name in FUNCTIONS
         for dtype_bits in (32, 64)
     )
-    return frozenset(name for name in names if hasattr(library, name))
+    return frozenset(name for name in names if hasattr(found, name))
 
 
 def find(isa: Instructions, name: str, dtype: DType) -> tuple[str, int] | None:

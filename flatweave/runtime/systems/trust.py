@@ -1,7 +1,7 @@
 """Folders and files that nobody but this user can have written: what code may be loaded from.
 
-    with private_folder(path) as folder:         a descriptor; Distrusted says what is wrong
-        content = read_private(folder, "a.fwc")  the file's bytes, checked on the descriptor read
+    with private_folder(path) as folder:         Distrusted says what is wrong
+        content = folder.read("a.fwc")           the file's bytes, checked on the descriptor read
 
 As ssh does with its keys, the folder and everything above it is looked at: each belongs to this
 user or to root and can be written by nobody else; above the folder itself, a folder that anybody
@@ -14,20 +14,106 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
 
 LINKS = 40  # symbolic links followed on one path
 WRITABLE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def _flags(*names: str) -> int:
+    """Flags of `open`; systems without them have another implementation (systems/table.py)."""
+    return sum(getattr(os, name, 0) for name in names)
+
+
+_FOLDER = _flags("O_RDONLY", "O_DIRECTORY", "O_CLOEXEC")
 # a folder above may be passed through without being readable
-_STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not make us wait
+_STEP = _FOLDER | _flags("O_PATH", "O_NOFOLLOW")
+# a pipe must not make us wait
+_FILE = _flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")
+_NEW = _flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 
 
 class Distrusted(OSError):
     """Somebody else may have written here; says where, and why."""
 
 
+class Folder(Protocol):
+    """An open folder that only this user can write; everything raises OSError."""
+
+    def read(self, name: str) -> bytes:
+        """A file's content, if only this user can have written it."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Make a file, or put it in place of another: readers see all of it or nothing."""
+
+    def touch(self, name: str) -> None:
+        """Used now."""
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+
+    def entries(self) -> list[tuple[float, int, str]]:
+        """When each file was last used, its bytes and its name; leftovers of crashes included."""
+
+
+class PrivateFolder:
+    """A folder by its descriptor: whatever is put in its place meanwhile, this one is meant."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._folder = descriptor
+
+    def read(self, name: str) -> bytes:
+        """A file's content, if only this user can have written it."""
+        with open(os.open(name, _FILE, dir_fd=self._folder), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                raise Distrusted(f"{name} is not a plain file")
+            _check_private(facts, name)
+            return file.read()
+
+    def write(self, name: str, content: bytes) -> None:
+        """Make a file, or put it in place of another: readers see all of it or nothing."""
+        aside = aside_of(name)
+        handle = os.open(aside, _NEW, 0o600, dir_fd=self._folder)
+        try:
+            with open(handle, "wb") as file:
+                file.write(content)
+            os.replace(aside, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        except BaseException:
+            os.unlink(aside, dir_fd=self._folder)
+            raise
+
+    def touch(self, name: str) -> None:
+        """Used now."""
+        os.utime(name, dir_fd=self._folder, follow_symlinks=False)
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        os.unlink(name, dir_fd=self._folder)
+
+    def entries(self) -> list[tuple[float, int, str]]:
+        """When each file was last used, its bytes and its name; leftovers of crashes included."""
+        return entries_of(self._folder)
+
+
+def aside_of(name: str) -> str:
+    """A name under which a file is written that will be called `name`."""
+    return f".{name}.{os.urandom(8).hex()}"
+
+
+def entries_of(folder: int | Path) -> list[tuple[float, int, str]]:
+    """The plain files of a folder."""
+    found = []
+    with os.scandir(folder) as files:
+        for file in files:
+            if file.is_file(follow_symlinks=False):
+                facts = file.stat(follow_symlinks=False)
+                found.append((facts.st_mtime, facts.st_size, os.fspath(file.name)))
+    return found
+
+
 @contextmanager
-def private_folder(path: Path, *, make: bool = False) -> Iterator[int]:
+def private_folder(path: Path, make: bool = False) -> Iterator[Folder]:
     """A folder that only this user can write, open; OSError if it is none, or not there.
 
     With `make` the folder, and those above it, are made if they are missing.
@@ -35,23 +121,13 @@ def private_folder(path: Path, *, make: bool = False) -> Iterator[int]:
     folder, where = _walk(path, make)
     try:
         _check_private(os.fstat(folder), where)
-        opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        opened = os.open(".", _FOLDER, dir_fd=folder)
     finally:
         os.close(folder)
     try:
-        yield opened
+        yield PrivateFolder(opened)
     finally:
         os.close(opened)
-
-
-def read_private(folder: int, name: str) -> bytes:
-    """A file's content, if only this user can have written it; OSError if not."""
-    with open(os.open(name, _FILE, dir_fd=folder), "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
-            raise Distrusted(f"{name} is not a plain file")
-        _check_private(facts, name)
-        return file.read()
 
 
 def _check_private(facts: os.stat_result, where: str) -> None:
