@@ -77,7 +77,8 @@ class Accessor(Runner):
             raise CompilerBug(f"{env.size} of {self.width} lanes run a collective.")
         return spread(self.atoms(env, atoms), env.size)
 
-    def _apply(self, env: Env, fn: Lambda, args: Values) -> Values:
+    def apply(self, env: Env, fn: Lambda, args: Values) -> Values:
+        """What a function of elements gives for each of them."""
         size = len(args[0])
         outside = env
         while outside.size is not None and outside.outer is not None:
@@ -194,7 +195,7 @@ class Accessor(Runner):
                 for buffer, words, k in places
             ]
             args = (*(x.copy() for x in found), *(np.asarray(x[lane]).reshape(1) for x in new))
-            for place, result in zip(found, self._apply(env, fn, args), strict=True):
+            for place, result in zip(found, self.apply(env, fn, args), strict=True):
                 place[0] = result[0]
         self.progress.events += 1
 

@@ -20,7 +20,7 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.rules import types_misfit
-from flatweave.terms.syntax import Atom, BufferType, Op, Type, Var
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Op, Type, Var
 
 EVERYWHERE = frozenset({"block", "warp", "thread", "lanes"})
 """In all code of a kernel."""
@@ -58,6 +58,9 @@ class SimulatedWarp(Protocol):
 
     def load(self, env: Env, var: Var, at: Value) -> Value:
         """Elements of a buffer."""
+
+    def apply(self, env: Env, fn: Lambda, args: Values) -> Values:
+        """What a function of elements gives for each lane."""
 
 
 class KernelOp(Op):

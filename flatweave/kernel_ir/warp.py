@@ -150,7 +150,7 @@ class Warp(Accessor):
         """Neighbours combined until one value is left."""
         while len(columns[0]) > 1:
             even, odd = take(columns, slice(0, None, 2)), take(columns, slice(1, None, 2))
-            columns = self._apply(env, fn, (*even, *odd))
+            columns = self.apply(env, fn, (*even, *odd))
         return tuple(np.asarray(column[0]) for column in columns)
 
     def _scan(self, env: Env, fn: Lambda, columns: Values, starts: Values) -> Values:
@@ -165,7 +165,7 @@ class Warp(Accessor):
         distance = 1
         while distance < len(lanes):
             alone = take(columns, slice(distance, None))
-            both = self._apply(env, fn, (*take(columns, slice(-distance)), *alone))
+            both = self.apply(env, fn, (*take(columns, slice(-distance)), *alone))
             reaches = (lanes - distance >= first)[distance:]
             pairs = zip(both, alone, strict=True)
             rest = tuple(np.where(reaches, joined, own) for joined, own in pairs)

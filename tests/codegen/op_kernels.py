@@ -95,6 +95,15 @@ HOST = {
     "Fail": "a: bool = lt n 0\nfail a 3 0 n n",
     "Threads": "a: i64 = threads\nstore zs 0 a",
 }
+ROWS = """
+    for 0 W 1 (t: i64 =>
+        a: i64 = mul t W
+        i: i64 = lane a
+        r: T = cast T t
+        y: T = add x r
+        store room i y) []
+    s: T = reduce_rows (add T) [room] 0
+    store ys j s"""
 LOCKS = """
     locks: shared u32 = shared u32 4
     for 0 4 1 (t: i64 => store locks t 0u32) []"""
@@ -114,6 +123,7 @@ def programs(width: int, dtype: DType) -> dict[str, Unit]:
         made[name] = filled(width, dtype, before=body)
     for name, body in HOST.items():
         made[name] = filled(width, dtype, host=body)
+    made["ReduceRows"] = filled(width, dtype, ROWS, f"room: shared T = shared T {width * width}")
     made["LockedUpdate"] = filled(width, dtype, LOCKED, LOCKS)
     made["Apply"] = every_function(4, dtype)
     return made

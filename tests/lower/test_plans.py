@@ -12,6 +12,7 @@ from flatweave.base.schedule import CHOSEN, Schedule, schedule_of
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.lower.schedule.choose import plan_sweep
+from flatweave.lower.schedule.division import LONG_ROW, ROW_AT_ONCE
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
     Along,
@@ -98,7 +99,8 @@ def test_long_rows_have_kernels_of_their_own():
     """Rows one by one where they are long on average; a call compiles the one that it runs."""
     rows, plain = plan("ragged_sums").variants
 
-    assert (rows.name, rows.along, rows.row_length) == ("rows", Along.ROW, 64)
+    assert (rows.name, rows.along, rows.row_length) == ("rows", Along.ROW, ROW_AT_ONCE)
+    assert plan("ragged_map").variants[0].row_length == LONG_ROW
     assert plain == Variant("plain", along=Along.POSITIONS)
     names = [variant.name for variant in plan("ragged_map").variants]
     assert names == ["streaming-rows", "streaming", "rows", "plain"]

@@ -14,8 +14,10 @@ from flatweave.lower.schedule.division import (
     FILLED_ROW,
     LONG_ROW,
     PERMUTING,
+    ROW_AT_ONCE,
     Division,
     division_of,
+    folds_at_once,
     is_filled,
 )
 from flatweave.lower.schedule.facts import SweepFacts
@@ -190,7 +192,7 @@ def _variants(
     free = wishes.rows is None and wishes.store != "streaming"
     if free and facts.located is not None and is_filled(facts.op, facts.located):
         return _runs(machine, stores)
-    rows = Variant("rows", row_length=LONG_ROW, along=Along.ROW)
+    rows = Variant("rows", row_length=_least_row(facts, machine, traversal), along=Along.ROW)
     found = []
     for variant in stores:
         found.append(
@@ -198,6 +200,13 @@ def _variants(
         )
         found.append(replace(variant, along=Along.POSITIONS))
     return *found, rows, replace(PLAIN, along=Along.POSITIONS)
+
+
+def _least_row(facts: SweepFacts, machine: Machine, traversal: Traversal) -> int:
+    """The mean length from which on lanes go along each row."""
+    if facts.located is None or not _folds_rows(facts, machine, traversal):
+        return LONG_ROW
+    return ROW_AT_ONCE if folds_at_once(facts.op, facts.located) else LONG_ROW
 
 
 def _runs(machine: Machine, stores: tuple[Variant, ...]) -> tuple[Variant, ...]:

@@ -15,7 +15,7 @@ from flatweave.base.records import record
 from flatweave.lower.machine.machine import ROW_LANES, Machine
 from flatweave.lower.schedule.plan import Along
 from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
-from flatweave.ops import Index, Locate, Prefix, Store, Sweep
+from flatweave.ops import CombineRows, Index, Locate, Prefix, Store, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.control import Apply, Cast
@@ -31,13 +31,15 @@ class Division:
 
 LONG_ROW = 64
 """From this mean length on rows are walked one by one: most steps lie inside one row."""
+ROW_AT_ONCE = 8
+"""The same where a row is combined in one go, and as many rows as there are lanes together."""
 FILLED_ROW = 8
 """From this mean length on results that go around the caches are faster by position than runs that
 are filled, where a step's rows are permuted into its lanes."""
 PERMUTING = 64
 """Bytes of registers whose lanes are permuted by places that are data, in one instruction."""
 CHEAP = 16
-"""A value up to this cost is computed for empty rows, too."""
+"""A value up to this cost is computed for empty rows, too, and for lanes without an element."""
 BALANCED = Division(0, Along.EITHER)
 SOURCES = 32 * ROW_LANES
 """Sources of a block where each lane takes one."""
@@ -70,6 +72,26 @@ def is_filled(op: Sweep, located: Locate) -> bool:
     fixed = all(course_of(known, atom) is Course.FIXED for atom in op.body.results)
     stored = all(isinstance(sink, Store) for sink in op.sinks)
     return fixed and stored and cost_of_body(op.body) <= CHEAP
+
+
+def reads_in_place(op: Sweep, located: Locate) -> bool:
+    """Whether an element is a few operations on what stands at its position and at its row: then
+    it may be computed in vain, where a row has fewer elements than there are lanes."""
+    known, position = courses_along_rows(op, located), op.body.params[0]
+    for let in op.body.lets:
+        if isinstance(let.op, Index):
+            at = [i for i in let.op.indices if course_of(known, i) is not Course.FIXED]
+            if let.op.checked or any(i is not position for i in at):
+                return False
+        elif let.op != located and not isinstance(let.op, Apply | Cast):
+            return False
+    return cost_of_body(op.body) <= CHEAP
+
+
+def folds_at_once(op: Sweep, located: Locate) -> bool:
+    """Whether several rows can be combined together, each in a register (sinks/fold_rows.py)."""
+    commute = all(isinstance(s, CombineRows) and is_commutative(s.fn) for s in op.sinks)
+    return commute and reads_in_place(op, located)
 
 
 def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:

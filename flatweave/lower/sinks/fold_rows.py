@@ -1,6 +1,8 @@
 """Combining rows, where that is all a sweep does: as the rows of a block ask for.
 
-    long rows       one after the other, all lanes along it; the rest of a row with some lanes idle
+    not very short  one after the other, all lanes along it; the rest of a row with some lanes idle.
+                    Of cheap elements as many rows as there are lanes, each combined in a register,
+                    and then all of these together (`reduce_rows`)
     short, even     a row for each lane, as many turns as the longest of them has elements
     short, uneven   by position, as segments (sinks/segments.py)
 
@@ -14,38 +16,38 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.collectives import ReduceLanes, ShiftLanes
-from flatweave.kernel_ir.syntax import Lane, Lanes, Store
+from flatweave.kernel_ir.syntax import Lane, Lanes, Shared, Store
 from flatweave.lower.schedule.plan import Along
 from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
 from flatweave.lower.sinks.combine_segments import SegmentSink
+from flatweave.lower.sinks.fold_rows_elements import SHORT, WIDTH, RowElements
 from flatweave.lower.sinks.segment_rows import fill, located_rows, results_of
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import Share
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.lower.traverse.position import Position, State
+from flatweave.lower.traverse.position import State
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
-from flatweave.ops import CombineRows, Index
-from flatweave.passes.operators import is_commutative
+from flatweave.ops import Index
+from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, For, If
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Var
 from flatweave.terms.traverse import walk_lets
 
-WIDTH = 16
-"""Lanes of a step: fewer would wait for each other, more would idle at the end of a row."""
 IDLE = 4
 """How many lanes there may be for each element where rows lie side by side."""
 
 
 def write_rows(writer: KernelWriter, sinks: Sequence[SegmentSink]) -> None:
-    """Write the kernel: long rows one by one, short ones a lane each, uneven ones by position."""
+    """Write the kernel: rows one by one or side by side, short ones a lane each or by position."""
     b = writer.b
     block, lo, hi = writer.block()
     rows = writer.rows()
     folder = _Folder(writer, sinks, rows, block, lo, hi)
     along = writer.traversal.along
     if along is Along.ROW:
-        return folder.write(b, folder.one_by_one)
+        at_once = folder.elements.at_once
+        return folder.write(b, folder.side_by_side if at_once else folder.one_by_one)
     if along is Along.ROWS:
         return folder.write(b, folder.lane_by_lane)
     if folder.reads_elements():
@@ -71,11 +73,9 @@ class _Folder:
         self.slot = block
         self.lo = lo
         self.hi = hi
-        self.sinks: list[CombineRows] = [each.sink for each in sinks]
+        self.elements = RowElements(writer, [each.sink for each in sinks])
         self.buffers = [each.segmented for each in sinks]
-        self.neutral = tuple(
-            writer.kernel.scalar(atom) for sink in self.sinks for atom in sink.neutral
-        )
+        self.neutral = self.elements.neutral
 
     def write(self, b: Builder, fold: Callable[[Builder, Atom, Atom], State]) -> None:
         """Rows by `fold`, which is told the first and the last; what that has is left as a tail."""
@@ -83,12 +83,12 @@ class _Folder:
         share = Share(self.lo, self.hi, writer.total, b.apply("eq", self.slot, index(0)))
         found = [
             results_of(writer.kernel, sink, buffers)
-            for sink, buffers in zip(self.sinks, self.buffers, strict=True)
+            for sink, buffers in zip(self.elements.sinks, self.buffers, strict=True)
         ]
         opened = [located_rows(b, machine, results, self.rows, share) for results in found]
         before, last = opened[0].before, opened[0].last
         some, none = b.inner(), b.inner()
-        first = self.rows.search_once(some, self.lo)[0]
+        first = self._first(some, before)
         for results in found:
             fill(some, machine, results, before, first)
         carry_outs = some.close([], fold(some, first, last))
@@ -100,6 +100,63 @@ class _Folder:
         buffers = [buffer for group in self.buffers for buffer in group.results]
         for buffer, value in zip(buffers, values, strict=True):
             b.emit(Store(self.writer.kernel.buffer(buffer), row, value))
+
+    def _first(self, b: Builder, before: Atom) -> Atom:
+        """The row of the block's first element, from that of the one before it on."""
+        return self.rows.one(b, self.lo, (before, self.rows.start(b, before)))[0]
+
+    def side_by_side(self, b: Builder, first: Atom, last: Atom) -> State:
+        """As many rows as there are lanes, each combined in a register of its own; these are stored
+        as a square, whose rows are combined at once."""
+        square = [self._square(b, atom) for atom in self.neutral]
+        fits = b.apply("le", self.hi, b.sub(self.writer.total, index(SHORT)))
+        short = b.apply("select", fits, index(SHORT), index(-1))
+        start = b.apply("maximum", self.rows.start(b, first), self.lo)
+        region = b.inner()
+        group = region.inner()
+        base, at = group.param("r", i64), group.param("p", i64)
+        count = group.apply("minimum", group.sub(last, base), index(WIDTH))
+        inner = group.inner()
+        turn, lo = inner.param("j", i64), inner.param("p", i64)
+        row = inner.add(base, turn)
+        hi = self.rows.end(inner, row)
+        of_row = RowOf(row, self.rows.start(inner, row))
+        place = inner.emit(Lane(inner.mul(turn, index(WIDTH))))[0]
+        for room, value in zip(square, self._lanes_of(inner, of_row, lo, hi, short), strict=True):
+            inner.emit(Store(room, place, value))
+        (behind,) = group.emit(
+            For(index(0), count, index(1), inner.close([turn, lo], [hi]), (at,))
+        )
+        found = self.elements.rows_joined(group, square)
+        number = group.emit(Lane(base))[0]
+        stored = group.inner()
+        self._store(stored, number, found)
+        group.emit(If(group.apply("lt", number, last), stored.close([], []), NO_BODY))
+        region.emit(For(first, last, index(WIDTH), group.close([base, at], [behind]), (start,)))
+        b.emit(Lanes(WIDTH, region.close([], [])))
+        return self._fold(b, last)
+
+    def _square(self, b: Builder, neutral: Atom) -> Var:
+        """What the lanes of as many rows have, at first of none."""
+        room = self.writer.kernel.body.emit(Shared(scalar_type(neutral), WIDTH * WIDTH))[0]
+        region = b.inner()
+        loop = region.inner()
+        at = loop.param("i", i64)
+        loop.emit(Store(room, loop.emit(Lane(at))[0], neutral))
+        body = loop.close([at], [])
+        region.emit(For(index(0), index(WIDTH * WIDTH), index(WIDTH), body, ()))
+        b.emit(Lanes(WIDTH, region.close([], [])))
+        return room
+
+    def _lanes_of(self, b: Builder, row: RowOf, lo: Atom, hi: Atom, short: Atom) -> State:
+        """What each lane has of a row; up to `short` elements are read at once."""
+        length = b.sub(hi, lo)
+        some, many = b.inner(), b.inner()
+        at_once = self.elements.fold_short(some, row, lo, length)
+        in_steps = self.elements.fold(many, row, lo, hi)
+        is_short = b.apply("le", length, short)
+        found: State = b.emit(If(is_short, some.close([], at_once), many.close([], in_steps)))
+        return found
 
     def one_by_one(self, b: Builder, first: Atom, last: Atom) -> State:
         """All lanes along one row after the other."""
@@ -157,8 +214,8 @@ class _Folder:
         known = tuple(inner.param("s", atom.type) for atom in self.neutral)
         flat = inner.add(inner.apply("maximum", start, self.lo), turn)
         active, idle = inner.inner(), inner.inner()
-        values = self._values(active, flat, RowOf(row, start))
-        joined = active.close([], self._each(active, known, values, lanewise=True))
+        values = self.elements.values(active, flat, RowOf(row, start), begun=True)
+        joined = active.close([], self.elements.each(active, known, values, lanewise=True))
         there = inner.apply("lt", turn, length)
         body = inner.close([turn, *known], inner.emit(If(there, joined, idle.close([], known))))
         results: State = loop.emit(For(index(0), longest, index(1), body, self.neutral))
@@ -184,59 +241,6 @@ class _Folder:
         start = self.rows.start(b, row)
         lo = b.apply("maximum", start, self.lo)
         hi = b.apply("minimum", self.rows.end(b, row), self.hi)
-        whole = b.apply("floordiv", b.sub(hi, lo), index(WIDTH))
-        mid = b.add(lo, b.mul(whole, index(WIDTH)))
         region = b.inner()
-        loop = region.inner()
-        i = loop.param("i", i64)
-        known = tuple(loop.param("s", atom.type) for atom in self.neutral)
-        flat = loop.emit(Lane(i))[0]
-        turn = self._each(loop, known, self._values(loop, flat, RowOf(row, start)), lanewise=False)
-        body = loop.close([i, *known], turn)
-        state: State = region.emit(For(lo, mid, index(WIDTH), body, self.neutral))
-        state = self._rest(region, state, RowOf(row, start), mid, hi)
-        return b.emit(Lanes(WIDTH, region.close([], self._joined(region, state))))
-
-    def _rest(self, b: Builder, state: State, row: RowOf, mid: Atom, hi: Atom) -> State:
-        """What is left of a row after its whole steps."""
-        flat = b.emit(Lane(mid))[0]
-        some, none = b.inner(), b.inner()
-        values = self._values(some, flat, row)
-        there = b.apply("lt", flat, hi)
-        found: State = b.emit(If(there, some.close([], values), none.close([], self.neutral)))
-        return self._each(b, state, found, lanewise=False)
-
-    def _values(self, b: Builder, flat: Atom, row: RowOf) -> list[Atom]:
-        """What the elements of a step hand to the sinks."""
-        op = self.writer.op
-        elements = self.writer.elements(Position(flat, (flat,), WIDTH, row=row))
-        b.hoists, hoists = False, b.hoists
-        elements.emit(b, op.body.lets)
-        b.hoists = hoists
-        return [elements.atom(atom) for taken in op.portions() for atom in taken[2:]]
-
-    def _each(
-        self, b: Builder, state: Sequence[Atom], values: Sequence[Atom], *, lanewise: bool
-    ) -> State:
-        """For each sink its part combined with the state: `lanewise` where each lane has a row of
-        its own, else in order across the lanes unless the operator commutes."""
-        out: list[Atom] = []
-        for sink in self.sinks:
-            part = slice(len(out), len(out) + len(sink.neutral))
-            mine: Sequence[Atom] = values[part]
-            if not (lanewise or is_commutative(sink.fn)):
-                mine = self._across(b, sink, mine)
-            out.extend(self.writer.call(b, sink.fn, [*state[part], *mine]))
-        return tuple(out)
-
-    def _joined(self, b: Builder, state: State) -> State:
-        """What the lanes of a row have, combined."""
-        out: list[Atom] = []
-        for sink in self.sinks:
-            mine = state[len(out) : len(out) + len(sink.neutral)]
-            out.extend(self._across(b, sink, mine) if is_commutative(sink.fn) else mine)
-        return tuple(out)
-
-    def _across(self, b: Builder, sink: CombineRows, values: Sequence[Atom]) -> Sequence[Atom]:
-        elements = self.writer.elements(Position(index(0), (index(0),), 1))
-        return b.emit(ReduceLanes(elements.function(b, sink.fn), tuple(values)))
+        state = self.elements.fold(region, RowOf(row, start), lo, hi)
+        return b.emit(Lanes(WIDTH, region.close([], self.elements.joined(region, state))))

@@ -36,12 +36,13 @@ def read_ahead(e: Emitter, op: For, i: str) -> None:
 
 
 def _runs(op: For) -> dict[Var, int]:
-    """The buffers that a loop loads neighbours from at its counter, and the bytes of an element."""
+    """The buffers that a loop loads neighbours from at its counter, and the bytes of an element;
+    not those whose loads ask for what is ahead themselves."""
     lets, counter = list(walk_lets(op.body)), op.body.params[0]
     lanes = {let.vars[0] for let in lets if _counts_from(let.op, counter)}
     bound = {var for let in lets for var in let.vars}
     loads = [let.op for let in lets if isinstance(let.op, Load) and let.op.index in lanes]
-    buffers = [load.buffer for load in loads if load.buffer not in bound]
+    buffers = [load.buffer for load in loads if not (load.ahead or load.buffer in bound)]
     return {
         buffer: buffer.type.dtype.bytes for buffer in buffers if isinstance(buffer.type, BufferType)
     }
