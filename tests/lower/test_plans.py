@@ -240,7 +240,7 @@ def test_what_is_no_plan_is_not_read(text):
 
 NOTES = {
     "map": "results go through the caches, as there are fewer than 524,288",
-    "ragged_sums": "several rows are taken at once, as they have fewer than 64 elements on average",
+    "ragged_sums": "rows are taken one by one, as they have 8 elements or more on average",
     "histogram": "each thread adds into a copy of the destination, since copies are small beside"
     " the elements",
     "sum": None,
