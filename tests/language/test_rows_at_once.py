@@ -28,7 +28,7 @@ def combined(rows, factors):
     """Several reductions of a row, of elements that are read and that are computed."""
     return (
         fw.map(fw.sum, rows),
-        fw.map(lambda row: (fw.reduce(fw.maximum, -3, row), fw.reduce(fw.minimum, 2, row)), rows),
+        fw.map(lambda row: (fw.reduce(fw.maximum, 0, row), fw.reduce(fw.minimum, 2, row)), rows),
         fw.map(lambda row, k: fw.sum(row * k + row), rows, factors),
     )
 
