@@ -9,38 +9,43 @@ function makes of the same values is always the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import f32, f64
+from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.syntax import Call
 from flatweave.passes.operators import makes_nan, reads_nan
 from flatweave.terms.build import Builder
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Lambda, Type, types_of
 
-Operator = Callable[[Builder, Sequence[Atom]], tuple[Atom, ...]]
 
-
-def called(b: Builder, fns: Sequence[Lambda], types: Sequence[Type], fn: Operator) -> Operator:
-    """`fn`, which applies `fns` to values of `types`, by one function for all that stands in `b`;
-    written out if copies of it agree."""
+def called(
+    b: Builder, fns: Sequence[Lambda], types: Sequence[Type], combine: Combine
+) -> Combine:
+    """`combine`, which applies `fns` to values of `types`, by one function for all that stands in
+    `b`; written out if copies of it agree."""
     if not any(makes_nan(part) for part in fns):
-        return fn
-    function = b.function((*types, *types), lambda inside, *args: fn(inside, args))
-    return lambda c, args: c.emit(Call(function, tuple(args)))
+        return combine
+    size = len(types)
+    function = b.function(
+        (*types, *types), lambda inside, *args: combine(inside, args[:size], args[size:])
+    )
+    return lambda c, left, right: c.emit(Call(function, (*left, *right)))
 
 
-def called_for_nan(b: Builder, part: Lambda, fn: Operator) -> Operator:
-    """`fn`, which applies `part`, written out; and by one function where a NaN comes of it."""
+def called_for_nan(b: Builder, part: Lambda, combine: Combine) -> Combine:
+    """`combine`, which applies `part`, written out; and by one function where a NaN comes of it."""
     types = types_of(part.params[: len(part.results)])
-    call = called(b, [part], types, fn)
-    if call is fn or reads_nan(part) or not any(type_ in (f32, f64) for type_ in types):
+    call = called(b, [part], types, combine)
+    if call is combine or reads_nan(part) or not any(type_ in (f32, f64) for type_ in types):
         return call
 
-    def unless_nan(c: Builder, args: Sequence[Atom]) -> tuple[Atom, ...]:
-        found = fn(c, args)
+    def unless_nan(c: Builder, left: Values, right: Values) -> Values:
+        found = combine(c, left, right)
         some, none = c.inner(), c.inner()
-        once_more = some.close([], call(some, args))
+        once_more = some.close([], call(some, left, right))
         return c.emit(If(_any_nan(c, found), once_more, none.close([], found)))
 
     return unless_nan

@@ -10,15 +10,17 @@ Which block writes what is a variant's matter: `owner.py`, `private.py`, `partit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
+from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.base.records import record, replace
+from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.host import Role, Threads
 from flatweave.kernel_ir.syntax import Load, Shared, Store, StoreCompact
 from flatweave.lower.host.context import Declared, Lowering, Own, Write
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.scan.called_operator import Operator, called_for_nan
+from flatweave.lower.scan.called_operator import called_for_nan
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan, Variant
@@ -124,21 +126,16 @@ class Scattering:
 
     def combine(
         self, kernel: KernelBuilder, b: Builder, old: Sequence[Atom], new: Sequence[Atom]
-    ) -> Sequence[Atom]:
+    ) -> Values:
         """old fn new, for scatter_reduce sinks."""
         assert isinstance(self.sink, ScatterReduce)
         return call_operator(self.lowering, kernel, b, self.sink.fn, [*old, *new])
 
-    def operator(self, kernel: KernelBuilder) -> Operator:
-        """What combines old values and new ones."""
-        half = len(self.dtypes)
-        return lambda b, args: tuple(self.combine(kernel, b, args[:half], args[half:]))
-
-    def anywhere(self, kernel: KernelBuilder) -> Operator | None:
+    def anywhere(self, kernel: KernelBuilder) -> Combine | None:
         """What combines old values and new ones to the same bits wherever in a kernel it stands."""
         if not isinstance(self.sink, ScatterReduce):
             return None
-        return called_for_nan(kernel.body, self.sink.fn, self.operator(kernel))
+        return called_for_nan(kernel.body, self.sink.fn, partial(self.combine, kernel))
 
     def dest_in(self, kernel: KernelBuilder) -> list[Var]:
         """The destination inside a kernel."""
@@ -152,14 +149,14 @@ class Scattering:
 
     def write(
         self, kernel: KernelBuilder, b: Builder, dest: Sequence[Var], at: Atom,
-        varying: Sequence[Atom], combine: Operator | None = None,
+        varying: Sequence[Atom], combine: Combine | None = None,
     ) -> None:  # fmt: skip
         """One element to its place in `dest`, by the operator as `combine` applies it."""
         values: Sequence[Atom] = self.whole(kernel, varying)
         if isinstance(self.sink, ScatterReduce):
             old = [b.emit(Load(buffer, at))[0] for buffer in dest]
-            join = combine or self.operator(kernel)
-            values = join(b, [*old, *values])
+            join = combine or partial(self.combine, kernel)
+            values = join(b, tuple(old), tuple(values))
         for buffer, value in zip(dest, values, strict=True):
             b.emit(Store(buffer, at, value))
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.algorithms.look_back import NOTHING, PREFIX
 from flatweave.kernel_ir.host import Free
 from flatweave.lower.host.context import Declared, Lowering
 from flatweave.lower.host.fill import fill
 from flatweave.lower.host.held import held
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.block_partials import scan_block_partials
-from flatweave.lower.scan.look_back import NOTHING, PREFIX, make_chain
+from flatweave.lower.scan.look_back import make_chain
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flatweave.algorithms.look_back import go_on
 from flatweave.algorithms.meet import by_first_warp, meet
 from flatweave.kernel_ir.arrays import dtypes_of
 from flatweave.lower.scan.called_operator import called
-from flatweave.lower.scan.look_back import Chain, go_on
+from flatweave.lower.scan.look_back import Chain
 from flatweave.lower.scan.two_pass import KnownPrefixes, load_prefix, slot_of_warp
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.aggregates import Aggregates
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
 
@@ -47,17 +48,15 @@ class Prefixes:
         """Where this warp's elements start and end in the single-pass scan."""
         writer = self.writer
         warps, operator = writer.lowering.machine.warps, writer.joint_operator(records)
-        size, types = len(mine), dtypes_of(writer.b, mine)
+        types = dtypes_of(writer.b, mine)
 
-        def fn(b: Builder, args: Sequence[Atom]) -> State:
-            return operator.combine(b, tuple(args[:size]), tuple(args[size:]))
-
-        join = called(writer.b, [record.fn for record in records], types, fn)
+        join = called(writer.b, [record.fn for record in records], types, operator.combine)
+        slots = chain.inside(writer.kernel)
         if warps == 1:
-            return go_on(writer.b, writer.kernel, chain, block, mine, join)
+            return go_on(writer.b, slots, block, mine, join)
         before, whole = meet(writer.b, operator, mine, warps)
         of_block = by_first_warp(
-            writer.b, types, lambda b: go_on(b, writer.kernel, chain, block, whole, join)[0]
+            writer.b, types, lambda b: go_on(b, slots, block, whole, join)[0]
         )
         prefix = operator.combine(writer.b, of_block, before)
         return prefix, operator.combine(writer.b, prefix, mine)
