@@ -15,7 +15,7 @@ from llvmlite import binding
 
 from flatweave.array_ir.text import parse_program
 from flatweave.codegen.llvm import emit
-from flatweave.codegen.llvm.isa.neon import Neon
+from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.lower.machine.machine import cpu
 from flatweave.lower.program import lower
 from flatweave.pipeline import optimise

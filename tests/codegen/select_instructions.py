@@ -12,9 +12,9 @@ from llvmlite import binding
 from flatweave.base.dtypes import f32, f64, i8
 from flatweave.codegen.llvm import emit
 from flatweave.codegen.llvm.isa import InstructionSet
+from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.codegen.llvm.isa.avx2 import Avx2
 from flatweave.codegen.llvm.isa.avx512 import Avx512
-from flatweave.codegen.llvm.isa.neon import Neon
 from flatweave.codegen.llvm.isa.sse4 import Sse4
 from flatweave.codegen.llvm.isa.x86 import X86
 from tests.codegen.op_kernels import every_function, programs

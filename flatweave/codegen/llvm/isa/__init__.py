@@ -1,26 +1,34 @@
 """What differs between CPUs: registers, and instructions that only some of them have.
 
 One class for each instruction set, all with the methods of `portable.InstructionSet`; nowhere else
-does code ask what a CPU can do. `of` chooses one by the features of a CPU, `here` by the CPU in
-force.
+does code ask what a CPU can do. A class that refines another is for CPUs that have more, and is
+asked first. `of` chooses one by the features of a CPU, `here` by the CPU in force.
 """
 
 from __future__ import annotations
 
 import functools
 import platform
+from collections.abc import Iterator
 
-from flatweave.codegen.llvm.isa.avx2 import Avx2
-from flatweave.codegen.llvm.isa.avx512 import Avx512
-from flatweave.codegen.llvm.isa.neon import Neon
+from flatweave.codegen.llvm.isa import aarch64, avx512
 from flatweave.codegen.llvm.isa.portable import InstructionSet
-from flatweave.codegen.llvm.isa.sse4 import Sse4
-from flatweave.codegen.llvm.isa.x86 import X86
 from flatweave.runtime.processor import processor
 
 __all__ = ["InstructionSet", "here", "of"]
 
-BEST_FIRST: tuple[type[InstructionSet], ...] = (Avx512, Avx2, Neon, Sse4, X86, InstructionSet)
+ARCHITECTURES = (avx512, aarch64)
+"""The files of all classes: x86's are one for each set, and the last one imports the others."""
+
+
+def _best_first(each: type[InstructionSet]) -> Iterator[type[InstructionSet]]:
+    """All that refine an instruction set, then itself."""
+    for finer in each.__subclasses__():
+        yield from _best_first(finer)
+    yield each
+
+
+BEST_FIRST = tuple(_best_first(InstructionSet))
 
 
 def here() -> InstructionSet:
