@@ -1,19 +1,20 @@
 """Reduce and scan by the warps of a block, each in steps of its lanes.
 
-    each warp its share      a b c d e f | g h i j k l        abcdef  ghijkl
-    scan of what warps have                                   abcdef  abcdefghijkl
-    each warp its share, from what is before it, again        a ab .. | abcdefg ..
+    each warp its share         a b c d e f | g h i j k l     abcdef  ghijkl
+    each warp, what is before   nothing     | abcdef          one value for each warp
+    each warp its share again   a ab abc .. | abcdefg ..
 
-The same as `reduce` and `scan`, where a machine's warps can combine what their lanes have. Code of
-a block; `width` is the number of lanes of a warp.
+The same as `reduce` and `scan`, where a machine's warps can combine what their lanes have. A block
+has few warps, so each folds what those before it have. A block of one warp visits elements once.
+
+Code of a block; `width` is the number of lanes of a warp, `masked` says that they can idle
+(`lanes.py`).
 """
 
 from __future__ import annotations
 
 from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
 from flatweave.algorithms.operator import Operator
-from flatweave.algorithms.reduce import reduce
-from flatweave.algorithms.scan import before_unit, scan_units
 from flatweave.algorithms.shares import Shares
 from flatweave.kernel_ir.arrays import (
     Pull,
@@ -21,9 +22,9 @@ from flatweave.kernel_ir.arrays import (
     Put,
     Values,
     concat_units,
+    fold,
     for_all,
     force,
-    level_of,
     part,
 )
 from flatweave.kernel_ir.hierarchy import WARP
@@ -31,32 +32,45 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
 
-def reduce_by_warps(b: Builder, operator: Operator, xs: Pull, warps: int, width: int) -> Values:
+def reduce_by_warps(
+    b: Builder, operator: Operator, xs: Pull, warps: int, width: int, *, masked: bool = True
+) -> Values:
     """The elements of `xs` combined in order; every thread of the block may read the result."""
-    return reduce(b, operator, _of_warps(b, operator, xs, warps, width), warps)
+    if warps == 1:
+        return reduce_in_lanes(b, operator, xs, width, masked=masked)
+    ends = _of_warps(b, operator, xs, _shares(b, xs.extent, warps, width), width)
+    return _before(b, operator, ends, index(warps), operator.neutral)
 
 
 def scan_by_warps(
-    b: Builder, operator: Operator, xs: Pull, warps: int, width: int, *, exclusive: bool = False
-) -> tuple[Push, Values]:
-    """All prefixes of `xs`, and what all elements combine to."""
+    b: Builder, operator: Operator, xs: Pull, warps: int, width: int, put: Put,
+    before: Values | None = None, *, exclusive: bool = False, masked: bool = True,
+) -> Pull:  # fmt: skip
+    """Puts all prefixes of `xs`, which go on from `before`; gives one element, all of it combined.
+
+    Elements are asked for twice, so `put` must not write what `xs` reads.
+    """
+    first = operator.neutral if before is None else before
+    if warps == 1:
+        total = scan_in_lanes(
+            b, operator, xs, width, first, put, exclusive=exclusive, masked=masked
+        )
+        return Pull(index(1), lambda c, i: total)
     shared = _shares(b, xs.extent, warps, width)
-    ends = scan_units(b, operator, _of_warps(b, operator, xs, warps, width))
+    ends = _of_warps(b, operator, xs, shared, width)
 
-    def write(c: Builder, put: Put) -> None:
-        def share(d: Builder, warp: Atom) -> None:
-            lo, hi = shared.of(d, warp)
-            mine, most = part(xs, lo, d.sub(hi, lo)), shared.each
-            before = before_unit(d, operator, ends, warp)
+    def share(c: Builder, warp: Atom) -> None:
+        lo, hi = shared.of(c, warp)
+        mine = part(xs, lo, c.sub(hi, lo))
 
-            def put_there(e: Builder, i: Atom, values: Values) -> None:
-                put(e, e.add(lo, i), values)
+        def put_there(d: Builder, i: Atom, values: Values) -> None:
+            put(d, d.add(lo, i), values)
 
-            scan_in_lanes(d, operator, mine, width, before, put_there, most, exclusive=exclusive)
+        known = _before(c, operator, ends, warp, first)
+        scan_in_lanes(c, operator, mine, width, known, put_there, shared.each, exclusive=exclusive)
 
-        for_all(c, WARP, warps, share)
-
-    return Push(xs.extent, level_of(b), write), before_unit(b, operator, ends, index(warps))
+    for_all(b, WARP, warps, share)
+    return Pull(index(1), lambda c, i: _before(c, operator, ends, index(warps), first))
 
 
 def _shares(b: Builder, extent: Atom, warps: int, width: int) -> Shares:
@@ -66,9 +80,8 @@ def _shares(b: Builder, extent: Atom, warps: int, width: int) -> Shares:
     return Shares(extent, warps, b.mul(steps, index(width)))
 
 
-def _of_warps(b: Builder, operator: Operator, xs: Pull, warps: int, width: int) -> Pull:
+def _of_warps(b: Builder, operator: Operator, xs: Pull, shared: Shares, width: int) -> Pull:
     """What the elements of each warp combine to, in the memory of the block."""
-    shared = _shares(b, xs.extent, warps, width)
 
     def one(c: Builder, warp: Atom) -> Push:
         lo, hi = shared.of(c, warp)
@@ -76,4 +89,13 @@ def _of_warps(b: Builder, operator: Operator, xs: Pull, warps: int, width: int) 
         total = reduce_in_lanes(c, operator, mine, width, shared.each)
         return Push(index(1), WARP, lambda d, put: put(d, index(0), total))
 
-    return force(b, concat_units(b, WARP, warps, 1, one))
+    return force(b, concat_units(b, WARP, shared.units, 1, one))
+
+
+def _before(b: Builder, operator: Operator, ends: Pull, warp: Atom, first: Values) -> Values:
+    """What stands first and what the warps before one have, combined."""
+
+    def step(c: Builder, w: Atom, known: Values) -> Values:
+        return operator.combine(c, known, ends.at(c, w))
+
+    return fold(b, index(0), warp, first, step, hint="w")

@@ -12,12 +12,14 @@ A step in which segments start, as flags say, goes on from the carry only below 
 
 Where lanes meet in registers this takes no memory and no barrier. The lanes are as many as the
 machine's warp has, which the caller knows. Where lanes meet by barriers of the block, all its warps
-must take the same steps: as many as `most` elements need, a number that they agree on.
+must take the same steps: as many as `most` elements need, a number that they agree on. Where lanes
+cannot idle (not `masked`), what is left behind the last whole step is taken one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from flatweave.algorithms.operator import Operator, select
 from flatweave.base.dtypes import u64
@@ -36,32 +38,42 @@ from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, constant
 
 EMPTY, FIRST = constant(0, u64), constant(1, u64)
-Step = Callable[[Builder, Atom, Atom, Values, Values], Values]
+Step = Callable[[Builder, Atom, Atom | None, Values, Values, int], Values]
+"""What a step makes of its positions, of which of them there are, None if all are, of their values
+and of the carry, on how many lanes: the next carry."""
 
 
 def reduce_in_lanes(
-    b: Builder, operator: Operator, xs: Pull, width: int, most: Atom | None = None
-) -> Values:
+    b: Builder, operator: Operator, xs: Pull, width: int, most: Atom | None = None, *,
+    masked: bool = True,
+) -> Values:  # fmt: skip
     """The elements of `xs` combined in order by the `width` lanes of a warp."""
 
-    def step(c: Builder, i: Atom, active: Atom, values: Values, carry: Values) -> Values:
-        return reduce_step(c, operator, carry, values, width)
+    def step(
+        c: Builder, i: Atom, active: Atom | None, values: Values, carry: Values, lanes: int
+    ) -> Values:
+        return reduce_step(c, operator, carry, values, lanes)
 
-    return _in_steps(b, operator, xs, width, most, operator.neutral, step)
+    return _in_steps(b, operator, xs, width, most, operator.neutral, step, masked)
 
 
 def scan_in_lanes(
     b: Builder, operator: Operator, xs: Pull, width: int, before: Values, put: Put,
-    most: Atom | None = None, *, exclusive: bool = False,
+    most: Atom | None = None, *, exclusive: bool = False, masked: bool = True,
 ) -> Values:  # fmt: skip
     """Puts all prefixes of `xs`, which go on from `before`; gives what all combine to."""
 
-    def step(c: Builder, i: Atom, active: Atom, values: Values, carry: Values) -> Values:
-        found, after = scan_step(c, operator, carry, values, width, exclusive=exclusive)
-        when(c, active, lambda d: put(d, i, found))
+    def step(
+        c: Builder, i: Atom, active: Atom | None, values: Values, carry: Values, lanes: int
+    ) -> Values:
+        found, after = scan_step(c, operator, carry, values, lanes, exclusive=exclusive)
+        if active is None:
+            put(c, i, found)
+        else:
+            when(c, active, lambda d: put(d, i, found))
         return after
 
-    return _in_steps(b, operator, xs, width, most, before, step)
+    return _in_steps(b, operator, xs, width, most, before, step, masked)
 
 
 def reduce_step(
@@ -139,17 +151,40 @@ def _anew(
 
 def _in_steps(
     b: Builder, operator: Operator, xs: Pull, width: int, most: Atom | None, init: Values,
-    step: Step,
+    step: Step, masked: bool,
 ) -> Values:  # fmt: skip
-    """A loop over steps of all lanes that carries values; lanes behind the end are idle."""
+    """A loop over steps of all lanes that carries values; then, unless lanes may idle, another one
+    over the elements that are left."""
+    extent = xs.extent
+    if masked:
+
+        def some(c: Builder, i: Atom, carry: Values) -> Values:
+            active = c.apply("lt", i, extent)
+            values = choose(c, active, lambda d: xs.at(d, i), lambda d: operator.neutral)
+            return step(c, i, active, values, carry, width)
+
+        return _region(b, width, index(0), extent if most is None else most, init, some)
+
+    def every(c: Builder, i: Atom, carry: Values, lanes: int) -> Values:
+        return step(c, i, None, xs.at(c, i), carry, lanes)
+
+    whole: Atom = index(0)
+    if width > 1:
+        whole = b.mul(b.apply("floordiv", extent, index(width)), index(width))
+        init = _region(b, width, index(0), whole, init, partial(every, lanes=width))
+    return _region(b, 1, whole, extent, init, partial(every, lanes=1))
+
+
+def _region(
+    b: Builder, width: int, lo: Atom, hi: Atom, init: Values,
+    turn: Callable[[Builder, Atom, Values], Values],
+) -> Values:  # fmt: skip
+    """A loop from lo to hi over steps of `width` lanes."""
     region = b.inner()
-    turn = region.inner()
-    base = turn.param("base", index(0).type)
-    carry = tuple(turn.param("s", atom.type) for atom in init)
-    i: Atom = turn.emit(Lane(base))[0] if width > 1 else base
-    active = turn.apply("lt", i, xs.extent)
-    values = choose(turn, active, lambda c: xs.at(c, i), lambda c: operator.neutral)
-    body = turn.close([base, *carry], step(turn, i, active, values, carry))
-    end = xs.extent if most is None else most
-    out = region.emit(For(index(0), end, index(width), body, init))
+    inside = region.inner()
+    base = inside.param("base", index(0).type)
+    carry = tuple(inside.param("s", atom.type) for atom in init)
+    i: Atom = inside.emit(Lane(base))[0] if width > 1 else base
+    body = inside.close([base, *carry], turn(inside, i, carry))
+    out = region.emit(For(lo, hi, index(width), body, init))
     return b.emit(Lanes(width, region.close([], out)))

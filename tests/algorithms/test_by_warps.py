@@ -6,11 +6,12 @@ from flatweave.algorithms.by_warps import reduce_by_warps, scan_by_warps
 from flatweave.algorithms.operator import addition, segmented, together
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
-from flatweave.kernel_ir.arrays import store, zipped
+from flatweave.kernel_ir.arrays import zipped
 from flatweave.kernel_ir.syntax import Store
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.runtime import nvrtc
-from tests.algorithms.programs import AFFINE, CASES, SIZES, Case, _keep, arguments
+from flatweave.terms.build import index
+from tests.algorithms.programs import AFFINE, CASES, SIZES, Case, _keep, affine, arguments
 from tests.kernel_ir.machines import (
     CPU_SHAPES,
     CUDA_SHAPES,
@@ -27,28 +28,30 @@ SHAPES = [*CPU_SHAPES, *CUDA_SHAPES, *OPENCL_SHAPES]
 
 def _reduce(shape):
     def write(b, xs, flags, ys, units):
-        _keep(b, reduce_by_warps(b, AFFINE, xs, shape.warps, shape.width), ys)
+        found = reduce_by_warps(b, AFFINE, xs, shape.warps, shape.width, masked=shape.simt)
+        _keep(b, found, ys)
 
     return write
 
 
-def _scan(shape, exclusive):
+def _scan(shape, exclusive, before=None):
     def write(b, xs, flags, ys, units):
-        found, total = scan_by_warps(
-            b, AFFINE, xs, shape.warps, shape.width, exclusive=exclusive
-        )
-        store(b, found, ys[:2])
-        _keep(b, total, ys[2:])
+        total = scan_by_warps(
+            b, AFFINE, xs, shape.warps, shape.width,
+            lambda c, i, values: _put(c, i, values, ys[:2]),
+            before and tuple(map(index, before)), exclusive=exclusive, masked=shape.simt,
+        )  # fmt: skip
+        _keep(b, total.at(b, index(0)), ys[2:])
 
     return write
 
 
 def _segmented(shape):
     def write(b, xs, flags, ys, units):
-        found, _ = scan_by_warps(
-            b, segmented(AFFINE), zipped(flags, xs), shape.warps, shape.width
-        )
-        found.write(b, lambda c, i, values: _put(c, i, values[1:], ys))
+        scan_by_warps(
+            b, segmented(AFFINE), zipped(flags, xs), shape.warps, shape.width,
+            lambda c, i, values: _put(c, i, values[1:], ys), masked=shape.simt,
+        )  # fmt: skip
 
     return write
 
@@ -66,10 +69,23 @@ def case(name, shape):
         "scan_exclusive": _scan(shape, True),
         "segmented_scan": _segmented(shape),
     }
+    if name == "scan_from":
+        write = _scan(shape, exclusive=True, before=FIRST)
+        return Case(write, _from_first, CASES["scan_exclusive"].outs)
     return Case(writes[name], CASES[name].meaning, CASES[name].outs)
 
 
-NAMES = ("reduce", "scan", "scan_exclusive", "segmented_scan")
+def _from_first(pairs, flags):
+    """The exclusive prefixes of what stands first and all elements, and all of it."""
+    found = [FIRST]
+    for pair in pairs:
+        found.append(affine(found[-1], pair))
+    columns = [[prefix[k] for prefix in found] for k in range(2)]
+    return [*(column[:-1] for column in columns), *(column[-1:] for column in columns)]
+
+
+FIRST = (3, -7)
+NAMES = ("reduce", "scan", "scan_exclusive", "scan_from", "segmented_scan")
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -16,6 +16,7 @@ from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
 from flatweave.kernel_ir.host import Alloc, Choice, Free, IsUnique, Launch, Role
 from flatweave.kernel_ir.syntax import Kernel, Later
+from flatweave.kernel_passes.distribute import distribute_kernel
 from flatweave.lower.host.copy import write_copy
 from flatweave.lower.host.places import place_blocks
 from flatweave.lower.kernel.builder import KernelBuilder, to_give
@@ -197,11 +198,15 @@ class Lowering:
             kernel.body.where = where
             kernel.give(given)
             write(kernel, [kernel.own(*param) for param in own])
-            return kernel.finish()
+            return self._finish(kernel)
 
         types = tuple(var.type for var in given) + tuple(type_ for _, type_ in own)
         program.later.append(Later(name, types, made, program.lock, _said(where, why)))
         return Declared(name, tuple(given))
+
+    def _finish(self, kernel: KernelBuilder) -> Kernel:
+        """The kernel, what is for all units of a level spread over the warps of the machine."""
+        return distribute_kernel(kernel.finish(), self.machine.block_shape)
 
     def _name(self, let: Let, suffix: str) -> str:
         name, taken = f"{name_of(let)}{suffix}", self._taken()
@@ -230,7 +235,7 @@ class Lowering:
     ) -> None:  # fmt: skip
         """Launch a kernel; `own` are what it takes beside the host values that it captures."""
         if isinstance(kernel, KernelBuilder) and kernel.name not in self._taken():
-            self.program.kernels.append(kernel.finish())
+            self.program.kernels.append(self._finish(kernel))
         (host or self.host).emit(Launch(kernel.name, blocks, (*kernel.args, *own), role))
 
     def launch_first(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
+from flatweave.kernel_passes.distribute import BlockShape
 
 KIB = 1024
 WIDEST = 64
@@ -31,6 +32,7 @@ class Machine:
     `swap_bytes`: what one compare-and-swap can replace.
     `caches`: what a core has for itself alone, and what a program may count on of the one that all
     cores share: no more than that, as others use it, too.
+    `warps_meet_alone`: a barrier of a warp concerns no other warp.
     """
 
     name: str
@@ -48,6 +50,13 @@ class Machine:
     shares_memory: bool = True
     swap_bytes: int = 8
     caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
+    warps_meet_alone: bool = True
+
+    @property
+    def block_shape(self) -> BlockShape:
+        """What levels are distributed over."""
+        width = self.lanes([i64])
+        return BlockShape(self.warps, width, self.simt, self.warps_meet_alone)
 
     def lanes(self, dtypes: list[DType]) -> int:
         """Lanes that fill one register with the widest of `dtypes`."""
@@ -89,6 +98,7 @@ OPENCL = Machine(
     blocks_wanted=64,
     block_work=8 * KIB,
     shares_memory=False,
+    warps_meet_alone=False,
 )
 CUDA = Machine(
     name="cuda",

@@ -1,8 +1,8 @@
-"""The carry_outs that warps leave of segments, joined in order by one warp in one launch.
+"""The carry-outs that warps leave of segments, joined in order by one block: a segmented scan.
 
     share          0     1     2     3          of the grid's warps, in order
     first, last    0 2   2 2   2 2   2 5        the segments open at its two ends
-    tail           c     c'    c''   f          the value of the last one, as far as it lies there
+    carry-out      c     c'    c''   f          the value of the last one, as far as it lies there
 
     results[2] = ((c fn c') fn c'') fn results[2]              results[5] = f
 
@@ -12,25 +12,27 @@ order is that of the shares, which sizes alone decide.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from flatweave.algorithms.by_warps import scan_by_warps
+from flatweave.algorithms.operator import segmented
 from flatweave.base.dtypes import i64
-from flatweave.base.records import record, replace
-from flatweave.kernel_ir.collectives import LastLane, ScanLanes, ShiftLanes
+from flatweave.base.records import record
+from flatweave.kernel_ir.arrays import Values, for_all, map, read, when, zipped
+from flatweave.kernel_ir.hierarchy import WARP
 from flatweave.kernel_ir.host import Alloc, Free, Role
-from flatweave.kernel_ir.syntax import Lane, Load, Store
+from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.traverse.flat import flat
-from flatweave.lower.traverse.position import FALSE, Position, State, while_active
+from flatweave.lower.kernel.operators import operator_in
 from flatweave.ops import CombineRows, CombineSegments
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Let, Var
 
 
 @record
 class Segmented:
-    """The results of segments; for each of `slots` warps those open at both ends, and its tail."""
+    """The results of segments; for each of `slots` warps those open at both ends, its carry-out."""
 
     results: tuple[Var, ...]
     firsts: Var
@@ -39,7 +41,7 @@ class Segmented:
     slots: Atom
 
 
-def segmented(
+def segmented_buffers(
     lowering: Lowering, sink: CombineSegments | CombineRows, room: Atom, blocks: Atom
 ) -> Segmented:
     """Buffers for up to `room` results, and for what the warps of `blocks` blocks leave."""
@@ -55,61 +57,44 @@ def join_carry_outs(
 ) -> None:
     """Launch what completes the results of a sweep over `total` elements."""
     kernel = lowering.kernel(let, "_carry_outs")
-    kernel.warps = 1
-    _Join(lowering, kernel, sink, left).write(kernel.capture(left.slots))
+    _write(lowering, kernel, sink, left)
     lowering.launch(kernel, lowering.host.apply("minimum", total, index(1)), Role.CARRY_OUT)
     for buffer in (left.firsts, left.lasts, *left.carry_outs):
         lowering.host.emit(Free(buffer))
 
 
-class _Join:
-    """The kernel that joins carry_outs; the state of its walk is the value of the open segment."""
+def _write(
+    lowering: Lowering, kernel: KernelBuilder, sink: CombineSegments | CombineRows, left: Segmented
+) -> None:
+    """The kernel: a scan that begins anew at each share that closes a segment."""
+    b, machine = kernel.body, lowering.machine
+    count = kernel.capture(left.slots)
+    operator = operator_in(kernel, sink.fn, sink.neutral, lowering.checks)
+    results = [kernel.buffer(buffer) for buffer in left.results]
+    open_at = read([kernel.buffer(left.firsts), kernel.buffer(left.lasts)], count)
+    values = read([kernel.buffer(buffer) for buffer in left.carry_outs], count)
+    closes = map(lambda c, ends: (c.apply("ne", *ends),), open_at)
 
-    def __init__(
-        self, lowering: Lowering, kernel: KernelBuilder, sink: CombineSegments | CombineRows,
-        left: Segmented,
-    ) -> None:  # fmt: skip
-        self.kernel = kernel
-        self.fn = sink.fn
-        self.neutral = tuple(kernel.scalar(atom) for atom in sink.neutral)
-        self.elements = Elements(kernel, index(0), lowering.checks)
-        self.machine = replace(lowering.machine, warps=1)
-        self.results = [kernel.buffer(buffer) for buffer in left.results]
-        self.firsts, self.lasts = kernel.buffer(left.firsts), kernel.buffer(left.lasts)
-        self.carry_outs = [kernel.buffer(buffer) for buffer in left.carry_outs]
+    def complete(c: Builder, share: Atom, before: Values) -> None:
+        """The segment that a share closed first, with what lies before the share."""
 
-    def write(self, slots: Atom) -> None:
-        b, width = self.kernel.body, self.machine.fixed_width or 1
-        walk = flat(self.machine, slots, width)
-        open_ = walk.block(b, index(0), slots, self.neutral, self._step)
-        last = b.emit(Load(self.lasts, b.sub(slots, index(1))))[0]
-        for buffer, value in zip(self.results, open_, strict=True):
-            b.emit(Store(buffer, last, value))
+        def join(d: Builder) -> None:
+            place = open_at.at(d, share)[0]
+            pieces = tuple(d.emit(Load(buffer, place))[0] for buffer in results)
+            _store(d, results, place, operator.combine(d, before[1:], pieces))
 
-    def _step(self, b: Builder, position: Position, state: State) -> State:
-        """Complete what the shares of one step closed first; the value that is open behind them."""
-        first, last, *left = (
-            b.emit(Load(buffer, position.flat))[0]
-            for buffer in (self.firsts, self.lasts, *self.carry_outs)
-        )
-        carry_outs = while_active(b, left, self.neutral, position)
-        any_ = while_active(b, (b.apply("ne", first, last),), (FALSE,), position)[0]
-        goes_on = b.apply("not", any_)
-        if position.width > 1:
-            lane = b.emit(Lane(index(0)))[0]
-            goes_on = b.apply("and", goes_on, b.apply("eq", lane, index(0)))
-        joined = self.elements.call(b, self.fn, (*state, *carry_outs))
-        pairs = zip(joined, carry_outs, strict=True)
-        open_: State = tuple(b.apply("select", goes_on, whole, tail) for whole, tail in pairs)
-        before = state
-        if position.width > 1:
-            function = self.elements.function(b, self.fn)
-            open_ = b.emit(ScanLanes(function, self.neutral, open_, (any_,)))
-            before = b.emit(ShiftLanes(state, open_))
-        inside = b.inner()
-        pieces = [inside.emit(Load(buffer, first))[0] for buffer in self.results]
-        whole = self.elements.call(inside, self.fn, (*before, *pieces))
-        for buffer, value in zip(self.results, whole, strict=True):
-            inside.emit(Store(buffer, first, value))
-        b.emit(If(any_, inside.close([], []), NO_BODY))
-        return b.emit(LastLane(open_)) if position.width > 1 else open_
+        when(c, closes.at(c, share)[0], join)
+
+    open_, shares = segmented(operator), zipped(closes, values)
+    all_shares = scan_by_warps(
+        b, open_, shares, machine.warps, machine.fixed_width or 1, complete,
+        exclusive=True, masked=machine.simt,
+    )  # fmt: skip
+    place = open_at.at(b, b.sub(count, index(1)))[1]
+    last = all_shares.at(b, index(0))
+    for_all(b, WARP, 1, lambda c, _: _store(c, results, place, last[1:]))
+
+
+def _store(b: Builder, buffers: Sequence[Var], at: Atom, values: Values) -> None:
+    for buffer, value in zip(buffers, values, strict=True):
+        b.emit(Store(buffer, at, value))

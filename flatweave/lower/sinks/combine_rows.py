@@ -8,7 +8,7 @@ from typing import ClassVar
 from flatweave.base.errors import CompilerBug
 from flatweave.lower.kernel.elements import rows_of
 from flatweave.lower.kernel.scope import HostArray
-from flatweave.lower.sinks.carry_out import segmented
+from flatweave.lower.sinks.carry_out import segmented_buffers
 from flatweave.lower.sinks.combine_segments import SegmentSink
 from flatweave.lower.sinks.fold_rows import write_rows
 from flatweave.lower.sinks.segment_rows import RowAt, filled_rows, located_rows, results_of
@@ -29,7 +29,7 @@ class CombineRowsSink(SegmentSink):
 
     def allocate(self, sweep: HostSweep) -> None:
         room = sweep.lowering.scope.scalar(self.sink.rows)
-        self.segmented = segmented(sweep.lowering, self.sink, room, sweep.blocks)
+        self.segmented = segmented_buffers(sweep.lowering, self.sink, room, sweep.blocks)
 
     def places(self, writer: KernelWriter, share: Share) -> Places:
         b, machine = writer.b, writer.lowering.machine

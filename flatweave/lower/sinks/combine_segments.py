@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from flatweave.kernel_ir.host import Trim
 from flatweave.lower.kernel.scope import HostArray
-from flatweave.lower.sinks.carry_out import Segmented, join_carry_outs, segmented
+from flatweave.lower.sinks.carry_out import Segmented, join_carry_outs, segmented_buffers
 from flatweave.lower.sinks.segments import (
     Consecutive,
     LockstepSegmentWriter,
@@ -58,7 +58,7 @@ class CombineSegmentsSink(SegmentSink):
     """A scan counts the segments that are closed, so each knows its place."""
 
     def allocate(self, sweep: HostSweep) -> None:
-        self.segmented = segmented(sweep.lowering, self.sink, sweep.total, sweep.blocks)
+        self.segmented = segmented_buffers(sweep.lowering, self.sink, sweep.total, sweep.blocks)
 
     def places(self, writer: KernelWriter, share: Share) -> Places:
         slot = writer.scans.slot_of_count(self.number)

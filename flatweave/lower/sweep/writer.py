@@ -11,6 +11,7 @@ from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
+from flatweave.lower.kernel.operators import operator_in
 from flatweave.lower.scan.look_back import Chain
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
@@ -107,11 +108,7 @@ class KernelWriter:
 
     def operator(self, fn: Lambda, neutral: Sequence[Atom]) -> Operator:
         """An operator of the program and its neutral element, inside the kernel."""
-        return Operator(
-            lambda b, left, right: self.call(b, fn, [*left, *right]),
-            self.scalars(neutral),
-            lambda b: self.function(b, fn),
-        )
+        return operator_in(self.kernel, fn, neutral, self.lowering.checks)
 
     def joint_operator(self, records: Sequence[ScanRecord]) -> Operator:
         """All records of a level as one operator on tuples."""
