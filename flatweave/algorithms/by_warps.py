@@ -7,8 +7,7 @@
 The same as `reduce` and `scan`, where a machine's warps can combine what their lanes have. A block
 has few warps, so each folds what those before it have. A block of one warp visits elements once.
 
-Code of a block; `width` is the number of lanes of a warp, `masked` says that they can idle
-(`lanes.py`).
+Code of a block.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from __future__ import annotations
 from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
 from flatweave.algorithms.operator import Operator
 from flatweave.algorithms.shares import Shares
+from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import (
     Pull,
     Push,
@@ -32,31 +32,40 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
 
-def reduce_by_warps(
-    b: Builder, operator: Operator, xs: Pull, warps: int, width: int, *, masked: bool = True
-) -> Values:
+@record(eq=True)
+class Warps:
+    """The warps of a block as a machine has them: how many, of how many lanes, and whether these
+    can idle (`masked`, see `lanes.py`)."""
+
+    count: int
+    width: int
+    masked: bool = True
+
+
+def reduce_by_warps(b: Builder, operator: Operator, xs: Pull, warps: Warps) -> Values:
     """The elements of `xs` combined in order; every thread of the block may read the result."""
-    if warps == 1:
-        return reduce_in_lanes(b, operator, xs, width, masked=masked)
-    ends = _of_warps(b, operator, xs, _shares(b, xs.extent, warps, width), width)
-    return _before(b, operator, ends, index(warps), operator.neutral)
+    if warps.count == 1:
+        return reduce_in_lanes(b, operator, xs, warps.width, masked=warps.masked)
+    ends = _of_warps(b, operator, xs, _shares(b, xs.extent, warps), warps.width)
+    return _before(b, operator, ends, index(warps.count), operator.neutral)
 
 
 def scan_by_warps(
-    b: Builder, operator: Operator, xs: Pull, warps: int, width: int, put: Put,
-    before: Values | None = None, *, exclusive: bool = False, masked: bool = True,
+    b: Builder, operator: Operator, xs: Pull, warps: Warps, put: Put,
+    before: Values | None = None, *, exclusive: bool = False,
 ) -> Pull:  # fmt: skip
     """Puts all prefixes of `xs`, which go on from `before`; gives one element, all of it combined.
 
     Elements are asked for twice, so `put` must not write what `xs` reads.
     """
     first = operator.neutral if before is None else before
-    if warps == 1:
+    width = warps.width
+    if warps.count == 1:
         total = scan_in_lanes(
-            b, operator, xs, width, first, put, exclusive=exclusive, masked=masked
+            b, operator, xs, width, first, put, exclusive=exclusive, masked=warps.masked
         )
         return Pull(index(1), lambda c, i: total)
-    shared = _shares(b, xs.extent, warps, width)
+    shared = _shares(b, xs.extent, warps)
     ends = _of_warps(b, operator, xs, shared, width)
 
     def share(c: Builder, warp: Atom) -> None:
@@ -69,15 +78,15 @@ def scan_by_warps(
         known = _before(c, operator, ends, warp, first)
         scan_in_lanes(c, operator, mine, width, known, put_there, shared.each, exclusive=exclusive)
 
-    for_all(b, WARP, warps, share)
-    return Pull(index(1), lambda c, i: _before(c, operator, ends, index(warps), first))
+    for_all(b, WARP, warps.count, share)
+    return Pull(index(1), lambda c, i: _before(c, operator, ends, index(warps.count), first))
 
 
-def _shares(b: Builder, extent: Atom, warps: int, width: int) -> Shares:
+def _shares(b: Builder, extent: Atom, warps: Warps) -> Shares:
     """Whole steps for every warp but the last ones."""
-    step = warps * width
+    step = warps.count * warps.width
     steps = b.apply("floordiv", b.add(extent, index(step - 1)), index(step))
-    return Shares(extent, warps, b.mul(steps, index(width)))
+    return Shares(extent, warps.count, b.mul(steps, index(warps.width)))
 
 
 def _of_warps(b: Builder, operator: Operator, xs: Pull, shared: Shares, width: int) -> Pull:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flatweave.algorithms.by_warps import reduce_by_warps, scan_by_warps
+from flatweave.algorithms.by_warps import Warps, reduce_by_warps, scan_by_warps
 from flatweave.algorithms.operator import addition, segmented, together
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
@@ -26,9 +26,13 @@ from tests.kernel_ir.machines import (
 SHAPES = [*CPU_SHAPES, *CUDA_SHAPES, *OPENCL_SHAPES]
 
 
+def _warps(shape):
+    return Warps(shape.warps, shape.width, masked=shape.simt)
+
+
 def _reduce(shape):
     def write(b, xs, flags, ys, units):
-        found = reduce_by_warps(b, AFFINE, xs, shape.warps, shape.width, masked=shape.simt)
+        found = reduce_by_warps(b, AFFINE, xs, _warps(shape))
         _keep(b, found, ys)
 
     return write
@@ -37,9 +41,8 @@ def _reduce(shape):
 def _scan(shape, exclusive, before=None):
     def write(b, xs, flags, ys, units):
         total = scan_by_warps(
-            b, AFFINE, xs, shape.warps, shape.width,
-            lambda c, i, values: _put(c, i, values, ys[:2]),
-            before and tuple(map(index, before)), exclusive=exclusive, masked=shape.simt,
+            b, AFFINE, xs, _warps(shape), lambda c, i, values: _put(c, i, values, ys[:2]),
+            before and tuple(map(index, before)), exclusive=exclusive,
         )  # fmt: skip
         _keep(b, total.at(b, index(0)), ys[2:])
 
@@ -49,8 +52,8 @@ def _scan(shape, exclusive, before=None):
 def _segmented(shape):
     def write(b, xs, flags, ys, units):
         scan_by_warps(
-            b, segmented(AFFINE), zipped(flags, xs), shape.warps, shape.width,
-            lambda c, i, values: _put(c, i, values[1:], ys), masked=shape.simt,
+            b, segmented(AFFINE), zipped(flags, xs), _warps(shape),
+            lambda c, i, values: _put(c, i, values[1:], ys),
         )  # fmt: skip
 
     return write

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flatweave.algorithms.by_warps import Warps
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.kernel_passes.distribute import BlockShape
@@ -57,6 +58,10 @@ class Machine:
         """What levels are distributed over."""
         width = self.lanes([i64])
         return BlockShape(self.warps, width, self.simt, self.warps_meet_alone)
+
+    def warps_of(self, width: int) -> Warps:
+        """The warps of a block, of which each takes steps of so many lanes."""
+        return Warps(self.warps, width, masked=self.simt)
 
     def lanes(self, dtypes: list[DType]) -> int:
         """Lanes that fill one register with the widest of `dtypes`."""

@@ -67,6 +67,6 @@ def _write(
 
     for_all(b, WARP, 1, lambda c, _: put(c, index(0), before))
     scan_by_warps(
-        b, operator, xs, machine.warps, machine.lanes([i64]),
-        lambda c, i, values: put(c, c.add(i, index(1)), values), before, masked=machine.simt,
+        b, operator, xs, machine.warps_of(machine.lanes([i64])),
+        lambda c, i, values: put(c, c.add(i, index(1)), values), before,
     )  # fmt: skip

@@ -87,9 +87,8 @@ def _write(
 
     open_, shares = segmented(operator), zipped(closes, values)
     all_shares = scan_by_warps(
-        b, open_, shares, machine.warps, machine.fixed_width or 1, complete,
-        exclusive=True, masked=machine.simt,
-    )  # fmt: skip
+        b, open_, shares, machine.warps_of(machine.fixed_width or 1), complete, exclusive=True
+    )
     place = open_at.at(b, b.sub(count, index(1)))[1]
     last = all_shares.at(b, index(0))
     for_all(b, WARP, 1, lambda c, _: _store(c, results, place, last[1:]))
