@@ -31,7 +31,7 @@ from flatweave.runtime.elf import image_of
 from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, to_bytes
 from flatweave.runtime.later import Made, Table
 from flatweave.runtime.origin import facts, is_current
-from flatweave.runtime.support import Code, address_beside, recall_support, support
+from flatweave.runtime.support import Code, address_beside, begin_support, recall_support, support
 from flatweave.terms.traverse import walk_lets
 
 ENTRY = "fw_main"
@@ -43,6 +43,8 @@ def build(program: Program, target: str, checks: bool, schedule: Schedule) -> An
     """The executable of a program: recalled, or made by the compiler."""
 
     def compiled() -> Any:
+        if target == "cpu":
+            begin_support()
         return compiler().build(program, target, checks, schedule)
 
     if target != "cpu" or not _is_wanted() or not facts():

@@ -49,11 +49,14 @@ class Work(Generic[R]):
         """Whether nobody who waits for it was interrupted."""
         return not self._is_dropped and (self._asker is None or self._asker.is_wanted)
 
-    def result(self) -> R:
-        """What the function gives or raises; done here and now where there can be no thread."""
+    def result(self, look: Callable[[], None] | None = None) -> R:
+        """What the function gives or raises; done here and now where there can be no thread.
+
+        Whoever waits calls `look` now and then.
+        """
         work = self
         while work._is_started:
-            if work._wait():
+            if work._wait(look):
                 return work._answer()
             work = Work(self._fn)
         return self._fn()
@@ -78,12 +81,14 @@ class Work(Generic[R]):
             self._error = error if self.is_wanted else None
         self._done.set()
 
-    def _wait(self) -> bool:
+    def _wait(self, look: Callable[[], None] | None) -> bool:
         """Wait for the end; False in the child of a fork, where the thread is not."""
         try:
             while not self._done.wait(0 if os.getpid() != self._process else LOOK_SECONDS):
                 if os.getpid() != self._process:
                     return False
+                if look is not None:
+                    look()
         except BaseException:
             self._is_dropped = True
             raise
@@ -96,9 +101,9 @@ class _Here(threading.local):
     work: Work[Any] | None = None
 
 
-def on_deep_stack(fn: Callable[[], R]) -> R:
-    """What `fn` gives or raises, run with a stack of 256 MiB."""
-    return fn() if _HERE.work is not None else Work(fn).result()
+def on_deep_stack(fn: Callable[[], R], look: Callable[[], None] | None = None) -> R:
+    """What `fn` gives or raises, run with a stack of 256 MiB; whoever waits for it looks."""
+    return fn() if _HERE.work is not None else Work(fn).result(look)
 
 
 def check_wanted() -> None:

@@ -1,11 +1,12 @@
 """The one lazy door: the compiler is imported when the first program must be compiled.
 
     compiler().build(program, "cpu", True, CHOSEN)
+    llvm()                                            as much of it as makes machine code of text
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
-generation and LLVM, which cost twice as much to import. The import is work of a thread of its own,
-so that an interrupt leaves no module half made, and under a lock that a fork waits for: a child
-would wait for ever for the import of a thread that is not there.
+generation and LLVM, which cost as much to import as all that is in front. The import is work of a
+thread of its own, so that an interrupt leaves no module half made, and under a lock that a fork
+waits for: a child would wait for ever for the import of a thread that is not there.
 """
 
 from __future__ import annotations
@@ -17,21 +18,31 @@ from flatweave.base.forks import IMPORTS, wait_at_fork
 from flatweave.base.locks import Lock
 from flatweave.runtime.deep import on_deep_stack
 
-COMPILER = "flatweave.pipeline"
+LLVM, COMPILER = "flatweave.runtime.native", "flatweave.pipeline"
 IMPORTING = Lock()
 
 
 def compiler() -> ModuleType:
     """The module `pipeline`."""
-    return _OPENED[0] if _OPENED else on_deep_stack(_open)
+    return _opened(COMPILER)
 
 
-def _open() -> ModuleType:
+def llvm() -> ModuleType:
+    """The module `native`."""
+    return _opened(LLVM)
+
+
+def _opened(name: str) -> ModuleType:
+    found = _OPENED.get(name)
+    return on_deep_stack(lambda: _open(name)) if found is None else found
+
+
+def _open(name: str) -> ModuleType:
     with IMPORTING:
-        if not _OPENED:
-            _OPENED.append(importlib.import_module(COMPILER))
-        return _OPENED[0]
+        if name not in _OPENED:
+            _OPENED[name] = importlib.import_module(name)
+        return _OPENED[name]
 
 
-_OPENED: list[ModuleType] = []
+_OPENED: dict[str, ModuleType] = {}
 wait_at_fork(IMPORTS, IMPORTING.__enter__, lambda: IMPORTING.__exit__(None, None, None))

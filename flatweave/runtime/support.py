@@ -15,8 +15,8 @@ from typing import Protocol
 from flatweave.base.forks import BUFFERS, wait_at_fork
 from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
-from flatweave.runtime.deep import on_deep_stack
-from flatweave.runtime.door import compiler
+from flatweave.runtime.deep import Work, on_deep_stack
+from flatweave.runtime.door import llvm
 from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from
 from flatweave.runtime.systems.symbols import symbol_address
 
@@ -42,11 +42,18 @@ def support() -> Code:
     return _SUPPORT[0] if _SUPPORT else on_deep_stack(_support)
 
 
+def begin_support() -> None:
+    """Have it made, unless there is one: LLVM works while the rest of the compiler is imported."""
+    if not _SUPPORT and not MAKER:
+        llvm()
+        Work(support)  # who needs it waits for it, or makes it again where this failed
+
+
 def _support() -> Code:
     with _ONCE:
         if not _SUPPORT:
             if not MAKER:
-                compiler()
+                llvm()
             _take(MAKER[0]())
         return _SUPPORT[0]
 
