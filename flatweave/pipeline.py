@@ -19,6 +19,7 @@ from flatweave.array_ir.verify import verify
 from flatweave.base.config import config
 from flatweave.base.errors import CompilerBug
 from flatweave.base.laps import Laps
+from flatweave.base.progress import shown
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Launch, Role
@@ -165,14 +166,18 @@ def build(
     passes: Sequence[ArrayPass] = ARRAY_PASSES,
 ) -> Executable:  # fmt: skip
     """Compile a traced program for a target; stopped after a pass, it is interpreted from there."""
-    return on_deep_stack(lambda: _build(program, target, checks, schedule, passes))
+    record = _Record(program)
+    with shown(record.laps) as look:
+        return on_deep_stack(
+            lambda: _build(program, record, target, checks, schedule, passes), look
+        )
 
 
 def _build(
-    program: Program, target: str, checks: bool, schedule: Schedule, passes: Sequence[ArrayPass]
-) -> Executable:
+    program: Program, record: _Record, target: str, checks: bool, schedule: Schedule,
+    passes: Sequence[ArrayPass],
+) -> Executable:  # fmt: skip
     chosen = target_named(target)
-    record = _Record(program.name)
     record.keep("array", print_program(program))
     machine = chosen.machine
     if machine is None:
@@ -267,10 +272,11 @@ EXTENSION = {
 class _Record:
     """What a compilation leaves for people: text and time of every stage."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, program: Program) -> None:
+        self.name = program.name
         self.text = Texts()
-        self.laps = Laps(name)
+        places = (let.where for let in walk_lets(program.fn) if let.where)
+        self.laps = Laps(program.name, next(places, None))
 
     def keep(self, stage: str, text: str) -> None:
         """Keep the text of a stage, and write it out where that is asked for."""

@@ -1,6 +1,7 @@
-"""How long the stages of a compilation took, in seconds.
+"""How far a compilation is, and how long its stages took, in seconds.
 
     with laps.stage("emit"): ..              laps.seconds["emit"]
+    laps.expect(7); laps.finish(3)           laps.kernels == (3, 7)
 
 A stage that is entered again takes the sum: kernels are made while the program runs, too.
 """
@@ -14,13 +15,16 @@ from contextlib import contextmanager
 
 from flatweave.base.config import config
 from flatweave.base.pretty import duration
+from flatweave.base.source import Location
 
 
 class Laps:
-    """The seconds of each stage of one program's compilation."""
+    """The seconds of each stage of one program's compilation, and its kernels: made, and of all."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, where: Location | None = None) -> None:
         self.name = name
+        self.where = where
+        self.kernels = (0, 0)
         self.seconds: dict[str, float] = {}
         self._told: dict[str, float] = {}
 
@@ -31,6 +35,22 @@ class Laps:
         yield
         passed = time.perf_counter() - begin
         self.seconds[name] = self.seconds.get(name, 0.0) + passed
+
+    @property
+    def subject(self) -> str:
+        """What is compiled, in the user's terms: a function, and the line where it begins."""
+        where = self.where
+        return f"{self.name} ({where.file}:{where.line})" if where else self.name
+
+    def expect(self, count: int) -> None:
+        """So many more kernels are to be made."""
+        done, wanted = self.kernels
+        self.kernels = (done, wanted + count)
+
+    def finish(self, count: int) -> None:
+        """So many of them are made."""
+        done, wanted = self.kernels
+        self.kernels = (done + count, wanted)
 
     def tell(self) -> None:
         """Print what each stage took since this was last asked, where that is asked for."""

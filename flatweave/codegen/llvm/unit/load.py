@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from flatweave.base.config import config
 from flatweave.base.laps import Laps
 from flatweave.base.plan import Plan
+from flatweave.base.progress import shown
 from flatweave.codegen.llvm.isa import here
 from flatweave.codegen.llvm.unit.emit import emit_host, emit_kernels
 from flatweave.codegen.llvm.unit.level import level_of
@@ -38,8 +39,8 @@ def load(unit: Unit, plan: Plan, laps: Laps) -> CpuProgram:
     parts, switches = parts_of(unit.host), config.current
 
     def made(names: Sequence[str]) -> Made:
-        with config.scoped(cpu=switches.cpu, no_cache=switches.no_cache):
-            kernels = on_deep_stack(lambda: make_kernels(unit, names, laps))
+        with config.scoped(cpu=switches.cpu, no_cache=switches.no_cache), shown(laps) as look:
+            kernels = on_deep_stack(lambda: make_kernels(unit, names, laps), look)
         laps.tell()
         return kernels
 
@@ -77,7 +78,9 @@ def begin_kernels(
         while len(done) < count:
             with laps.stage("compile"):
                 done.append(begun[len(done)]())
+            laps.finish(len(done[-1]))
 
+    laps.expect(len(names))
     kernels: list[Kernel] = []
     for name in names:
         with laps.stage("lower"):
