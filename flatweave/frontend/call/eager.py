@@ -9,9 +9,11 @@ so that a lambda written anew for each call is not compiled anew.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Specia
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
 from flatweave.frontend.call.quick import HIGH, LOW, Known, is_native, quick
+from flatweave.frontend.call.ranks import AnyRank, Run, of_fewer_axes
 from flatweave.frontend.call.schedule import in_force
 from flatweave.frontend.call.signature import flat_of, identity, key_of, leaves_of, plain, stand_in
 from flatweave.frontend.trace.trace import Traced, trace
@@ -146,10 +149,29 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     found = table.get(signature) if is_quick else None
     if found is not None:
         return found(given)
+    is_kept = is_quick and is_native(key)  # else every call's arrays must be converted
+    fewer = of_fewer_axes(known, args, kwargs)
+    if fewer is not None:
+        with contextlib.suppress(UserError):  # which tells of the arrays as they are, below
+            result = fewer.shaped(_evaluate(known, fewer.args, fewer.kwargs))
+            if is_kept and (one_axis := _quickly(known, fewer.args)):
+                keep(table, signature, AnyRank(known, one_axis, partial(_as_they_are, known)))
+            return result
     entry, flat = _entry(known, args, kwargs)
-    if is_quick and is_native(key):  # else every call's arrays must be converted
+    if is_kept:
         keep(table, signature, entry)
     return entry(flat)
+
+
+def _as_they_are(known: Operation, args: tuple[Any, ...]) -> Entry:
+    """What runs a call with arrays of these ranks."""
+    return _entry(known, args, {})[0]
+
+
+def _quickly(known: Operation, args: tuple[Any, ...]) -> Run | None:
+    """What runs a call of plain arrays and numbers, if such a one has been made."""
+    key: list[Any] = [known]
+    return _KNOWN.here().get(tuple(key)) if quick(args, key, []) else None
 
 
 def _entry(

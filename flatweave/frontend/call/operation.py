@@ -5,7 +5,8 @@
 
 `static` names the parameters that decide what the program is: a call outside a trace compiles anew
 for each of their values, while every other number, an extent too, is an argument at run time. An
-`elementwise` function of a Ragged works on its values (`ragged/elementwise.py`).
+`elementwise` function of a Ragged works on its values (`ragged/elementwise.py`). Elementwise
+functions and `reduction`s of arrays of any rank share their programs (`ranks.py`).
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Operation:
     static: frozenset[str]
     host: Callable[..., Any] | None  # a short cut for host arrays; NotImplemented: not this call
     values: int  # so many arguments by position never decide, by value, what the program is
+    is_elementwise: bool
+    is_reduction: bool  # its first argument without an `axis` is one row of elements
 
 
 Evaluator = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
@@ -49,7 +52,8 @@ EVALUATOR: list[Evaluator] = []
 
 
 def operation(
-    *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False
+    *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False,
+    reduction: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a public function by its meaning inside a trace."""
 
@@ -69,6 +73,8 @@ def operation(
             frozenset(static.split()),
             host,
             next((at for at, name in enumerate([*named, *rest]) if name in telling), sys.maxsize),
+            elementwise,
+            reduction,
         )
 
         @functools.wraps(body)

@@ -9,22 +9,21 @@ This is the path of nearly every call: it does as little as it can.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.config import Switches, config
-from flatweave.frontend.call.compiled import Entry
 from flatweave.frontend.values.array import HostArray
 
 NDARRAY = np.ndarray
 LOW, HIGH = -(2**63), 2**63
-Table = dict[Any, Entry]
+Table = dict[Any, Callable[[list[Any]], Any]]
 
 
 class Known:
-    """Entries by key, in a table for each target, CPU and schedule."""
+    """What runs calls, by key, in a table for each target, CPU and schedule."""
 
     __slots__ = ("_last", "_tables")
 

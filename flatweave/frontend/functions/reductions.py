@@ -92,7 +92,7 @@ def _masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
     return METHODS["where"](where, xs, tracer_of(constant(neutral, flat.element)))
 
 
-@operation(static="axis dtype keepdims")
+@operation(static="axis dtype keepdims", reduction=True)
 def sum(
     xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
     initial: Any = None, where: Any = None,
@@ -106,7 +106,7 @@ def sum(
     return _folded("sum", xs, axis, keepdims, dtype, initial, where)
 
 
-@operation(static="axis dtype keepdims")
+@operation(static="axis dtype keepdims", reduction=True)
 def prod(
     xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
     initial: Any = None, where: Any = None,
@@ -115,7 +115,7 @@ def prod(
     return _folded("prod", xs, axis, keepdims, dtype, initial, where)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", reduction=True)
 def min(
     xs: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
 ) -> Any:
@@ -126,7 +126,7 @@ def min(
     return _folded("min", xs, axis, keepdims, None, initial, where)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", reduction=True)
 def max(
     xs: Any, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None
 ) -> Any:
@@ -137,19 +137,19 @@ def max(
     return _folded("max", xs, axis, keepdims, None, initial, where)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", reduction=True)
 def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """Whether an element is not zero, of all or along `axis`; False if there is none."""
     return _folded("any", xs, axis, keepdims, where=where)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", reduction=True)
 def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """Whether every element is not zero, of all or along `axis`; True if there is none."""
     return _folded("all", xs, axis, keepdims, where=where)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", reduction=True)
 def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
     """The sum divided by the number of elements, of all or along `axis`; NaN if there is none."""
     if isinstance(xs, Ragged):
@@ -167,14 +167,14 @@ def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None
     return zipped(lambda t, n: apply("truediv", t, strong(n, dtype)), [total, count], "mean")[0]
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", reduction=True)
 def argmin(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Where the least element is first found, NaN being the least; in flat order, or along `axis`.
     """
     return _extremum("argmin", "lt", xs, axis, keepdims)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", reduction=True)
 def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Where the greatest element is first found, NaN being the greatest; flat, or along `axis`."""
     return _extremum("argmax", "gt", xs, axis, keepdims)
