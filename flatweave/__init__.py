@@ -73,6 +73,7 @@ from flatweave.frontend.arrays.sources import empty, full, iota, replicate
 from flatweave.frontend.arrays.stencil import stencil
 from flatweave.frontend.arrays.writing import histogram, permute, reduce_by_index, scatter
 from flatweave.frontend.call.schedule import schedule
+from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.elements.elementwise import (
     abs as abs,
     absolute,
@@ -197,7 +198,7 @@ from flatweave.frontend.ragged.cutting import ragged
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.interop import asarray
-from flatweave.jit import Jitted, Stages, jit, target
+from flatweave.jit import Jitted, jit, target
 
 __version__ = "0.1.0"
 pow = power

@@ -12,194 +12,31 @@
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from flatweave import recall
-from flatweave.base import pretty
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.locks import Lock
-from flatweave.base.records import record
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
-from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Specialisation
+from flatweave.frontend.arguments import Call, Static
+from flatweave.frontend.call.compiled import Compiled, Entry, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.eager import COMPILER, compile_program
 from flatweave.frontend.call.quick import Known, is_native, quick
 from flatweave.frontend.call.schedule import in_force
-from flatweave.frontend.call.signature import flat_of, identity, key_of, leaves_of, plain, stand_in
-from flatweave.frontend.elements.lambdas import name_of
+from flatweave.frontend.call.signature import flat_of, leaves_of
+from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.trace.trace import trace
-from flatweave.frontend.values.array import Tracer, kind_of
+from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.scope import innermost
-from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
 from flatweave.runtime.door import compiler
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-@record(eq=True)
-class Stages:
-    """What became of one call: `.text[stage]`, `.kernels`, `.manifest`, `.notes`, `.seconds`."""
-
-    name: str
-    executable: Executable
-
-    @property
-    def text(self) -> Mapping[str, str]:
-        """The text of each stage: array, fused, flat, plan, kernel, and the target's own."""
-        return self.executable.text
-
-    @property
-    def kernels(self) -> int:
-        """How many passes over data a call makes, of those that may run."""
-        return self.executable.kernels
-
-    @property
-    def launched(self) -> list[tuple[str, str, bool]]:
-        """Each kernel that a call may launch, its role, and whether a call needed it so far."""
-        return self.executable.launched
-
-    @property
-    def manifest(self) -> Any:
-        """The arrays that a call writes to memory, with their sizes."""
-        return self.executable.manifest
-
-    @property
-    def cpu(self) -> str:
-        """The CPU that the machine code of the cpu target is made for, as LLVM names it."""
-        return self.executable.cpu
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """The time that each stage of the compilation took, in seconds."""
-        return self.executable.seconds
-
-    @property
-    def notes(self) -> list[str]:
-        """Why arrays that are no results are stored, and what is computed more than once."""
-        return self.executable.notes
-
-    def __str__(self) -> str:
-        made_for = f" for {self.cpu}" if self.cpu else ""
-        parts = [f"{self.name}: {pretty.counted(self.kernels, 'kernel')}{made_for}"]
-        if self.manifest:
-            parts += ["", "in memory:", *(f"  {line}" for line in self.manifest)]
-        if self.notes:
-            parts += ["", "fusion:", *(f"  {line}" for line in self.notes)]
-        kernels = [[name, role, "yes" if made else "not yet"] for name, role, made in self.launched]
-        if kernels:
-            parts += ["", pretty.table(["kernel", "role", "made"], kernels)]
-        times = [[name, pretty.duration(s)] for name, s in self.seconds.items()]
-        if times:
-            parts += ["", pretty.table(["stage", "time"], times, right={1})]
-        for stage in ("array", "fused", "kernel"):
-            if stage in self.text:
-                parts += ["", f"---- {stage} ----", self.text[stage].rstrip()]
-        return "\n".join(parts)
-
-
-class Static:
-    """Where the static arguments of a function are: taken out of a call, put back for the trace."""
-
-    def __init__(self, fn: Callable[..., Any], names: tuple[str, ...]) -> None:
-        try:
-            parameters = list(inspect.signature(fn).parameters)
-        except (TypeError, ValueError):  # a function written in C
-            parameters = []
-        unknown = [name for name in names if name not in parameters]
-        if unknown:
-            raise ArgumentError(
-                f"{name_of(fn)} has no parameter {unknown[0]!r} to be static.",
-                where=user_location(),
-                remedy=f"Its parameters are: {pretty.listed(parameters) or 'none'}.",
-            )
-        self.names = frozenset(names)
-        self.order = parameters
-
-    def name_at(self, position: int) -> str:
-        """The parameter that a positional argument is given to."""
-        return self.order[position] if position < len(self.order) else ""
-
-
-class Call:
-    """One call taken apart: the leaves of its arguments, and what is static."""
-
-    def __init__(self, f: Jitted[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.f = f
-        self.args: list[Any] = list(args)
-        self.keywords = tuple(sorted(kwargs))
-        self.args += [kwargs[name] for name in self.keywords]
-        self.static: dict[int, Any] = {}
-        leaves: list[Any] = []
-        self.trees: list[Tree] = []
-        self.names: list[tuple[str, str]] = []
-        for i, value in enumerate(self.args):
-            name = self._name(i, len(args))
-            if name in f.static.names:
-                self.static[i] = value
-                continue
-            found, tree = flatten(value)
-            leaves += found
-            self.trees.append(tree)
-            which = f"argument {i + 1}" if i < len(args) else f"argument {name!r}"
-            for path in paths(tree, name):
-                self.names.append((path, f"{which} of {f.__name__}"))
-        self.values = [
-            plain(leaf, f"{name} ({origin})")
-            for leaf, (name, origin) in zip(leaves, self.names, strict=True)
-        ]
-
-    def _name(self, i: int, positional: int) -> str:
-        if i >= positional:
-            return self.keywords[i - positional]
-        return self.f.static.name_at(i) or f"args{i}"
-
-    def key(self, target: str, schedule: Schedule) -> Any:
-        """The signature of the call; ArgumentError when a static argument cannot be a key."""
-        static = tuple((i, identity(value)) for i, value in self.static.items())
-        dynamic = tuple(part for value in self.values for part in key_of(value))
-        trees = tuple((tree, tree.orders) for tree in self.trees)
-        key = (target, config.cpu, schedule, self.keywords, trees, static, dynamic)
-        try:
-            hash(key)
-        except TypeError:
-            raise ArgumentError(
-                f"a static argument of {self.f.__name__} cannot be hashed: "
-                + pretty.listed(repr(value) for value in self.static.values()),
-                where=user_location(),
-                remedy="Static arguments are compared from call to call: pass a tuple for a list.",
-            ) from None
-        return key
-
-    def forget_values(self) -> None:
-        """Keep dtypes and shapes of the arrays alone, so that their memory can be freed."""
-        self.values = [stand_in(value) for value in self.values]
-        self.args = [self.static.get(i) for i in range(len(self.args))]
-
-    def body(self, tracers: list[Tracer]) -> Any:
-        """Call the function on traced arguments."""
-        parts = iter(portions(self.trees, tracers))
-        trees = iter(self.trees)
-        values = [
-            self.static[i] if i in self.static else unflatten(next(trees), next(parts))
-            for i in range(len(self.args))
-        ]
-        count = len(values) - len(self.keywords)
-        named = dict(zip(self.keywords, values[count:], strict=True))
-        return self.f.__wrapped__(*values[:count], **named)
-
-    def make(self, target: str, schedule: Schedule, special: Specialisation) -> Compiled:
-        """Trace and compile the function for this signature."""
-        self.f.traces += 1
-        leaves = leaves_of(self.values, self.names, special.unit_axes)
-        traced = trace(self.f.__name__, self.body, leaves, special.stretches)
-        program = traced.program
-        return Compiled(traced, compile_program(program, target, self.f.checks, schedule))
 
 
 class Jitted(Generic[P, R]):
@@ -255,7 +92,7 @@ class Jitted(Generic[P, R]):
 
     def _entry(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any]]:
         """The compiled signature of a call, made if it is new, and the call's flat arguments."""
-        call = Call(self, args, kwargs)
+        call = Call(self.__name__, self.static, args, kwargs)
         target, schedule = self.target or config.target, in_force(deterministic=self.deterministic)
         key = call.key(target, schedule)
         flat = flat_of(call.values)
@@ -264,10 +101,20 @@ class Jitted(Generic[P, R]):
             with self._lock:
                 entry = self._entries.get(key)
                 if entry is None:
-                    entry = Entry(lambda special: call.make(target, schedule, special))
+                    entry = Entry(lambda special: self._make(call, target, schedule, special))
                     call.forget_values()
                     self._entries[key] = entry
         return entry, flat
+
+    def _make(
+        self, call: Call, target: str, schedule: Schedule, special: Specialisation
+    ) -> Compiled:
+        """Trace and compile the function for the signature of a call."""
+        self.traces += 1
+        leaves = leaves_of(call.values, call.names, special.unit_axes)
+        body = functools.partial(call.body, self.__wrapped__)
+        traced = trace(self.__name__, body, leaves, special.stretches)
+        return Compiled(traced, compile_program(traced.program, target, self.checks, schedule))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

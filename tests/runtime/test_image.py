@@ -14,6 +14,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.runtime import image, native, support
 from flatweave.runtime.elf import image_of
 from flatweave.runtime.image import Image, MappedCode, Unfit, from_bytes, image_from, to_bytes
+from tests.runtime.kept_programs import expanded, softmax
 from tests.runtime.test_native import adder
 
 RNG = np.random.default_rng(7)
@@ -21,18 +22,6 @@ FLOATS = RNG.normal(size=1025)
 WHOLE = RNG.integers(0, 50, 1025)
 EDGES = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e-310, 1.5, -2.5])
 ROWS = fw.ragged([[3.0, 1.0, 2.0], [], [5.0], list(FLOATS[:200])])
-
-
-def softmax(row):
-    """Exponentials over their sum."""
-    powers = fw.exp(row - fw.max(row, initial=-np.inf))
-    return powers / fw.sum(powers)
-
-
-def expanded(ns):
-    """Every n in n places, added where they meet."""
-    places = fw.expand(lambda n: n % 5, lambda n, i: (n + i) % 10, ns)
-    return fw.permute(fw.add, fw.full(10, 0), places, places * 3)
 
 
 PROGRAMS = {

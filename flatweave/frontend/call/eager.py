@@ -10,17 +10,14 @@ so that a lambda written anew for each call is not compiled anew.
 from __future__ import annotations
 
 import contextlib
-import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
-from flatweave.base.dtypes import DTYPES, DType
+from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
@@ -32,6 +29,7 @@ from flatweave.frontend.call.quick import HIGH, LOW, Known, is_native, quick
 from flatweave.frontend.call.ranks import AnyRank, Run, of_fewer_axes
 from flatweave.frontend.call.schedule import in_force
 from flatweave.frontend.call.signature import flat_of, identity, key_of, leaves_of, plain, stand_in
+from flatweave.frontend.call.telling import is_telling
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.trace.tracers import is_array
 from flatweave.frontend.values.interop import is_number_list, list_values
@@ -88,7 +86,7 @@ class OperationCall:
             leaves, tree = flatten(value, is_number_list)
         self.trees.append(tree)
         for leaf in leaves:
-            if name in self.known.static or not _is_argument(leaf) or _is_telling(name, leaf):
+            if name in self.known.static or not _is_argument(leaf) or is_telling(name, leaf):
                 self.static[len(self.leaves)] = leaf
             elif is_number_list(leaf):
                 leaf = list_values(leaf)
@@ -268,26 +266,6 @@ def _is_argument(leaf: Any) -> bool:
     if type(leaf) is int and not LOW <= leaf < HIGH:
         return False
     return is_array(leaf) or not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
-
-
-def _is_telling(name: str, leaf: Any) -> bool:
-    """Whether the program depends on the value of a number."""
-    return _is_open(name, leaf) or (name == "ne" and _is_often_neutral(leaf))
-
-
-def _is_open(name: str, leaf: Any) -> bool:
-    """Whether this is the -1 of a shape: the trace must see it as a constant."""
-    return name == "shape" and isinstance(leaf, int | np.integer) and leaf == -1
-
-
-def _is_often_neutral(leaf: Any) -> bool:
-    """Whether a number is often a neutral element; the compiler must see its value then."""
-    if type(leaf) is float:
-        return leaf in (0.0, 1.0, math.inf, -math.inf)
-    return type(leaf) is bool or (type(leaf) is int and leaf in _OFTEN_NEUTRAL)
-
-
-_OFTEN_NEUTRAL = frozenset({0, 1, -1, *(d.low for d in DTYPES), *(d.high for d in DTYPES)})
 
 
 def _static_key(value: Any) -> Any:

@@ -19,16 +19,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from flatweave.base.records import record
 from flatweave.base.source import user_location
+from flatweave.frontend.call.telling import TELLING
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Node
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-# parameters whose values the trace may have to see: -1 in a shape, a neutral element
-TELLING = frozenset({"shape", "ne"})
 
 
 @record
@@ -64,7 +61,7 @@ def operation(
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
         named = [p.name for p in parameters if p.kind in kinds]
-        telling = TELLING.union(static.split())
+        telling = {*TELLING, *static.split()}
         known = Operation(
             body.__name__,
             body,

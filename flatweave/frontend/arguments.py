@@ -1,0 +1,114 @@
+"""A call of a jitted function, taken apart: which arguments are static, and the leaves of others.
+
+    f(xs, n=3)          static {1: 3}, values [xs]; `body` puts both together again for the trace
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.base import pretty
+from flatweave.base.config import config
+from flatweave.base.errors import ArgumentError
+from flatweave.base.schedule import Schedule
+from flatweave.base.source import user_location
+from flatweave.frontend.call.signature import identity, key_of, plain, stand_in
+from flatweave.frontend.elements.lambdas import name_of
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
+
+
+class Static:
+    """Where the static arguments of a function are: taken out of a call, put back for the trace."""
+
+    def __init__(self, fn: Callable[..., Any], names: tuple[str, ...]) -> None:
+        try:
+            parameters = list(inspect.signature(fn).parameters)
+        except (TypeError, ValueError):  # a function written in C
+            parameters = []
+        unknown = [name for name in names if name not in parameters]
+        if unknown:
+            raise ArgumentError(
+                f"{name_of(fn)} has no parameter {unknown[0]!r} to be static.",
+                where=user_location(),
+                remedy=f"Its parameters are: {pretty.listed(parameters) or 'none'}.",
+            )
+        self.names = frozenset(names)
+        self.order = parameters
+
+    def name_at(self, position: int) -> str:
+        """The parameter that a positional argument is given to."""
+        return self.order[position] if position < len(self.order) else ""
+
+
+class Call:
+    """One call taken apart: the leaves of its arguments, and what is static."""
+
+    def __init__(
+        self, who: str, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self.who = who
+        self.parameters = static
+        self.args: list[Any] = list(args)
+        self.keywords = tuple(sorted(kwargs))
+        self.args += [kwargs[name] for name in self.keywords]
+        self.static: dict[int, Any] = {}
+        leaves: list[Any] = []
+        self.trees: list[Tree] = []
+        self.names: list[tuple[str, str]] = []
+        for i, value in enumerate(self.args):
+            name = self._name(i, len(args))
+            if name in static.names:
+                self.static[i] = value
+                continue
+            found, tree = flatten(value)
+            leaves += found
+            self.trees.append(tree)
+            which = f"argument {i + 1}" if i < len(args) else f"argument {name!r}"
+            for path in paths(tree, name):
+                self.names.append((path, f"{which} of {who}"))
+        self.values = [
+            plain(leaf, f"{name} ({origin})")
+            for leaf, (name, origin) in zip(leaves, self.names, strict=True)
+        ]
+
+    def _name(self, i: int, positional: int) -> str:
+        if i >= positional:
+            return self.keywords[i - positional]
+        return self.parameters.name_at(i) or f"args{i}"
+
+    def key(self, target: str, schedule: Schedule) -> Any:
+        """The signature of the call; ArgumentError when a static argument cannot be a key."""
+        static = tuple((i, identity(value)) for i, value in self.static.items())
+        dynamic = tuple(part for value in self.values for part in key_of(value))
+        trees = tuple((tree, tree.orders) for tree in self.trees)
+        key = (target, config.cpu, schedule, self.keywords, trees, static, dynamic)
+        try:
+            hash(key)
+        except TypeError:
+            raise ArgumentError(
+                f"a static argument of {self.who} cannot be hashed: "
+                + pretty.listed(repr(value) for value in self.static.values()),
+                where=user_location(),
+                remedy="Static arguments are compared from call to call: pass a tuple for a list.",
+            ) from None
+        return key
+
+    def forget_values(self) -> None:
+        """Keep dtypes and shapes of the arrays alone, so that their memory can be freed."""
+        self.values = [stand_in(value) for value in self.values]
+        self.args = [self.static.get(i) for i in range(len(self.args))]
+
+    def body(self, fn: Callable[..., Any], tracers: list[Tracer]) -> Any:
+        """Call the function on traced arguments."""
+        parts = iter(portions(self.trees, tracers))
+        trees = iter(self.trees)
+        values = [
+            self.static[i] if i in self.static else unflatten(next(trees), next(parts))
+            for i in range(len(self.args))
+        ]
+        count = len(values) - len(self.keywords)
+        named = dict(zip(self.keywords, values[count:], strict=True))
+        return fn(*values[:count], **named)

@@ -1,0 +1,71 @@
+"""What became of a call of a jitted function, to be looked at: `total.stages(xs)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flatweave.base import pretty
+from flatweave.base.records import record
+from flatweave.frontend.call.compiled import Executable
+
+
+@record(eq=True)
+class Stages:
+    """What became of one call: `.text[stage]`, `.kernels`, `.manifest`, `.notes`, `.seconds`."""
+
+    name: str
+    executable: Executable
+
+    @property
+    def text(self) -> Mapping[str, str]:
+        """The text of each stage: array, fused, flat, plan, kernel, and the target's own."""
+        return self.executable.text
+
+    @property
+    def kernels(self) -> int:
+        """How many passes over data a call makes, of those that may run."""
+        return self.executable.kernels
+
+    @property
+    def launched(self) -> list[tuple[str, str, bool]]:
+        """Each kernel that a call may launch, its role, and whether a call needed it so far."""
+        return self.executable.launched
+
+    @property
+    def manifest(self) -> Any:
+        """The arrays that a call writes to memory, with their sizes."""
+        return self.executable.manifest
+
+    @property
+    def cpu(self) -> str:
+        """The CPU that the machine code of the cpu target is made for, as LLVM names it."""
+        return self.executable.cpu
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """The time that each stage of the compilation took, in seconds."""
+        return self.executable.seconds
+
+    @property
+    def notes(self) -> list[str]:
+        """Why arrays that are no results are stored, and what is computed more than once."""
+        return self.executable.notes
+
+    def __str__(self) -> str:
+        made_for = f" for {self.cpu}" if self.cpu else ""
+        parts = [f"{self.name}: {pretty.counted(self.kernels, 'kernel')}{made_for}"]
+        if self.manifest:
+            parts += ["", "in memory:", *(f"  {line}" for line in self.manifest)]
+        if self.notes:
+            parts += ["", "fusion:", *(f"  {line}" for line in self.notes)]
+        kernels = [[name, role, "yes" if made else "not yet"] for name, role, made in self.launched]
+        if kernels:
+            parts += ["", pretty.table(["kernel", "role", "made"], kernels)]
+        times = [[name, pretty.duration(s)] for name, s in self.seconds.items()]
+        if times:
+            parts += ["", pretty.table(["stage", "time"], times, right={1})]
+        for stage in ("array", "fused", "kernel"):
+            if stage in self.text:
+                parts += ["", f"---- {stage} ----", self.text[stage].rstrip()]
+        return "\n".join(parts)
