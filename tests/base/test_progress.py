@@ -14,6 +14,7 @@ import pytest
 import flatweave as fw
 from flatweave.base import progress
 from flatweave.base.config import config
+from flatweave.base.laps import Laps
 from flatweave.runtime import native
 
 CLEAR = "\r\x1b[K"
@@ -27,9 +28,12 @@ def terminal() -> Iterator[Callable[[], str]]:
     with open(theirs, "w", encoding="utf-8") as sys.stderr:
 
         def text() -> str:
-            sys.stderr.write("|")  # else there may be nothing to read
+            sys.stderr.write("|")  # what is written comes in pieces: this ends the last one
             sys.stderr.flush()
-            return os.read(ours, 10_000).decode().removesuffix("|")
+            found = ""
+            while not found.endswith("|"):
+                found += os.read(ours, 10_000).decode()
+            return found.removesuffix("|")
 
         try:
             yield text
@@ -71,7 +75,30 @@ def test_a_terminal_shows_the_function_its_line_and_its_kernels(slow, monkeypatc
     place = f"tests/base/test_progress.py:{spread.__code__.co_firstlineno + 2}"
     assert lines[0] == lines[-1] == ""
     assert lines[1].startswith(f"flatweave: compiling spread ({place})")
-    assert any(re.search(r", 1 of [2-9] kernels, \d s$", line) for line in lines), lines
+    assert any(re.search(r", \d of [1-9] kernels, \d s$", line) for line in lines), lines
+    assert not progress._SHOWN
+
+
+def test_the_line_is_written_again_when_it_changes(monkeypatch):
+    """As kernels are made; the same text is not written twice, and one line is shown at a time."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    laps = Laps("search")
+    with terminal() as text, progress.shown(laps) as look, progress.shown(Laps("other")) as other:
+        look()
+        other()
+        laps.expect(3)
+        look()
+        laps.finish(2)
+        look()
+        look()
+        lines = text().split(CLEAR)
+
+    assert [re.sub(r", \d+ s$", "", line) for line in lines] == [
+        "",
+        "flatweave: compiling search",
+        "flatweave: compiling search, 0 of 3 kernels",
+        "flatweave: compiling search, 2 of 3 kernels",
+    ]
     assert not progress._SHOWN
 
 
