@@ -14,8 +14,8 @@ from llvmlite import binding
 from flatweave.base.config import SYSTEM
 from flatweave.base.dtypes import f32, f64
 from flatweave.codegen.llvm import emit
+from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.codegen.llvm.isa.avx2 import Avx2
-from flatweave.codegen.llvm.isa.neon import Neon
 from flatweave.runtime.native import text_of_support
 from flatweave.runtime.systems.table import CPUS, column
 from tests.codegen.op_kernels import every_function

@@ -28,6 +28,7 @@ ADDED = {
     ("traverse/flat.py", "flat"), ("host/each_place.py", "each_place"),
     ("host/places.py", "write_places"), ("host/places.py", "step"),
     ("host/places.py", "place_blocks"), ("host/places.py", "_block_size"),
+    ("machine/machine.py", "warps_of"),
 }  # fmt: skip
 NAMES = ("reduce", "reduce_order", "scan", "scan_order", "scan_of_scan")
 

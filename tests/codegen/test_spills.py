@@ -9,7 +9,7 @@ from llvmlite import binding
 import flatweave as fw
 from flatweave.array_ir.text import parse_program
 from flatweave.codegen.llvm import emit
-from flatweave.codegen.llvm.isa.neon import Neon
+from flatweave.codegen.llvm.isa.aarch64 import Neon
 from flatweave.lower.machine.machine import cpu
 from flatweave.lower.program import lower
 from flatweave.pipeline import optimise
