@@ -303,8 +303,6 @@ def test_other_misuses():
         fw.ragged(([1], [1, 2]), offsets=[0, 1])
     with pytest.raises(fw.Unsupported):
         fw.reduce(fw.add, 0, rows)
-    with pytest.raises(fw.Unsupported):
-        fw.generate(2, lambda i: rows)
     with pytest.raises(fw.NotTraceableError):
         fw.jit(lambda r: len(r))(rows)
     with pytest.raises(fw.ShapeError):

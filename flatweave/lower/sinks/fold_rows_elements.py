@@ -179,7 +179,7 @@ def _begun(op: Sweep, sink: CombineRows, taken: Sequence[Atom]) -> list[Atom]:
     Such a sum is never -0.0, and only that is what 0.0 changes.
     """
     names = component_functions(sink.fn) or [""] * len(taken)
-    made = {let.vars[0]: let.op for let in op.body.lets}
+    made = {var: let.op for let in op.body.lets for var in let.vars[:1]}
     found = []
     for name, neutral, atom in zip(names, sink.neutral, taken, strict=True):
         begins = name == "add" and _is_zero(neutral)
