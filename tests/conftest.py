@@ -11,6 +11,8 @@ import hypothesis
 import pytest
 
 from flatweave.base.config import config
+from flatweave.base.errors import Unsupported
+from flatweave.runtime import opencl
 
 TARGETS = ["interp", "cpu"]
 THREADS = [1, 2, 3, 7]
@@ -52,11 +54,10 @@ def threads(request) -> Iterator[int]:
 def missing_opencl() -> str:
     """Why OpenCL cannot be used here; "" when it can."""
     try:
-        platforms = importlib.import_module("pyopencl").get_platforms()
-        found = [device for platform in platforms for device in platform.get_devices()]
-    except Exception as failure:
-        return f"no OpenCL: {failure}"
-    return "" if found else "no OpenCL: no device"
+        opencl.device()
+    except Unsupported as failure:
+        return f"no OpenCL: {str(failure).splitlines()[0]}"
+    return ""
 
 
 @cache

@@ -19,6 +19,7 @@ from flatweave.runtime.device import Values
 SHORTEST_PAUSE = 2e-6  # seconds between two looks at a running kernel; they grow with its time
 LONGEST_PAUSE = 5e-3
 PAUSE_GROWTH = 1.25
+EMPTY_KERNEL = "__kernel void nothing(void) {}"
 _NEEDED = ("cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics", "cl_khr_fp64")
 
 
@@ -81,6 +82,19 @@ class OpenClDevice:
             ) from None
         return {kernel.function_name: kernel for kernel in program.all_kernels()}
 
+    def refusal(self) -> str:
+        """What its compiler says against an empty kernel; "" if nothing.
+
+        PoCL 3 compiles nothing on processors that its LLVM has never heard of.
+        """
+        try:
+            program = self._cl.Program(self._context, EMPTY_KERNEL)
+            program.build(options=self._options, cache_dir=False)
+        except self._cl.RuntimeError as error:
+            said = (line for line in str(error).splitlines() if line.startswith("error: "))
+            return next(said, str(error))
+        return ""
+
     def launch(
         self, module: Any, kernel: str, grid: int, threads: int, args: Sequence[Any]
     ) -> None:
@@ -124,7 +138,18 @@ def device() -> OpenClDevice:
             "No OpenCL device with 64-bit floats and atomics was found.",
             remedy="Install PoCL with pip install pocl-binary-distribution, or use the target cpu.",
         )
-    return OpenClDevice(pyopencl, max(fit, key=functools.partial(_rank, pyopencl)))
+    refused = []
+    for each in sorted(fit, key=functools.partial(_rank, pyopencl), reverse=True):
+        usable = OpenClDevice(pyopencl, each)
+        why = usable.refusal()
+        if not why:
+            return usable
+        refused.append(f"{usable.name}: {why}")
+    raise Unsupported(
+        "No OpenCL device compiles even an empty kernel. " + " ".join(refused),
+        remedy="The driver may be older than this processor: install a newer one (PoCL 6, or "
+        "another platform that ocl-icd finds), or use the target cpu.",
+    )
 
 
 def _platforms(cl: Any) -> list[Any]:
