@@ -131,16 +131,18 @@ class Faster:
 
 @dataclass(frozen=True)
 class OneThread:
-    """A part of the speed of a sequential C loop, on one thread."""
+    """A part of the speed of a sequential C loop, or of another sequential peer, on one thread."""
 
     factor: float = 0.93
+    peer: str = LOOP
 
     def judge(self, times: Times) -> Verdict:
-        """C / ours"""
-        need = f"1 thread: {self.factor:g} of a C loop"
-        if LOOP not in times.seconds or ONE not in times.seconds:
-            return Verdict(need, "no C loop", None)
-        value = times.ratio(LOOP, ONE)
+        """The peer / ours"""
+        said = "a C loop" if self.peer == LOOP else self.peer
+        need = f"1 thread: {self.factor:g} of {said}"
+        if self.peer not in times.seconds or ONE not in times.seconds:
+            return Verdict(need, f"no {self.peer}", None)
+        value = times.ratio(self.peer, ONE)
         return Verdict(need, f"{value:.2f}", value >= self.factor)
 
 

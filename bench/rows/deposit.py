@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from bench.needs import Faster
+from bench.needs import V3, At, Faster
 from bench.row import Arrays, Call, Row
 from bench.tools import Tools
 
@@ -66,7 +66,8 @@ def numba_loop(numba: Any) -> Any:
     return loop
 
 
+NEEDS = (Faster(1.7, "numba, serial"), At(V3, Faster(1.5, "numba, serial")))
 ROWS = [
     Row("deposit", "permute(add) of 4 corners of 4 * 10^6 particles, f64", 4 * 10**6, 10**5,
-        program, inputs, (Faster(1.7, "numba, serial"),), peers, tolerance=1e-9, same_bits=True)
+        program, inputs, NEEDS, peers, tolerance=1e-9, same_bits=True)
 ]  # fmt: skip

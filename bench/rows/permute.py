@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from bench.needs import Faster
+from bench.needs import V3, At, Faster
 from bench.row import Arrays, Call, Row
 from bench.tools import Tools
 
@@ -73,11 +73,14 @@ def numba_loop(numba: Any) -> Any:
     return loop
 
 
+NEEDS = (Faster(1.7, "numba, serial"), At(V3, Faster(1.5, "numba, serial")))
+
+
 def row(bits: int) -> Row:
     """The row of one number of places."""
     return Row(
         f"permute_f64_{bits}", f"permute(add) f64 2^24 into 2^{bits}", 1 << 24, 1 << 22, scaled,
-        partial(scaled_inputs, places=1 << bits), (Faster(1.7, "numba, serial"),), scaled_peers,
+        partial(scaled_inputs, places=1 << bits), NEEDS, scaled_peers,
         tolerance=1e-9, same_bits=True,
     )  # fmt: skip
 

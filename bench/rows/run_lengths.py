@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from bench.needs import Faster
+from bench.needs import V3, At, Faster, OneThread
 from bench.row import Arrays, Call, Row
 from bench.tools import Tools
+
+REPEAT = "numpy.repeat"
 
 
 def program(values: Any, lengths: Any) -> Any:
@@ -27,7 +29,10 @@ def inputs(n: int, mean: int, dtype: type) -> Arrays:
 
 def peers(tools: Tools, values: Any, lengths: Any) -> dict[str, Call]:
     """What copies run after run."""
-    return {"numpy.repeat": lambda: np.repeat(values, lengths)}
+    return {REPEAT: lambda: np.repeat(values, lengths)}
+
+
+NEEDS = (Faster(1.5, REPEAT), OneThread(1, REPEAT), At(V3, Faster(1.5, REPEAT)))
 
 
 def row(dtype: type, mean: int) -> Row:
@@ -35,7 +40,7 @@ def row(dtype: type, mean: int) -> Row:
     name = np.dtype(dtype).name
     return Row(
         f"runs_{name}_{mean}", f"4 * 10^6 {name} from runs of {mean:,}", 4 * 10**6, 10**5, program,
-        partial(inputs, mean=mean, dtype=dtype), (Faster(1.5, "numpy.repeat"),), peers,
+        partial(inputs, mean=mean, dtype=dtype), NEEDS, peers,
     )  # fmt: skip
 
 

@@ -18,6 +18,25 @@ def program(rows: Any, x: Any) -> Any:
     return fw.map(lambda row: fw.sum(fw.map(lambda v, j: v * x[j], *row)), rows)
 
 
+def plain(offsets: Any, numbers: Any, columns: Any, x: Any) -> Any:
+    """The same of the three arrays as SciPy keeps them; offsets are i32."""
+    rows = (offsets[:-1], offsets[1:] - offsets[:-1])
+    return fw.expand_reduce(
+        lambda row: row[1],
+        lambda row, k: numbers[row[0] + k] * x[columns[row[0] + k]],
+        fw.add,
+        0,
+        rows,
+    )
+
+
+def plain_inputs(n: int, percent: int) -> Arrays:
+    """The same matrix."""
+    rows, x = inputs(n, percent)
+    numbers, columns = (np.asarray(part) for part in rows.values)
+    return np.asarray(rows.offsets).astype(np.int32), numbers, columns, x
+
+
 def inputs(n: int, percent: int) -> Arrays:
     """A square matrix; each row is about equally filled, its columns in order."""
     random = np.random.default_rng(12)
@@ -31,9 +50,15 @@ def inputs(n: int, percent: int) -> Arrays:
 
 
 def peers(tools: Tools, rows: Any, x: Any) -> dict[str, Call]:
-    """SciPy on the same arrays; NumPy stores the products."""
+    """Of the arrays that a Ragged has."""
     numbers, columns = (np.asarray(part) for part in rows.values)
-    offsets, y, n = np.asarray(rows.offsets), np.zeros(len(rows), np.float32), len(rows)
+    return plain_peers(tools, np.asarray(rows.offsets), numbers, columns, x)
+
+
+def plain_peers(tools: Tools, offsets: Any, numbers: Any, columns: Any, x: Any) -> dict[str, Call]:
+    """SciPy on the same arrays; NumPy stores the products."""
+    n = len(offsets) - 1
+    offsets, y = offsets.astype(np.int64), np.zeros(n, np.float32)
     found: dict[str, Call] = {}
     if sparse := tools.scipy("sparse"):
         shape = (n, len(x))
@@ -76,5 +101,9 @@ NEEDS = (
 ROWS = [
     Row(f"spmv_{percent}", f"SpMV CSR f32 10^4 x 10^4, {percent} %", 10**4, 10**3, program,
         partial(inputs, percent=percent), NEEDS, peers, tolerance=1e-3, one_kernel=True)
+    for percent in (1, 5, 10, 20)
+] + [
+    Row(f"spmv_plain_{percent}", f"SpMV of plain CSR arrays f32 10^4 x 10^4, {percent} %", 10**4,
+        10**3, plain, partial(plain_inputs, percent=percent), NEEDS, plain_peers, tolerance=1e-3)
     for percent in (1, 5, 10, 20)
 ]  # fmt: skip
