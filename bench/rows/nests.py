@@ -61,7 +61,7 @@ def softmax(rows: Any) -> Any:
         raised = fw.exp(row - fw.max(row, initial=-np.inf))
         return raised / fw.sum(raised)
 
-    return fw.map(one, rows).values
+    return fw.map(one, rows)
 
 
 def top_8(rows: Any) -> Any:
@@ -126,16 +126,21 @@ def row_peers(body: str) -> Any:
     return peers
 
 
-def _sorting(numba: Any) -> Any:
-    prange = numba.prange
+def _each(one: Any) -> Any:
+    """Rows that a function gives, as long as they were."""
 
-    def work(values: Any, offsets: Any) -> Any:
-        out = np.empty_like(values)
-        for i in prange(len(offsets) - 1):
-            out[offsets[i]:offsets[i + 1]] = np.sort(values[offsets[i]:offsets[i + 1]])
-        return out, offsets
+    def body(numba: Any) -> Any:
+        prange, row = numba.prange, numba.njit(fastmath=True)(one)
 
-    return work
+        def work(values: Any, offsets: Any) -> Any:
+            out = np.empty_like(values)
+            for i in prange(len(offsets) - 1):
+                out[offsets[i]:offsets[i + 1]] = row(values[offsets[i]:offsets[i + 1]])
+            return out, offsets
+
+        return work
+
+    return body
 
 
 def _running(numba: Any) -> Any:
@@ -161,22 +166,18 @@ def _running(numba: Any) -> Any:
     return work
 
 
-def _softmax(numba: Any) -> Any:
-    prange = numba.prange
-
-    def work(values: Any, offsets: Any) -> Any:
-        out = np.empty_like(values)
-        for i in prange(len(offsets) - 1):
-            row = values[offsets[i]:offsets[i + 1]]
-            if len(row):
-                raised = np.exp(row - np.max(row))
-                out[offsets[i]:offsets[i + 1]] = raised / np.sum(raised)
-        return out
-
-    return work
+def _sorted(row: Any) -> Any:
+    return np.sort(row)
 
 
-BODIES = {"sort": _sorting, "running": _running, "softmax": _softmax}
+def _softmax(row: Any) -> Any:
+    if len(row) == 0:
+        return row
+    raised = np.exp(row - np.max(row))
+    return raised / np.sum(raised)
+
+
+BODIES = {"sort": _each(_sorted), "running": _running, "softmax": _each(_softmax)}
 
 
 def collatz_peers(tools: Tools, numbers: Any) -> dict[str, Call]:

@@ -64,6 +64,14 @@ class Builder(BodyFacts):
             self.assume_index(var, below)
         return var
 
+    def params_like(self, params: Sequence[Var], renaming: Substitution) -> list[Var]:
+        """Parameters like others, of which earlier ones may be extents of later ones."""
+        made: list[Var] = []
+        for param in params:
+            made.append(self.param(param.name, renaming.type(param.type)))
+            renaming.mapping[param] = made[-1]
+        return made
+
     def check_home(self, atoms: Sequence[Atom]) -> Builder:
         """Where a check belongs: the outermost body that knows these atoms and surely runs."""
         scope = self
@@ -172,9 +180,16 @@ class Builder(BodyFacts):
         params = [inside.param("p", type_) for type_ in types]
         return inside.close(params, body(inside, *params))
 
-    def inline(self, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
-        """Emit the body of `fn` here with its parameters bound to `args`."""
+    def inline(
+        self, fn: Lambda, args: Sequence[Atom], around: Substitution | None = None
+    ) -> tuple[Atom, ...]:
+        """Emit the body of `fn` here with its parameters bound to `args`.
+
+        `around` knows what variables that `fn` reads from around it have become here.
+        """
         renaming = self.inlining(fn, args)
+        if around is not None:
+            renaming.mapping = {**around.mapping, **renaming.mapping}
         for let in fn.lets:
             self.inline_let(let, renaming)
         return tuple(renaming.atom(atom) for atom in fn.results)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections import Counter
 from functools import partial
 
 from tests.nests.program import DRAWS, random_nest, source_of
 from tests.nests.trial import Wanted, tried
-from tests.oracle.workers import Lost, outcomes
+from tests.oracle import command
+from tests.oracle.workers import Lost
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -28,17 +28,12 @@ def numbers(text: str) -> tuple[int, ...]:
 
 def parser() -> argparse.ArgumentParser:
     """What the command takes."""
-    made = argparse.ArgumentParser(prog="python -m tests.nests", description=__doc__)
+    made = command.parser("tests.nests", __doc__, "nests")
     add = made.add_argument
-    add("--nests", type=int, default=300, help="how many nests")
-    add("--seed", type=int, default=0, help="the first nest's seed")
     add("--most", type=int, default=30, help="the most nodes, about, of a nest")
     add("--draws", type=int, default=DRAWS, help=f"arguments for each nest, at most {DRAWS}")
     add("--target", default="cpu", help="what runs them")
     add("--threads", type=numbers, default=(1, 2, 3, 7), help="numbers of threads, in turns")
-    add("--workers", type=int, default=2, help="processes")
-    add("--seconds", type=float, default=1e9, help="begin no nest after this")
-    add("--only", type=int, help="one nest by its seed, in this process")
     add("--no-shrink", action="store_true", help="report failures as they are found")
     add("--allow-unsupported", action="store_true", help="count what is refused apart")
     return made
@@ -56,23 +51,16 @@ def main() -> int:
         outcome = tried(options.only, wanted)
         sys.stdout.write(outcome.said or outcome.refused or "no difference\n")
         return bool(outcome.said)
-    begun, nests, differ = time.monotonic(), 0, 0
+    nests = differ = 0
     operations: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
-    for found in outcomes(
-        partial(tried, wanted=wanted), range(options.seed, options.seed + options.nests),
-        seconds=wanted.seconds, workers=options.workers, until=options.seconds,
-    ):  # fmt: skip
+    each = partial(tried, wanted=wanted)
+    for found in command.outcomes_of("nests", options, options.nests, each, wanted.seconds):
         nests += 1
-        if found.said:
-            differ += 1
-            sys.stdout.write(f"{found.said}\n")
+        differ += bool(found.said)
         if not isinstance(found, Lost):
             operations.update(found.operations)
             refusals.update([found.refused] if found.refused else [])
-        if nests % 100 == 0:
-            sys.stdout.write(f"{nests} nests, {time.monotonic() - begun:.0f} s\n")
-        sys.stdout.flush()
     called = ", ".join(f"{name} {count}" for name, count in operations.most_common())
     sys.stdout.write(f"{called}\n")
     sys.stdout.writelines(f"{count} x {said}\n" for said, count in refusals.most_common())

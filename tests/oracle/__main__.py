@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from tests.oracle import command
 from tests.oracle.program import source_of
 from tests.oracle.trial import Outcome, Wanted, tried
 from tests.oracle.vocabulary import random_program
-from tests.oracle.workers import Lost, outcomes
+from tests.oracle.workers import Lost
 
 
 @dataclass
@@ -86,19 +87,14 @@ def summary(tally: Tally, options: argparse.Namespace, seconds: float) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """What the command takes."""
-    made = argparse.ArgumentParser(prog="python -m tests.oracle", description=__doc__)
+    made = command.parser("tests.oracle", __doc__, "programs")
     add = made.add_argument
-    add("--programs", type=int, default=300, help="how many programs")
-    add("--seed", type=int, default=0, help="the first program's seed")
     add("--length", type=int, default=4, help="about how many steps")
     add("--sizes", type=int, default=6, help="lengths for each program")
     add("--huge", type=float, default=0.04, help="share of programs over 10^5 elements and more")
     add("--eager", type=float, default=0.05, help="share of programs called without jit, too")
-    add("--workers", type=int, default=2, help="processes")
-    add("--seconds", type=float, default=1e9, help="begin no program after this")
     add("--bits", type=int, default=0, help="programs run again and again for bits")
     add("--runs", type=int, default=1000, help="how often, with --bits")
-    add("--only", type=int, help="one program by its seed, in this process")
     add("--keep", type=Path, help="the file that the summary is written to")
     return made
 
@@ -114,17 +110,9 @@ def main() -> int:
         sys.stdout.write(outcome.said or "no difference\n")
         return bool(outcome.said)
     begun, tally = time.monotonic(), Tally()
-    seeds = range(options.seed, options.seed + (options.bits or options.programs))
-    for outcome in outcomes(
-        partial(tried, wanted=wanted), seeds, seconds=wanted.seconds, workers=options.workers,
-        until=options.seconds,
-    ):  # fmt: skip
+    each, count = partial(tried, wanted=wanted), options.bits or options.programs
+    for outcome in command.outcomes_of("programs", options, count, each, wanted.seconds):
         tally.add(outcome)
-        if outcome.said:
-            sys.stdout.write(f"{outcome.said}\n")
-        if tally.programs % 100 == 0:
-            sys.stdout.write(f"{tally.programs} programs, {time.monotonic() - begun:.0f} s\n")
-        sys.stdout.flush()
     text = summary(tally, options, time.monotonic() - begun)
     if options.keep is not None:
         options.keep.write_text(text, encoding="utf-8")

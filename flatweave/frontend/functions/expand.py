@@ -35,6 +35,7 @@ from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.functions.combinators import map, reduction
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.ragged.locate import locate
+from flatweave.frontend.ragged.nest import element
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.sizes import check
@@ -126,13 +127,6 @@ def last_of(ends: Tracer) -> Atom:
     return total.atom
 
 
-def _source(array: Tracer, s: Atom) -> Tracer:
-    """An element along axis 0: a scalar, or a row."""
-    if array.ndim == 1:
-        return read(array, (s,))
-    return generated(array.extents[1:], lambda *at: read(array, (s, *at)))[0]
-
-
 @operation()
 def expand(
     size: Callable[[Any], Any], get: Callable[[Any, Any], Any], xs: Any
@@ -156,7 +150,7 @@ def expand(
         s, start = located(p)
         i = extents.sub(p, start)
         extents.known_natural(i)
-        x = unflatten(tree, [_source(array, s) for array in arrays])
+        x = unflatten(tree, [element(array, s) for array in arrays])
         leaves, given = as_tracers(get(x, tracer_of(i)), "the result of expand's function")
         found.extend([given, leaves])
         return [own(leaf, inside).atom for leaf in leaves]

@@ -49,7 +49,7 @@ def generate(shape: Any, f: Callable[..., Any]) -> Any:
     fn = current().function([i64] * len(extents), body, "i")
     result, inside = found[0]
     if len(extents) == 1:
-        return nested(extents[0], fn, result, inside, f)
+        return nested(extents[0], fn, result, inside)
     for leaf in result.leaves:
         check_regular(leaf, f, "generate")
     return result.rebuild(list(emit(Generate(extents, fn))) if result.leaves else [])

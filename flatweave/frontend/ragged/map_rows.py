@@ -64,28 +64,20 @@ def _parts_of(x: Any, parts: list[Source]) -> Tree:
             parts.append(Source(as_tracer(leaf, "xs of map"), None))
             elements.append(0)
             continue
-        offsets = as_tracer(leaf.offsets)
-        if isinstance(leaf.values, Ragged):
-            elements.append(_rows_of_rows(leaf, offsets, parts))
-            continue
-        arrays, inner = as_tracers(leaf.values, "the values of a Ragged that map goes through")
-        parts += [Source(array, offsets) for array in arrays]
-        elements.append(unflatten(inner, [0] * inner.size))
+        elements.append(_row_in(leaf, parts))
     return flatten(unflatten(tree, elements))[1]
 
 
-def _rows_of_rows(rows: Ragged, offsets: Tracer, parts: list[Source]) -> Ragged:
-    """The arrays of a Ragged of Ragged; its row is a Ragged, too."""
-    starts, whole = as_tracer(rows.values.offsets), joined(rows)
-    cut = as_tracer(whole.offsets)
-    if isinstance(whole.values, Ragged):
-        values: Any = _rows_of_rows(whole, cut, parts)
-    else:
-        arrays, tree = as_tracers(whole.values, "the values of a Ragged that map goes through")
-        parts += [Source(array, cut) for array in arrays]
-        values = unflatten(tree, [0] * tree.size)
-    parts.append(Source(starts, offsets, is_offsets=True))
-    return Ragged.made(values, 0)
+def _row_in(rows: Ragged, parts: list[Source]) -> Any:
+    """The arrays of a Ragged, and what a row of it is made of; of rows of rows a Ragged, too."""
+    offsets = as_tracer(rows.offsets)
+    if isinstance(rows.values, Ragged):
+        values = _row_in(joined(rows), parts)
+        parts.append(Source(as_tracer(rows.values.offsets), offsets, is_offsets=True))
+        return Ragged.made(values, 0)
+    arrays, tree = as_tracers(rows.values, "the values of a Ragged that map goes through")
+    parts += [Source(array, offsets) for array in arrays]
+    return unflatten(tree, [0] * tree.size)
 
 
 def _row_count(parts: Sequence[Source]) -> Atom:
@@ -126,7 +118,7 @@ def _nested(
 
     fn = current().function([i64], body, "i")
     result, inside = found[0]
-    return nested(count, fn, result, inside, f, lengths)
+    return nested(count, fn, result, inside, lengths)
 
 
 def _element(part: Source, i: Atom, lengths: dict[Atom, Tracer]) -> Tracer:

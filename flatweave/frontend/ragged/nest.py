@@ -15,6 +15,7 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
+from flatweave.frontend.elements.arguments import outside
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.lambdas import check_arity, element_type, name_of, own
 from flatweave.frontend.ragged.cutting import offsets_from
@@ -55,7 +56,7 @@ class Result:
 def varies(extent: Atom, inside: Scope) -> bool:
     """Whether an extent is known only inside an element function."""
     assert inside.outer is not None
-    return isinstance(extent, Var) and not inside.outer.holds(inside.trace.homes[extent])
+    return not outside(extent, inside.outer)
 
 
 def result_of(value: Any, f: Any, inside: Scope) -> Result:
@@ -137,7 +138,7 @@ def mapped(f: Callable[..., Any], arrays: Sequence[Tracer], trees: Sequence[Tree
         return result.rebuild([])
     if result.is_regular(inside):
         return result.rebuild(list(emit(Map(fn, tuple(x.atom for x in arrays), 1))))
-    return _emitted(arrays[0].extents[0], fn, result, inside, f, arrays=arrays)
+    return _emitted(arrays[0].extents[0], fn, result, inside, arrays=arrays)
 
 
 def _of_index(fn: Lambda, arrays: Sequence[Tracer]) -> Lambda:
@@ -161,8 +162,8 @@ def element(array: Tracer, i: Atom) -> Tracer:
 
 
 def nested(
-    count: Atom, fn: Lambda, result: Result, inside: Scope, f: Any,
-    known: dict[Atom, Tracer] | None = None,
+    count: Atom, fn: Lambda, result: Result, inside: Scope,
+    known: Mapping[Atom, Tracer] = EMPTY,
 ) -> Any:  # fmt: skip
     """The results of an element function of the index for all elements.
 
@@ -170,11 +171,11 @@ def nested(
     """
     if result.is_regular(inside):
         return result.rebuild(list(emit(Generate((count,), fn))) if result.leaves else [])
-    return _emitted(count, fn, result, inside, f, known=known or {})
+    return _emitted(count, fn, result, inside, known=known)
 
 
 def _emitted(
-    count: Atom, fn: Lambda, result: Result, inside: Scope, f: Any,
+    count: Atom, fn: Lambda, result: Result, inside: Scope,
     known: Mapping[Atom, Tracer] = EMPTY, arrays: Sequence[Tracer] = (),
 ) -> Any:  # fmt: skip
     """The results of a function of the index, or of the elements of arrays."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
-from flatweave.ops import Generate, Index, Map, Nest, Reduce, Reshape, Scan, Span
+from flatweave.ops import Generate, Index, Map, Nest, Reduce, Scan, Span
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.hard import has_hard, is_hard, may_fail
 from flatweave.passes.nests.row_operators import combines_rows, in_rounds
@@ -78,10 +78,7 @@ def _control(b: Builder, op: Op, renaming: Substitution) -> Op:
     def body(fn: Lambda) -> Lambda:
         inside = b.inner(optional=True)
         inner = Substitution(renaming.mapping, lambda var, type_: b.var(var.name, type_))
-        params = []
-        for param in fn.params:
-            params.append(inside.param(param.name, inner.type(param.type)))
-            inner.mapping[param] = params[-1]
+        params = inside.params_like(fn.params, inner)
         return inside.close(params, host_body(inside, fn, inner))
 
     made: Op = map_field(op, renaming.atom, body)
@@ -200,13 +197,7 @@ def _nest(b: Builder, op: Nest) -> list[Atom]:
         if group < 0:
             bound += rows.results([value])
             continue
-        (flat,) = rows.flat([value])
-        array = flat.array
-        if flat.segments is None:
-            rest = array_type(array).shape[2:]
-            total = rows.segments((lengths[group],)).total
-            (array,) = b.emit(Reshape(array, (total, *rest)))
-        bound.append(array)
+        bound.append(rows.flat_rows(value, lengths[group]))
     return bound
 
 

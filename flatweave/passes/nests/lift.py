@@ -33,7 +33,6 @@ from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests import rules
 from flatweave.passes.nests.distribute import host_body, is_nested
 from flatweave.terms.build import Builder, Names
-from flatweave.terms.syntax import Var
 from flatweave.terms.traverse import Substitution
 
 __all__ = ["lift", "rules"]
@@ -45,10 +44,7 @@ def lift(program: Program) -> Program:
     if not any(is_nested(let.op) for let in program.fn.lets):
         return program
     b = Builder(Names())
-    params: list[Var] = []
     renaming = Substitution()
-    for param in program.fn.params:
-        params.append(b.param(param.name, renaming.type(param.type)))
-        renaming.mapping[param] = params[-1]
+    params = b.params_like(program.fn.params, renaming)
     results = host_body(b, program.fn, renaming)
     return Program(program.name, b.close(params, results))

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, i64
-from flatweave.ops import Generate, Index, Reduce, Scan
+from flatweave.ops import Generate, Reduce, Scan
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import array_of, at
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Var
@@ -45,12 +46,12 @@ def in_rounds(b: Builder, op: Reduce | Scan) -> list[Atom]:
     made = _scanned(b, fn, rows, init, shapes)
     first = index(0 if op.exclusive else 1)
 
-    def combined(c: Builder, at: Sequence[Atom], x: Atom) -> Atom:
-        i = c.sub(c.sub(count, index(1)), at[0]) if reverse else at[0]
-        return read(c, x, [c.add(i, first), *at[1:]])
+    def combined(c: Builder, place: Sequence[Atom], x: Atom) -> Atom:
+        i = c.sub(c.sub(count, index(1)), place[0]) if reverse else place[0]
+        return read(c, x, [c.add(i, first), *place[1:]])
 
     pairs = zip(made, shapes, strict=True)
-    return [_array(b, (count, *shape), combined, x) for x, shape in pairs]
+    return [array_of(b, (count, *shape), combined, x) for x, shape in pairs]
 
 
 def _with_neutral(
@@ -58,17 +59,17 @@ def _with_neutral(
 ) -> list[Atom]:
     """The rows with the neutral one before them, in the order in which they are combined."""
 
-    def row(c: Builder, at: Sequence[Atom], x: Atom, ne: Atom) -> Atom:
-        before = c.sub(count, at[0]) if reverse else c.sub(at[0], index(1))
+    def row(c: Builder, place: Sequence[Atom], x: Atom, ne: Atom) -> Atom:
+        before = c.sub(count, place[0]) if reverse else c.sub(place[0], index(1))
         neutral, own = c.inner(optional=True), c.inner(optional=True)
         return c.emit(If(
-            c.apply("eq", at[0], index(0)),
-            neutral.close([], [read(neutral, ne, at[1:])]),
-            own.close([], [read(own, x, [before, *at[1:]])]),
+            c.apply("eq", place[0], index(0)),
+            neutral.close([], [read(neutral, ne, place[1:])]),
+            own.close([], [read(own, x, [before, *place[1:]])]),
         ))[0]  # fmt: skip
 
     return [
-        _array(b, (rows, *shape), row, x, ne)
+        array_of(b, (rows, *shape), row, x, ne)
         for x, ne, shape in zip(op.xs, op.neutral, shapes, strict=True)
     ]
 
@@ -88,12 +89,12 @@ def _reduced(
 
     joined = _pairs(turn, fn, pairs, state, shapes, neighbours)
 
-    def row(c: Builder, at: Sequence[Atom], x: Atom, y: Atom) -> Atom:
+    def row(c: Builder, place: Sequence[Atom], x: Atom, y: Atom) -> Atom:
         last = c.sub(left, index(1))
-        return _either(c, c.apply("lt", at[0], pairs), y, at, x, [last, *at[1:]])
+        return _either(c, c.apply("lt", place[0], pairs), y, place, x, [last, *place[1:]])
 
     after = [
-        _array(turn, (half, *shape), row, x, y)
+        array_of(turn, (half, *shape), row, x, y)
         for x, y, shape in zip(state, joined, shapes, strict=True)
     ]
     body = turn.close([left, *state], [half, *after])
@@ -116,11 +117,12 @@ def _scanned(
     pairs = turn.sub(rows, by)
     joined = _pairs(turn, fn, pairs, state, shapes, lambda c, i: (i, c.add(i, by)))
 
-    def row(c: Builder, at: Sequence[Atom], x: Atom, y: Atom) -> Atom:
-        return _either(c, c.apply("lt", at[0], by), x, at, y, [c.sub(at[0], by), *at[1:]])
+    def row(c: Builder, place: Sequence[Atom], x: Atom, y: Atom) -> Atom:
+        before = [c.sub(place[0], by), *place[1:]]
+        return _either(c, c.apply("lt", place[0], by), x, place, y, before)
 
     after = [
-        _array(turn, (rows, *shape), row, x, y)
+        array_of(turn, (rows, *shape), row, x, y)
         for x, y, shape in zip(state, joined, shapes, strict=True)
     ]
     body = turn.close([by, *state], [turn.mul(by, index(2)), *after])
@@ -155,11 +157,11 @@ def _pairs(
 
 
 def _either(
-    b: Builder, first: Atom, x: Atom, at: Sequence[Atom], y: Atom, other: Sequence[Atom]
+    b: Builder, first: Atom, x: Atom, place: Sequence[Atom], y: Atom, other: Sequence[Atom]
 ) -> Atom:
-    """x[at] where a condition holds, else y[other]."""
+    """x[place] where a condition holds, else y[other]."""
     here, there = b.inner(optional=True), b.inner(optional=True)
-    own, rest = read(here, x, at), read(there, y, other)
+    own, rest = read(here, x, place), read(there, y, other)
     return b.emit(If(first, here.close([], [own]), there.close([], [rest])))[0]
 
 
@@ -167,20 +169,11 @@ def read(b: Builder, array: Atom, place: Sequence[Atom]) -> Atom:
     """An element; of a scalar the scalar itself, which stands for all elements of a row."""
     if isinstance(array.type, DType):
         return array
-    return b.emit(Index(array, tuple(place), checked=False))[0]
+    return at(b, array, *place)
 
 
 def _row(b: Builder, array: Atom, k: Atom, shape: Sequence[Atom]) -> Atom:
     """Row `k`; of an array of scalars element `k`."""
     if not shape:
         return read(b, array, [k])
-    return _array(b, shape, lambda c, at: read(c, array, [k, *at]))
-
-
-def _array(
-    b: Builder, shape: Sequence[Atom], fn: Callable[..., Atom], *operands: Atom
-) -> Atom:
-    """An array whose element is `fn(builder, indices, *operands)`."""
-    inside = b.inner()
-    at = [inside.param("i", i64, extent) for extent in shape]
-    return b.emit(Generate(tuple(shape), inside.close(at, [fn(inside, at, *operands)])))[0]
+    return array_of(b, shape, lambda c, place: read(c, array, [k, *place]))

@@ -14,20 +14,18 @@ behind it reads its results. `body` holds what is left: easy work that every row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import Check, Generate, Index, Reduce, Reshape, Span
-from flatweave.ops.rows import array_type, scalar_type
-from flatweave.passes.nests.segments import Even, Segments, Uneven, from_lengths, from_offsets
-from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import Atom, Lambda, Let, Var, constant
-from flatweave.terms.traverse import Substitution, free_vars, needed_for
-
-CHEAP = (Apply, Cast, Index, Span)
-"""What is done again for every value of a row rather than once, stored for the row."""
+from flatweave.ops import Generate, Reshape, Span
+from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import array_of, at
+from flatweave.passes.nests.row_function import RowFunction
+from flatweave.passes.nests.segments import Even, Segments, from_lengths, from_offsets
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Lambda, Var
+from flatweave.terms.traverse import Substitution
 
 
 @record(eq=True)
@@ -38,109 +36,32 @@ class Flat:
     segments: Segments | None = None
 
 
-class Rows:
-    """An element function under distribution: its rows have `shape`, its indices are `params`.
+@record(eq=True)
+class Element:
+    """A function of one element of the arrays of all rows, under construction.
 
-    `b` is the body around it: what all rows need at once is emitted there.
+    `params` are indices into `space`, `place` those in the row; `renaming` knows the row's atoms.
     """
 
+    b: Builder
+    space: tuple[Atom, ...]
+    params: Sequence[Var]
+    place: Sequence[Atom]
+    renaming: Substitution
+
+    def function(self, results: Sequence[Atom]) -> Lambda:
+        """The function, with these results."""
+        return self.b.close(self.params, results)
+
+
+class Rows(RowFunction):
+    """An element function under distribution, and its arrays for all rows."""
+
     def __init__(self, b: Builder, shape: Sequence[Atom]) -> None:
-        self.b = b
-        self.shape = tuple(shape)
-        self.count = b.product(self.shape)
-        self.body = b.inner()
-        self.params = [self.body.param("i", i64, extent) for extent in self.shape]
+        super().__init__(b, shape)
         self.flats: dict[Atom, Flat] = {}
-        self._whole: dict[Atom, Atom] = {}
         self._segments: dict[tuple[Atom, ...], Segments] = {}
         self._starts: dict[Segments, Atom] = {}
-
-    def varies(self, atom: Atom) -> bool:
-        """Whether an atom may differ from row to row: it is bound in the element function."""
-        return isinstance(atom, Var) and atom in self.body.own
-
-    @property
-    def row(self) -> Atom:
-        """The number of the row at hand."""
-        return self.body.ravel(self.params, self.shape)
-
-    # -- from one row to all ----------------------------------------------------------------------
-
-    def needed(self, roots: Sequence[Atom]) -> tuple[Let, ...]:
-        """What is left of the function that some atoms of it need, and all its checks."""
-        lets = self.body.lets
-        checked = [var for let in lets if let.op.effect for var in free_vars(let.op)]
-        needed = {*needed_for(lets, [*roots, *checked])}
-        return tuple(let for let in lets if let in needed or let.op.effect)
-
-    def stored(self, atoms: Sequence[Atom]) -> list[Atom]:
-        """Scalars of a row for all rows: arrays of the rows' shape."""
-        waiting = [atom for atom in dict.fromkeys(atoms) if atom not in self._whole]
-        if waiting:
-            fn = Lambda(tuple(self.params), self.needed(waiting), tuple(waiting))
-            made = self.b.emit(Generate(self.shape, self.b.copy(fn)))
-            self._whole.update(zip(waiting, made, strict=True))
-            self.body.lets[:] = [let for let in self.body.lets if not let.op.effect]
-        return [self._whole[atom] for atom in atoms]
-
-    def column(self, atoms: Sequence[Atom]) -> list[Atom]:
-        """Scalars of a row for all rows: arrays of one axis."""
-        return [self._lined(array, self.count) for array in self.stored(atoms)]
-
-    def _lined(self, array: Atom, size: Atom) -> Atom:
-        """An array under one axis."""
-        if array_type(array).rank == 1:
-            return array
-        return self.b.emit(Reshape(array, (size,)))[0]
-
-    def settle(self, roots: Sequence[Atom]) -> None:
-        """Store the scalars that `roots` need and that are not cheap: they are read from here on.
-
-        They would be computed again for every value of the row.
-        """
-        wanted: set[Atom] = set(roots)
-        found: list[Let] = []
-        for let in reversed(self.body.lets):
-            if not any(var in wanted for var in let.vars):
-                continue
-            if not isinstance(let.op, CHEAP) and all(isinstance(v.type, DType) for v in let.vars):
-                found.append(let)
-            else:
-                wanted.update(free_vars(let.op))
-        vars_ = [var for let in reversed(found) for var in let.vars]
-        if not vars_:
-            return
-        reads = dict(zip(vars_, self.stored(vars_), strict=True))
-        for let in found:
-            at = self.body.lets.index(let)
-            self.body.lets[at : at + 1] = [self._read(var, reads[var], let) for var in let.vars]
-
-    def _read(self, var: Var, array: Atom, let: Let) -> Let:
-        read = Index(array, tuple(self.params), checked=False)
-        self.body.own[var] = read
-        return Let((var,), read, let.where)
-
-    def settle_checks(self) -> None:
-        """Make the checks of every row now: rows without values are looked at nowhere else."""
-        checks = [let.op for let in self.body.lets if isinstance(let.op, Check)]
-        if not checks:
-            return
-        inside = self.b.inner()
-        at = [inside.param("i", i64, extent) for extent in self.shape]
-        renaming = inside.inlining(Lambda(tuple(self.params), (), ()), at)
-        holds: Atom = constant(True, bool_)
-        for let in self.needed([]):
-            inside.inline_let(let, renaming)
-            if isinstance(let.op, Check):
-                holds = inside.apply("and", holds, renaming.atom(let.op.condition))
-        (each,) = self.b.emit(Generate(self.shape, inside.close(at, [holds])))
-        flags = self._lined(each, self.count)
-        every = Reduce(lambda_of("and", bool_), (constant(True, bool_),), (flags,), known=True)
-        (all_hold,) = self.b.emit(every)
-        first = checks[0]  # the rows have checked it: this keeps them alive, and never fails
-        values = tuple(constant(0, scalar_type(value)) for value in first.values_)
-        self.b.emit(Check(all_hold, first.kind, values, first.message))
-        self.body.lets[:] = [let for let in self.body.lets if not let.op.effect]
 
     # -- how the rows lie in flat arrays ----------------------------------------------------------
 
@@ -188,52 +109,41 @@ class Rows:
             shape = array_type(waiting[0]).shape
             lead = self.lead(shape)
             segments = self.segments(shape[:lead]) if lead else None
-            made = self._one_by_one(waiting, shape, lead, segments)
+            one = self.element(shape, lead, waiting)
+            values = [at(one.b, one.renaming.atom(array), *one.place) for array in waiting]
+            made = self.b.emit(Generate(one.space, one.function(values)))
             for array, found in zip(waiting, made, strict=True):
                 self.flats[array] = Flat(found, segments)
         return [self.flats[array] for array in arrays]
 
-    def _one_by_one(
-        self, arrays: Sequence[Atom], shape: Sequence[Atom], lead: int, segments: Segments | None
-    ) -> Sequence[Atom]:
+    def element(self, shape: Sequence[Atom], lead: int, roots: Iterable[Atom]) -> Element:
+        """A function of an element of all rows' arrays; what some atoms need is emitted in it.
+
+        Where the first `lead` extents of `shape` vary the arrays lie one after the other.
+        """
         inside = self.b.inner()
-        space = (segments.total, *shape[lead:]) if segments else (*self.shape, *shape)
-        at = [inside.param("p", i64, extent) for extent in space]
-        known: dict[Atom, tuple[Atom, Atom]] = {}
-        row: Sequence[Atom] = at[: len(self.shape)]
-        start: Atom | None = None
-        if segments:
-            number, start = segments.locate(inside, at[0])
-            row = inside.unravel(number, self.shape)
-            if isinstance(segments, Uneven):
-                known[segments.offsets] = number, start
-        renaming = inside.inlining(Lambda(tuple(self.params), (), ()), row)
-        for let in self.needed(arrays):
-            inline_row(inside, let, renaming, known)
-        if start is not None:
-            extents = [renaming.atom(extent) for extent in shape[:lead]]
-            place = (*inside.unravel(inside.sub(at[0], start), extents), *at[1:])
-        else:
-            place = tuple(at[len(self.shape) :])
-        values = [
-            inside.emit(Index(renaming.atom(array), place, checked=False))[0] for array in arrays
-        ]
-        return self.b.emit(Generate(space, inside.close(at, values)))
+        segments = self.segments(shape[:lead])
+        if isinstance(segments, Even):
+            space = (*self.shape, *shape)
+            params = [inside.param("p", i64, extent) for extent in space]
+            row, own = params[: len(self.shape)], params[len(self.shape) :]
+            return Element(inside, space, params, own, self.inlined(inside, row, roots))
+        space = (segments.total, *shape[lead:])
+        params = [inside.param("p", i64, extent) for extent in space]
+        number, start = segments.locate(inside, params[0])
+        known = {segments.offsets: (number, start)}
+        renaming = self.inlined(inside, inside.unravel(number, self.shape), roots, known)
+        extents = [renaming.atom(extent) for extent in shape[:lead]]
+        place = [*inside.unravel(inside.sub(params[0], start), extents), *params[1:]]
+        return Element(inside, space, params, place, renaming)
 
     def line(self, arrays: Sequence[Atom]) -> tuple[Segments, list[Atom]]:
         """Arrays of one shape, of every row, as arrays of one axis, row after row."""
         shape = array_type(arrays[0]).shape
         segments = self.segments(shape)
-        return segments, [self._lined(flat.array, segments.total) for flat in self.flat(arrays)]
+        return segments, [self.lined(flat.array, segments.total) for flat in self.flat(arrays)]
 
     # -- from all rows back to one ----------------------------------------------------------------
-
-    def scalar(self, column: Atom) -> Atom:
-        """The row's own value of an array of one axis with one value for each row."""
-        (value,) = self.body.emit(Index(column, (self.row,), checked=False))
-        if len(self.shape) == 1:
-            self._whole[value] = column
-        return value
 
     def start(self, segments: Segments) -> Atom:
         """Where the row at hand begins."""
@@ -245,14 +155,14 @@ class Rows:
         """The row's own array out of one that holds those of all rows."""
         start = self.start(flat.segments) if flat.segments else None
         lead = len(shape) - (array_type(flat.array).rank - 1)
-        inside = self.body.inner()
-        at = [inside.param("j", i64, extent) for extent in shape]
-        if start is None:
-            place: Sequence[Atom] = (*self.params, *at)
-        else:
-            place = (inside.add(start, inside.ravel(at[:lead], shape[:lead])), *at[lead:])
-        (element,) = inside.emit(Index(flat.array, tuple(place), checked=False))
-        (row,) = self.body.emit(Generate(tuple(shape), inside.close(at, [element])), "row")
+
+        def own(b: Builder, place: Sequence[Atom]) -> Atom:
+            if start is None:
+                return at(b, flat.array, *self.params, *place)
+            first = b.add(start, b.ravel(place[:lead], shape[:lead]))
+            return at(b, flat.array, first, *place[lead:])
+
+        row = array_of(self.body, shape, own, hint="row")
         self.flats[row] = flat
         return row
 
@@ -264,6 +174,14 @@ class Rows:
         if len(whole) > 1:
             (array,) = self.b.emit(Reshape(array, whole))
         return self.bind(Flat(array), shape)
+
+    def flat_rows(self, value: Atom, length: Atom) -> Atom:
+        """Rows of some length, one after the other, with what further axes they have."""
+        (flat,) = self.flat([value])
+        if flat.segments is not None:
+            return flat.array
+        rest = array_type(value).shape[1:]
+        return self.b.emit(Reshape(flat.array, (self.segments((length,)).total, *rest)))[0]
 
     # -- results ----------------------------------------------------------------------------------
 
@@ -283,22 +201,4 @@ class Rows:
         flat = self.flats.get(atom)
         if flat is not None and flat.segments is None:
             return flat.array
-        return self._whole.get(atom)
-
-
-def inline_row(
-    b: Builder, let: Let, renaming: Substitution, known: dict[Atom, tuple[Atom, Atom]]
-) -> None:
-    """Emit a let of an element function at a place in a row that was found by its offsets.
-
-    `known` has for offsets the row and where it begins.
-    """
-    op = let.op
-    if isinstance(op, Span) and op.offsets in known:
-        row, start = known[op.offsets]
-        if renaming.atom(op.row) == row:
-            after = b.emit(Index(op.offsets, (b.add(row, index(1)),), checked=False))[0]
-            renaming.mapping[let.vars[0]] = start
-            renaming.mapping[let.vars[1]] = b.sub(after, start)
-            return
-    b.inline_let(let, renaming)
+        return self.whole.get(atom)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from flatweave.array_ir.fault import OVERFLOW, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import Check, Generate, Index, Locate, Scan, Span
+from flatweave.ops import Check, Locate, Scan, Span
+from flatweave.passes.nests.arrays import at, each, or_zero
 from flatweave.terms.build import Builder, index, lambda_of
-from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Lambda
+from flatweave.terms.syntax import Atom
 
 
 @record(eq=True)
@@ -39,10 +39,7 @@ class Even:
     def offsets_in(self, b: Builder) -> Atom:
         """Where every row begins, and where the last one ends, as an array."""
         entries = b.add(self.rows, index(1))
-        inside = b.inner()
-        i = inside.param("i", i64, entries)
-        fn = inside.close([i], [inside.mul(i, self.length)])
-        return b.emit(Generate((entries,), fn), "offsets")[0]
+        return each(b, entries, lambda c, i: c.mul(i, self.length), "offsets")
 
 
 @record(eq=True)
@@ -76,32 +73,24 @@ Segments = Even | Uneven
 
 def from_offsets(b: Builder, rows: Atom, offsets: Atom) -> Uneven:
     """The rows that known offsets cut."""
-    (total,) = b.emit(Index(offsets, (rows,), checked=False), "total")
-    return Uneven(rows, offsets, total)
+    return Uneven(rows, offsets, at(b, offsets, rows))
 
 
 def from_lengths(b: Builder, rows: Atom, lengths: Atom) -> Uneven:
     """Rows of given lengths, one for each, none of them negative: their exclusive prefix sums."""
     entries = b.add(rows, index(1))
-    inside = b.inner()
-    i = inside.param("i", i64, entries)
-    there = inside.inner(optional=True)
-    (length,) = there.emit(Index(lengths, (i,), checked=False))
-    none = inside.inner(optional=True).close([], [index(0)])
-    has_row = inside.apply("lt", i, rows)
-    (size,) = inside.emit(If(has_row, there.close([], [length]), none))
-    (sizes,) = b.emit(Generate((entries,), inside.close([i], [size])))
+
+    def size(c: Builder, i: Atom) -> Atom:
+        return or_zero(c, c.apply("lt", i, rows), lambda there: at(there, lengths, i))
+
+    def end(c: Builder, i: Atom) -> Atom:
+        # of sums that overflow, the first one wraps to below 0
+        found = at(c, sums, i)
+        fits = c.apply("ge", found, index(0))
+        c.emit(Check(fits, OVERFLOW, (c.sub(i, index(1)),), sizes_overflow("the rows")))
+        return found
+
+    sizes = each(b, entries, size)
     (sums,) = b.emit(Scan(lambda_of("add", i64), (index(0),), (sizes,), exclusive=True))
-    (offsets,) = b.emit(Generate((entries,), _checked(b, entries, sums)), "offsets")
-    return from_offsets(b, rows, offsets)
-
-
-def _checked(b: Builder, entries: Atom, sums: Atom) -> Lambda:
-    """The running sums; of sums that overflow, the first one wraps to below 0."""
-    inside = b.inner()
-    i = inside.param("i", i64, entries)
-    (end,) = inside.emit(Index(sums, (i,), checked=False))
-    fits = inside.apply("ge", end, index(0))
-    inside.emit(Check(fits, OVERFLOW, (inside.sub(i, index(1)),), sizes_overflow("the rows")))
-    return inside.close([i], [end])
+    return from_offsets(b, rows, each(b, entries, end, "offsets"))
 

@@ -10,15 +10,19 @@ from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import Generate, Index, Scan
+from flatweave.ops import Index, Scan
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import array_of, at, each
 from flatweave.passes.nests.distribute import is_array, rule
 from flatweave.passes.nests.rows import Rows
-from flatweave.passes.nests.rules.subset import at, each, over_some, where
+from flatweave.passes.nests.rules.subset import over_some, where
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import free_vars
+
+Read = Callable[..., Atom]
+"""Emits a read: of a builder, a row's place among the rows of a body, and indices."""
 
 
 @record(eq=True)
@@ -74,33 +78,32 @@ def _scalar(rows: Rows, condition: Atom, sides: Sequence[Side], k: int) -> Atom:
     return _chosen(rows.body, condition, sides, [_from(column) for column in columns])
 
 
-def _from(column: Atom) -> Callable[[Builder, Atom], Atom]:
-    return lambda b, place: at(b, column, place)
+def _from(column: Atom) -> Read:
+    return lambda b, row: at(b, column, row)
 
 
 def _chosen(
-    b: Builder, condition: Atom, sides: Sequence[Side],
-    reads: Sequence[Callable[[Builder, Atom], Atom]],
+    b: Builder, condition: Atom, sides: Sequence[Side], reads: Sequence[Read], *place: Atom
 ) -> Atom:
-    """What the body that the row chose gave."""
+    """What the body that the row chose gave; of arrays the element at some place."""
     bodies = []
     for side, read in zip(sides, reads, strict=True):
         inside = b.inner(optional=True)
-        bodies.append(inside.close([], [read(inside, side.place)]))
+        bodies.append(inside.close([], [read(inside, side.place, *place)]))
     return b.emit(If(condition, *bodies))[0]
 
 
 def _array(
     rows: Rows, condition: Atom, sides: Sequence[Side], k: int, shape: Sequence[Atom]
 ) -> Atom:
-    inside = rows.body.inner()
-    place = [inside.param("j", i64, extent) for extent in shape]
-    reads = [_reader(side, k, place) for side in sides]
-    value = _chosen(inside, condition, sides, reads)
-    return rows.body.emit(Generate(tuple(shape), inside.close(place, [value])), "row")[0]
+    def value(b: Builder, place: Sequence[Atom]) -> Atom:
+        return _chosen(b, condition, sides, reads, *place)
+
+    reads = [_reader(side, k) for side in sides]
+    return array_of(rows.body, shape, value, hint="row")
 
 
-def _reader(side: Side, k: int, place: Sequence[Atom]) -> Callable[[Builder, Atom], Atom]:
+def _reader(side: Side, k: int) -> Read:
     """An element of the array that a body gave to the row at some place among its rows."""
     result = side.results[k]
     (flat,) = side.rows.flat([result])
@@ -108,7 +111,7 @@ def _reader(side: Side, k: int, place: Sequence[Atom]) -> Callable[[Builder, Ato
     lead = side.rows.lead(own)
     columns = [side.rows.column([extent])[0] for extent in own[:lead]]
 
-    def read(b: Builder, row: Atom) -> Atom:
+    def read(b: Builder, row: Atom, *place: Atom) -> Atom:
         if flat.segments is None:
             return at(b, flat.array, row, *place)
         start = flat.segments.start(b, row)
@@ -116,5 +119,3 @@ def _reader(side: Side, k: int, place: Sequence[Atom]) -> Callable[[Builder, Ato
         return at(b, flat.array, b.add(start, b.ravel(place[:lead], extents)), *place[lead:])
 
     return read
-
-

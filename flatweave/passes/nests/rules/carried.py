@@ -15,8 +15,8 @@ from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
 from flatweave.ops import Generate
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import at, each
 from flatweave.passes.nests.rows import Rows
-from flatweave.passes.nests.rules.subset import at, each
 from flatweave.passes.nests.segments import Segments
 from flatweave.terms.build import Builder
 from flatweave.terms.control import If
@@ -87,15 +87,13 @@ def carried(
 
 def _of_row(rows: Rows, fn: Lambda) -> Lambda:
     """An operator that reads arrays of its row, as one of the row's number and two elements."""
-    rows.settle(tuple(free_vars(fn)))
+    rows.settle(free_vars(fn))
     inside = rows.b.inner()
     number = inside.param("i", i64, rows.count)
     params = [inside.param(param.name, param.type) for param in fn.params]
     row = inside.unravel(number, rows.shape)
-    renaming = inside.inlining(Lambda((*rows.params, *fn.params), (), ()), (*row, *params))
-    for let in (*rows.needed(tuple(free_vars(fn))), *fn.lets):
-        inside.inline_let(let, renaming)
-    return inside.close([number, *params], [renaming.atom(result) for result in fn.results])
+    renaming = rows.inlined(inside, row, free_vars(fn))
+    return inside.close([number, *params], inside.inline(fn, params, renaming))
 
 
 def _operator(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.ops import Filter, Generate, Index, Reduce
+from flatweave.ops import Filter, Reduce
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import at, each
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.segments import from_lengths
@@ -28,13 +29,7 @@ def lift_filter(rows: Rows, op: Filter) -> Sequence[Atom]:
 
 def counted(rows: Rows, mask: Atom) -> Atom:
     """How often a row's flags hold."""
-    shape = array_type(mask).shape
-    inside = rows.body.inner()
-    j = inside.param("j", i64, shape[0])
-    (flag,) = inside.emit(Index(mask, (j,), checked=False))
-    one = inside.close([j], [inside.cast(flag, i64)])
-    (ones,) = rows.body.emit(Generate(shape, one))
+    (extent,) = array_type(mask).shape
+    ones = each(rows.body, extent, lambda c, j: c.cast(at(c, mask, j), i64))
     total = Reduce(lambda_of("add", i64), (index(0),), (ones,))
     return rows.body.emit(total, "kept")[0]
-
-

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import i64
-from flatweave.ops import Generate, Index, Map, Nest, Reshape
+from flatweave.ops import Generate, Map, Nest
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import array_of, at, each, or_zero
 from flatweave.passes.nests.distribute import as_generate, distribute, is_array, rule
-from flatweave.passes.nests.rows import Flat, Rows, inline_row
+from flatweave.passes.nests.rows import Flat, Rows
 from flatweave.passes.nests.segments import Even, Segments, Uneven, from_offsets
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
 from flatweave.terms.syntax import Atom, Lambda, Op
 from flatweave.terms.traverse import free_vars
 
@@ -32,37 +31,14 @@ def lift_inner(rows: Rows, op: Op) -> Sequence[Atom]:
 
 
 def over_all(
-    rows: Rows, shape: Sequence[Atom], fn: Lambda, optional: bool = False
+    rows: Rows, shape: Sequence[Atom], fn: Lambda
 ) -> tuple[Rows, list[Atom]]:
     """The function of an inner nest of every row, distributed over the elements of all rows."""
-    rows.settle(tuple(free_vars(fn)))
+    rows.settle(free_vars(fn))
     rows.settle_checks()
-    segments = rows.segments(shape)
-    inside = rows.b.inner()
-    if isinstance(segments, Even):
-        space: tuple[Atom, ...] = (*rows.shape, *shape)
-        at = [inside.param("i", i64, extent) for extent in space]
-        row: Sequence[Atom] = at[: len(rows.shape)]
-        place: Sequence[Atom] = at[len(rows.shape) :]
-        renaming = inside.inlining(Lambda(tuple(rows.params), (), ()), row)
-        for let in rows.needed(tuple(free_vars(fn))):
-            inline_row(inside, let, renaming, {})
-    else:
-        space = (segments.total,)
-        at = [inside.param("q", i64, segments.total)]
-        number, start = segments.locate(inside, at[0])
-        row = inside.unravel(number, rows.shape)
-        renaming = inside.inlining(Lambda(tuple(rows.params), (), ()), row)
-        known = {segments.offsets: (number, start)}
-        for let in rows.needed(tuple(free_vars(fn))):
-            inline_row(inside, let, renaming, known)
-        extents = [renaming.atom(extent) for extent in shape]
-        place = inside.unravel(inside.sub(at[0], start), extents)
-    renaming.mapping.update(zip(fn.params, place, strict=True))
-    for let in fn.lets:
-        inside.inline_let(let, renaming)
-    whole = inside.close(at, [renaming.atom(result) for result in fn.results])
-    return distribute(rows.b, space, whole, optional)
+    one = rows.element(shape, len(shape), free_vars(fn))
+    results = one.b.inline(fn, one.place, one.renaming)
+    return distribute(rows.b, one.space, one.function(results))
 
 
 def _bound(rows: Rows, elements: Rows, shape: Sequence[Atom], result: Atom) -> Atom:
@@ -88,15 +64,14 @@ def _rows_of_rows(
     lead = elements.lead(own)
     extents = _extents_in(rows, segments, shape, elements, own)
     start = rows.start(segments)
-    inside = rows.body.inner()
-    whole = (*shape, *extents)
-    at = [inside.param("j", i64, extent) for extent in whole]
-    outer, inner = at[: len(shape)], at[len(shape) :]
-    number = inside.add(start, inside.ravel(outer, shape))
-    begin = flat.segments.start(inside, number)
-    place = inside.add(begin, inside.ravel(inner[:lead], extents[:lead]))
-    (value,) = inside.emit(Index(flat.array, (place, *inner[lead:]), checked=False))
-    return rows.body.emit(Generate(whole, inside.close(at, [value])), "rows")[0]
+
+    def value(b: Builder, place: Sequence[Atom], begins: Segments) -> Atom:
+        outer, inner = place[: len(shape)], place[len(shape) :]
+        begin = begins.start(b, b.add(start, b.ravel(outer, shape)))
+        first = b.add(begin, b.ravel(inner[:lead], extents[:lead]))
+        return at(b, flat.array, first, *inner[lead:])
+
+    return array_of(rows.body, (*shape, *extents), value, flat.segments, hint="rows")
 
 
 def _extents_in(
@@ -116,11 +91,8 @@ def _extents_in(
 def first_or_none(rows: Rows, segments: Segments, shape: Sequence[Atom], column: Atom) -> Atom:
     """The value for the first element of a row; 0 where it has none."""
     start, size = rows.start(segments), rows.body.product(shape)
-    some = rows.body.inner(optional=True)
-    (value,) = some.emit(Index(column, (start,), checked=False))
-    none = rows.body.inner(optional=True).close([], [index(0)])
     there = rows.body.apply("gt", size, index(0))
-    return rows.body.emit(If(there, some.close([], [value]), none))[0]
+    return or_zero(rows.body, there, lambda c: at(c, column, start))
 
 
 def _nest(rows: Rows, op: Nest) -> list[Atom]:
@@ -135,8 +107,8 @@ def _nest(rows: Rows, op: Nest) -> list[Atom]:
     totals: list[Atom] = []
     for length in lengths:
         inner = elements.segments((length,)).offsets_in(rows.b)
-        first = _at(body, inner, start)
-        total = body.sub(_at(body, inner, body.add(start, op.count)), first)
+        first = at(body, inner, start)
+        total = body.sub(at(body, inner, body.add(start, op.count)), first)
         rows.know((total,), _joined(rows, segments, inner))
         totals.append(total)
         bound += [total, _own_offsets(body, inner, start, first, entries)]
@@ -144,40 +116,22 @@ def _nest(rows: Rows, op: Nest) -> list[Atom]:
         if group < 0:
             bound.append(_bound(rows, elements, shape, value))
             continue
-        flat = flat_rows(elements, value, lengths[group])
+        flat = elements.flat_rows(value, lengths[group])
         rest = array_type(value).shape[1:]
         bound.append(rows.bind(Flat(flat, rows.segments((totals[group],))), (totals[group], *rest)))
     return bound
 
 
-def flat_rows(elements: Rows, value: Atom, length: Atom) -> Atom:
-    """Rows of some length, one after the other."""
-    (flat,) = elements.flat([value])
-    if flat.segments is not None:
-        return flat.array
-    rest = array_type(value).shape[1:]
-    total = elements.segments((length,)).total
-    return elements.b.emit(Reshape(flat.array, (total, *rest)))[0]
-
-
-def _at(b: Builder, array: Atom, i: Atom) -> Atom:
-    return b.emit(Index(array, (i,), checked=False))[0]
-
-
 def _own_offsets(b: Builder, inner: Atom, start: Atom, first: Atom, entries: Atom) -> Atom:
     """The offsets of a row's own inner rows: they begin with 0."""
-    inside = b.inner()
-    j = inside.param("j", i64, entries)
-    own = inside.sub(_at(inside, inner, inside.add(start, j)), first)
-    return b.emit(Generate((entries,), inside.close([j], [own])), "offsets")[0]
+    return each(
+        b, entries, lambda c, j: c.sub(at(c, inner, c.add(start, j)), first), "offsets"
+    )
 
 
 def _joined(rows: Rows, segments: Segments, inner: Atom) -> Uneven:
     """The values of all inner rows cut by the outer rows."""
     outer = segments.offsets_in(rows.b)
     entries = rows.b.add(rows.count, index(1))
-    inside = rows.b.inner()
-    i = inside.param("i", i64, entries)
-    fn = inside.close([i], [_at(inside, inner, _at(inside, outer, i))])
-    (offsets,) = rows.b.emit(Generate((entries,), fn), "offsets")
+    offsets = each(rows.b, entries, lambda c, i: at(c, inner, at(c, outer, i)), "offsets")
     return from_offsets(rows.b, rows.count, offsets)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import i64
-from flatweave.ops import Generate, Index, Locate
+from flatweave.ops import Locate
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import at, each, or_zero
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.segments import Uneven, from_lengths
-from flatweave.terms.build import index
-from flatweave.terms.control import If
+from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
 
@@ -35,20 +34,17 @@ def all_ends(rows: Rows, ends: Atom) -> tuple[Atom, Uneven]:
     segments, (flat,) = rows.line([ends])
     last = _last(rows, ends)
     base = from_lengths(rows.b, rows.count, rows.column([last])[0])
-    inside = rows.b.inner()
-    p = inside.param("p", i64, segments.total)
-    row, _ = segments.locate(inside, p)
-    (end,) = inside.emit(Index(flat, (p,), checked=False))
-    place = inside.add(base.start(inside, row), end)
-    (moved,) = rows.b.emit(Generate((segments.total,), inside.close([p], [place])), "ends")
-    return moved, base
+
+    def moved(c: Builder, p: Atom) -> Atom:
+        row, _ = segments.locate(c, p)
+        end = at(c, flat, p)
+        return c.add(base.start(c, row), end)
+
+    return each(rows.b, segments.total, moved, "ends"), base
 
 
 def _last(rows: Rows, ends: Atom) -> Atom:
     """The last end of a row, 0 where there is none."""
     (extent,) = array_type(ends).shape
-    some = rows.body.inner(optional=True)
-    (last,) = some.emit(Index(ends, (some.sub(extent, index(1)),), checked=False))
-    none = rows.body.inner(optional=True).close([], [index(0)])
     there = rows.body.apply("gt", extent, index(0))
-    return rows.body.emit(If(there, some.close([], [last]), none))[0]
+    return or_zero(rows.body, there, lambda c: at(c, ends, c.sub(extent, index(1))))

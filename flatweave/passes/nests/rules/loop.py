@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64
+from flatweave.passes.nests.arrays import at, each
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.rules.state import Slot, slots_of
-from flatweave.passes.nests.rules.subset import at, each, over_some, where
+from flatweave.passes.nests.rules.subset import over_some, where
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, While
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var
+from flatweave.terms.syntax import ArrayType, Atom
 from flatweave.terms.traverse import Substitution, free_vars
 
 
@@ -29,9 +30,9 @@ def lift_while(rows: Rows, op: While) -> Sequence[Atom]:
     """One loop of the host in place of a loop in every row."""
     rows.settle([*free_vars(op.condition), *free_vars(op.body)])
     slots = slots_of(rows, op.body.params)
-    state = [rows.count, *_numbers(rows)]
+    state = [rows.count, each(rows.b, rows.count, lambda b, i: i)]
     for slot, init in zip(slots, op.init, strict=True):
-        state += slot.entered(rows, init, op.init)
+        state += slot.entered(rows, init)
     given = [atom for slot in slots for atom in slot.results_before(rows.b, rows.count)]
     made = _host_loop(rows, op, slots, [*state, *given])
     left = made[len(state) :]
@@ -42,15 +43,11 @@ def lift_while(rows: Rows, op: While) -> Sequence[Atom]:
     return bound
 
 
-def _numbers(rows: Rows) -> list[Atom]:
-    return [each(rows.b, rows.count, lambda b, i: i)]
-
-
 def _host_loop(rows: Rows, op: While, slots: Sequence[Slot], init: Sequence[Atom]) -> list[Atom]:
     b = rows.b
     turn = b.inner(optional=True)
     count = turn.param("left", i64)
-    (numbers,) = _params(turn, [("rows", (count,), i64)])
+    numbers = turn.param("rows", ArrayType(i64, (count,)))
     state = [slot.bind(turn, count) for slot in slots]
     results = [slot.bind_results(turn, rows.count) for slot in slots]
     params = [count, numbers, *(v for group in (*state, *results) for v in group)]
@@ -76,23 +73,12 @@ def _host_loop(rows: Rows, op: While, slots: Sequence[Slot], init: Sequence[Atom
     )  # fmt: skip
     state_after = [left, each(turn, left, lambda c, q: at(c, numbers, at(c, stays, q)))]
     for slot, value in zip(slots, after, strict=True):
-        state_after += slot.entered(going, value, after)
+        state_after += slot.entered(going, value)
     body = turn.close(params, [*state_after, *given])
-    return list(b.emit(While(_any_left(b, params), body, tuple(init))))
-
-
-def _params(b: Builder, wanted: Sequence[tuple[str, tuple[Atom, ...], DType]]) -> list[Var]:
-    return [b.param(hint, ArrayType(dtype, shape)) for hint, shape, dtype in wanted]
-
-
-def _any_left(b: Builder, params: Sequence[Var]) -> Lambda:
     test = b.inner()
-    renaming = Substitution()
-    own: list[Var] = []
-    for param in params:
-        own.append(test.param(param.name, renaming.type(param.type)))
-        renaming.mapping[param] = own[-1]
-    return test.close(own, [test.apply("gt", own[0], index(0))])
+    left, *rest = test.params_like(params, Substitution())
+    any_left = test.close([left, *rest], [test.apply("gt", left, index(0))])
+    return list(b.emit(While(any_left, body, tuple(init))))
 
 
 @rule(For)
@@ -103,23 +89,12 @@ def lift_for(rows: Rows, op: For) -> Sequence[Atom]:
     b = rows.body
     test = b.inner()
     counter = test.param("i", dtype)
-    rest = _like(test, op.body.params[1:])
+    rest = test.params_like(op.body.params[1:], Substitution())
     condition = test.close([counter, *rest], [test.apply("lt", counter, op.hi)])
     turn = b.inner(optional=True)
     i = turn.param("i", dtype)
-    state = _like(turn, op.body.params[1:])
+    state = turn.params_like(op.body.params[1:], Substitution())
     after = turn.inline(op.body, [i, *state])
     body = turn.close([i, *state], [turn.apply("add", i, op.step), *after])
     return lift_while(rows, While(condition, body, (op.lo, *op.init)))[1:]
-
-
-def _like(b: Builder, params: Sequence[Var]) -> list[Var]:
-    """Parameters of the types of others, among which earlier ones are extents of later ones."""
-    renaming = Substitution()
-    made: list[Var] = []
-    for param in params:
-        made.append(b.param(param.name, renaming.type(param.type)))
-        renaming.mapping[param] = made[-1]
-    return made
-
 

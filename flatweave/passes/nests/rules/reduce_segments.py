@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import i64
-from flatweave.ops import Generate, Index, ReduceSegments
+from flatweave.ops import ReduceSegments
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import at, each
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.rules.carried import carried, is_carried
 from flatweave.passes.nests.rules.filter import counted
-from flatweave.passes.nests.rules.subset import at
 from flatweave.passes.nests.segments import from_lengths
-from flatweave.terms.build import index
+from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
 
@@ -39,11 +38,9 @@ def lift_reduce_segments(rows: Rows, op: ReduceSegments) -> Sequence[Atom]:
 
 def _own_starts(rows: Rows, starts: Atom) -> Atom:
     """The flags of a row, of which the first one holds."""
-    shape = array_type(starts).shape
-    inside = rows.body.inner()
-    j = inside.param("j", i64, shape[0])
-    (flag,) = inside.emit(Index(starts, (j,), checked=False))
-    begins = inside.apply("or", inside.apply("eq", j, index(0)), flag)
-    return rows.body.emit(Generate(shape, inside.close([j], [begins])))[0]
+    (extent,) = array_type(starts).shape
 
+    def begins(c: Builder, j: Atom) -> Atom:
+        return c.apply("or", c.apply("eq", j, index(0)), at(c, starts, j))
 
+    return each(rows.body, extent, begins)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.ops import Generate, Index, Scan
+from flatweave.ops import Generate, Scan
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import array_of, at
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Flat, Rows
 from flatweave.passes.nests.rules.carried import Carried, carried, is_carried
-from flatweave.passes.nests.rules.subset import at
 from flatweave.passes.nests.segments import Segments
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
@@ -36,22 +36,24 @@ def _starts(
 ) -> Atom:
     """Where a row begins among the values, or in a reverse scan ends, or a segment inside it."""
     shape = array_type(like).shape
-    inside = rows.b.inner()
-    at = [inside.param("p", i64, extent) for extent in shape]
-    if segments is None:
-        begins = first_in(inside, at[len(rows.shape) :], shape[len(rows.shape) :], reverse)
-    else:
-        begins = first_of(inside, at, shape, segments, reverse)
-    for flag in flags:
-        own = inside.emit(Index(flag, tuple(at), checked=False))[0]
-        begins = inside.apply("or", begins, own)
-    return rows.b.emit(Generate(shape, inside.close(at, [begins])))[0]
+    lead = len(rows.shape)
+
+    def begins(b: Builder, place: Sequence[Atom]) -> Atom:
+        if segments is None:
+            first = first_in(b, place[lead:], shape[lead:], reverse)
+        else:
+            first = first_of(b, place, shape, segments, reverse)
+        for flag in flags:
+            first = b.apply("or", first, at(b, flag, *place))
+        return first
+
+    return array_of(rows.b, shape, begins)
 
 
-def first_in(b: Builder, at: Sequence[Atom], shape: Sequence[Atom], reverse: bool) -> Atom:
+def first_in(b: Builder, place: Sequence[Atom], shape: Sequence[Atom], reverse: bool) -> Atom:
     """Whether an index is the first of a shape, or with `reverse` the last."""
     found: Atom | None = None
-    for i, extent in zip(at, shape, strict=True):
+    for i, extent in zip(place, shape, strict=True):
         edge = b.sub(extent, index(1)) if reverse else index(0)
         here = b.apply("eq", i, edge)
         found = here if found is None else b.apply("and", found, here)
@@ -60,17 +62,17 @@ def first_in(b: Builder, at: Sequence[Atom], shape: Sequence[Atom], reverse: boo
 
 
 def first_of(
-    b: Builder, at: Sequence[Atom], shape: Sequence[Atom], segments: Segments, reverse: bool
+    b: Builder, place: Sequence[Atom], shape: Sequence[Atom], segments: Segments, reverse: bool
 ) -> Atom:
     """Whether a position is the first of its row, or with `reverse` the last."""
-    row, start = segments.locate(b, at[0])
+    row, start = segments.locate(b, place[0])
     edge = start
     if reverse:
         edge = b.add(start, b.sub(segments.length_of(b, row), index(1)))
-    begins = b.apply("eq", at[0], edge)
-    if len(at) == 1:
+    begins = b.apply("eq", place[0], edge)
+    if len(place) == 1:
         return begins
-    return b.apply("and", begins, first_in(b, at[1:], shape[1:], reverse))
+    return b.apply("and", begins, first_in(b, place[1:], shape[1:], reverse))
 
 
 def _carried(rows: Rows, op: Scan) -> Sequence[Atom]:

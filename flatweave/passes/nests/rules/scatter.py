@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import i64, u64
+from flatweave.base.dtypes import u64
 from flatweave.base.errors import Unsupported
-from flatweave.ops import Generate, Index, Permute, Scatter
+from flatweave.ops import Permute, Scatter
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import at, each
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.segments import Segments
-from flatweave.terms.build import index
+from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 from flatweave.terms.traverse import free_vars
 
@@ -21,8 +22,8 @@ def lift_scatter(rows: Rows, op: Scatter | Permute) -> Sequence[Atom]:
     """scatter row at values   ==>   scatter rows (begin of row + at) values"""
     shape = array_type(op.dest[0]).shape
     to, dest = rows.line(op.dest)
-    of, (at, *xs) = rows.line((op.indices, *op.xs))
-    changes = {"dest": tuple(dest), "indices": _places(rows, to, of, at), "xs": tuple(xs)}
+    of, (indices, *xs) = rows.line((op.indices, *op.xs))
+    changes = {"dest": tuple(dest), "indices": _places(rows, to, of, indices), "xs": tuple(xs)}
     if isinstance(op, Permute):
         if any(map(rows.varies, free_vars(op.fn))):
             raise Unsupported(
@@ -35,14 +36,15 @@ def lift_scatter(rows: Rows, op: Scatter | Permute) -> Sequence[Atom]:
     return [rows.bind_line(to, array, shape) for array in made]
 
 
-def _places(rows: Rows, to: Segments, of: Segments, at: Atom) -> Atom:
+def _places(rows: Rows, to: Segments, of: Segments, indices: Atom) -> Atom:
     """Where each value goes among the arrays of all rows; -1 for outside of its row's."""
-    inside = rows.b.inner()
-    p = inside.param("p", i64, of.total)
-    row, _ = of.locate(inside, p)
-    (i,) = inside.emit(Index(at, (p,), checked=False))
-    start, length = to.start(inside, row), to.length_of(inside, row)
-    there = inside.apply("lt", inside.cast(i, u64), inside.cast(length, u64))
-    place = inside.apply("select", there, inside.add(start, i), index(-1))
-    return rows.b.emit(Generate((of.total,), inside.close([p], [place])))[0]
+
+    def place(c: Builder, p: Atom) -> Atom:
+        row, _ = of.locate(c, p)
+        i = at(c, indices, p)
+        start, length = to.start(c, row), to.length_of(c, row)
+        there = c.apply("lt", c.cast(i, u64), c.cast(length, u64))
+        return c.apply("select", there, c.add(start, i), index(-1))
+
+    return each(rows.b, of.total, place)
 

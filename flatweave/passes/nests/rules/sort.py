@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import i64, u64
 from flatweave.ops import Generate, Sort
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import at
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Rows
-from flatweave.passes.nests.rules.subset import at
 from flatweave.passes.nests.segments import Segments
 from flatweave.terms.syntax import Atom, Lambda, Var
 from flatweave.terms.traverse import free_vars
@@ -44,15 +44,13 @@ def _keys(
     rows: Rows, segments: Segments, xs: Sequence[Atom], fn: Lambda
 ) -> Sequence[Atom]:
     """For each value the number of its row, and its keys, which may read what its row has."""
-    rows.settle(tuple(free_vars(fn)))
+    rows.settle(free_vars(fn))
     rows.settle_checks()
     inside = rows.b.inner()
     p = inside.param("p", i64, segments.total)
     number, _ = segments.locate(inside, p)
     row = inside.unravel(number, rows.shape)
-    renaming = inside.inlining(Lambda((*rows.params, *fn.params), (), ()),
-                               (*row, *(at(inside, x, p) for x in xs)))  # fmt: skip
-    for let in (*rows.needed(tuple(free_vars(fn))), *fn.lets):
-        inside.inline_let(let, renaming)
-    keys = [inside.cast(number, u64), *map(renaming.atom, fn.results)]
+    values = [at(inside, x, p) for x in xs]
+    own = inside.inline(fn, values, rows.inlined(inside, row, free_vars(fn)))
+    keys = [inside.cast(number, u64), *own]
     return rows.b.emit(Generate((segments.total,), inside.close([p], keys)))

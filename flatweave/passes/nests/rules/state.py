@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
-from flatweave.ops import Concat, Generate, Reshape, Scatter
+from flatweave.ops import Concat, Reshape, Scatter
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import array_of, at, each
 from flatweave.passes.nests.rows import Rows
-from flatweave.passes.nests.rules.subset import at, each
 from flatweave.passes.nests.segments import Uneven, from_lengths
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import ArrayType, Atom, Var, constant
@@ -25,7 +25,7 @@ class Slot:
 
     result_width: int = 1
 
-    def entered(self, rows: Rows, value: Atom, values: Sequence[Atom]) -> list[Atom]:
+    def entered(self, rows: Rows, value: Atom) -> list[Atom]:
         """Its atoms for rows whose functions give `value`."""
         raise NotImplementedError
 
@@ -82,7 +82,7 @@ class Scalar(Slot):
 
     dtype: DType
 
-    def entered(self, rows: Rows, value: Atom, values: Sequence[Atom]) -> list[Atom]:
+    def entered(self, rows: Rows, value: Atom) -> list[Atom]:
         return rows.column([value])
 
     def bind(self, b: Builder, count: Atom) -> list[Var]:
@@ -119,7 +119,7 @@ class Fixed(Slot):
     dtype: DType
     shape: tuple[Atom, ...]
 
-    def entered(self, rows: Rows, value: Atom, values: Sequence[Atom]) -> list[Atom]:
+    def entered(self, rows: Rows, value: Atom) -> list[Atom]:
         (flat,) = rows.flat([value])
         if len(rows.shape) == 1:
             return [flat.array]
@@ -132,10 +132,7 @@ class Fixed(Slot):
         self, b: Builder, group: Sequence[Atom], k: Atom, before: Sequence[Atom],
         renaming: Substitution,
     ) -> Atom:  # fmt: skip
-        inside = b.inner()
-        place = [inside.param("j", i64, extent) for extent in self.shape]
-        fn = inside.close(place, [at(inside, group[0], k, *place)])
-        return b.emit(Generate(self.shape, fn), "row")[0]
+        return array_of(b, self.shape, lambda c, place: at(c, group[0], k, *place), hint="row")
 
     def _flat(self, b: Builder, count: Atom) -> Atom:
         return b.mul(count, b.product(self.shape))
@@ -181,7 +178,7 @@ class Varying(Slot):
     own: dict[Var, int]
     result_width: int = 3
 
-    def entered(self, rows: Rows, value: Atom, values: Sequence[Atom]) -> list[Atom]:
+    def entered(self, rows: Rows, value: Atom) -> list[Atom]:
         segments, (line,) = rows.line([value])
         offsets = segments.offsets_in(rows.b)
         return [rows.b.add(rows.count, index(1)), offsets, segments.total, line]
@@ -248,8 +245,6 @@ class Varying(Slot):
 
 def _row_from(b: Builder, values: Atom, begin: Atom, shape: Sequence[Atom]) -> Atom:
     """An array of some shape out of a flat one, from where it begins."""
-    inside = b.inner()
-    place = [inside.param("j", i64, extent) for extent in shape]
-    value = at(inside, values, inside.add(begin, inside.ravel(place, shape)))
-    return b.emit(Generate(tuple(shape), inside.close(place, [value])), "row")[0]
-
+    return array_of(
+        b, shape, lambda c, place: at(c, values, c.add(begin, c.ravel(place, shape))), hint="row"
+    )

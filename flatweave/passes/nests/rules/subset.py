@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.ops import Filter, Generate, Index
+from flatweave.ops import Filter
+from flatweave.passes.nests.arrays import each
 from flatweave.passes.nests.distribute import distribute
 from flatweave.passes.nests.rows import Rows
 from flatweave.terms.build import Builder
@@ -24,18 +25,6 @@ def where(b: Builder, extent: Atom, holds: Callable[[Builder, Atom], Atom]) -> t
     return count, found
 
 
-def each(b: Builder, extent: Atom, fn: Callable[[Builder, Atom], Atom]) -> Atom:
-    """An array of one axis from a function of the index."""
-    inside = b.inner()
-    i = inside.param("i", i64, extent)
-    return b.emit(Generate((extent,), inside.close([i], [fn(inside, i)])))[0]
-
-
-def at(b: Builder, array: Atom, *place: Atom) -> Atom:
-    """An element of an array."""
-    return b.emit(Index(array, place, checked=False))[0]
-
-
 def over_some(
     rows: Rows, b: Builder, count: Atom, number: Numbers, fn: Lambda,
     args: Callable[[Builder, Atom, Substitution], Sequence[Atom]] = lambda inside, k, renaming: (),
@@ -49,11 +38,6 @@ def over_some(
     inside = b.inner()
     k = inside.param("k", i64, count)
     row = inside.unravel(number(inside, k), rows.shape)
-    renaming = inside.inlining(Lambda(tuple(rows.params), (), ()), row)
-    for let in rows.needed(tuple(free_vars(fn))):
-        inside.inline_let(let, renaming)
-    renaming.mapping.update(zip(fn.params, args(inside, k, renaming), strict=True))
-    for let in fn.lets:
-        inside.inline_let(let, renaming)
-    whole = inside.close([k], [renaming.atom(result) for result in fn.results])
-    return distribute(b, (count,), whole, optional=True)
+    renaming = rows.inlined(inside, row, free_vars(fn))
+    results = inside.inline(fn, args(inside, k, renaming), renaming)
+    return distribute(b, (count,), inside.close([k], results), optional=True)
