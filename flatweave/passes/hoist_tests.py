@@ -27,6 +27,9 @@ lie inside if 0 <= c <= n - m. Then they need no test, nor one for a negative in
 from the end. Otherwise everything is as it was, with its faults. The branch goes one way in all
 elements: generated code asks outside of its loops.
 
+Where what is the same for all of them depends on a condition that is, too, as what is chosen from
+for a row's start (telescope.py), that condition is one more of these.
+
 So do all reads at a position that is clipped, between the same ends for all of them: these ends
 lie inside, or some read may not.
 
@@ -35,11 +38,11 @@ Reads that stand next to each other, with no check between them, share a branch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import bool_
+from flatweave.base.dtypes import bool_, i64
 from flatweave.base.records import record
 from flatweave.ops import Index, Sweep
 from flatweave.ops.rows import array_type
@@ -47,6 +50,7 @@ from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, If
+from flatweave.terms.linear import Sums, Terms, added
 from flatweave.terms.shifted import makers_of
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
@@ -63,20 +67,25 @@ def hoist_tests(program: Program) -> Program:
 
 @record
 class Read:
-    """A tested read at `place`, unless that is negative: its position plus `behind`; or one that
-    is nowhere but at or between `ends`."""
+    """A tested read at `place`, unless that is negative: its position plus `behind`, where all of
+    `provided` hold; or one that is nowhere but at or between `ends`."""
 
     let: Let
     op: Index
     place: Atom
     behind: Atom | None
     ends: tuple[Atom, ...] = ()
+    provided: tuple[Atom, ...] = ()
+
+    def untested(self, place: Atom) -> Index:
+        made: Index = self.op.replace(indices=(place,), checked=False)
+        return made
 
 
 def _hoisted(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
     if not isinstance(op, Sweep) or len(op.shape) != 1:
         return None
-    body = _Body(op)
+    body = _Body(b, op)
     if not body.reads:
         return None
     lets = body.hoisted(b, _inside(b, list(body.reads.values()), op.shape[0]))
@@ -92,6 +101,7 @@ def _inside(b: Builder, reads: Sequence[Read], count: Atom) -> Atom:
         if read.behind is not None:
             conditions.append(b.apply("le", read.behind, b.sub(extent, count)))
             conditions.append(b.apply("ge", read.behind, ZERO))
+        conditions += read.provided
         for end in read.ends:
             conditions.append(b.apply("lt", end, extent))
             conditions.append(b.apply("ge", end, ZERO))
@@ -104,11 +114,14 @@ def _inside(b: Builder, reads: Sequence[Read], count: Atom) -> Atom:
 class _Body:
     """A sweep's body, and its tested reads at positions that advance with the sweep's."""
 
-    def __init__(self, op: Sweep) -> None:
+    def __init__(self, b: Builder, op: Sweep) -> None:
         self.lets = op.body.lets
         self.made = makers_of(self.lets)
         self.varying = {*op.body.params, *(var for let in self.lets for var in let.vars)}
         (self.p,) = op.body.params
+        self.sums = Sums(b)
+        for let in self.lets:
+            self.sums.note(let)
         found = [self._tested(let) for let in self.lets]
         self.reads = {read.let: read for read in found if read is not None}
 
@@ -122,11 +135,23 @@ class _Body:
         ends = self._ends(place)
         if ends:
             return Read(let, op, place, None, ends)
-        whole = self._apply(place, "add")
-        if whole is None or self.p not in whole:
+        terms, provided = self._chosen(self.sums.of(place))
+        behind = [term for term in terms if term != self.p]
+        if len(behind) != 1 or behind[0] in self.varying or set(terms.values()) != {1}:
             return None
-        behind = whole[1] if whole[0] == self.p else whole[0]
-        return None if behind in self.varying else Read(let, op, place, behind)
+        return Read(let, op, place, behind[0], (), provided) if self.p in terms else None
+
+    def _chosen(self, terms: Terms) -> tuple[Terms, tuple[Atom, ...]]:
+        """A sum in which the first choice stands for each one that goes one way in all elements,
+        and what these choices depend on."""
+        provided = []
+        for term in list(terms):
+            chosen = self._apply(term, "select")
+            if chosen and chosen[0] not in self.varying and terms[term] == 1:
+                others = {atom: n for atom, n in terms.items() if atom != term}
+                terms = added(others, self.sums.of(chosen[1]))
+                provided.append(chosen[0])
+        return terms, tuple(provided)
 
     def _ends(self, place: Atom) -> tuple[Atom, ...]:
         """Where a clipped position ends, the same for all elements; none for any other."""
@@ -161,18 +186,27 @@ class _Body:
                 continue
             wanted = any(var in free_vars(let.op) for read in waiting for var in read.let.vars)
             if waiting and (wanted or _may_fail(let)):
-                lets.append(self._branch(b, inside, waiting))
+                lets += self._branch(b, inside, waiting)
                 waiting = []
             lets.append(let)
-        return [*lets, self._branch(b, inside, waiting)] if waiting else lets
+        return [*lets, *self._branch(b, inside, waiting)] if waiting else lets
 
-    def _branch(self, b: Builder, inside: Atom, reads: Sequence[Read]) -> Let:
+    def _branch(self, b: Builder, inside: Atom, reads: Sequence[Read]) -> list[Let]:
         """The reads without tests where all lie inside, else as they are."""
-        untested = [read.op.replace(indices=(read.place,), checked=False) for read in reads]
-        then = _reads(b, untested, reads)
+        at = reads[0].let.where
+        behind = [read.behind for read in reads if read.provided and read.behind is not None]
+        places = {atom: b.var("p", i64) for atom in dict.fromkeys(behind)}
+        lets = [Let((p,), Apply("add", (self.p, atom)), at) for atom, p in places.items()]
+        then = _reads(b, [read.untested(self._place(read, places)) for read in reads], reads)
         other = _reads(b, [read.op for read in reads], reads)
         vars_ = tuple(var for read in reads for var in read.let.vars)
-        return Let(vars_, If(inside, then, other), reads[0].let.where)
+        return [*lets, Let(vars_, If(inside, then, other), at)]
+
+    def _place(self, read: Read, places: Mapping[Atom, Var]) -> Atom:
+        """Where to read without a test: what its sum is made of where that holds."""
+        if read.behind is None or not read.provided:
+            return read.place
+        return places[read.behind]
 
 
 def _reads(b: Builder, ops: Sequence[Index], reads: Sequence[Read]) -> Lambda:

@@ -36,11 +36,21 @@ row: that is where the row begins, and f(0).
 
 So what stands at these offsets is read at one position after the other. That is what a program on
 plain arrays in compressed rows (CSR) has in common with one on a Ragged.
+
+Of f in i32 the ends stay sums, and what a row's f is depends on whether some f wrapped. Sizes are
+not negative, so none did if f(0) and all sizes together are at most what an i32 can be:
+
+                                                    left = sub 2147483647 count
+    sweep [count] (p =>                             exact = le first left
+    s, start = locate ends 0 p                      sweep [count] (p =>
+    a = index offsets [s]                  ==>      b = add start first
+    c = cast i64 a                                  c = select exact b (cast i64 a)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
@@ -92,26 +102,32 @@ class _Telescope(Rewriter):
     def __init__(self) -> None:
         super().__init__(self._rule)
         self.ends: dict[Atom, Sum] = {}
+        self.narrow: dict[Atom, Narrow] = {}
 
     def _rule(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
         if not isinstance(op, Sweep) or len(op.shape) != 1:
             return None
         located = _at_starts(b, op, self.ends)
+        located = _at_narrow_starts(b, located or op, self.narrow) or located
         sums = {} if op.reverse else _sums(b, located or op)
-        if not sums:
+        narrow = {} if op.reverse else _narrow_sums(op)
+        if not sums and not narrow:
             return None if located is None else b.emit(located, let.vars[0].name)
         made = _without_scans(located or op, sums)
         atoms = b.emit(made, let.vars[0].name)
-        self._note(made, atoms, sums)
+        for taken, array in _stored(made, atoms):
+            if taken in sums and not sums[taken].exclusive:
+                self.ends[array] = sums[taken]
+            if taken in narrow:
+                self.narrow[array] = narrow[taken]
         return atoms
 
-    def _note(self, op: Sweep, atoms: Sequence[Var], sums: dict[Var, Sum]) -> None:
-        """Remember which of the arrays are ends of rows."""
-        groups = op.binders_by_sink(tuple(atoms))
-        for sink, taken, vars_ in zip(op.sinks, op.portions(), groups, strict=True):
-            found = sums.get(taken[0]) if isinstance(taken[0], Var) else None
-            if isinstance(sink, Store) and found is not None and not found.exclusive:
-                self.ends[vars_[0]] = found
+
+def _stored(op: Sweep, atoms: Sequence[Var]) -> list[tuple[Var, Var]]:
+    """What a sweep stores, and the arrays of it."""
+    groups = zip(op.sinks, op.portions(), op.binders_by_sink(tuple(atoms)), strict=True)
+    stored = [(taken[0], vars_[0]) for sink, taken, vars_ in groups if isinstance(sink, Store)]
+    return [(taken, array) for taken, array in stored if isinstance(taken, Var)]
 
 
 # -- sums of differences --------------------------------------------------------------------------
@@ -136,14 +152,23 @@ def _sums(b: Builder, op: Sweep) -> dict[Var, Sum]:
 
 def _neighbours(op: Prefix, i: Var, made: Makers) -> tuple[Atom, Atom] | None:
     """f(i) and f(i + 1) of a running sum of their differences."""
+    size = _added(op)
+    return None if size is None else _distance(size, i, made)
+
+
+def _added(op: Prefix) -> Atom | None:
+    """The integer that a running sum adds up."""
     if len(op.args) != 1 or op.starts or op.initial:
         return None
     (size,), (zero,) = op.args, op.neutral
     dtype = size.type
     if component_functions(op.fn) != ["add"] or not isinstance(dtype, DType):
         return None
-    if not dtype.is_integer or zero != constant(0, dtype):
-        return None
+    return size if dtype.is_integer and zero == constant(0, dtype) else None
+
+
+def _distance(size: Atom, i: Var, made: Makers) -> tuple[Atom, Atom] | None:
+    """f(i) and f(i + 1) of a size that is their difference."""
     distance = made.get(size) if isinstance(size, Var) else None
     if not isinstance(distance, Apply) or distance.fn != "sub":
         return None
@@ -208,3 +233,87 @@ def _start_of_row(
         if is_next(ends.i, ends.end, ends.made, s, let.vars[0], made):
             return start, ends.first
     return None
+
+
+# -- ends that are sums of narrower differences ---------------------------------------------------
+
+
+@record
+class Narrow:
+    """The ends of rows between f(i) and f(i + 1), terms of a dtype narrower than their sums."""
+
+    op: Sweep
+    start: Atom
+    end: Atom
+    dtype: DType
+
+
+def _narrow_sums(op: Sweep) -> dict[Var, Narrow]:
+    """The sums of a sweep, as i64, of differences of neighbours in fewer bits."""
+    (i,), made = op.body.params, makers_of(op.body.lets)
+    found: dict[Var, Narrow] = {}
+    for let in op.body.lets:
+        if not isinstance(let.op, Prefix) or let.op.exclusive:
+            continue
+        size = _added(let.op)
+        wide = made.get(size) if isinstance(size, Var) else None
+        if not isinstance(wide, Cast) or wide.dtype is not i64:
+            continue
+        dtype, pair = wide.arg.type, _distance(wide.arg, i, made)
+        if pair is not None and isinstance(dtype, DType) and dtype.is_integer and dtype.bits < 64:
+            found[let.vars[0]] = Narrow(op, *pair, dtype)
+    return found
+
+
+def _at_narrow_starts(b: Builder, op: Sweep, known: dict[Atom, Narrow]) -> Sweep | None:
+    """The sweep with f(s) of each row s, cast, as where the row begins if no f has wrapped."""
+    lets: list[Let] = []
+    made = makers_of(op.body.lets)
+    rows: list[tuple[Narrow, Var, Var]] = []
+    for let in op.body.lets:
+        if _is_at_own_position(let.op, op) and let.op.ends in known:
+            s, start = let.vars
+            rows.append((known[let.op.ends], s, start))
+        lets += _chosen_start(b, op.shape[0], let, rows, made) or [let]
+    return _with(op, lets) if len(lets) > len(op.body.lets) else None
+
+
+def _is_at_own_position(op: Op, sweep: Sweep) -> TypeGuard[Locate]:
+    """Whether the row of each of a sweep's own positions is located: these are below the last
+    end, so that the sizes up to there are no more than the sweep's extent."""
+    return isinstance(op, Locate) and not op.skip and op.position == sweep.body.params[0]
+
+
+def _chosen_start(
+    b: Builder, count: Atom, let: Let, rows: Sequence[tuple[Narrow, Var, Var]], made: Makers
+) -> list[Let]:
+    """The lets that choose where a row begins, for one that casts f at that row; none for any
+    other."""
+    if not isinstance(let.op, Cast) or let.op.dtype is not i64:
+        return []
+    for ends, s, start in rows:
+        (i,), of_ends = ends.op.body.params, makers_of(ends.op.body.lets)
+        if not is_next(i, ends.end, of_ends, s, let.op.arg, made):
+            continue
+        if any(_is_choice(op, start, let.vars[0], made) for op in made.values()):
+            continue
+        first = _at_zero(b, ends.op, ends.start)
+        if first is None:
+            continue
+        first = b.cast(first, i64)
+        exact = b.apply("le", first, b.sub(index(int(ends.dtype.high)), count))
+        begins, as_said = b.var("begins", i64), b.var(let.vars[0].name, i64)
+        return [
+            Let((begins,), Apply("add", (start, first)), let.where),
+            Let((as_said,), let.op, let.where),
+            Let(let.vars, Apply("select", (exact, begins, as_said)), let.where),
+        ]
+    return []
+
+
+def _is_choice(op: Op, start: Var, as_said: Var, made: Makers) -> bool:
+    """Whether an op chooses already between a row's start plus something and what f is there."""
+    if not isinstance(op, Apply) or op.fn != "select" or op.args[2] != as_said:
+        return False
+    begins = made.get(op.args[1]) if isinstance(op.args[1], Var) else None
+    return isinstance(begins, Apply) and begins.fn == "add" and start in begins.args

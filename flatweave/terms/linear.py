@@ -19,6 +19,12 @@ from flatweave.terms.syntax import Atom, Let
 Terms = Mapping[Atom, int]
 
 
+def added(a: Terms, b: Terms, sign: int = 1) -> Terms:
+    """A sum of two, or their difference."""
+    total = {atom: a.get(atom, 0) + sign * b.get(atom, 0) for atom in (*a, *b)}
+    return {atom: n for atom, n in total.items() if n}
+
+
 class Sums:
     """The sums of a body, let by let: what each is made of, and how often that is added."""
 
@@ -35,9 +41,8 @@ class Sums:
         if not isinstance(op, Apply) or op.fn not in ("add", "sub") or let.vars[0].type is not i64:
             return False
         (a, b), sign = map(self.of, op.args), 1 if op.fn == "add" else -1
-        total = {atom: a.get(atom, 0) + sign * b.get(atom, 0) for atom in (*a, *b)}
-        self.terms[let.vars[0]] = left = {atom: n for atom, n in total.items() if n}
-        return len(left) < len(total)
+        self.terms[let.vars[0]] = left = added(a, b, sign)
+        return len(left) < len({*a, *b})
 
     def shortened(self, let: Let) -> list[Let]:
         """The lets in whose last one a sum is made of what is left of it."""

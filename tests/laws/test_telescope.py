@@ -158,11 +158,43 @@ def test_differences_that_wrap(target):
     """Sizes of i32 that wrap to what is not negative are sizes, and not those of the offsets."""
     p = np.array([2**31 - 2, -(2**31) + 1, -(2**31) + 3], np.int32)
     sizes = np.array([3, 2])
-    f = fw.jit(
-        lambda p: fw.expand_reduce(lambda n: n, lambda n, k: k + 1, fw.add, 0, by_slices(p))
-    )
+    f = fw.jit(lambda p: fw.expand_reduce(lambda n: n, lambda n, k: k + 1, fw.add, 0, by_slices(p)))
 
     assert np.array_equal(f(p), sizes * (sizes + 1) // 2)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32])
+def test_rows_of_narrow_offsets_that_wrap(dtype, target):
+    """Each row begins at its offset as that is, whatever the sizes add up to."""
+    high, v = int(np.iinfo(dtype).max), np.random.default_rng(3).integers(0, 100, 40000) * 1.0
+    reads = fw.jit(lambda p, v: PROGRAMS["sums"][0](p, v, by_slices(p)))
+    places = fw.jit(
+        lambda p: fw.expand_reduce(
+            lambda r: r[1], lambda r, k: r[0] + k, fw.add, 0, (p[:-1], by_slices(p))
+        )
+    )
+
+    for first, sizes in (
+        (high - 5, [3, 2, 0]), (high - 5, [3, 2, 1, 4]), (high - 40, [17] * 5), (high, [1]),
+        (high - 100, [100, 1]), (high - 7, [8] * 100), (high // 2, [3] * 40), (high // 3, [1, 0]),
+    ):  # fmt: skip
+        p = (first + np.concatenate([[0], np.cumsum(sizes)])).astype(dtype)
+        rows = [int(a) + np.arange(n) for a, n in zip(p[:-1], sizes, strict=True)]
+        assert np.asarray(places(p)).tolist() == [row.sum() for row in rows], (first, sizes)
+        if high <= len(v):
+            assert np.asarray(reads(p, v)).tolist() == [v[row].sum() for row in rows]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint16])
+def test_narrow_offsets_are_read_one_after_the_other(dtype):
+    """As wide ones are: where nothing wrapped, what is read is at the sweep's position."""
+    p, v = np.arange(5, dtype=dtype), np.ones(4)
+    fused = opened(lambda p, v: PROGRAMS["sums"][0](p, v, by_slices(p)), p, v).text["fused"]
+
+    before, branch = fused.rsplit(" = if ", 1)
+    position = before.splitlines()[-2].strip()
+    assert position.startswith("p_") and " = add p_" in position
+    assert f"[{position.partition(':')[0]}] checked=false" in branch.partition("(() =>")[2]
 
 
 def test_offsets_below_zero(target):
