@@ -111,7 +111,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="small inputs: a minute, a first look")
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--save", action="store_true", help="keep the results in bench/results")
-    parser.add_argument("--without", default="", help="libraries to leave out: jax,numba,scipy,c")
+    parser.add_argument(
+        "--without", default="", help="libraries to leave out: jax,numba,scipy,awkward,c"
+    )
     parser.add_argument(
         "--cpu",
         action="store_true",

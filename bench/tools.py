@@ -116,6 +116,11 @@ class Tools:
         return jax
 
     @property
+    def awkward(self) -> Any:
+        """Awkward Array: lists of different lengths."""
+        return self.module("awkward", "awkward")
+
+    @property
     def processes(self) -> bool:
         """Whether peers may run in processes of their own (elsewhere.py)."""
         return "processes" not in self.exclude

@@ -28,6 +28,7 @@ import render
 import sieve
 import sobel
 import wc
+from nests import big_numbers, loops, words
 from rich.console import Console
 from rich.table import Table
 
@@ -75,6 +76,8 @@ def cases(quick: bool) -> Iterator[tuple[str, str, Callable, Callable, Callable]
     yield from sieve.cases(*([1_000_000] if quick else []))
     yield from debian.cases(quick)
     yield from bfs.cases(*([14] if quick else []))
+    for nests in (big_numbers, loops, words):
+        yield from nests.cases(quick)
     yield from render.cases(*([200] if quick else []))
 
 

@@ -9,8 +9,8 @@ from bench.rows import ROWS
 from bench.tools import Tools
 from bench.values import compare, leaves, total_bytes
 
-SMALL = {"stencil_5": 40, "stencil_7x7": 24}
-TOOLS = Tools(exclude=("numba", "jax", "c", "processes"))
+SMALL = {"stencil_5": 40, "stencil_7x7": 24, "nest_product": 33, "nest_options": 20}
+TOOLS = Tools(exclude=("numba", "jax", "awkward", "c", "processes"))
 
 
 @pytest.mark.parametrize("name", ROWS)

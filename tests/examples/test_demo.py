@@ -18,7 +18,7 @@ def test_the_demo_ends_with_a_table_and_pictures(tmp_path):
     )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("right") == 13
+    assert done.stdout.count("right") == 18
     assert len(list(tmp_path.glob("*.png"))) == 8
 
 

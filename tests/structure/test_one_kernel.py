@@ -78,6 +78,12 @@ FUSED = {
     "products of all rows": (
         lambda g: fw.map(lambda r: fw.map(lambda c: fw.sum(r * c), g), g), (GRID,), 1,
     ),
+    "sums of maps of rows": (
+        lambda g: fw.map(lambda row: fw.sum(fw.map(lambda v: v * v, row)), g), (GRID,), 1,
+    ),
+    "sums of maps of ragged rows": (
+        lambda r: fw.map(lambda row: fw.sum(fw.map(lambda v: v * v, row)), r), (ROWS,), 1,
+    ),
     "a loop in the element function": (
         lambda x: fw.map(lambda v: fw.fori_loop(0, 10, lambda k, s: s * v, v), x), (F32,), 1,
     ),

@@ -1,0 +1,17 @@
+"""Nests: functions of rows that need memory in each row, done for all rows at once.
+
+Their programs are those of `examples/nests`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# each example is a program of its own, in no package
+sys.path.append(str(Path(__file__).resolve().parents[3] / "examples"))
+
+from bench.rows.nests import extents, loops, matrices, softmax, sorting
+
+FILES = (sorting, softmax, loops, matrices, extents)
+ROWS = [row for file in FILES for row in file.ROWS]
