@@ -32,6 +32,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests import rules
 from flatweave.passes.nests.distribute import host_body, is_nested
+from flatweave.passes.nests.masked import masked
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.traverse import Substitution
 
@@ -41,6 +42,7 @@ __all__ = ["lift", "rules"]
 @array_pass(takes=(TRACED,))
 def lift(program: Program) -> Program:
     """Give every nested operation that needs memory to all rows at once."""
+    program = Program(program.name, masked(program.fn))
     if not any(is_nested(let.op) for let in program.fn.lets):
         return program
     b = Builder(Names())

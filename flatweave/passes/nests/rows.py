@@ -61,7 +61,7 @@ class Rows(RowFunction):
         super().__init__(b, shape)
         self.flats: dict[Atom, Flat] = {}
         self._segments: dict[tuple[Atom, ...], Segments] = {}
-        self._starts: dict[Segments, Atom] = {}
+        self._spans: dict[Segments, tuple[Atom, Atom]] = {}
 
     # -- how the rows lie in flat arrays ----------------------------------------------------------
 
@@ -147,9 +147,18 @@ class Rows(RowFunction):
 
     def start(self, segments: Segments) -> Atom:
         """Where the row at hand begins."""
-        if segments not in self._starts:
-            self._starts[segments] = segments.start(self.body, self.row)
-        return self._starts[segments]
+        return self._span(segments)[0]
+
+    def length(self, segments: Segments) -> Atom:
+        """How long the row at hand is; arrays of that length lie as these segments do."""
+        length = self._span(segments)[1]
+        self.know((length,), segments)
+        return length
+
+    def _span(self, segments: Segments) -> tuple[Atom, Atom]:
+        if segments not in self._spans:
+            self._spans[segments] = segments.span(self.body, self.row)
+        return self._spans[segments]
 
     def bind(self, flat: Flat, shape: Sequence[Atom]) -> Atom:
         """The row's own array out of one that holds those of all rows."""

@@ -28,13 +28,9 @@ class Even:
         row = b.apply("floordiv", p, self.length)
         return row, b.mul(row, self.length)
 
-    def start(self, b: Builder, row: Atom) -> Atom:
-        """Where a row begins."""
-        return b.mul(row, self.length)
-
-    def length_of(self, b: Builder, row: Atom) -> Atom:
-        """How long a row is."""
-        return self.length
+    def span(self, b: Builder, row: Atom) -> tuple[Atom, Atom]:
+        """Where a row begins, and how long it is."""
+        return b.mul(row, self.length), self.length
 
     def offsets_in(self, b: Builder) -> Atom:
         """Where every row begins, and where the last one ends, as an array."""
@@ -55,13 +51,10 @@ class Uneven:
         row, start = b.emit(Locate(self.offsets, 1, p), "s")
         return row, start
 
-    def start(self, b: Builder, row: Atom) -> Atom:
-        """Where a row begins."""
-        return b.emit(Span(self.offsets, row), "start")[0]
-
-    def length_of(self, b: Builder, row: Atom) -> Atom:
-        """How long a row is."""
-        return b.emit(Span(self.offsets, row), "start")[1]
+    def span(self, b: Builder, row: Atom) -> tuple[Atom, Atom]:
+        """Where a row begins, and how long it is."""
+        start, length = b.emit(Span(self.offsets, row), "row")
+        return start, length
 
     def offsets_in(self, b: Builder) -> Atom:
         """Where every row begins, and where the last one ends, as an array."""

@@ -114,7 +114,7 @@ def _reader(side: Side, k: int) -> Read:
     def read(b: Builder, row: Atom, *place: Atom) -> Atom:
         if flat.segments is None:
             return at(b, flat.array, row, *place)
-        start = flat.segments.start(b, row)
+        start = flat.segments.span(b, row)[0]
         extents = [at(b, column, row) for column in columns]
         return at(b, flat.array, b.add(start, b.ravel(place[:lead], extents)), *place[lead:])
 

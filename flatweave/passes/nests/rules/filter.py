@@ -19,12 +19,10 @@ from flatweave.terms.syntax import Atom
 def lift_filter(rows: Rows, op: Filter) -> Sequence[Atom]:
     """filter mask row   ==>   filter mask values, and a count of each row's flags"""
     segments, (mask, *xs) = rows.line((op.mask, *op.xs))
-    counts = counted(rows, op.mask)
-    column = rows.column([counts])[0]
-    kept = from_lengths(rows.b, rows.count, column)
-    rows.know((counts,), kept)
+    kept = from_lengths(rows.b, rows.count, rows.column([counted(rows, op.mask)])[0])
     _, *found = rows.b.emit(Filter(mask, tuple(xs)))
-    return [counts, *(rows.bind_line(kept, x, (counts,)) for x in found)]
+    count = rows.length(kept)
+    return [count, *(rows.bind_line(kept, x, (count,)) for x in found)]
 
 
 def counted(rows: Rows, mask: Atom) -> Atom:

@@ -67,7 +67,7 @@ def _rows_of_rows(
 
     def value(b: Builder, place: Sequence[Atom], begins: Segments) -> Atom:
         outer, inner = place[: len(shape)], place[len(shape) :]
-        begin = begins.start(b, b.add(start, b.ravel(outer, shape)))
+        begin = begins.span(b, b.add(start, b.ravel(outer, shape)))[0]
         first = b.add(begin, b.ravel(inner[:lead], extents[:lead]))
         return at(b, flat.array, first, *inner[lead:])
 
@@ -108,8 +108,7 @@ def _nest(rows: Rows, op: Nest) -> list[Atom]:
     for length in lengths:
         inner = elements.segments((length,)).offsets_in(rows.b)
         first = at(body, inner, start)
-        total = body.sub(at(body, inner, body.add(start, op.count)), first)
-        rows.know((total,), _joined(rows, segments, inner))
+        total = rows.length(_joined(rows, segments, inner))
         totals.append(total)
         bound += [total, _own_offsets(body, inner, start, first, entries)]
     for group, value in zip(op.groups, values, strict=True):

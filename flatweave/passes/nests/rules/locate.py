@@ -22,7 +22,7 @@ def lift_locate(rows: Rows, op: Locate) -> Sequence[Atom]:
     """locate ends p   ==>   locate (ends of all rows) (begin of row + p), less what is before"""
     ends, base = all_ends(rows, op.ends)
     body = rows.body
-    begin = base.start(body, rows.row)
+    begin = rows.start(base)
     of, start = body.emit(Locate(ends, 0, body.add(begin, op.position)), "s")
     before = rows.start(rows.segments(array_type(op.ends).shape))
     own = body.sub(body.sub(of, before), index(op.skip))
@@ -38,7 +38,7 @@ def all_ends(rows: Rows, ends: Atom) -> tuple[Atom, Uneven]:
     def moved(c: Builder, p: Atom) -> Atom:
         row, _ = segments.locate(c, p)
         end = at(c, flat, p)
-        return c.add(base.start(c, row), end)
+        return c.add(base.span(c, row)[0], end)
 
     return each(rows.b, segments.total, moved, "ends"), base
 

@@ -21,9 +21,8 @@ def lift_reduce_segments(rows: Rows, op: ReduceSegments) -> Sequence[Atom]:
     """reduce_segments fn ne starts row   ==>   the same over all values, and their number by row"""
     starts = _own_starts(rows, op.starts)
     segments, (flags, *xs) = rows.line((starts, *op.xs))
-    count = counted(rows, starts)
-    found = from_lengths(rows.b, rows.count, rows.column([count])[0])
-    rows.know((count,), found)
+    found = from_lengths(rows.b, rows.count, rows.column([counted(rows, starts)])[0])
+    count = rows.length(found)
     made: Sequence[Atom]
     if is_carried(rows, op.fn, op.neutral):
         joined = carried(

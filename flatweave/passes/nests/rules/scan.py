@@ -68,7 +68,7 @@ def first_of(
     row, start = segments.locate(b, place[0])
     edge = start
     if reverse:
-        edge = b.add(start, b.sub(segments.length_of(b, row), index(1)))
+        edge = b.add(start, b.sub(segments.span(b, row)[1], index(1)))
     begins = b.apply("eq", place[0], edge)
     if len(place) == 1:
         return begins

@@ -42,7 +42,7 @@ def _places(rows: Rows, to: Segments, of: Segments, indices: Atom) -> Atom:
     def place(c: Builder, p: Atom) -> Atom:
         row, _ = of.locate(c, p)
         i = at(c, indices, p)
-        start, length = to.start(c, row), to.length_of(c, row)
+        start, length = to.span(c, row)
         there = c.apply("lt", c.cast(i, u64), c.cast(length, u64))
         return c.apply("select", there, c.add(start, i), index(-1))
 

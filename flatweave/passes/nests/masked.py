@@ -1,0 +1,229 @@
+"""Filters in a row whose kept elements are only combined: all elements are, under the flag.
+
+    i => n, k = filter m [x]                  i => y = map f [x]
+         y = map f [k]                 ==>         z = map ((p, v) => select p v ne) [m, y]
+         s = reduce fn ne [y]                      s = reduce fn ne [z]
+         in s                                      in s
+
+This is the law of `mask.py` inside a row, where it saves more than an array: without the filter the
+row may need no memory at all. It holds for consumers that read the kept elements in place: maps of
+them, and what takes these maps' results: a reduction, a scatter, a histogram. How many are kept is
+the number of flags that hold. Reads, checks and branches go into a branch.
+
+Leaves alone filters of which anything else is read, and maps that do more with an element than
+storing it costs: that is better done for kept elements only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from flatweave.base.dtypes import DType, bool_, i64
+from flatweave.ops import Check, Filter, Generate, Index, Map, Permute, Reduce, Scatter
+from flatweave.ops.rows import array_type
+from flatweave.passes.cost import cost_of_body
+from flatweave.passes.monoid import monoid
+from flatweave.passes.sharing import STORING
+from flatweave.terms.build import Builder, Names, index, lambda_of
+from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var, constant
+from flatweave.terms.traverse import (
+    Substitution,
+    atoms_in,
+    free_vars,
+    lambdas_in,
+    map_field,
+    walk_lets,
+)
+
+
+def masked(fn: Lambda) -> Lambda:
+    """A body of the host, with such filters gone from the element functions in it."""
+    if not any(isinstance(let.op, Filter) for let in walk_lets(fn)):
+        return fn
+    lets = tuple(
+        _with_bodies(let, masked if isinstance(let.op, If | While | For) else _in_row)
+        for let in fn.lets
+    )
+    return Lambda(fn.params, lets, fn.results)
+
+
+def _with_bodies(let: Let, change: Callable[[Lambda], Lambda]) -> Let:
+    return Let(let.vars, map_field(let.op, lambda atom: atom, change), let.where)
+
+
+def _in_row(fn: Lambda) -> Lambda:
+    """An element function, or a body in one; the last filter goes first."""
+    lets, results = [_with_bodies(let, _in_row) for let in fn.lets], [*fn.results]
+    for k in reversed(range(len(lets))):
+        if isinstance(lets[k].op, Filter):
+            kept = _Kept(lets[k], lets[k + 1 :], results)
+            if kept.move:
+                lets[k:] = kept.moved()
+                results = [kept.renaming.atom(result) for result in results]
+    return Lambda(fn.params, tuple(lets), tuple(results))
+
+
+class _Kept:
+    """What a filter keeps, and the lets behind it, of which some read that."""
+
+    def __init__(self, let: Let, behind: Sequence[Let], results: Sequence[Atom]) -> None:
+        assert isinstance(let.op, Filter)
+        self.filter = let.op
+        self.where = let.where
+        self.count, *arrays = let.vars
+        self.arrays: set[Atom] = {*arrays}  # of kept elements, and of what maps make of them
+        self.behind = behind
+        self.move = all(map(self._fits, behind)) and not self.arrays & {*results}
+        self.renaming = Substitution(dict(zip(arrays, let.op.xs, strict=True)))
+
+    # -- whether all that reads kept elements can move --------------------------------------------
+
+    def _fits(self, let: Let) -> bool:
+        """Whether a let reads no kept elements, or goes as well over all elements."""
+        op = let.op
+        if self._is_made(op):
+            self.arrays.update(let.vars)
+            return True
+        read = self.arrays & {*free_vars(op)}
+        if not read:
+            return True
+        match op:
+            case Reduce(fn=fn, neutral=neutral, xs=xs):
+                fits = all(isinstance(atom.type, DType) for atom in neutral)
+                return fits and self.arrays >= {*xs} and not self._reads(fn)
+            case Scatter(dest=dest, indices=indices, xs=xs):
+                return self.arrays >= {indices, *xs} and not self.arrays & {*dest}
+            case Permute(fn=fn, dest=dest, indices=indices, xs=xs):
+                fits = self.arrays >= {indices, *xs} and not self.arrays & {*dest}
+                return fits and not self._reads(fn)
+        return False
+
+    def _is_made(self, op: Op) -> bool:
+        """Whether an array is made element by element of kept elements in place."""
+        match op:
+            case Map(fn=fn, xs=xs, depth=1):
+                made = self.arrays >= {*xs} and not self._reads(fn)
+            case Generate(shape=(extent,), fn=fn):
+                made = extent is self.count and self._in_place(fn, fn.params[0])
+            case _:
+                return False
+        return made and _is_light(fn)
+
+    def _reads(self, fn: Lambda) -> bool:
+        return bool(self.arrays & {*free_vars(fn)})
+
+    def _in_place(self, fn: Lambda, place: Var) -> bool:
+        """Whether a function uses its index to read kept elements there, and reads no others."""
+        if self.arrays & {*fn.results} or place in fn.results:
+            return False
+        for let in fn.lets:
+            if isinstance(let.op, Index) and let.op.xs in self.arrays:
+                if let.op.indices != (place,):
+                    return False
+            elif {place, *self.arrays} & {*atoms_in(let.op)}:
+                return False
+            if not all(self._in_place(inner, place) for inner in lambdas_in(let.op)):
+                return False
+        return True
+
+    # -- the body without the filter --------------------------------------------------------------
+
+    def moved(self) -> list[Let]:
+        """The lets behind the filter, over all elements."""
+        b = self.b = Builder(Names())
+        b.where = self.where
+        ones = self._map(_as_number(), (self.filter.mask,))
+        count = Reduce(lambda_of("add", i64), (index(0),), ones)
+        b.lets.append(Let((self.count,), count, self.where))
+        for let in self.behind:
+            b.where = let.where
+            atoms = self._over_all(let)
+            if atoms is None:
+                b.lets.append(self.renaming.let(let))
+            else:
+                self.renaming.mapping.update(zip(let.vars, atoms, strict=True))
+        return b.lets
+
+    def _over_all(self, let: Let) -> Iterable[Atom] | None:
+        """What takes the place of a let's results; None for one that reads no kept elements."""
+        if not self.arrays & {*let.vars, *free_vars(let.op)}:
+            return None
+        op = self.renaming.op(let.op)
+        match op:
+            case Map(fn=fn, xs=xs):
+                if _is_plain(fn):
+                    return self.b.emit(op)
+                return self._map(self._in_branch(fn), (self.filter.mask, *xs))
+            case Generate(fn=fn):
+                return self._generate(fn)
+            case Reduce():
+                return self._reduced(op)
+            case Scatter(indices=indices) | Permute(indices=indices):
+                (places,) = self._select((indices,), (index(-1),))
+                return self.b.emit(op.replace(indices=places))
+        raise AssertionError(let)
+
+    def _map(self, fn: Lambda, xs: Sequence[Atom]) -> tuple[Var, ...]:
+        return self.b.emit(Map(fn, tuple(xs), 1))
+
+    def _in_branch(self, fn: Lambda) -> Lambda:
+        """A function of the flag and elements that does nothing where the flag does not hold."""
+        flag = Var("p", bool_)
+        return Lambda((flag, *fn.params), *_if(flag, fn))
+
+    def _generate(self, fn: Lambda) -> tuple[Var, ...]:
+        """An array of the elements at an index; nothing is done where the flag does not hold."""
+        shape = array_type(self.filter.mask).shape
+        if not _is_plain(fn, fn.params[0]):
+            inside = self.b.inner()
+            (flag,) = inside.emit(Index(self.filter.mask, fn.params, checked=False))
+            lets, results = _if(flag, fn)
+            fn = Lambda(fn.params, (*inside.lets, *lets), results)
+        return self.b.emit(Generate(shape, fn))
+
+    def _select(self, xs: Sequence[Atom], others: Sequence[Atom]) -> tuple[Var, ...]:
+        """Elements where the flag holds, other values where it does not."""
+
+        def body(inside: Builder, flag: Var, *elements: Var) -> list[Atom]:
+            pairs = zip(elements, others, strict=True)
+            return [inside.apply("select", flag, x, other) for x, other in pairs]
+
+        types = [bool_, *(array_type(x).dtype for x in xs)]
+        return self._map(self.b.function(types, body), (self.filter.mask, *xs))
+
+    def _reduced(self, op: Reduce) -> Iterable[Atom]:
+        made = monoid(self.b, op.fn, op.neutral, known=op.known)
+        if not made.optional:
+            return self.b.emit(op.replace(xs=self._select(op.xs, made.neutral)))
+        pairs = Reduce(made.fn, made.neutral, (self.filter.mask, *op.xs), known=True)
+        return made.leave(self.b, self.b.emit(pairs))
+
+
+def _as_number() -> Lambda:
+    """A flag as a number."""
+    flag, number = Var("p", bool_), Var("t", i64)
+    return Lambda((flag,), (Let((number,), Cast(i64, flag)),), (number,))
+
+
+def _if(flag: Atom, fn: Lambda) -> tuple[tuple[Let, ...], tuple[Atom, ...]]:
+    """The results of a body where a flag holds, zeros where it does not."""
+    zeros = tuple(constant(0, type_) for type_ in fn.result_types() if isinstance(type_, DType))
+    vars_ = tuple(Var("t", zero.type) for zero in zeros)
+    op = If(flag, Lambda((), fn.lets, fn.results), Lambda((), (), zeros))
+    return (Let(vars_, op),), vars_
+
+
+def _is_light(fn: Lambda) -> bool:
+    """Whether a function makes scalars, and does no more than storing them costs."""
+    easy = all(isinstance(let.op, Apply | Cast | Index | Check | If) for let in walk_lets(fn))
+    scalars = all(isinstance(type_, DType) for type_ in fn.result_types())
+    return easy and scalars and cost_of_body(fn) <= STORING
+
+
+def _is_plain(fn: Lambda, *place: Var) -> bool:
+    """Whether a function is scalar work alone, but for reads at its own place."""
+    return all(
+        isinstance(let.op, Apply | Cast) or (isinstance(let.op, Index) and let.op.indices == place)
+        for let in fn.lets
+    )
