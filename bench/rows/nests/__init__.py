@@ -11,7 +11,17 @@ from pathlib import Path
 # each example is a program of its own, in no package
 sys.path.append(str(Path(__file__).resolve().parents[3] / "examples"))
 
-from bench.rows.nests import extents, loops, matrices, softmax, sorting
+from bench.rows.nests import (
+    chains,
+    extents,
+    groups,
+    loops,
+    matrices,
+    points,
+    scans,
+    softmax,
+    sorting,
+)
 
-FILES = (sorting, softmax, loops, matrices, extents)
+FILES = (sorting, softmax, loops, matrices, scans, points, groups, chains, extents)
 ROWS = [row for file in FILES for row in file.ROWS]

@@ -84,6 +84,58 @@ def distance_peers(tools: Tools, first: Any, second: Any) -> dict[str, Call]:
     return {"numba": lambda: loop(*a, *b)}
 
 
+def texts(n: int) -> Arrays:
+    """Texts of up to 200 letters, each with a pattern of one to four."""
+    draw = np.random.default_rng(39)
+
+    def some(least: int, most: int) -> Any:
+        lengths = draw.integers(least, most + 1, n)
+        return fw.ragged(draw.integers(97, 101, lengths.sum(), np.uint8), lengths=lengths)
+
+    return some(0, 200), some(1, 4)
+
+
+def places(texts: Any, patterns: Any) -> Any:
+    """Where each pattern begins in its text."""
+    return fw.map(words.found, texts, patterns)
+
+
+def place_peers(tools: Tools, texts: Any, patterns: Any) -> dict[str, Call]:
+    """Two parallel loops of Numba over the texts: one counts, one writes."""
+    if (numba := tools.numba) is None:
+        return {}
+    a, b = ((np.asarray(x.values), np.asarray(x.offsets)) for x in (texts, patterns))
+
+    @numba.njit
+    def begins(text, pattern, i):
+        j = 0
+        while j < len(pattern) and text[i + j] == pattern[j]:
+            j += 1
+        return j == len(pattern)
+
+    @numba.njit(parallel=True)
+    def loop(a, a_offsets, b, b_offsets):
+        ends = np.zeros(len(a_offsets), np.int64)
+        for row in numba.prange(len(ends) - 1):
+            text = a[a_offsets[row] : a_offsets[row + 1]]
+            pattern = b[b_offsets[row] : b_offsets[row + 1]]
+            for i in range(len(text) - len(pattern) + 1):
+                ends[row + 1] += begins(text, pattern, i)
+        ends = np.cumsum(ends)
+        out = np.empty(ends[-1], np.int64)
+        for row in numba.prange(len(ends) - 1):
+            text = a[a_offsets[row] : a_offsets[row + 1]]
+            pattern = b[b_offsets[row] : b_offsets[row + 1]]
+            at = ends[row]
+            for i in range(len(text) - len(pattern) + 1):
+                if begins(text, pattern, i):
+                    out[at] = i
+                    at += 1
+        return out, ends
+
+    return {"numba": lambda: loop(*a, *b)}
+
+
 def options(n: int) -> Arrays:
     """Options of 2 to 200 steps, most of few."""
     return loops.market(n, 200)
@@ -130,6 +182,8 @@ ROWS = [
         loops.collatz.__wrapped__, first_numbers, (Faster(1.5, "numba"),), collatz_peers),
     Row("nest_distances", "edit distances of 10^5 pairs of words", 10**5, 10**4, distances,
         pairs_of_words, (Faster(1, "numba"),), distance_peers),
+    Row("nest_found", "patterns in 10^5 texts of up to 200 letters", 10**5, 10**4, places, texts,
+        (Faster(1, "numba"),), place_peers),
     Row("nest_options", "10^4 options on trees of 2 to 200 steps, f64", 10**4, 10**3, prices,
         options, (Faster(1, "numba"),), price_peers, tolerance=1e-6),
 ]  # fmt: skip

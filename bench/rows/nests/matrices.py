@@ -1,54 +1,16 @@
-"""A matrix product written as a nest; sums of big numbers and tridiagonal systems by scans."""
+"""Matrices: a dense product, many decompositions, a sparse product, each written as a nest."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
-from nests import big_numbers, matrices, tridiagonal
+from nests import matrices
 
 import flatweave as fw
-from bench.needs import V3, At, Faster, OfFloor
+from bench.needs import Faster
 from bench.row import Arrays, Call, Row
 from bench.tools import Tools
-
-
-def pairs(n: int, digits: int) -> Arrays:
-    """Pairs of numbers, n digits in all of each side."""
-    return big_numbers.pairs(max(n // digits, 1), digits)
-
-
-def sums(a: Any, b: Any) -> Any:
-    """Of each pair."""
-    return fw.map(big_numbers.add, a, b)
-
-
-def sum_peers(tools: Tools, a: Any, b: Any) -> dict[str, Call]:
-    """NumPy moves all carries up by one digit at a time; Numba goes through each row."""
-    found: dict[str, Call] = {}
-    if len(a) * a.shape[1] <= 1 << 20:
-        found["numpy"] = lambda: big_numbers.numpy_sums(a, b)
-    if numba := tools.numba:
-        loop, out = numba_sums(numba), np.zeros_like(a)
-        found["numba"] = lambda: loop(a, b, out)
-    return found
-
-
-def numba_sums(numba: Any) -> Any:
-    """All cores, a row at a time, each digit in 64 bits."""
-
-    @numba.njit(parallel=True)
-    def loop(a, b, out):
-        for i in numba.prange(len(a)):
-            carry = np.uint64(0)
-            for j in range(a.shape[1]):
-                digit = np.uint64(a[i, j]) + np.uint64(b[i, j]) + carry
-                out[i, j] = np.uint32(digit)
-                carry = digit >> np.uint64(32)
-        return out
-
-    return loop
 
 
 def two_squares(n: int) -> Arrays:
@@ -61,54 +23,82 @@ def product_peers(tools: Tools, a: Any, b: Any) -> dict[str, Call]:
     return {"numpy": lambda: a @ b}
 
 
-def systems(n: int) -> Arrays:
-    """Systems of 128 equations."""
-    return tridiagonal.systems(n, 128)
+def many(n: int) -> Arrays:
+    """Matrices of 24 x 24."""
+    return (matrices.dominant(n, 24),)
 
 
-def solutions(*systems: Any) -> Any:
-    """Of each system."""
-    return fw.map(tridiagonal.solve, *systems)
-
-
-def solution_peers(tools: Tools, *systems: Any) -> dict[str, Call]:
-    """Numba takes the sequential algorithm through each system; NumPy all systems at once."""
-    found: dict[str, Call] = {"numpy": lambda: tridiagonal.numpy_solutions(*systems)}
+def lu_peers(tools: Tools, given: Any) -> dict[str, Call]:
+    """NumPy takes each step of all matrices at once; Numba a matrix at a time, on all cores."""
+    found: dict[str, Call] = {"numpy": lambda: matrices.numpy_lu(given)}
     if numba := tools.numba:
-        loop, out = numba_solutions(numba), np.zeros_like(systems[0])
-        found["numba"] = lambda: loop(*systems, out)
+        loop = numba_lu(numba)
+        found["numba"] = lambda: loop(given)
     return found
 
 
-def numba_solutions(numba: Any) -> Any:
-    """All cores, a system at a time."""
+def numba_lu(numba: Any) -> Any:
+    """In a copy."""
 
     @numba.njit(parallel=True, fastmath=True)
-    def loop(low, middle, high, right, out):
-        n = middle.shape[1]
-        for s in numba.prange(len(middle)):
-            pivots = np.empty(n, middle.dtype)
-            pivots[0], out[s, 0] = middle[s, 0], right[s, 0]
-            for i in range(1, n):
-                factor = low[s, i] / pivots[i - 1]
-                pivots[i] = middle[s, i] - factor * high[s, i - 1]
-                out[s, i] = right[s, i] - factor * out[s, i - 1]
-            out[s, n - 1] /= pivots[n - 1]
-            for i in range(n - 2, -1, -1):
-                out[s, i] = (out[s, i] - high[s, i] * out[s, i + 1]) / pivots[i]
-        return out
+    def loop(given):
+        found, n = given.copy(), given.shape[1]
+        for s in numba.prange(len(given)):
+            a = found[s]
+            for k in range(n):
+                for i in range(k + 1, n):
+                    a[i, k] /= a[k, k]
+                    for j in range(k + 1, n):
+                        a[i, j] -= a[i, k] * a[k, j]
+        return found
 
     return loop
 
 
+def two_sparse(n: int) -> Arrays:
+    """Square matrices with on average 8 numbers in a row, whole ones."""
+    draw = np.random.default_rng(38)
+
+    def some() -> Any:
+        lengths = np.minimum(draw.poisson(8, n), n)
+        columns = np.concatenate([np.sort(draw.choice(n, k, replace=False)) for k in lengths])
+        numbers = draw.integers(1, 9, len(columns)).astype(np.float64)
+        return fw.ragged((numbers, columns.astype(np.int32)), lengths=lengths)
+
+    return some(), some()
+
+
+def sparse_product(a: Any, b: Any) -> Any:
+    """Numbers, columns, offsets."""
+    numbers, columns = matrices.sparse_product(a, b)
+    return numbers, columns.values
+
+
+def sparse_peers(tools: Tools, a: Any, b: Any) -> dict[str, Call]:
+    """SciPy, and its columns in order."""
+    if (sparse := tools.scipy("sparse")) is None:
+        return {}
+    x, y = (
+        sparse.csr_array((*map(np.asarray, m.values), np.asarray(m.offsets, np.int32)),
+                         (len(m), len(m)))
+        for m in (a, b)
+    )  # fmt: skip
+
+    def product() -> Any:
+        found = x @ y
+        found.sort_indices()
+        return found.data, found.indptr, found.indices
+
+    return {"scipy": product}
+
+
 ROWS = [
-    *(Row(f"nest_add_{digits}", f"sums of numbers of {digits:,} u32, 2^27 in all", 1 << 27,
-          1 << 22, sums, partial(pairs, digits=digits), (OfFloor(0.8), At(V3, OfFloor(0.7))),
-          sum_peers, one_kernel=True)
-      for digits in (128, 512, 1024, 4096)),
     Row("nest_product", "product of matrices of 1,024 x 1,024 f32", 1024, 256,
         matrices.product.__wrapped__, two_squares, (Faster(0.5, "numpy"),), product_peers,
         tolerance=1e-3, blas=True),
-    Row("nest_tridiagonal", "10,000 tridiagonal systems of 128 f32", 10_000, 1000, solutions,
-        systems, (Faster(1, "numba"),), solution_peers, tolerance=1e-2),
+    Row("nest_lu", "10,000 LU decompositions of 24 x 24 f64", 10_000, 1000,
+        matrices.decompositions.__wrapped__, many, (Faster(1, "numba"),), lu_peers,
+        tolerance=1e-9),
+    Row("nest_sparse", "sparse x sparse, 10^5 rows of mean 8, f64", 10**5, 10**4, sparse_product,
+        two_sparse, (Faster(1, "scipy"),), sparse_peers),
 ]  # fmt: skip
