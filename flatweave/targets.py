@@ -96,7 +96,8 @@ class OnDevice:
 
 
 def _machine_of_cpu() -> Machine:
-    return cpu(isa.here().register_bits)
+    here = isa.here()
+    return cpu(here.register_bits, here.registers)
 
 
 def _emit_cpu(unit: Unit) -> dict[str, str]:

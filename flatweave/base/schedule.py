@@ -24,7 +24,8 @@ class Schedule:
     """Variants by name, and whether results may depend on timing where that is faster.
 
     `store`: around the caches or not; `rows`: lanes along each row or along positions; `filter`:
-    how often the elements of a filter are evaluated. Where a sweep has no such choice, they say
+    how often the elements of a filter are evaluated; `contraction`: results of folds in register
+    tiles, or one in each lane. Where a sweep has no such choice, they say
     nothing.
     """
 
@@ -33,6 +34,7 @@ class Schedule:
     store: str | None = None
     rows: str | None = None
     filter: str | None = None
+    contraction: str | None = None
     deterministic: bool = True
 
     @property
@@ -76,13 +78,14 @@ VARIANTS: Mapping[str, Callable[[object], str | None]] = {
     "store": _one_of("streaming", "plain"),
     "rows": _one_of("rows", "positions"),
     "filter": _one_of("once", "twice"),
+    "contraction": _one_of("tiles", "lanes"),
 }
 """What each part of a schedule may be."""
 
 
 def schedule_of(value: object) -> Schedule:
     """names such as permute=partition,expand=balanced: expand, permute, store=streaming or plain, \
-rows=rows or positions, filter=once or twice"""
+rows=rows or positions, filter=once or twice, contraction=tiles or lanes"""
     if isinstance(value, Schedule):
         return value
     if not isinstance(value, str):

@@ -30,7 +30,7 @@ def texts(folder: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(folder.glob("*.air")):
         program = parse_program(path.read_text(encoding="utf-8"))
         swept = [program, *optimise(program).values()][-1]
-        yield path.stem, emit(lower(swept, cpu(isa.register_bits)).unit, isa)
+        yield path.stem, emit(lower(swept, cpu(isa.register_bits, isa.registers)).unit, isa)
 
 
 def main(folder: Path) -> None:

@@ -139,8 +139,8 @@ def arguments(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def traced(name: str, fn: Callable[..., Any], *arrays: np.ndarray) -> Program:
-    """The program of a function of one-dimensional arrays."""
-    leaves = [Leaf(as_dtype(x.dtype), f"x{i}", "test", (2,)) for i, x in enumerate(arrays)]
+    """The program of a function of arrays."""
+    leaves = [Leaf(as_dtype(x.dtype), f"x{i}", "test", (2,) * x.ndim) for i, x in enumerate(arrays)]
     return trace(name, lambda values: fn(*values), leaves).program
 
 
@@ -158,8 +158,8 @@ def lowered(made: Program, machine: Machine) -> Lowered:
 
 
 def flat(*arrays: np.ndarray) -> list[Any]:
-    """Arguments as programs take them: each array behind its extent."""
-    return [value for array in arrays for value in (len(array), array)]
+    """Arguments as programs take them: each array behind its extents."""
+    return [value for array in arrays for value in (*array.shape, array)]
 
 
 @cache

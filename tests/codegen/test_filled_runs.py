@@ -20,7 +20,7 @@ def decoded(values, counts):
 def test_nobody_races(bits):
     """Rows that are empty, shorter than a step, and as long as several blocks."""
     made = traced("f", decoded, np.zeros(2), np.zeros(2, np.int64))
-    unit = lower(list(pipeline.optimise(made).values())[-1], cpu(bits))
+    unit = lower(list(pipeline.optimise(made).values())[-1], cpu(bits, 16))
     verify(unit.unit)
     for counts in ([], [0, 0], [1, 0, 3, 17, 0], [700, 2, 0, 0, 41] * 3):
         args = flat(np.arange(len(counts)) * 1.0, np.array(counts, np.int64))

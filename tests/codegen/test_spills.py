@@ -16,6 +16,7 @@ from flatweave.pipeline import optimise
 from flatweave.runtime.unlocked import simplify
 from tests.codegen.hot_loops import innermost_loops
 from tests.codegen.levels import LEVELS, in_force
+from tests.language.test_contractions import distances, product
 
 TRIPLE = "aarch64-unknown-linux-gnu"
 F32 = np.arange(1000, dtype=np.float32)
@@ -63,6 +64,8 @@ PROGRAMS = {
     "softmax": (softmax, ROWS),
     "histogram": (lambda xs: fw.histogram(256, xs % 256), I32),
     "heaviest segment": (heaviest, F32),
+    "product": (product, F32.reshape(10, 100), F32.reshape(100, 10)),
+    "distances": (distances, F32.reshape(10, 100), F32.reshape(10, 100)),
 }
 KNOWN = {
     # four numbers in four registers each are as many as there are
@@ -73,6 +76,7 @@ KNOWN = {
     ("softmax", "x86-64-v3"): 180,
     ("softmax", "x86-64-v4"): 2,  # one of the registers of rows that are summed side by side
     ("softmax", "neon"): 130,
+    ("distances", "x86-64-v3"): 1,  # of a gather of a panel that is not whole
 }
 """Moves to the stack and back in all innermost loops of a program, at most; none in others."""
 
@@ -111,7 +115,7 @@ def test_loops_of_neon_keep_their_vectors_in_registers(name):
     written = parse_program(fw.jit(program).stages(*operands).text["array"])
     swept = [written, *optimise(written).values()][-1]
     isa = Neon()
-    text = emit(lower(swept, cpu(isa.register_bits)).unit, isa)
+    text = emit(lower(swept, cpu(isa.register_bits, isa.registers)).unit, isa)
 
     found = spills(_assembly(target.create_target_machine(cpu="neoverse-n1", opt=2), text))
 

@@ -34,6 +34,7 @@ class Machine:
     `caches`: what a core has for itself alone, and what a program may count on of the one that all
     cores share: no more than that, as others use it, too.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
+    `registers`: how many vector registers there are.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Machine:
     shares_memory: bool = True
     swap_bytes: int = 8
     caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
+    registers: int = 16
     warps_meet_alone: bool = True
 
     @property
@@ -70,8 +72,8 @@ class Machine:
         return max(1, self.vector_bytes // max([dtype.bytes for dtype in dtypes] or [8]))
 
 
-def cpu(register_bits: int) -> Machine:
-    """A CPU with vector registers of so many bits; a step takes several of them."""
+def cpu(register_bits: int, registers: int) -> Machine:
+    """A CPU with so many vector registers of so many bits; a step takes several of them."""
     return Machine(
         name="cpu",
         vector_bytes=register_bits // 8,
@@ -85,10 +87,11 @@ def cpu(register_bits: int) -> Machine:
         streaming_from=4 * KIB * KIB,
         blocks_wanted=64,
         swap_bytes=16,
+        registers=registers,
     )
 
 
-CPU_AVX512 = cpu(512)
+CPU_AVX512 = cpu(512, 32)
 OPENCL = Machine(
     name="opencl",
     vector_bytes=64,

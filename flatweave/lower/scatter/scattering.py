@@ -110,7 +110,7 @@ class Scattering:
     def _holds(self, host: Builder, variant: Variant) -> Atom:
         if variant.always:
             return YES
-        return holds(self.lowering, host, variant, self.facts.located, (self.total,), self.total)
+        return holds(self.lowering, host, variant, self.facts, (self.total,), self.total)
 
     def writer(
         self, kernel: KernelBuilder, variant: Variant | None = None, width: int | None = None

@@ -22,6 +22,7 @@ from flatweave.lower.schedule.division import (
 )
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
+    NO_TILE,
     Aggregation,
     Along,
     Carry,
@@ -35,6 +36,7 @@ from flatweave.lower.schedule.plan import (
     Traversal,
     Variant,
 )
+from flatweave.lower.schedule.register_tile import LEAST_WORK, NARROWEST, choose_register_tile
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.scatter_variants import UPDATES, scatter_variants
 from flatweave.lower.schedule.tiling import choose_tiling, element_dtypes
@@ -51,6 +53,7 @@ WIDEST_RUN = 16
 """Lanes of the blocked layout: a square tile of so many columns stays in registers."""
 PLAIN = Variant("plain")
 FILL = Variant("fill", along=Along.FILL)
+TILED = Variant("tiled", tiled=True, work=LEAST_WORK, narrowest=NARROWEST)
 
 
 def plan_sweep(
@@ -68,21 +71,26 @@ def plan_sweep(
     along = division.along
     if machine.simt and facts.located is not None and along is Along.EITHER:
         along = Along.POSITIONS  # a warp's lanes go one way
+    tile = choose_register_tile(facts.contraction, machine)
     lanes = arrange_lanes(machine, op, tiling.width)
     traversal = replace(lanes, along=along, flagged=flagged)
     reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
+    variants = _variants(facts, machine, traversal, division, wishes)
+    if tile != NO_TILE:
+        variants = (TILED, *variants)
     return SweepPlan(
         tiling,
         traversal,
         _levels(facts, machine, traversal),
         tuple(sink.name for sink in op.sinks),
-        _wished(_variants(facts, machine, traversal, division, wishes), wishes),
+        _wished(variants, wishes),
         _aggregation(facts, machine, traversal, facts.combines, pure=reduces),
         division.sources,
         _evaluation(facts, machine, traversal, division, wishes),
         _folds_rows(facts, machine, traversal),
         machine.simt,
         scatter,
+        tile,
     )
 
 
@@ -229,6 +237,10 @@ def _wished(variants: tuple[Variant, ...], wishes: Schedule) -> tuple[Variant, .
         left = [v for v in left if not v.row_length]
     elif wishes.rows == "rows":
         left = [replace(v, row_length=0) for v in left if v.row_length] or left
+    if wishes.contraction == "lanes":
+        left = [v for v in left if not v.tiled]
+    elif wishes.contraction == "tiles":
+        left = [replace(v, work=0, narrowest=0) if v.tiled else v for v in left]
     always = next(k for k, v in enumerate(left) if v.always)
     return tuple(left[: always + 1])  # what stands behind that never runs
 

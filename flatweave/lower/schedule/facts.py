@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flatweave.base.records import record
+from flatweave.lower.schedule.contraction import Contraction, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
@@ -14,19 +15,21 @@ class SweepFacts:
     """Facts of a sweep, found once: plans are made of them, emission reads them.
 
     `located` are the rows among which it locates its own positions; `heads` says which of its
-    values only ask where those rows begin.
+    values only ask where those rows begin. `contraction` is the fold that its space is tiled for.
     """
 
     op: Sweep
     scans: ScanLevels
     located: Locate | None
     heads: HeadFlags | None
+    contraction: Contraction | None = None
 
     @staticmethod
     def of(op: Sweep) -> SweepFacts:
         """The facts of a sweep."""
         located = find_located(op)
-        return SweepFacts(op, find_scan_levels(op), located, find_head_flags(op, located))
+        scans, heads = find_scan_levels(op), find_head_flags(op, located)
+        return SweepFacts(op, scans, located, heads, find_contraction(op))
 
     @property
     def combines(self) -> tuple[ScanRecord, ...]:

@@ -146,11 +146,31 @@ class Level:
 
 
 @record(eq=True)
+class RegisterTile:
+    """How a contraction is divided: `rows` by `lanes` results stay in registers while the fold
+    takes `depth` steps, on values packed for tiles of `most_rows` by `most_lanes` results. Values
+    of lanes that lie along the fold in memory are turned in squares of `square` lanes.
+    """
+
+    rows: int
+    lanes: int
+    depth: int
+    most_rows: int
+    most_lanes: int
+    square: int = 0
+
+
+NO_TILE = RegisterTile(0, 0, 0, 0, 0)
+
+
+@record(eq=True)
 class Variant:
     """One kernel of a sweep, and when it runs: the first variant whose condition holds.
 
     At `least` so many positions, the last axis a multiple of `multiple`, rows of at least
-    `row_length` positions on average. A `streaming` variant stores around the caches.
+    `row_length` positions on average. A `streaming` variant stores around the caches. A `tiled` one
+    takes register tiles, of at least `narrowest` rows and lanes, and of folds that go over at least
+    `work` elements in all.
     """
 
     name: str
@@ -159,11 +179,15 @@ class Variant:
     row_length: int = 0
     streaming: bool = False
     along: Along | None = None
+    tiled: bool = False
+    work: int = 0
+    narrowest: int = 0
 
     @property
     def always(self) -> bool:
         """Whether it runs whatever the sizes are."""
-        return (self.least, self.multiple, self.row_length) == (0, 1, 0)
+        sizes = (self.least, self.multiple, self.row_length)
+        return sizes == (0, 1, 0) and not self.tiled
 
 
 @record(eq=True)
@@ -193,3 +217,4 @@ class SweepPlan:
     folds_rows: bool = False
     lockstep: bool = False
     scatter: tuple[ScatterVariant, ...] = ()
+    tile: RegisterTile = NO_TILE

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from flatweave.base.errors import CompilerBug
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import Along, Carry, Evaluation, How, Lanes, SweepPlan, When
+from flatweave.lower.schedule.plan import (
+    Along,
+    Carry,
+    Evaluation,
+    How,
+    Lanes,
+    RegisterTile,
+    SweepPlan,
+    When,
+)
 
 
 def verify_plan(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> None:
@@ -57,6 +66,17 @@ def _aggregation(hows: tuple[How, ...], run_width: int) -> Iterator[str]:
         yield "in a blocked layout everything is combined run by run"
 
 
+def _register_tile(tile: RegisterTile, facts: SweepFacts) -> Iterator[str]:
+    if facts.contraction is None:
+        yield "register tiles of what is no contraction"
+    if not (0 < tile.lanes <= WIDEST and tile.rows > 0 and tile.depth > 0):
+        yield f"register tiles of {tile.rows} rows, {tile.lanes} lanes, {tile.depth} steps"
+    elif tile.most_rows % tile.rows or tile.most_lanes % tile.lanes:
+        yield f"tiles of {tile.most_rows} x {tile.most_lanes} are not whole register tiles"
+    elif tile.square and (tile.lanes % tile.square or tile.depth % tile.square):
+        yield f"squares of {tile.square} lanes do not fill register tiles"
+
+
 def _variants(plan: SweepPlan, facts: SweepFacts) -> Iterator[str]:
     *others, last = plan.variants
     if not last.always:
@@ -67,5 +87,7 @@ def _variants(plan: SweepPlan, facts: SweepFacts) -> Iterator[str]:
         yield "two variants have one name"
     if facts.located is None and any(each.along not in (None, Along.EITHER) for each in others):
         yield "a variant goes along rows that are not there"
+    if any(each.tiled for each in plan.variants):
+        yield from _register_tile(plan.tile, facts)
     if plan.scatter and plan.scatter[-1].when is not When.ALWAYS:
         yield "no way of scattering is left where no condition holds"

@@ -23,7 +23,13 @@ def why_variant(variant: Variant, variants: tuple[Variant, ...]) -> str:
         return ""
     streaming = next((v for v in variants if v.streaming), None)
     rows = next((v.row_length for v in variants if v.row_length), 0)
+    tiled = next((v for v in variants if v.tiled), None)
+    if variant.tiled:
+        sizes = f"{variant.work:,} elements or more meet" if variant.work else "the schedule says"
+        return f"results stay in registers, many at once, as {sizes}"
     reasons = []
+    if tiled is not None:
+        reasons.append(f"each lane has one result, as fewer than {tiled.work:,} elements meet")
     if variant.streaming:
         reasons.append(f"results go around the caches, as there are {variant.least:,} or more")
     elif streaming is not None:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.lower.host.context import Lowering
+from flatweave.lower.host.context import YES, Lowering
+from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Variant
 from flatweave.ops import Locate
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
-SUFFIXES = {"streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fill": "_fill"}
+SUFFIXES = {
+    "streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fill": "_fill",
+    "tiled": "_tiled",
+}  # fmt: skip
 """What is added to the name of a sweep's kernel for a variant."""
 
 
 def holds(
-    lowering: Lowering, host: Builder, variant: Variant, located: Locate | None,
+    lowering: Lowering, host: Builder, variant: Variant, facts: SweepFacts,
     shape: Sequence[Atom], total: Atom,
 ) -> Atom:  # fmt: skip
     """Whether the sizes of a sweep are those that a variant is for."""
+    located = facts.located
     conditions: list[Atom] = []
+    if variant.tiled:
+        conditions += _is_tiled(lowering, host, variant, facts, shape, total)
     if variant.least:
         conditions.append(host.apply("ge", total, index(variant.least)))
     if variant.multiple > 1:
@@ -29,10 +36,29 @@ def holds(
         assert located is not None
         least = host.mul(rows_of_host(lowering, located), index(variant.row_length))
         conditions.append(host.apply("ge", total, least))
-    first, *others = conditions
+    first, *others = conditions or [YES]
     for other in others:
         first = host.apply("and", first, other)
     return first
+
+
+def _is_tiled(
+    lowering: Lowering, host: Builder, variant: Variant, facts: SweepFacts,
+    shape: Sequence[Atom], total: Atom,
+) -> list[Atom]:  # fmt: skip
+    """Whether a contraction is large enough, and all that it reads is there."""
+    found = facts.contraction
+    assert found is not None
+    around = [] if found.outer is None else [lowering.scope.scalar(found.outer.extent)]
+    steps = lowering.scope.scalar(found.op.extent)
+    least: Atom = index(variant.work)
+    for extent in (steps, *around):  # a product of all extents might not fit
+        each = host.apply("maximum", extent, index(1))
+        least = host.apply("floordiv", host.add(least, host.sub(each, index(1))), each)
+    bounds = [[lowering.scope.scalar(e) for e in pair] for pair in found.bounds]
+    narrowest = index(variant.narrowest)
+    large = [host.apply("ge", e, narrowest) for e in (*around, *shape) if variant.narrowest]
+    return [host.apply("ge", total, least), *large, *(host.apply("le", a, b) for a, b in bounds)]
 
 
 def rows_of_host(lowering: Lowering, located: Locate) -> Atom:

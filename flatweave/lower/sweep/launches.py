@@ -27,6 +27,7 @@ from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.words import why_variant
 from flatweave.lower.sweep.conditions import SUFFIXES, holds, rows_of_host
+from flatweave.lower.sweep.contracted import write_contracted
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
@@ -135,7 +136,7 @@ class SweepLowering:
     def _holds(self, variant: Variant) -> Atom:
         sweep = self.sweep
         return holds(
-            self.lowering, self.host, variant, self.facts.located, sweep.shape, sweep.total
+            self.lowering, self.host, variant, self.facts, sweep.shape, sweep.total
         )
 
     def _later(self, variant: Variant) -> Declared:
@@ -152,7 +153,9 @@ class SweepLowering:
 
     def _write(self, kernel: KernelBuilder, variant: Variant) -> None:
         writer = self._writer(kernel, variant)
-        if self.plan.folds_rows:
+        if variant.tiled:
+            write_contracted(writer, self.sinks)
+        elif self.plan.folds_rows:
             self.sinks[0].write_alone(writer, self.sinks)
         else:
             Passes(writer, self.sinks).write()

@@ -1,0 +1,50 @@
+"""How a contraction is divided: results that stay in registers, values that stay in caches.
+
+    registers   rows x lanes results, the values of a step's lanes, one of a row, one product
+    first       the values of `lanes` lanes for `depth` steps of the fold
+    second      the values of a tile's rows and lanes for as many steps, and its results so far
+"""
+
+from __future__ import annotations
+
+from flatweave.lower.machine.machine import KIB, WIDEST, Machine
+from flatweave.lower.schedule.contraction import Contraction
+from flatweave.lower.schedule.plan import NO_TILE, RegisterTile
+from flatweave.ops.rows import scalar_type
+
+LEAST_WORK = 1 << 15
+"""Elements that are folded from which on values are packed for tiles."""
+NARROWEST = 4
+"""Rows and lanes that there must be: of fewer most of a register tile would be computed in vain."""
+VECTORS = 2
+"""Registers of lanes that share the value of a row."""
+SPARE = 2
+"""Registers for the value of a row and for a product."""
+DEPTH = 256
+"""Steps of a fold between two reads of the results so far, which these hide."""
+FIRST_LEVEL = 32 * KIB
+"""Bytes of the first-level cache that the values of some lanes may fill."""
+TILE_ROWS = 128
+TILE_LANES = 256
+"""Results of a tile along both axes: packing a value costs as much as using it a few times."""
+
+WIDEST_SQUARE = 16
+"""Lanes of a square that stays in registers while it is turned."""
+
+
+def choose_register_tile(found: Contraction | None, machine: Machine) -> RegisterTile:
+    """The tile of a contraction on a machine whose lanes are those of registers."""
+    if found is None or machine.simt:
+        return NO_TILE
+    width = machine.lanes(found.dtypes)
+    lanes = width * min(VECTORS, max(1, WIDEST // width))
+    vectors = lanes // width
+    results, values = len(found.op.neutral), len(found.lane_values)
+    rows = (machine.registers - SPARE - vectors * values) // (vectors * results)
+    if rows < 2:
+        return NO_TILE
+    bytes_each = sum(scalar_type(value).bytes for value in found.lane_values)
+    depth = min(DEPTH, FIRST_LEVEL // (lanes * bytes_each) // width * width)
+    most_lanes = max(lanes, TILE_LANES // lanes * lanes)
+    square = min(WIDEST_SQUARE, width) if found.lanes_across and machine.tiles else 0
+    return RegisterTile(rows, lanes, depth, max(1, TILE_ROWS // rows) * rows, most_lanes, square)

@@ -1,0 +1,150 @@
+"""Register tiles: what is a contraction and how it is divided, and its kernel in the simulator."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave import pipeline
+from flatweave.base.errors import CompilerBug
+from flatweave.base.records import replace
+from flatweave.base.schedule import schedule_of
+from flatweave.kernel_ir.verify import verify
+from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, cpu
+from flatweave.lower.program import lower
+from flatweave.lower.schedule.choose import plan_sweep
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import NO_TILE, RegisterTile
+from flatweave.lower.schedule.register_tile import LEAST_WORK
+from flatweave.lower.schedule.text import parse_plans, print_plans
+from flatweave.lower.schedule.verify import verify_plan
+from flatweave.ops import Sweep
+from flatweave.terms.traverse import walk_lets
+from tests.codegen.device_programs import agree, expected, flat, simulated, traced
+from tests.language.test_contractions import (
+    distances,
+    nearest,
+    product,
+    product_by_index,
+    product_of_rows,
+)
+
+F32, F64 = np.ones((9, 9), np.float32), np.ones((9, 9))
+TILES = schedule_of("contraction=tiles")
+SMALL = RegisterTile(rows=2, lanes=4, depth=4, most_rows=4, most_lanes=8, square=0)
+
+
+def swept(f, *args):
+    """The program as it is lowered."""
+    return list(pipeline.optimise(traced("f", f, *args)).values())[-1]
+
+
+def facts(f, *args):
+    """Of the last sweep of a program."""
+    return SweepFacts.of([let.op for let in walk_lets(swept(f, *args).fn)
+                          if isinstance(let.op, Sweep)][-1])  # fmt: skip
+
+
+def tile(f, *args, machine=CPU_AVX512):
+    """The tile that is chosen."""
+    return plan_sweep(facts(f, *args), machine, schedule_of("store=plain")).tile
+
+
+@pytest.mark.parametrize("f", [product, product_of_rows, product_by_index, distances, nearest])
+def test_contractions_are_found(f):
+    """Written over columns, rows or places, and with a fold around them."""
+    assert facts(f, F32, F32).contraction is not None
+
+
+def test_other_sweeps_are_none():
+    """A read that varies along both axes, an extent that varies, and a sum of one row."""
+    both = facts(lambda a, c: fw.generate((9, 9), lambda i, j: fw.sum(
+        fw.map(lambda k: a[i, k] * c[i, j, k], fw.iota(9)))), F32, np.ones((9, 9, 9)))  # fmt: skip
+    assert both.contraction is None
+    assert facts(lambda a: fw.map(fw.sum, a), F32).contraction is None
+    triangle = facts(lambda a: fw.generate((9, 9), lambda i, j: fw.sum(
+        fw.map(lambda k: a[i, k] * a[j, k], fw.iota(i)))), F32)  # fmt: skip
+    assert triangle.contraction is None
+
+
+def test_tiles_fill_the_registers():
+    """32 of 64 bytes, 16 of 32 bytes, 16 of 16 bytes; f64 has half as many lanes, a pair of results
+    half as many rows."""
+    assert (tile(product, F32, F32).rows, tile(product, F32, F32).lanes) == (14, 32)
+    assert (tile(product, F64, F64).rows, tile(product, F64, F64).lanes) == (14, 16)
+    avx2 = tile(product, F32, F32, machine=cpu(256, 16))
+    assert (avx2.rows, avx2.lanes) == (6, 16)
+    assert tile(product, F32, F32, machine=cpu(128, 16)).lanes == 8
+    least = lambda a, b: fw.map(lambda r: fw.map(lambda c: fw.argmin(r + c), b), a)
+    assert tile(least, F32, F32).rows == 7
+
+
+def test_lanes_that_lie_along_the_fold_are_turned():
+    """In squares of a register."""
+    assert tile(product, F32, F32).square == 0
+    assert tile(product_of_rows, F32, F32).square == 16
+    assert tile(nearest, F64, F64).square == 8
+
+
+def test_threads_have_no_register_tiles():
+    """They divide by themselves."""
+    for machine in (CUDA, OPENCL):
+        assert tile(product, F32, F32, machine=machine) == NO_TILE
+
+
+def test_small_products_are_not_tiled():
+    """What a tile costs first is more than a small product."""
+    variant = plan_sweep(facts(product, F32, F32), CPU_AVX512, schedule_of("store=plain")).variants[
+        0
+    ]
+    assert (variant.tiled, variant.work) == (True, LEAST_WORK)
+    lanes = plan_sweep(facts(product, F32, F32), CPU_AVX512, schedule_of("contraction=lanes"))
+    assert not any(each.tiled for each in lanes.variants)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": 3}, "not whole register tiles"),
+        ({"lanes": 0}, "0 lanes"),
+        ({"square": 3}, "squares of 3 lanes"),
+    ],
+)
+def test_wrong_tiles_are_refused(changes, message):
+    """By the rules of plans."""
+    found = facts(product, F32, F32)
+    plan = plan_sweep(found, CPU_AVX512, TILES)
+    with pytest.raises(CompilerBug, match=message):
+        verify_plan(replace(plan, tile=replace(SMALL, **changes)), found, CPU_AVX512)
+    with pytest.raises(CompilerBug, match="no contraction"):
+        verify_plan(plan, facts(lambda a: fw.map(fw.sum, a), F32), CPU_AVX512)
+
+
+@pytest.mark.parametrize("square", [0, 2, 4])
+@pytest.mark.parametrize("f", [product, product_of_rows, distances, nearest])
+@pytest.mark.parametrize(
+    "shape", [(0, 3, 2), (1, 1, 0), (2, 4, 4), (5, 9, 7), (9, 17, 11)], ids=str
+)
+def test_the_kernel_in_the_simulator(f, shape, square):
+    """Tiles of a few results, so that there are several, whole ones and rests; nobody races."""
+    rows, lanes, steps = shape
+    if square and f is product:
+        pytest.skip("its lanes do not lie along the fold")
+    rng = np.random.default_rng(0)
+    a = rng.integers(-9, 10, (rows, steps)).astype(np.float64)
+    b = rng.integers(-9, 10, (steps, lanes) if f is product else (lanes, steps)).astype(np.float64)
+    if f is nearest and not lanes * rows:
+        pytest.skip("argmin of nothing")
+    made = traced("f", f, a, b)
+    program = list(pipeline.optimise(made).values())[-1]
+    plans = parse_plans(print_plans(lower(program, cpu(256, 16), schedule=TILES).sweeps))
+    small = replace(SMALL, square=square)
+    plans = {
+        name: replace(plan, tile=small) if plan.tile != NO_TILE else plan
+        for name, plan in plans.items()
+    }
+    unit = lower(program, cpu(256, 16), schedule=TILES, plans=plans)
+
+    verify(unit.unit)
+
+    for threads in (1, 3):
+        agree(simulated(unit, flat(a, b), threads=threads, seed=rows), expected(made, flat(a, b)))
