@@ -19,7 +19,8 @@ This is the flattening of NESL (Blelloch 1990) without vectorising what a row ca
 element function is distributed over its *hard* operations, those that need memory (`hard.py`), and
 what stands between them stays a function of one row (`rows.py`). Each hard operation has a rule
 that says what it is over all rows; what is nested in the result is lifted in turn. An operation of
-which no operand varies from row to row is done once, outside.
+which no operand varies from row to row is done once, outside. A filter of which a row only combines
+what it keeps needs no memory: it becomes a flag before all that (`masked.py`).
 
 Leaves alone: programs without nested memory, where every element function computes its scalars and
 element-by-element arrays by itself.
