@@ -35,8 +35,8 @@ ROOMS = {
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < program",
     "passes": "array_pass, operators, cost < monoid, sharing < nests",
-    "passes/nests": "hard, arrays, masked < segments, row_operators, row_function < rows"
-    " < distribute < rules < lift",
+    "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
+    " < rows < searches < distribute < rules < lift",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports modules when it is called, and these: the compiler, and its LLVM.

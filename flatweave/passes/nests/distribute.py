@@ -11,11 +11,13 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
-from flatweave.ops import Generate, Index, Map, Nest, Reduce, Scan, Span
+from flatweave.ops import Generate, Index, Locate, Map, Nest, Reduce, Scan, Sort, Span
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.hard import has_hard, is_hard, may_fail
+from flatweave.passes.nests.operators import apart, by_keys, keys_of, needs_memory
 from flatweave.passes.nests.row_operators import combines_rows, in_rounds
 from flatweave.passes.nests.rows import Rows
+from flatweave.passes.nests.searches import Searches
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
@@ -58,6 +60,11 @@ def host_let(b: Builder, let: Let, renaming: Substitution) -> None:
     if not is_nested(let.op):
         b.inline_let(let, renaming)
         return
+    if needs_memory(let.op):
+        before, op = apart(let.op)
+        for each in before:
+            host_let(b, each, renaming)
+        let = Let(let.vars, op, let.where)
     if isinstance(let.op, If | While | For):
         results: Sequence[Atom] = b.emit(_control(b, let.op, renaming), let.vars[0].name)
     elif isinstance(let.op, Reduce | Scan) and combines_rows(let.op):
@@ -96,7 +103,16 @@ def lifted(b: Builder, op: Op) -> Sequence[Atom]:
             return lifted(b, made)
         case Nest():
             return _nest(b, op)
-    raise Unsupported(
+        case Sort() if needs_memory(op):
+            keys = lifted(b, keys_of(op))
+            return b.emit(by_keys(keys, op.xs))[len(keys) :]
+        case _ if not needs_memory(op):
+            return b.emit(op)
+    raise _no_operator(op, b)
+
+
+def _no_operator(op: Op, b: Builder) -> Unsupported:
+    return Unsupported(
         f"{op.name} with an operator that needs memory.", where=b.where,
         remedy="Compute it beforehand with fw.map, and combine its results.",
     )  # fmt: skip
@@ -132,10 +148,11 @@ def distribute(
     Where it is `optional` there may be no rows, and what fails must not be done outside of them.
     """
     rows = Rows(b, shape)
+    searches = Searches(rows)
     renaming = rows.body.inlining(fn, rows.params)
     own = set(fn.params)
     for let in fn.lets:
-        add(rows, let, renaming, own, optional)
+        add(rows, let, renaming, own, searches, optional)
     return rows, [_own(rows, renaming.atom(result)) for result in fn.results]
 
 
@@ -147,14 +164,26 @@ def _own(rows: Rows, result: Atom) -> Atom:
 
 
 def add(
-    rows: Rows, let: Let, renaming: Substitution, own: set[Var], optional: bool = False
+    rows: Rows, let: Let, renaming: Substitution, own: set[Var], searches: Searches,
+    optional: bool = False,
 ) -> None:
     """One let of an element function: done outside, left to each row, or lifted by its rule."""
     rows.b.where = rows.body.where = let.where or rows.body.where
     if not optional and _is_invariant(let, own):
         host_let(rows.b, let, renaming)
         return
+    if needs_memory(let.op):
+        before, op = apart(let.op)
+        for each in before:
+            add(rows, each, renaming, own, searches, optional)
+        let = Let(let.vars, op, let.where)
     own.update(let.vars)
+    if searches.are_in(let.op, renaming):
+        op = renaming.op(let.op)
+        if isinstance(op, Locate):
+            renaming.mapping.update(zip(let.vars, searches.search(rows.body, op), strict=True))
+            return
+        let = Let(let.vars, searches.moved(rows.body, op), let.where)
     if not is_hard(let, own):
         rows.body.inline_let(let, renaming)
         return
@@ -165,9 +194,11 @@ def add(
         inner = Substitution(fresh=renaming.fresh)
         own = set(rows.body.own)
         for each in rounds.lets:
-            add(rows, each, inner, own, optional)
+            add(rows, each, inner, own, searches, optional)
         renaming.mapping.update(zip(let.vars, map(inner.atom, results), strict=True))
         return
+    if needs_memory(op) and not isinstance(op, Sort):
+        raise _no_operator(op, rows.b)
     found = RULES.get(type(op))
     if found is None:
         raise Unsupported(

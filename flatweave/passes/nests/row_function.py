@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.ops import Check, Generate, Index, Reduce, Reshape, Span
+from flatweave.ops import Check, Generate, Index, Locate, Reduce, Reshape, Span
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.passes.nests.arrays import array_of, at
 from flatweave.terms.build import Builder, index, lambda_of
@@ -100,16 +100,23 @@ class RowFunction:
                 found.append(let)
             else:
                 wanted.update(free_vars(let.op))
-        vars_ = [var for let in reversed(found) for var in let.vars]
+        vars_ = [var for let in reversed(found) for var in _stored_of(let)]
         if not vars_:
             return
         reads = dict(zip(vars_, self.stored(vars_), strict=True))
         for let in found:
             at = self.body.lets.index(let)
-            self.body.lets[at : at + 1] = [self._read(var, reads[var], let) for var in let.vars]
+            self.body.lets[at : at + 1] = [
+                self._read(var, let, reads.get(var)) for var in let.vars
+            ]
 
-    def _read(self, var: Var, array: Atom, let: Let) -> Let:
-        read = Index(array, tuple(self.params), checked=False)
+    def _read(self, var: Var, let: Let, array: Atom | None) -> Let:
+        """The stored value; of a search for a row, where it begins is read by its number."""
+        if array is None:
+            assert isinstance(let.op, Locate)
+            read = Index(let.op.ends, let.vars[:1], checked=False)
+        else:
+            read = Index(array, tuple(self.params), checked=False)
         self.body.own[var] = read
         return Let((var,), read, let.where)
 
@@ -140,6 +147,11 @@ class RowFunction:
         if len(self.shape) == 1:
             self.whole[value] = column
         return value
+
+
+def _stored_of(let: Let) -> tuple[Var, ...]:
+    """What is stored of a let's results, as the others follow from it."""
+    return let.vars[:1] if isinstance(let.op, Locate) and let.op.skip == 1 else let.vars
 
 
 def _inline_row(

@@ -24,7 +24,7 @@ from flatweave.passes.nests.arrays import array_of, at
 from flatweave.passes.nests.row_function import RowFunction
 from flatweave.passes.nests.segments import Even, Segments, from_lengths, from_offsets
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Lambda, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution
 
 
@@ -84,7 +84,20 @@ class Rows(RowFunction):
         if offsets is not None:
             return from_offsets(self.b, self.count, offsets)
         (lengths,) = self.column([self.body.product(shape)])
-        return from_lengths(self.b, self.count, lengths)
+        made = from_lengths(self.b, self.count, lengths)
+        if len(shape) == len(self.shape) == 1:
+            self._by_offsets(shape[0], made.offsets)
+        return made
+
+    def _by_offsets(self, length: Atom, offsets: Atom) -> None:
+        """The length of a row is read from these offsets from here on: what goes over the row
+        finds that they cut it."""
+        for k, let in enumerate(self.body.lets):
+            if let.vars == (length,):
+                span = Span(offsets, self.params[0])
+                vars_ = (self.b.var("row", i64), *let.vars)
+                self.body.lets[k] = Let(vars_, span, let.where)
+                self.body.own.update(dict.fromkeys(vars_, span))
 
     def _offsets_behind(self, shape: tuple[Atom, ...]) -> Atom | None:
         """The offsets of which an extent is the length of the row at hand."""

@@ -102,3 +102,19 @@ nest("scan: segmented sums, summed", lambda a, i: fw.map(
 nest("scan: segmented sums", lambda a, i: fw.map(
          lambda r, j: fw.segmented_reduce(fw.add, 0, j > 1, r), a, i),
      lambda a, i: [[8, 6], [9, 2, 6, 5, 3], [38], [8, 12]], A, SMALL)
+nest("operators: that read the least of their sorted row", lambda r: fw.map(
+         lambda x: fw.scan(lambda p, q: p + q + fw.min(fw.sort(x), initial=9), 0, x), r),
+     lambda r: [upto([v + min([9, *x]) for v in x]) for x in r], LONGER)
+nest("operators: keys that sort their row", lambda a: fw.map(
+         lambda r: fw.sort(r, key=lambda x: (fw.sort(r)[2] - x) * fw.sum(fw.sort(r)[:1])), a),
+     lambda a: [sorted(r, key=lambda x: (sorted(r)[2] - x) * min(r)) for r in a], A)
+nest("operators: keys that sort with their element", lambda a: fw.map(
+         lambda r: fw.sort(r, key=lambda x: (fw.sum(fw.sort((r * x) % 7)[:3]), x)), a),
+     lambda a: [sorted(r, key=lambda x: (sum(sorted((v * x) % 7 for v in r)[:3]), x)) for r in a],
+     A)
+nest("operators: keys on the host that sort", lambda t: fw.sort(
+         t, key=lambda x: (fw.sort((t * x) % 7)[1], x)),
+     lambda t: sorted(t, key=lambda x: (sorted((v * x) % 7 for v in t)[1], x)), TABLE)
+nest("operators: on the host, that sort what is outside",
+     lambda t: fw.scan(lambda p, q: p + q + fw.sort(t)[1], 0, t),
+     lambda t: list(accumulate([0, *t], lambda p, q: p + q + sorted(t)[1]))[1:], TABLE)

@@ -4,7 +4,6 @@ from flatweave.passes.nests.rules import (
     branch,
     filter,
     inner,
-    locate,
     loop,
     reduce_segments,
     scan,
@@ -13,5 +12,5 @@ from flatweave.passes.nests.rules import (
 )
 
 __all__ = [
-    "branch", "filter", "inner", "locate", "loop", "reduce_segments", "scan", "scatter", "sort",
+    "branch", "filter", "inner", "loop", "reduce_segments", "scan", "scatter", "sort",
 ]  # fmt: skip

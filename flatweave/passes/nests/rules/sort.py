@@ -9,15 +9,20 @@ from flatweave.ops import Generate, Sort
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.arrays import at
 from flatweave.passes.nests.distribute import rule
+from flatweave.passes.nests.operators import by_keys, keys_of, needs_memory
 from flatweave.passes.nests.rows import Rows
+from flatweave.passes.nests.rules.inner import lift_inner
 from flatweave.passes.nests.segments import Segments
-from flatweave.terms.syntax import Atom, Lambda, Var
+from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import free_vars
 
 
 @rule(Sort)
 def lift_sort(rows: Rows, op: Sort) -> Sequence[Atom]:
     """sort fn row   ==>   sort (r, x => r, fn x) [row numbers, values]"""
+    if needs_memory(op):
+        own = lift_inner(rows, keys_of(op))
+        return lift_sort(rows, by_keys(own, op.xs))[len(own) :]
     shape = array_type(op.xs[0]).shape
     segments, xs = rows.line(op.xs)
     if not any(map(rows.varies, free_vars(op.fn))):
@@ -25,10 +30,7 @@ def lift_sort(rows: Rows, op: Sort) -> Sequence[Atom]:
         _, *sorted_ = rows.b.emit(Sort(_by_row(rows, op.fn), (numbers, *xs)))
         return [rows.bind_line(segments, x, shape) for x in sorted_]
     keys = _keys(rows, segments, xs, op.fn)
-    params = [Var("k", array_type(key).dtype) for key in keys]
-    rest = [Var("x", array_type(x).dtype) for x in xs]
-    by_row = Lambda((*params, *rest), (), tuple(params))
-    made = rows.b.emit(Sort(by_row, (*keys, *xs)))
+    made = rows.b.emit(by_keys(keys, xs))
     return [rows.bind_line(segments, x, shape) for x in made[len(keys) :]]
 
 
