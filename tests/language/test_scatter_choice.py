@@ -75,6 +75,35 @@ def test_every_way_leaves_the_same_bits(kind):
         assert np.array_equal(other.view(np.uint64), found[0].view(np.uint64))
 
 
+@pytest.mark.parametrize("where", ["one block", "every block", "the destination", "a constant"])
+def test_nans_of_some_blocks_leave_the_same_bits(where):
+    """A partition tests elements only where a block has a NaN; owners test all of them."""
+    quiet = np.float64(np.nan).view(np.uint64) + np.arange(MANY, dtype=np.uint64) * 7
+    nans, vals, dest = quiet.view(np.float64), np.arange(MANY) * 0.1, np.ones(PLACES)
+    vals[::5], vals[1::5] = np.inf, -np.inf
+    idx = INDICES["uniform"] % (PLACES // 256) * 256
+    if where == "one block":
+        vals[9000:9500] = nans[:500]
+    if where == "every block":
+        vals[::7] = nans[::7]
+    if where == "the destination":
+        dest[::512] = nans[: PLACES // 512]
+    given = nans[3] if where == "a constant" else 0.0
+
+    def f(dest, idx, vals):
+        scaled = fw.map(lambda x: (x * 3.0, given), vals)
+        return fw.permute(lambda a, b: (a[0] + b[0], a[1] + b[1]), (dest, dest), idx, scaled)
+
+    found = []
+    for threads, variant in ((1, "owner"), (2, "owner"), (1, "partition"), (3, "partition")):
+        with config.scoped(threads=threads), fw.schedule(permute=variant):
+            found.append(
+                [np.asarray(x).view(np.uint64) for x in fw.jit(f, target="cpu")(dest, idx, vals)]
+            )
+    for other in found[1:]:
+        assert all(map(np.array_equal, other, found[0]))
+
+
 def test_a_look_at_elements_that_are_computed():
     """From rows, from sums of rows, from an expansion; the same as NumPy's."""
     n, places = 1 << 15, 1 << 20

@@ -258,15 +258,48 @@ def test_copies_for_each_thread_where_bits_may_differ():
 
 
 def test_few_threads_own_larger_parts():
-    """Each owner looks at all elements: what few threads do faster, many leave to a partition."""
-    dest, idx = np.zeros(1 << 20, np.float32), indices(1 << 15, 1 << 20)
-    for threads, way in ((1, "owner"), (2, "owner"), (4, "partition")):
-        f = fw.jit(lambda dest, idx: fw.permute(fw.add, dest, idx, fw.f32(1.0)))
-        with config.scoped(target="cpu", threads=threads):
-            same(f(dest, idx), np.bincount(idx[(idx >= 0) & (idx < dest.size)],
-                                           minlength=dest.size).astype(np.float32))  # fmt: skip
-            made = [name for name, _, there in f.stages(dest, idx).launched if there]
-        assert any("partition" in name for name in made) is (way == "partition")
+    """Each owner looks at all elements: what few threads do faster, many leave to a partition. One
+    value for all elements is not moved, so that two threads are many."""
+    places = 1 << 20
+    idx = indices(1 << 15, places)
+    is_inside = (idx >= 0) & (idx < places)
+    expected = np.bincount(idx[is_inside], minlength=places)
+    cases = ((True, (1,), (2, 4)), (False, (1, 2), (4, 8)))
+    for constant, few, many in cases:
+        vals = np.ones(len(idx), np.float32)
+
+        def sums(idx, vals, constant=constant):
+            values = fw.f32(1.0) if constant else vals
+            return fw.permute(fw.add, fw.full(places, fw.f32(0)), idx, values)
+
+        f = fw.jit(sums)
+        for threads in (*few, *many):
+            assert is_partitioned(f, idx, vals, threads, expected) is (threads in many)
+
+
+def test_what_is_expensive_is_computed_once():
+    """Each owner would compute all elements."""
+    places = 1 << 20
+    idx = indices(1 << 15, places)
+    expected = np.bincount(idx[(idx >= 0) & (idx < places)], minlength=places)
+    for steps, way in ((0, "owner"), (9, "partition")):
+
+        def one(x, steps=steps):
+            for _ in range(steps):
+                x = fw.sqrt(x * x + 1.0) * 1.0
+            return fw.where(x > 0, 1.0, x).astype("f32")
+
+        f = fw.jit(lambda idx, xs, one=one: fw.permute(
+            fw.add, fw.full(places, fw.f32(0)), idx, fw.map(one, xs)))  # fmt: skip
+        xs = np.ones(len(idx), np.float32)
+        assert is_partitioned(f, idx, xs, 2, expected) is (way == "partition")
+
+
+def is_partitioned(f, idx, vals, threads, expected):
+    """Whether elements were sorted by tile, the result being right."""
+    with config.scoped(target="cpu", threads=threads):
+        same(f(idx, vals), expected.astype(np.float32))
+        return any("partition" in name for name, _, there in f.stages(idx, vals).launched if there)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -286,6 +319,7 @@ def test_a_costly_body_and_rows(name):
 
 def test_a_dead_destination_is_written_in_place():
     """No variant that can do without makes a copy of it."""
+
     def f(idx):
         return fw.reduce_by_index(fw.full(2000, 0) + idx[0], fw.add, 0, idx, 1)
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.algorithms.operator import Combine
-from flatweave.base.dtypes import f32, f64
+from flatweave.base.dtypes import bool_, f32, f64
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.syntax import Call
-from flatweave.passes.operators import makes_nan, reads_nan
+from flatweave.passes.operators import component_functions, makes_nan, reads_nan
 from flatweave.terms.build import Builder
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Lambda, Type, types_of
+from flatweave.terms.syntax import Atom, Const, Lambda, Type, types_of
 
 
 def called(
@@ -46,14 +46,21 @@ def called_for_nan(b: Builder, part: Lambda, combine: Combine) -> Combine:
         found = combine(c, left, right)
         some, none = c.inner(), c.inner()
         once_more = some.close([], call(some, left, right))
-        return c.emit(If(_any_nan(c, found), once_more, none.close([], found)))
+        return c.emit(If(any_nan(c, found), once_more, none.close([], found)))
 
     return unless_nan
 
 
-def _any_nan(b: Builder, values: Sequence[Atom]) -> Atom:
+def agrees_without_nan(part: Lambda) -> bool:
+    """Whether copies of an operator may differ, but not where no right operand is a NaN."""
+    names = component_functions(part) or ()
+    floats = [name for name, x in zip(names, part.results, strict=False) if x.type in (f32, f64)]
+    return bool(floats) and set(floats) <= {"add", "mul"}
+
+
+def any_nan(b: Builder, values: Sequence[Atom]) -> Atom:
     """Whether a value does not equal itself."""
-    first, *others = [b.apply("ne", x, x) for x in values if x.type in (f32, f64)]
-    for other in others:
-        first = b.apply("or", first, other)
-    return first
+    found: Atom = Const(False, bool_)
+    for each in [b.apply("ne", x, x) for x in values if x.type in (f32, f64)]:
+        found = b.apply("or", found, each)
+    return found

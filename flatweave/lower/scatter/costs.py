@@ -1,11 +1,15 @@
 """What an element costs each way of leaving the same bits, in tenths of a nanosecond.
 
-    alone       one thread reads elements and writes them where they are computed
+    alone       one thread computes elements and writes them
                   WRITE, and for each component that misses a cache
                   FIRST, + SECOND beyond the core's own, + SHARED beyond the one that cores share
-    owners      LOOK more than to read: each thread looks at all; the writes are divided, and so is
-                what their own caches hold
-    partition   MOVE + MOVE_MORE for each component, divided: counted, laid down, and fetched again
+    owners      each thread computes all elements and looks where they go: LOOK; the writes are
+                divided, and so is what their own caches hold
+    partition   MOVE + MOVE_BYTE for each byte that differs from element to element: counted, laid
+                down, and fetched again; all is divided
+
+To compute an element costs what its body costs, in units of one addition on lanes: 0.1 ns. So what
+many threads compute each for themselves goes to a partition, however few misses that saves.
 
 The caches are the machine's. Where all places are equally likely, what misses them follows from
 the bytes of the destination; a sample says which part of the elements that is true of
@@ -20,6 +24,15 @@ Measured on a Xeon (Sapphire Rapids; 2 MiB of second cache), f64, 2^22 elements,
     owners, 2 threads            2.8   3.3   3.8   5.0   9.1   9.9   14.6
     partition, 1 thread          7.1   7.7   8.0   8.3   9.0  12.3   30.3
     partition, 2 threads         4.8   4.5   4.8   5.0   6.7   7.2   14.4
+
+On Zen 5 (1 MiB of second cache for each core, 32 of the third), the same:
+
+    destination in MiB           0.5    2     4     8     16    32    128
+    alone, equally likely        1.5   1.4   1.5   1.3   4.6   5.6   7.5
+    alone, sorted                2.4   1.2   0.9   0.8   0.9   1.0   2.8
+    owners, 2 threads            1.1   1.2   1.3   1.7   4.6   6.2   8.5
+    partition, 1 thread          3.6   4.0   3.8   4.2   4.8   5.9   8.9
+    partition, 2 threads         1.9   2.0   2.3   2.3   3.1   3.8   6.0
 """
 
 from __future__ import annotations
@@ -27,51 +40,53 @@ from __future__ import annotations
 from flatweave.base.records import record
 from flatweave.lower.scatter.sample import WHOLE
 from flatweave.lower.scatter.scattering import Scattering, bytes_of
+from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
-WRITE, FIRST, SECOND, SHARED = 13, 20, 22, 120
-LOOK = 15
-MOVE, MOVE_MORE = 38, 40
+WRITE, FIRST, SECOND, SHARED = 9, 20, 22, 120
+LOOK = 13
+MOVE, MOVE_BYTE = 38, 5
 FEW = 1 << 14
 """Up to so many elements are not worth sorting."""
 
 
 @record
 class Costs:
-    """Costs of all places, as if each had one element; of those that are `missed`, in full."""
+    """What threads spend in all, as if each place had one element."""
 
-    missed: Atom
-    all: Atom
-    looked: Atom
-    threads: Atom
-    moved: Atom
+    alone: Atom
+    owners: Atom
+    partition: Atom
 
     @staticmethod
     def of(host: Builder, s: Scattering, far: Atom) -> Costs:
         """By sizes and threads, where `far` of WHOLE elements go where no other went near."""
         own, shared = _caches(s)
-        components = len(s.dtypes)
+        components, computed = len(s.dtypes), cost_of_body(s.op.body)
         second = _beyond(host, s.extent, host.mul(s.threads, index(own)))
         third = _beyond(host, s.extent, index(shared))
         missed: Atom = index(0)
         for places, cost in ((s.extent, FIRST), (second, SECOND), (third, SHARED)):
             missed = host.add(missed, host.mul(places, index(cost * components)))
-        looked = host.mul(s.threads, index(LOOK))
-        moved = host.sub(index(MOVE + MOVE_MORE * components), looked)
+        missed = host.mul(missed, far)
         all_ = host.mul(s.extent, index(WHOLE))
-        return Costs(host.mul(missed, far), all_, looked, s.threads, moved)
+        written = host.add(host.mul(all_, index(WRITE)), missed)
+        alone = host.mul(s.threads, host.add(written, host.mul(all_, index(computed))))
+        looked = host.mul(s.threads, host.mul(all_, index(LOOK + computed)))
+        size = bytes_of([s.dtypes[k] for k in s.varying])
+        moved = WRITE + computed + MOVE + MOVE_BYTE * size
+        return Costs(alone, host.add(written, looked), host.mul(all_, index(moved)))
 
     def partition_pays(self, host: Builder) -> Atom:
-        """Whether what misses costs more than to sort elements by tile."""
-        return host.apply("gt", self.missed, host.mul(self.all, self.moved))
+        """Whether to sort elements by tile costs less than any number of owners."""
+        least = host.apply("minimum", self.alone, self.owners)
+        return host.apply("lt", self.partition, least)
 
     def one_is_faster(self, host: Builder) -> Atom:
         """Whether one thread writes all elements sooner than all threads look at them: always, if
         there is but one."""
-        written = host.add(host.mul(self.all, index(WRITE)), self.missed)
-        others = host.mul(written, host.sub(self.threads, index(1)))
-        return host.apply("lt", others, host.mul(self.all, self.looked))
+        return host.apply("lt", self.alone, self.owners)
 
 
 def is_large(host: Builder, s: Scattering) -> Atom:

@@ -10,18 +10,25 @@
 
 Every element is computed once and every place receives its elements in the order of the sweep: the
 same bits for any division and any number of threads, in work that does not grow with them.
+
+Where a sum meets NaNs, owners call one function for its bits, and so must tiles. Behind its starts
+a block notes whether it laid down a NaN: only then each of its elements is tested.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import DType, i64, u16, u32
+from flatweave.algorithms.operator import Combine
+from flatweave.base.dtypes import DType, bool_, i64, u16, u32
+from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.scan.called_operator import agrees_without_nan, any_nan
 from flatweave.lower.scatter.scattering import (
+    NO,
     SLACK,
     UNROLLED,
     Scattering,
@@ -31,8 +38,9 @@ from flatweave.lower.scatter.scattering import (
     one_by_one,
 )
 from flatweave.lower.sweep.writer import KernelWriter
-from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
+from flatweave.ops import ScatterReduce
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
 KIB = 1024
@@ -62,6 +70,8 @@ class Partition:
         self.round = SCRATCH_BYTES // each // self.block * self.block
         bits = (TILE_BYTES // bytes_of(scattering.dtypes)).bit_length() - 1
         self.tile_bits = min(bits, MOST_BITS)
+        sink = scattering.sink
+        self.notes_nan = isinstance(sink, ScatterReduce) and agrees_without_nan(sink.fn)
         shared: Own = [
             *(("scratch", BufferType(dtype)) for dtype in self.dtypes),
             ("starts", BufferType(u32)), ("bits", i64), ("size_bits", i64), ("start", i64),
@@ -87,7 +97,7 @@ class Partition:
         room = host.apply("shl", blocks, size_bits)
         site = s.lowering.site()
         scratch = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
-        rows = host.mul(blocks, host.add(tiles, index(1)))
+        rows = host.mul(blocks, self.row(host, tiles))
         starts = host.emit(Alloc(u32, rows, site))[0]
         inside = host.inner()
         at = inside.param("r", i64)
@@ -98,6 +108,11 @@ class Partition:
         host.emit(For(index(0), s.total, index(self.round), body, ()))
         for buffer in (*scratch, starts):
             host.emit(Free(buffer))
+
+    def row(self, b: Builder, tiles: Atom) -> Atom:
+        """What a block says: where each tile starts, where the last one ends, whether it has a
+        NaN."""
+        return b.add(tiles, index(2 if self.notes_nan else 1))
 
     def blocks(self, b: Builder, total: Atom, size_bits: Atom) -> Atom:
         """How many blocks a round has; the last one may have less to do."""
@@ -136,7 +151,7 @@ class _Distribute:
         block, size_shift = b.emit(BlockIndex())[0], _shift(b, size_bits)
         self.size = b.apply("shl", index(1), size_shift)
         self.base = b.apply("shl", block, size_shift)
-        self.row = b.mul(block, b.add(self.tiles, index(1)))
+        self.row = b.mul(block, partition.row(b, self.tiles))
 
     def write(self) -> None:
         """Stage a block's elements, count them by tile, lay them down."""
@@ -206,16 +221,34 @@ class _Distribute:
     def _leave(self, b: Builder, laid: Sequence[Var], count: Atom) -> None:
         """The block's elements to scratch memory: whole lines around the caches, then the rest."""
         whole = b.mul(b.apply("floordiv", count, index(LINE)), index(LINE))
+        nans: list[Atom] = []
         for lanes, lo, hi in ((LINE, index(0), whole), (1, whole, count)):
-            region = b.inner()
-            loop = region.inner()
-            i = loop.param("i", i64)
-            at = loop.emit(Lane(i))[0] if lanes > 1 else i
-            for source, target in zip(laid, self.scratch, strict=True):
-                value = loop.emit(Load(source, at))[0]
-                loop.emit(Store(target, loop.add(self.base, at), value, streaming=lanes > 1))
-            region.emit(For(lo, hi, index(lanes), loop.close([i], []), ()))
-            b.emit(Lanes(lanes, region.close([], [])))
+            nans += self._leave_part(b, laid, lanes, lo, hi)
+        if nans:
+            at = b.add(b.add(self.row, self.tiles), index(1))
+            b.emit(Store(self.starts, at, b.cast(b.apply("or", *nans), u32)))
+
+    def _leave_part(
+        self, b: Builder, laid: Sequence[Var], lanes: int, lo: Atom, hi: Atom
+    ) -> tuple[Atom, ...]:
+        """Some of them, so many at a time; whether there was a NaN, if that is noted."""
+        region = b.inner()
+        loop = region.inner()
+        i = loop.param("i", i64)
+        at = loop.emit(Lane(i))[0] if lanes > 1 else i
+        found = [loop.emit(Load(source, at))[0] for source in laid]
+        for value, target in zip(found, self.scratch, strict=True):
+            loop.emit(Store(target, loop.add(self.base, at), value, streaming=lanes > 1))
+        known, after, init = [], [], []
+        if self.partition.notes_nan:
+            values = self.partition.scattering.whole(self.writer.kernel, found[1:])
+            known, init = [loop.param("nan", bool_)], [NO]
+            after = [loop.apply("or", known[0], any_nan(loop, values))]
+        body = loop.close([i, *known], after)
+        some = region.emit(For(lo, hi, index(lanes), body, tuple(init)))
+        if some and lanes > 1:
+            some = region.emit(ReduceLanes(lambda_of("or", bool_), some))
+        return b.emit(Lanes(lanes, region.close([], some)))
 
 
 def _write_gather(partition: Partition, kernel: KernelBuilder, own: Sequence[Var]) -> None:
@@ -230,20 +263,31 @@ def _write_gather(partition: Partition, kernel: KernelBuilder, own: Sequence[Var
     first = b.apply("shl", tile, shift)
     of_block = b.inner()
     block = of_block.param("b", i64)
-    row = of_block.add(of_block.mul(block, of_block.add(tiles, index(1))), tile)
+    row = of_block.mul(block, partition.row(of_block, tiles))
     base = of_block.apply("shl", block, size_shift)
+    from_ = of_block.add(row, tile)
     lo, hi = (
         of_block.add(base, of_block.cast(of_block.emit(Load(starts, at))[0], i64))
-        for at in (row, of_block.add(row, index(1)))
+        for at in (from_, of_block.add(from_, index(1)))
     )
 
+    def write_all(c: Builder, combine: Combine | None, turns: int = UNROLLED) -> None:
+        def write(c: Builder, k: Atom, turn: int) -> None:
+            inside, *values = (c.emit(Load(buffer, k))[0] for buffer in scratch)
+            scattering.write(kernel, c, dest, c.add(first, c.cast(inside, i64)), values, combine)
+
+        one_by_one(c, lo, hi, write, turns)
+
     combine = scattering.anywhere(kernel)  # owners must leave the same bits
-
-    def write(c: Builder, k: Atom, turn: int) -> None:
-        inside, *values = (c.emit(Load(buffer, k))[0] for buffer in scratch)
-        scattering.write(kernel, c, dest, c.add(first, c.cast(inside, i64)), values, combine)
-
-    one_by_one(of_block, lo, hi, write)
+    if partition.notes_nan:
+        at = of_block.add(of_block.add(row, tiles), index(1))
+        nan = of_block.apply("ne", of_block.emit(Load(starts, at))[0], ZERO)
+        some, none = of_block.inner(), of_block.inner()
+        write_all(some, combine, turns=1)
+        write_all(none, None)
+        of_block.emit(If(nan, some.close([], []), none.close([], [])))
+    else:
+        write_all(of_block, combine)
     b.emit(For(index(0), blocks, index(1), of_block.close([block], []), ()))
 
 

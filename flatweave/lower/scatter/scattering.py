@@ -241,13 +241,14 @@ class Source:
 
 
 def one_by_one(
-    b: Builder, lo: Atom, hi: Atom, act: Callable[[Builder, Atom, int], None]
-) -> None:
+    b: Builder, lo: Atom, hi: Atom, act: Callable[[Builder, Atom, int], None],
+    unrolled: int = UNROLLED,
+) -> None:  # fmt: skip
     """act at lo, lo + 1, .. below hi, some written out in a turn; it is told which."""
-    length = b.sub(hi, lo)
-    whole = b.mul(b.apply("floordiv", length, index(UNROLLED)), index(UNROLLED))
+    whole = b.mul(b.apply("floordiv", b.sub(hi, lo), index(unrolled)), index(unrolled))
     mid = b.add(lo, whole)
-    for first, last, turns in ((lo, mid, UNROLLED), (mid, hi, 1)):
+    parts = [(lo, mid, unrolled), (mid, hi, 1)] if unrolled > 1 else [(lo, hi, 1)]
+    for first, last, turns in parts:
         inside = b.inner()
         i = inside.param("i", i64)
         for turn in range(turns):
