@@ -39,8 +39,12 @@ sum of -0.0 alone is 0.0, as it is in a fold.
   otherwise stored for each row (Note [What an element needs of its row]).
 - The rest of the body reads the results of its folds, and so do later folds.
 
-Leaves alone: folds of the same length in all rows, folds in branches and loops, and folds inside a
-sweep that goes along rows already, where something would have to be stored for each element.
+- Folds of one length go over a matrix as they are, but for one that reads in place what a scan of
+  its rows stores: that becomes a sweep [n, m] (i, k => ..) [combine_rows ..], which joins the scan.
+
+Leaves alone: other folds of the same length in all rows, folds in branches and loops, and folds
+inside a sweep that goes along rows already, where something would have to be stored for each
+element.
 """
 
 from __future__ import annotations
@@ -83,6 +87,18 @@ class Neighbours:
     end: Atom
 
 
+@record
+class _Row:
+    """Inside a sweep over elements: the row's number, the position, where the row begins; arrays
+    of what is stored for each row."""
+
+    inside: Builder
+    number: Atom
+    position: Atom
+    begin: Atom
+    stored: dict[Var, Atom]
+
+
 @array_pass(takes=(FLAT,), gives=FLAT)
 def flatten(program: Program) -> Program:
     """sweep [n] (i => fold e(i) ..)   ==>   sweep [sum of e] (p => ..) [combine_rows ..]"""
@@ -92,12 +108,14 @@ def flatten(program: Program) -> Program:
 def _flattened(b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
     if not isinstance(op, Sweep) or len(op.shape) != 1:
         return None
-    folds = _uneven_folds(op)
-    if not folds:
+    uneven, even = _uneven_folds(op), _folds_of_scans(b, op)
+    if not uneven and not even:
         return None
-    rows = _Rows(b, op, folds)
-    for fold in folds:
+    rows = _Rows(b, op, uneven)
+    for fold in uneven:
         rows.flatten(fold)
+    for fold in even:
+        rows.go_along(fold)
     return rows.rest(let)
 
 
@@ -114,6 +132,31 @@ def _uneven_folds(op: Sweep) -> list[Let]:
     return [
         let for let in lets
         if isinstance(let.op, Fold) and let.op.extent in varying and _is_global(let.op, lets)
+    ]  # fmt: skip
+
+
+def _folds_of_scans(b: Builder, op: Sweep) -> list[Let]:
+    """The folds that read a matrix in place which a scan of its rows stores; checks stand alone."""
+    (i,), lets = op.body.params, op.body.lets
+    if any(isinstance(let.op, Check | Locate | Prefix) for let in lets):
+        return []
+    bound = {i, *(var for let in lets for var in let.vars)}
+
+    def is_scanned(let: Let, fold: Fold) -> bool:
+        read = let.op
+        if not isinstance(read, Index) or read.indices != (i, *fold.body.params):
+            return False
+        made = b.definition(read.xs)
+        return (
+            isinstance(made, Sweep) and not made.reverse
+            and made.shape == (*op.shape, fold.extent)
+            and any(isinstance(inner.op, Prefix) for inner in made.body.lets)
+        )  # fmt: skip
+
+    return [
+        let for let in lets
+        if isinstance(let.op, Fold) and let.op.extent not in bound and _is_global(let.op, lets)
+        and any(is_scanned(inner, let.op) for inner in let.op.body.lets)
     ]  # fmt: skip
 
 
@@ -148,16 +191,38 @@ class _Rows:
         self.b.where = let.where or self.b.where
         kept = self._kept(fold)
         ends, stored = self._over_rows(fold.extent, kept)
-        body = self._element(fold, ends, dict(zip(kept, stored, strict=True)))
+        inside = self.b.inner()
+        p = inside.param("p", i64, ends.total)
+        s, start = inside.emit(Locate(ends.array, ends.skip, p), "s")
+        row = _Row(inside, s, p, start, dict(zip(kept, stored, strict=True)))
+        self._replace(let, Sweep((ends.total,), self._element(fold, row, [p]), ()))
+        self.waiting.remove(let)
+
+    def go_along(self, let: Let) -> None:
+        """One fold of as many elements in each row becomes a sweep over the matrix."""
+        fold = let.op
+        assert isinstance(fold, Fold)
+        self.b.where = let.where or self.b.where
+        kept = self._kept(fold)
+        stored = self._stored(kept, (), add_up=False) if kept else []
+        inside = self.b.inner()
+        i, k = inside.param("i", i64, self.count), inside.param("k", i64, fold.extent)
+        row = _Row(inside, i, k, index(0), dict(zip(kept, stored, strict=True)))
+        shape = (self.count, fold.extent)
+        self._replace(let, Sweep(shape, self._element(fold, row, [i, k]), ()))
+
+    def _replace(self, let: Let, over_elements: Sweep) -> None:
+        """Combine what a sweep over elements gives for each row."""
+        fold = let.op
+        assert isinstance(fold, Fold)
         sink = CombineRows(fold.fn, fold.neutral, self.count)
-        made = self.b.emit(Sweep((ends.total,), body, (sink,)), let.vars[0].name)
+        made = self.b.emit(over_elements.replace(sinks=(sink,)), let.vars[0].name)
         at = self.lets.index(let)
         self.lets[at : at + 1] = [
             Let((var,), Index(rs, (self.i,), checked=False), let.where)
             for var, rs in zip(let.vars, made, strict=True)
         ]
         self.combined.update(zip(let.vars, made, strict=True))
-        self.waiting.remove(let)
 
     def rest(self, let: Let) -> Sequence[Atom]:
         """The remaining sweep over rows; fold results that it only stores are used as they are."""
@@ -245,20 +310,19 @@ class _Rows:
 
     # -- over the elements ------------------------------------------------------------------------
 
-    def _element(self, fold: Fold, ends: Ends, stored: dict[Var, Atom]) -> Lambda:
+    def _element(self, fold: Fold, row: _Row, params: Sequence[Var]) -> Lambda:
         """The body at a position: its row, whether the row begins here, and the element."""
-        needed = needed_for(self.lets, [v for v in free_vars(fold.body) if v not in stored])
+        needed = needed_for(self.lets, [v for v in free_vars(fold.body) if v not in row.stored])
         fn = Lambda(
-            (self.i, *fold.body.params, *stored),
+            (self.i, *fold.body.params, *row.stored),
             (*needed, *fold.body.lets), fold.body.results,
         )  # fmt: skip
-        inside = self.b.inner()
-        p = inside.param("p", i64, ends.total)
-        s, start = inside.emit(Locate(ends.array, ends.skip, p), "s")
-        held = [inside.emit(Index(xs, (s,), checked=False))[0] for xs in stored.values()]
-        values = inside.inline(fn, [s, inside.sub(p, start), *held])
-        values = with_initial(inside, fold.fn, fold.neutral, values)
-        return inside.close([p], [s, inside.apply("eq", p, start), *values])
+        b = row.inside
+        held = [b.emit(Index(xs, (row.number,), checked=False))[0] for xs in row.stored.values()]
+        values = b.inline(fn, [row.number, b.sub(row.position, row.begin), *held])
+        values = with_initial(b, fold.fn, fold.neutral, values)
+        first = b.apply("eq", row.position, row.begin)
+        return b.close(params, [row.number, first, *values])
 
 
 def _end(b: Builder, i: Atom, size: Atom) -> Atom:

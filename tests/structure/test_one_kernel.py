@@ -107,6 +107,12 @@ FUSED = {
     "sums of running sums of rows": (
         lambda r: fw.map(lambda row: fw.sum(fw.cumsum(row)), r), (ROWS,), 1,
     ),
+    "sums of running sums of the rows of a matrix": (
+        lambda g: fw.map(lambda row: fw.sum(fw.cumsum(row)), g), (GRID,), 1,
+    ),
+    "running sums of the rows of a matrix, and their sums": (
+        lambda g: fw.map(lambda row: (fw.cumsum(row), fw.sum(fw.cumsum(row))), g), (GRID,), 2,
+    ),
 }  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def test_a_sum_is_one_kernel_and_its_result(example):
     assert stored_types(stages) == ["u32[n_1, n_2] (result)"]
 
 
-@pytest.mark.parametrize("name", ["map", "sum", "scan", "sum of products"])
+@pytest.mark.parametrize("name", ["map", "sum", "scan", "scan of scan", "sum of products"])
 def test_a_chain_is_one_kernel_and_its_result(example, name):
     """What stands between the operations of a row is stored nowhere."""
     chains = example("nests.chains")
