@@ -11,6 +11,8 @@ from flatweave.base.records import record
 from flatweave.terms.syntax import Op
 
 CONTROL = frozenset({"apply", "cast", "if", "while", "for"})
+HOST_BODIES = CONTROL | {"by_row"}
+"""Operations of the host whose bodies are of the host, too."""
 READS = frozenset({"check", "index", "locate"})
 
 
@@ -48,7 +50,7 @@ class Form:
 TRACED = Form("traced", host=CONTROL | READS, element=CONTROL | READS, arrays=True)
 SWEPT = Form(
     "swept",
-    host=CONTROL | READS | {"sweep", "empty", "reshape", "radix_sort"},
+    host=HOST_BODIES | READS | {"suits", "sweep", "empty", "reshape", "radix_sort"},
     element=CONTROL | READS | {"fold", "prefix"},
     scalar=True,
 )

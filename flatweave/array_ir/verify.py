@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.array_ir.forms import CONTROL, FORMS, Form
+from flatweave.array_ir.forms import FORMS, HOST_BODIES, Form
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import CompilerBug
 from flatweave.terms.syntax import BufferType, Lambda, Let, Type
@@ -62,7 +62,7 @@ class ProgramVerifier(Verifier):
         if name == "prefix" and (self.body is None or let not in self.body.lets):
             self.fail("prefix stands elsewhere than directly in the body of a sweep")
         around = self.on_host, self.body
-        self.on_host = self.on_host and name in CONTROL
+        self.on_host = self.on_host and name in HOST_BODIES
         self.body = getattr(let.op, "body", None) if name == "sweep" else self.body
         super().visit(let)
         self.on_host, self.body = around

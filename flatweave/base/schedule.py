@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from flatweave.base.records import record
 
 PERMUTES = ("owner", "private", "partition", "atomic", "cas", "locks")
+VERSIONS = ("by-row", "flat")
 EXPANDS = ("per-source", "per-block", "balanced")
 SOURCES_PER_BLOCK = re.compile(r"[1-9][0-9]*-per-block")
 
@@ -25,7 +26,8 @@ class Schedule:
 
     `store`: around the caches or not; `rows`: lanes along each row or along positions; `filter`:
     how often the elements of a filter are evaluated; `contraction`: results of folds in register
-    tiles, or one in each lane. Where a sweep has no such choice, they say
+    tiles, or one in each lane; `version`: whether the rows of a nest are done one after the other
+    or all at once. Where a sweep has no such choice, they say
     nothing.
     """
 
@@ -35,6 +37,7 @@ class Schedule:
     rows: str | None = None
     filter: str | None = None
     contraction: str | None = None
+    version: str | None = None
     deterministic: bool = True
 
     @property
@@ -63,6 +66,13 @@ def permute_variant(value: object) -> str | None:
     raise ValueError
 
 
+def version_variant(value: object) -> str | None:
+    """by-row or flat"""
+    if value is None or (isinstance(value, str) and value in VERSIONS):
+        return value
+    raise ValueError
+
+
 def _one_of(*names: str) -> Callable[[object], str | None]:
     def read(value: object) -> str | None:
         if isinstance(value, str) and value in names:
@@ -79,13 +89,14 @@ VARIANTS: Mapping[str, Callable[[object], str | None]] = {
     "rows": _one_of("rows", "positions"),
     "filter": _one_of("once", "twice"),
     "contraction": _one_of("tiles", "lanes"),
+    "version": version_variant,
 }
 """What each part of a schedule may be."""
 
 
 def schedule_of(value: object) -> Schedule:
     """names such as permute=partition,expand=balanced: expand, permute, store=streaming or plain, \
-rows=rows or positions, filter=once or twice, contraction=tiles or lanes"""
+rows=rows or positions, filter=once or twice, contraction=tiles or lanes, version=by-row or flat"""
     if isinstance(value, Schedule):
         return value
     if not isinstance(value, str):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.kernel_ir.op import ON_HOST, KernelOp, contents_misfit
+from flatweave.kernel_ir.op import IN_ROWS, ON_HOST, KernelOp, contents_misfit
 from flatweave.terms.rules import condition_misfits, index_misfits
 from flatweave.terms.syntax import Atom, BufferType, Part, Type, Var, op
 
@@ -80,6 +80,34 @@ class Trim(KernelOp):
     def misfits(self) -> Iterator[str]:
         yield from index_misfits("the count", (self.count,))
         yield from contents_misfit((self.buffer,))
+
+
+@op
+class AtRow(KernelOp):
+    """Says which row a program of rows is at: errors name it."""
+
+    row: Atom
+    effect: ClassVar[bool] = True
+    stands = IN_ROWS
+
+    def misfits(self) -> Iterator[str]:
+        return index_misfits("the row", (self.row,))
+
+
+@op
+class CopyTo(KernelOp):
+    """The first `count` elements of `source` go to `target`, from `offset` on."""
+
+    target: Var
+    offset: Atom
+    source: Var
+    count: Atom
+    effect: ClassVar[bool] = True
+    stands = IN_ROWS
+
+    def misfits(self) -> Iterator[str]:
+        yield from index_misfits("the place", (self.offset, self.count))
+        yield from contents_misfit((self.target, self.source))
 
 
 class Role(StrEnum):

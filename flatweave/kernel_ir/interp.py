@@ -16,6 +16,7 @@ import numpy as np
 
 from flatweave.base.dtypes import DTYPES, DType
 from flatweave.base.errors import CompilerBug
+from flatweave.base.records import replace
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.access import Failure
@@ -23,7 +24,7 @@ from flatweave.kernel_ir.control import Runner, Steps
 from flatweave.kernel_ir.grid import launch
 from flatweave.kernel_ir.memory import Buffer
 from flatweave.terms.batch import Env, Value, Values
-from flatweave.terms.syntax import Atom, BufferType, Let, Op, Var
+from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Op, Var
 
 OUT_OF_MEMORY = 1
 MOST_BYTES = 1 << 40
@@ -83,10 +84,11 @@ class _Host(Runner):
             case h.Alloc():
                 return (self._alloc(env, let, op),)  # type: ignore[return-value]
             case h.Launch(grid=grid, args=args):
-                failure = launch(
-                    self.kernels[self._chosen(env, op)], self.number(env, grid),
-                    self.atoms(env, args), self.threads, self.rng,
-                )  # fmt: skip
+                kernel, blocks = self.kernels[self._chosen(env, op)], self.number(env, grid)
+                if kernel.inner is not None:
+                    _Rows(kernel, self.rng).run(blocks, self.atoms(env, args))
+                    return ()
+                failure = launch(kernel, blocks, self.atoms(env, args), self.threads, self.rng)
                 if failure is not None:
                     raise _Failed(failure)
                 return ()
@@ -166,3 +168,38 @@ class _Host(Runner):
                 raise CompilerBug(
                     f"{buffer.name} has {buffer.owners} owners left, and is {given} of the results."
                 )
+
+
+class _Rows(_Host):
+    """Runs a kernel whose code is that of a host, block by block."""
+
+    def __init__(self, kernel: ir.Kernel, rng: np.random.Generator | None) -> None:
+        super().__init__(ir.Unit(kernel.body, kernel.inner or ()), 1, None)
+        self.rng = rng
+        self.kernel = kernel
+        self.block = self.row = 0
+
+    def run(self, blocks: int, args: Sequence[Any]) -> None:
+        """All blocks; an error names its row."""
+        fn = Lambda(self.kernel.params, self.kernel.body.lets, ())
+        for self.block in range(blocks):
+            try:
+                self.pure(Env(), fn, args)
+            except _Failed as stop:
+                raise _Failed(replace(stop.failure, index=self.row)) from None
+        self.expect_no_leaks(())
+
+    def other(self, env: Env, let: Let, op: Op) -> Steps:
+        match op:
+            case ir.BlockIndex():
+                yield from ()
+                return (np.asarray(self.block),)
+            case h.AtRow(row=row):
+                self.row = self.number(env, row)
+                return ()
+            case h.CopyTo(target=target, offset=offset, source=source, count=count):
+                places = np.arange(self.number(env, count))
+                values = self.buffer(env, source).load(places, None)
+                self.buffer(env, target).store(self.number(env, offset) + places, values, None)
+                return ()
+        return (yield from super().other(env, let, op))

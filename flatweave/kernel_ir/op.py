@@ -27,6 +27,8 @@ EVERYWHERE = frozenset({"block", "warp", "thread", "lanes"})
 UNIFORM_CODE = frozenset({"block", "lanes"})
 IN_LANES = frozenset({"lanes"})
 ON_HOST = frozenset({"host"})
+IN_ROWS = frozenset({"rows"})
+"""In a kernel whose code is that of a host, beside what stands there."""
 
 LEVEL_NAMES = ("thread", "warp", "block", "grid")
 """The levels of a machine, the lowest first (`hierarchy.py`)."""

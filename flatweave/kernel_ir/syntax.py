@@ -34,6 +34,7 @@ from flatweave.kernel_ir.op import (
     BY_LANE,
     EVERYWHERE,
     IN_LANES,
+    IN_ROWS,
     ON_HOST,
     UNIFORM_CODE,
     KernelOp,
@@ -48,12 +49,17 @@ from flatweave.terms.syntax import Atom, BufferType, Lambda, Type, Var, op, type
 
 @record
 class Kernel:
-    """What one launch runs; `warps` is how many warps a block has (1 on a CPU)."""
+    """What one launch runs; `warps` is how many warps a block has (1 on a CPU).
+
+    With `inner`, its code is that of a host: one thread runs a block, with buffers of its own, and
+    launches these kernels itself.
+    """
 
     name: str
     params: tuple[Var, ...]
     body: Lambda
     warps: int = 1
+    inner: tuple[Kernel, ...] | None = None
 
 
 class Later:
@@ -111,6 +117,8 @@ class Unit:
 @op
 class BlockIndex(KernelOp):
     """The number of this block in the grid (uniform)."""
+
+    stands = EVERYWHERE | IN_ROWS
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)

@@ -3,6 +3,8 @@
     host(n: i64, xs: global f32) =>                kernel double(n: i64, xs: global f32) warps 4 =>
         launch double 8 [n, xs]                        b: i64 = block_index
         in n                                           ..
+
+Behind a kernel with `inner 2` stand the two that it launches.
 """
 
 from __future__ import annotations
@@ -22,10 +24,13 @@ def print_unit(unit: Unit, canonical: bool = False) -> str:
 
 
 def print_kernel(kernel: Kernel, canonical: bool = False) -> str:
-    """The text of a kernel; one warp goes without saying."""
+    """The text of a kernel and of those that it launches; one warp goes without saying."""
     fn = Lambda(kernel.params, kernel.body.lets, kernel.body.results)
     label = f"warps {kernel.warps}" if kernel.warps != 1 else ""
-    return print_function(f"kernel {kernel.name}", fn, label, canonical)
+    if kernel.inner is not None:
+        label = f"inner {len(kernel.inner)}"
+    text = print_function(f"kernel {kernel.name}", fn, label, canonical)
+    return "\n".join([text, *(print_kernel(inner, canonical) for inner in kernel.inner or ())])
 
 
 def parse_unit(text: str) -> Unit:
@@ -60,5 +65,12 @@ def _kernel(parser: Parser) -> Kernel:
     name = parser.word()
     params = parser.header()
     warps = int(parser.take()) if parser.accept("warps") else 1
+    count = int(parser.take()) if parser.accept("inner") else None
     fn = parser.rest_of_function(params)
-    return Kernel(name, fn.params, Lambda((), fn.lets, fn.results), warps)
+    inner = None if count is None else tuple(_next_kernel(parser) for _ in range(count))
+    return Kernel(name, fn.params, Lambda((), fn.lets, fn.results), warps, inner)
+
+
+def _next_kernel(parser: Parser) -> Kernel:
+    parser.expect("kernel")
+    return _kernel(parser)

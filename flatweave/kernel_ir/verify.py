@@ -3,7 +3,8 @@
     everywhere   scope and types as of all terms; no arrays, only scalars and buffers
     host         no position, no lanes, no shared memory, no barriers; launches name a kernel of the
                  unit and pass what it takes
-    kernel       no allocation, no launch; it gives no results and reads nothing from outside
+    kernel       no allocation, no launch; it gives no results and reads nothing from outside. One
+                 with inner kernels is a host that launches these
     lanes        not inside lanes or code of a thread; their results are the same in all lanes
     collectives  only inside lanes, and where control is the same in all of them
     for_all      only of a level below the code it stands in, where all units of that code come with
@@ -15,6 +16,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from flatweave.kernel_ir.collectives import InSet
 from flatweave.kernel_ir.hierarchy import (
@@ -57,8 +59,17 @@ def verify(unit: Unit) -> None:
     """Raise CompilerBug unless the unit, all kernels written, keeps all rules."""
     unit = unit.complete()
     HostVerifier(unit).function(unit.host)
-    names = Counter(kernel.name for kernel in unit.kernels)
-    for kernel in unit.kernels:
+    _verify_kernels(unit.kernels)
+
+
+def _verify_kernels(kernels: Sequence[Kernel]) -> None:
+    names = Counter(kernel.name for kernel in kernels)
+    for kernel in kernels:
+        if kernel.inner is not None:
+            fn = Lambda(kernel.params, kernel.body.lets, kernel.body.results)
+            HostVerifier(Unit(fn, kernel.inner), rows=True).function(fn)
+            _verify_kernels(kernel.inner)
+            continue
         verifier = KernelVerifier(kernel)
         if names[kernel.name] > 1:
             verifier.fail(f"two kernels are called {kernel.name}")
@@ -88,14 +99,15 @@ class MachineVerifier(Verifier):
 
 
 class HostVerifier(MachineVerifier):
-    """The host program."""
+    """The host program, or with `rows` the code of a kernel that is one."""
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, rows: bool = False) -> None:
         super().__init__()
+        self.rows = rows
         self.kernels = {kernel.name: kernel for kernel in unit.kernels}
 
     def visit(self, let: Let) -> None:
-        if not stands(let.op, "host"):
+        if not stands(let.op, "host") and not (self.rows and stands(let.op, "rows")):
             self.fail(f"{let.op.name} cannot stand on the host")
         super().visit(let)
         if isinstance(let.op, Launch):

@@ -7,6 +7,7 @@ Scalars of the program are host scalars, arrays are buffers. Sweeps become launc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from flatweave.array_ir.liveness import find_last_uses
 from flatweave.array_ir.syntax import Program as ArrayProgram
@@ -16,6 +17,8 @@ from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
+from flatweave.lower.by_row.lower import lower_by_row
+from flatweave.lower.by_row.suits import suits
 from flatweave.lower.host.context import Lowering, Program, buffer_type
 from flatweave.lower.kernel.scope import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
@@ -27,7 +30,7 @@ from flatweave.lower.sinks.table import lowered_sinks
 from flatweave.lower.sort.radix import lower_radix_sort
 from flatweave.lower.sweep.launches import lower_sweep
 from flatweave.lower.traverse.row_of_position import Rows
-from flatweave.ops import Check, Empty, Index, Locate, RadixSort, Reshape, Sweep
+from flatweave.ops import ByRow, Check, Empty, Index, Locate, RadixSort, Reshape, Suits, Sweep
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
@@ -172,6 +175,10 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             count = lowering.host.product(extents)
             buffer = lowering.host.emit(Alloc(dtype, count, lowering.site()))[0]
             bind(let.vars[0], HostArray(buffer, extents))
+        case Suits():
+            bind(let.vars[0], suits(lowering, let.op))
+        case ByRow():
+            lower_by_row(lowering, let, let.op, partial(lower_body, owned=False))
         case RadixSort():
             lower_radix_sort(lowering, let)
         case Check():
@@ -218,6 +225,12 @@ def _control(lowering: Lowering, let: Let, op: If | While | For) -> None:
     scalar = lowering.scope.scalar
     match op:
         case If(condition=condition, then=then, other=other):
+            known = scalar(condition)
+            if isinstance(known, Const):
+                chosen = Lowering(lowering.program, lowering.host, lowering.scope.inner())
+                chosen.may_not_run = lowering.may_not_run
+                results = lower_body(chosen, then if known.value else other, owned=True)
+                return _bind_results(lowering, let.vars, results)
             ways = [_branch(lowering, way, optional=True) for way in (then, other)]
             made = If(scalar(condition), *ways)
             results = lowering.host.emit(made)

@@ -13,7 +13,10 @@ from flatweave.ops.generate import Generate
 from flatweave.ops.index import Index
 from flatweave.ops.locate import Locate
 from flatweave.ops.map import Map
-from flatweave.ops.nest import Nest
+from flatweave.ops.nests.by_row import HOST_BODIES, ByRow
+from flatweave.ops.nests.nest import Nest
+from flatweave.ops.nests.span import Span
+from flatweave.ops.nests.suits import Suits
 from flatweave.ops.permute import Permute
 from flatweave.ops.radix_sort import RadixSort
 from flatweave.ops.reduce import Reduce
@@ -23,7 +26,6 @@ from flatweave.ops.scan import Scan
 from flatweave.ops.scatter import Scatter
 from flatweave.ops.segments import CombineRows, CombineSegments
 from flatweave.ops.sort import Sort
-from flatweave.ops.span import Span
 from flatweave.ops.sweep import (
     Combine,
     Compact,
@@ -38,8 +40,8 @@ from flatweave.ops.sweep import (
 )
 
 __all__ = [
-    "Check", "Combine", "CombineRows", "CombineSegments", "Compact", "Concat", "Empty", "Filter",
-    "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Nest", "Permute", "Prefix",
-    "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter", "ScatterReduce",
-    "ScatterStore", "Sink", "SinkOp", "Sort", "Span", "Store", "Sweep",
+    "HOST_BODIES", "ByRow", "Check", "Combine", "CombineRows", "CombineSegments", "Compact",
+    "Concat", "Empty", "Filter", "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Nest",
+    "Permute", "Prefix", "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter",
+    "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "Span", "Store", "Suits", "Sweep",
 ]  # fmt: skip

@@ -32,12 +32,11 @@ from collections.abc import Iterator, Sequence, Set
 
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Index, Insert, Sink, Sweep
+from flatweave.ops import HOST_BODIES, Index, Insert, Sink, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.rewrite import Rewriter
 from flatweave.passes.sweeps import STREAMS, LocalNames, is_ordered, read_elsewhere, stored_by
 from flatweave.terms.build import Builder
-from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, map_field
 
@@ -60,7 +59,7 @@ def _body(fn: Lambda) -> Lambda:
 
 
 def _is_control(op: Op) -> bool:
-    return isinstance(op, If | While | For)
+    return isinstance(op, HOST_BODIES)
 
 
 def _readers(fn: Lambda) -> Counter[Var]:

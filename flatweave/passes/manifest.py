@@ -19,6 +19,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import (
+    ByRow,
     CombineRows,
     CombineSegments,
     Compact,
@@ -30,6 +31,7 @@ from flatweave.ops import (
     ScatterStore,
     Sink,
     Store,
+    Suits,
     Sweep,
 )
 from flatweave.terms.control import Apply, For, If, While
@@ -99,14 +101,14 @@ def _host_bodies(fn: Lambda) -> Iterator[Lambda]:
     yield fn
     for let in fn.lets:
         if isinstance(let.op, If | While | For):
-            for inner in lambdas_in(let.op):
+            for inner in Suits.bodies(let, fn.lets):
                 yield from _host_bodies(inner)
 
 
 def _arrays(let: Let) -> Iterator[tuple[Var, Atom | None]]:
     """The arrays that a let makes, each with the array that it is an update of."""
-    if isinstance(let.op, Empty | RadixSort):
-        yield from ((var, None) for var in let.vars)
+    if isinstance(let.op, ByRow | Empty | RadixSort):
+        yield from ((var, None) for var in let.vars if isinstance(var.type, ArrayType))
     if isinstance(let.op, Sweep):
         for sink, vars_ in zip(let.op.sinks, let.op.binders_by_sink(let.vars), strict=True):
             arrays = [var for var in vars_ if isinstance(var.type, ArrayType)]

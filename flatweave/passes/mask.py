@@ -44,13 +44,23 @@ from heapq import heappop, heappush
 
 from flatweave.array_ir.forms import SWEPT
 from flatweave.array_ir.syntax import Program
-from flatweave.ops import Combine, Compact, Index, Prefix, ScatterReduce, ScatterStore, Store, Sweep
+from flatweave.ops import (
+    HOST_BODIES,
+    Combine,
+    Compact,
+    Index,
+    Prefix,
+    ScatterReduce,
+    ScatterStore,
+    Store,
+    Sweep,
+)
 from flatweave.passes.all_elements import AllElements
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import READ, cost_of_body
 from flatweave.passes.sharing import STORING
 from flatweave.passes.sweeps import STREAMS, atoms_used, is_ordered, read_elsewhere
-from flatweave.terms.control import Apply, Cast, For, If, While
+from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, map_field
 
@@ -64,7 +74,7 @@ def mask(program: Program) -> Program:
 def _body(fn: Lambda) -> Lambda:
     lets = [
         Let(let.vars, map_field(let.op, lambda atom: atom, _body), let.where)
-        if isinstance(let.op, If | While | For) else let
+        if isinstance(let.op, HOST_BODIES) else let
         for let in fn.lets
     ]  # fmt: skip
     host = _Host(_scalars_first(lets), fn.results)

@@ -13,6 +13,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import (
+    HOST_BODIES,
     CombineRows,
     CombineSegments,
     Compact,
@@ -27,6 +28,7 @@ from flatweave.ops import (
     ScatterStore,
     Sink,
     Store,
+    Suits,
     Sweep,
 )
 from flatweave.passes.cost import READ, cost_of_body
@@ -35,7 +37,7 @@ from flatweave.passes.sharing import STORING
 from flatweave.passes.sweeps import is_ordered
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
-from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, needed_for, walk_lets
+from flatweave.terms.traverse import atoms_in, free_vars, needed_for, walk_lets
 
 KINDS: dict[type[Sink], str] = {
     Compact: "what a filter keeps",
@@ -91,8 +93,8 @@ def _uses(
         for atom in atoms_in(let.op):
             if isinstance(atom, Var):
                 yield Use(let, let.where, loops, fn), atom
-        if isinstance(let.op, If | While | For):
-            for inner in lambdas_in(let.op):
+        if isinstance(let.op, HOST_BODIES):
+            for inner in Suits.bodies(let, fn.lets):
                 yield from _uses(inner, loops + (not isinstance(let.op, If)), makers)
                 for atom in inner.results:
                     if isinstance(atom, Var):

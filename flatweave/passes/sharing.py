@@ -7,9 +7,9 @@ from math import inf, prod
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
-from flatweave.ops import Fold, Index, Prefix, Store, Sweep
+from flatweave.ops import HOST_BODIES, ByRow, Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.cost import INNER_LOOP, cost_of_body, cost_of_result, reads_memory
-from flatweave.terms.control import Apply, For, If, While
+from flatweave.terms.control import Apply, For, While
 from flatweave.terms.shifted import is_next
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in, needed_for, walk_lets
@@ -81,7 +81,7 @@ def _host_bodies(fn: Lambda) -> list[Lambda]:
     """The lambda and all bodies of host control inside it."""
     bodies = [fn]
     for let in fn.lets:
-        if isinstance(let.op, If | While | For):
+        if isinstance(let.op, HOST_BODIES):
             for inner in lambdas_in(let.op):
                 bodies.extend(_host_bodies(inner))
     return bodies
@@ -206,7 +206,7 @@ class _Count:
     def _other(self, op: Op, weight: int) -> None:
         for atom in atoms_in(op):
             self._whole(atom)
-        is_loop, on_host = isinstance(op, Fold | While | For), self.sweep is None
+        is_loop, on_host = isinstance(op, Fold | While | For | ByRow), self.sweep is None
         for inner in lambdas_in(op):
             around, self.loops = (self.space, self.loops), self.loops + (is_loop and on_host)
             if isinstance(op, Fold) and inner is op.body:

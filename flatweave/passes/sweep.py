@@ -33,6 +33,8 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import NestingError
 from flatweave.ops import (
+    HOST_BODIES,
+    ByRow,
     Check,
     Combine,
     CombineSegments,
@@ -56,6 +58,7 @@ from flatweave.ops import (
     Sort,
     Span,
     Store,
+    Suits,
     Sweep,
 )
 from flatweave.ops.rows import array_type
@@ -134,8 +137,8 @@ def _translate(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return _concat(b, scope, let.op)
         case Sort():
             return _sort(b, scope, let.op)
-        case If() | While() | For():
-            return b.emit(_control(b, scope, let.op))
+        case op if isinstance(op, HOST_BODIES):
+            return b.emit(_control(b, scope, op))
         case _:
             return _keep(b, scope, let)
 
@@ -157,6 +160,8 @@ def _keep(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return b.emit(Empty(dtype, scope.atoms(shape)))
         case Check(condition=condition, kind=kind, values_=values, message=message):
             return b.emit(Check(scope.atom(condition), kind, scope.atoms(values), message))
+        case Suits(version=version, gain=gain, rows=rows, values_=values, longest=longest):
+            return b.emit(Suits(version, gain, *scope.atoms((rows, values, longest))))
         case _:
             raise NotImplementedError(f"{let.op.name} has no sweep")
 
@@ -317,7 +322,9 @@ def _varying(
     return tuple(b.apply("xor", every, some) for every, some in pairs)
 
 
-def _control(b: Builder, scope: Scope, op: If | While | For) -> If | While | For:
+def _control(
+    b: Builder, scope: Scope, op: If | While | For | ByRow
+) -> If | While | For | ByRow:
     match op:
         case If(condition=condition, then=then, other=other):
             bodies = [_branch(b, scope, fn, optional=True) for fn in (then, other)]
@@ -329,6 +336,9 @@ def _control(b: Builder, scope: Scope, op: If | While | For) -> If | While | For
             lo, hi, step = scope.atoms((lo, hi, step))
             turn = _branch(b, scope, body, optional=True)
             return For(lo, hi, step, turn, scope.atoms(init))
+        case ByRow(count=count, totals=totals, offsets=offsets, groups=groups, fn=fn):
+            row = _branch(b, scope, fn, optional=True)
+            return ByRow(scope.atom(count), scope.atoms(totals), scope.atoms(offsets), groups, row)
 
 
 def _branch(b: Builder, scope: Scope, fn: Lambda, optional: bool = False) -> Lambda:

@@ -10,6 +10,8 @@
 ;   11 the thread that may run Python's signal handlers, or 0         12 when it last did (ns)
 ;   13 14 15 the Python exception that ended the call (type, value, traceback)
 ;   16 lock of the list of buffers    17 the program's table of kernels (runtime/later.py)
+;   18 the context of the call, in one of a thread that runs rows, and 19 the row that it is at
+; Such a thread's has slots 32 to 65 besides: its own memory (codegen/llvm/unit/row_memory.py).
 
 declare i32 @PyGILState_Ensure()
 declare void @PyGILState_Release(i32)
@@ -100,6 +102,16 @@ define internal void @keep_raised(ptr %ctx) {
 
 ; The cancel flag; every 50 ms the thread that may do so runs Python's signal handlers first.
 define i64 @fw_poll(ptr %ctx) {
+  %parent.at = getelementptr i64, ptr %ctx, i64 18
+  %parent = load ptr, ptr %parent.at
+  %rows = icmp ne ptr %parent, null
+  br i1 %rows, label %ask, label %own
+ask:
+  %asked = call i64 @fw_poll(ptr %parent)
+  %asked.at = getelementptr i64, ptr %ctx, i64 8
+  store i64 %asked, ptr %asked.at
+  ret i64 %asked
+own:
   %cancel.at = getelementptr i64, ptr %ctx, i64 8
   %cancel = load atomic i64, ptr %cancel.at monotonic, align 8
   %ident.at = getelementptr i64, ptr %ctx, i64 11
@@ -139,6 +151,58 @@ out:
 define preserve_mostcc i64 @fw_look(ptr %ctx) {
   %cancel = call i64 @fw_poll(ptr %ctx)
   ret i64 %cancel
+}
+
+; ---------------------------------------------------------------- rows, each a program
+
+; A context for a thread that runs rows one after the other, inside a call of a program.
+define void @fw_begin_rows(ptr %ctx, ptr %outer) {
+  call void @llvm.memset.p0.i64(ptr %ctx, i8 0, i64 528, i1 false)
+  %threads.at = getelementptr i64, ptr %ctx, i64 7
+  store i64 1, ptr %threads.at
+  %outer.at = getelementptr i64, ptr %ctx, i64 18
+  store ptr %outer, ptr %outer.at
+  ret void
+}
+
+; Fresh memory for a buffer of at most 64 KiB with its header: the beginning of a new chunk.
+define ptr @fw_row_grow(ptr %ctx, i64 %bytes, i64 %site, i64 %count, i64 %dtype) {
+  %chunk = call ptr @fw_alloc(ptr %ctx, i64 262144)
+  %refused = icmp eq ptr %chunk, null
+  br i1 %refused, label %report, label %keep
+report:
+  call void @fw_report(ptr %ctx, i64 1, i64 %site, i64 0, i64 %count, i64 %dtype)  ; 1: memory
+  ret ptr null
+keep:
+  %begin = ptrtoint ptr %chunk to i64
+  %after = add i64 %begin, %bytes
+  %end = add i64 %begin, 262144
+  %fresh.at = getelementptr i64, ptr %ctx, i64 64
+  store i64 %after, ptr %fresh.at
+  %end.at = getelementptr i64, ptr %ctx, i64 65
+  store i64 %end, ptr %end.at
+  ret ptr %chunk
+}
+
+; Ends it: what a row reported goes to the call, under the row's number.
+define void @fw_end_rows(ptr %ctx, ptr %outer) {
+  %code = load i64, ptr %ctx
+  %fine = icmp eq i64 %code, 0
+  br i1 %fine, label %buffers, label %report
+report:
+  %site.at = getelementptr i64, ptr %ctx, i64 1
+  %site = load i64, ptr %site.at
+  %value.at = getelementptr i64, ptr %ctx, i64 3
+  %value = load i64, ptr %value.at
+  %extent.at = getelementptr i64, ptr %ctx, i64 4
+  %extent = load i64, ptr %extent.at
+  %row.at = getelementptr i64, ptr %ctx, i64 19
+  %row = load i64, ptr %row.at
+  call void @fw_report(ptr %outer, i64 %code, i64 %site, i64 %row, i64 %value, i64 %extent)
+  br label %buffers
+buffers:
+  call void @fw_cleanup(ptr %ctx)
+  ret void
 }
 
 ; ---------------------------------------------------------------- one call of a program

@@ -31,12 +31,13 @@ ROOMS = {
     "codegen": "c, llvm < cuda, opencl",
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
     "runtime": "systems",
+    "ops": "rows < nests",
     "frontend": "values < trace < call < elements < arrays < ragged < functions",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
-    " < scatter < sort < program",
+    " < scatter < sort < by_row < program",
     "passes": "array_pass, operators, cost < monoid, sharing < nests",
     "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
-    " < rows < searches < distribute < rules < lift",
+    " < rows < searches < distribute, short_sorts < rules, versions < lift",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports modules when it is called, and these: the compiler, and its LLVM.

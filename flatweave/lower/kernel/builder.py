@@ -34,6 +34,7 @@ class KernelBuilder:
         self.args: list[Atom] = []
         self._captured: dict[Atom, Atom] = {}
         self._given: dict[Atom, Var] | None = None
+        self.inner: tuple[Kernel, ...] | None = None  # see Kernel
 
     def capture(self, host: Atom) -> Atom:
         """A host value inside the kernel."""
@@ -90,7 +91,7 @@ class KernelBuilder:
     def finish(self) -> Kernel:
         """The kernel."""
         body = Lambda((), tuple(self.body.lets), ())
-        return Kernel(self.name, tuple(self.params), body, self.warps)
+        return Kernel(self.name, tuple(self.params), body, self.warps, self.inner)
 
 
 def shift_of(host: Builder, atom: Atom) -> Apply | None:

@@ -65,9 +65,24 @@ class Sites:
         self.rows[number] = site
         return number
 
+    def shared(self) -> Sites:
+        """The same table with the same numbers for all kernels of a kernel, written one by one."""
+        return _SharedSites(self.rows, self._numbers)
+
     def apart(self, kernel: int) -> Sites:
         """The same table for a kernel written later: its numbers do not depend on when that is."""
         return Sites(self.rows, kernel * MOST_SITES)
+
+
+class _SharedSites(Sites):
+    """Sites of kernels that are all written together."""
+
+    def __init__(self, rows: dict[int, Site], numbers: count[int]) -> None:
+        super().__init__(rows)
+        self._numbers = numbers
+
+    def apart(self, kernel: int) -> Sites:
+        return self
 
 
 MOST_SITES = 1 << 20

@@ -35,6 +35,8 @@ class Machine:
     cores share: no more than that, as others use it, too.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
     `registers`: how many vector registers there are.
+    `runs_rows`: a thread can run the program of a row, with memory and launches of its own.
+    `one_block`: every launch is one block, or none where there are no elements.
     """
 
     name: str
@@ -54,6 +56,8 @@ class Machine:
     caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
     registers: int = 16
     warps_meet_alone: bool = True
+    one_block: bool = False
+    runs_rows: bool = False
 
     @property
     def block_shape(self) -> BlockShape:
@@ -88,6 +92,7 @@ def cpu(register_bits: int, registers: int) -> Machine:
         blocks_wanted=64,
         swap_bytes=16,
         registers=registers,
+        runs_rows=True,
     )
 
 

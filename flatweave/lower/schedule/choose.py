@@ -108,6 +108,7 @@ def _tiling(
 
 def _levels(facts: SweepFacts, machine: Machine, traversal: Traversal) -> tuple[Level, ...]:
     carry = Carry.LOOK_BACK if machine.forward_progress else Carry.TWO_PASS
+    carry = Carry.ONE_BLOCK if machine.one_block else carry
     levels = []
     for number, records in enumerate(facts.scans.levels):
         first = number == 0
@@ -157,7 +158,8 @@ def _how(
     """Bits are saved of steps that go along positions, where a warp goes its own way."""
     if record.compact is None:
         return How.LANEWISE if is_commutative(record.fn) else How.ORDERED
-    saves = record.closing and facts.located is None and not machine.simt
+    looks_twice = not (machine.simt or machine.one_block)
+    saves = record.closing and facts.located is None and looks_twice
     in_steps = traversal.lanes is Lanes.FLAT and traversal.width > 1
     return How.SAVED if saves and in_steps else How.COUNTED
 
@@ -172,7 +174,7 @@ def _evaluation(
     one_warp = machine.forward_progress and machine.warps == 1
     lanes = traversal.lanes is Lanes.FLAT and traversal.width > 1
     fits = facts.scans.depth == 1 and counts and plain and one_warp and lanes
-    once = wishes.filter != "twice"
+    once = wishes.filter != "twice" and not machine.one_block
     return Evaluation.ONCE if fits and once and not division.sources else Evaluation.TWICE
 
 

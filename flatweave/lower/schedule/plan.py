@@ -51,6 +51,8 @@ class Carry(Enum):
 
     LOOK_BACK = "look-back"
     """one pass: publish the aggregate, walk back to the nearest prefix (Merrill, Garland 2016)"""
+    ONE_BLOCK = "one-block"
+    """there is no other block: nothing lies before it"""
     TWO_PASS = "two-pass"
     """aggregates by a launch of their own, for machines where a block must not wait"""
 

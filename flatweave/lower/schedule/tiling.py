@@ -26,7 +26,8 @@ def choose_tiling(
     dtypes = element_dtypes(sweep)
     width = machine.lanes(dtypes)
     if machine.fixed_width is None:
-        width = min(WIDEST, width * _registers(cost, in_order=in_order))
+        if not machine.one_block:  # few elements, which are in the nearest cache
+            width = min(WIDEST, width * _registers(cost, in_order=in_order))
         width = ROW_LANES if along_rows else width
     bytes_each = max(1, sum(dtype.bytes for dtype in dtypes))
     step = width * machine.warps

@@ -46,6 +46,8 @@ def _scans(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str
     for number, (level, records) in enumerate(zip(plan.levels, facts.scans.levels, strict=True)):
         if level.carry is Carry.LOOK_BACK and not machine.forward_progress:
             yield f"{machine.name} blocks must not wait for earlier ones"
+        if (level.carry is Carry.ONE_BLOCK) is not machine.one_block:
+            yield "a scan goes on from no other block where a launch is one block, and only there"
         if level.from_heads and number:
             yield "only scans of the first level are reduced from their heads"
         if sum(len(each.hows) for each in level.aggregations) != len(records):

@@ -21,6 +21,7 @@ from flatweave.lower.host.held import held
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.block_partials import scan_block_partials
 from flatweave.lower.scan.look_back import make_chain
+from flatweave.lower.scan.one_block import make_only_block
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant
@@ -64,12 +65,14 @@ class SweepLowering:
         host, tiling, located = self.host, self.plan.tiling, self.facts.located
         if self.plan.sources and located is not None:
             return total, groups(host, rows_of_host(self.lowering, located), self.plan.sources)
+        least = max((sink.least_blocks for sink in self.sinks), default=0)
+        if self.lowering.machine.one_block:
+            return total, index(1) if least else host.apply("minimum", total, index(1))
         step = tiling.width * self.lowering.machine.warps
         wanted = host.apply("floordiv", total, index(self.lowering.machine.blocks_wanted * step))
         size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
         size = host.apply("minimum", size, index(tiling.most))
         blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
-        least = max((sink.least_blocks for sink in self.sinks), default=0)
         return size, host.apply("maximum", blocks, index(least)) if least else blocks
 
     def run(self) -> None:
@@ -94,6 +97,9 @@ class SweepLowering:
             sweep.chains.append(self._find_prefixes(level, records))
             return
         first = [lowering.scope.scalar(atom) for record in records for atom in record.first]
+        if self.plan.levels[level].carry is Carry.ONE_BLOCK:
+            sweep.chains.append(make_only_block(self.host, first, lowering.site()))
+            return
         clear = None if lowering.machine.shares_memory else self._clear
         sweep.chains.append(make_chain(self.host, first, sweep.blocks, lowering.site(), clear))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.lower.scan.look_back import Chain
+from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import slot_of_warp, store_aggregate
 from flatweave.lower.schedule.plan import Evaluation, How, Lanes
 from flatweave.lower.schedule.scan_levels import with_slots
@@ -42,7 +43,10 @@ class Passes:
                 writer.saved_bits[record] = room_for_bits(writer.b, writer.plan.tiling, lo)
         carried = self.prefixes.find(block, lo, hi)
         writer.scratch = self._write_combining(carried)
-        self.last_pass.write(block, lo, hi, carried)
+        ends = list(self.last_pass.write(block, lo, hi, carried))
+        for chain in writer.chains:
+            if isinstance(chain, OnlyBlock):
+                chain.leave(writer.kernel, [ends.pop(0) for _ in chain.prefixes])
 
     def _write_combining(self, carried: State) -> WriteCombining | None:
         """Scratch memory for kept elements that go around the caches."""

@@ -9,6 +9,7 @@ from flatweave.algorithms.meet import by_first_warp, meet
 from flatweave.kernel_ir.arrays import dtypes_of
 from flatweave.lower.scan.called_operator import called
 from flatweave.lower.scan.look_back import Chain
+from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import KnownPrefixes, load_prefix, slot_of_warp
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.aggregates import Aggregates
@@ -35,6 +36,9 @@ class Prefixes:
                 slot = slot_of_warp(writer.b, writer.lowering.machine, block)
                 prefix = load_prefix(writer.b, writer.kernel, chain, slot)
                 end = load_prefix(writer.b, writer.kernel, chain, writer.b.add(slot, index(1)))
+            elif isinstance(chain, OnlyBlock):
+                prefix = chain.inside(writer.kernel)
+                end = tuple(writer.total for _ in prefix)  # more than this it cannot keep
             else:
                 mine = self.aggregates.reduce_level(level, records, lo, hi, carried)
                 prefix, end = self.go_on(chain, block, records, mine)

@@ -24,6 +24,7 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.held import held
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.scan.look_back import Chain
+from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
@@ -46,7 +47,7 @@ class HostSweep:
     total: Atom
     size: Atom
     blocks: Atom
-    chains: list[Chain | KnownPrefixes]
+    chains: list[Chain | KnownPrefixes | OnlyBlock]
 
     def counted(self, number: int) -> Atom:
         """How many flags the scan of a sink counted, in all elements."""

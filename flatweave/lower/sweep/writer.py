@@ -13,6 +13,7 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.kernel.operators import operator_in
 from flatweave.lower.scan.look_back import Chain
+from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
@@ -56,7 +57,8 @@ class KernelWriter:
 
     def __init__(
         self, lowering: Lowering, facts: SweepFacts, plan: SweepPlan, variant: Variant,
-        chains: Sequence[Chain | KnownPrefixes], kernel: KernelBuilder, total: Atom, size: Atom,
+        chains: Sequence[Chain | KnownPrefixes | OnlyBlock], kernel: KernelBuilder, total: Atom,
+        size: Atom,
     ) -> None:  # fmt: skip
         self.lowering = lowering
         self.facts = facts
@@ -81,6 +83,8 @@ class KernelWriter:
 
     def block(self) -> tuple[Atom, Atom, Atom]:
         """This block's number, and where its elements start and stop."""
+        if self.lowering.machine.one_block:
+            return index(0), index(0), self.total
         block = self.b.emit(BlockIndex())[0]
         if self.located is not None and self.plan.sources:
             rows = rows_of(self.kernel, self.located)

@@ -11,7 +11,7 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
-from flatweave.ops import Generate, Index, Locate, Map, Nest, Reduce, Scan, Sort, Span
+from flatweave.ops import HOST_BODIES, Generate, Index, Locate, Map, Nest, Reduce, Scan, Sort, Span
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.hard import has_hard, is_hard, may_fail
 from flatweave.passes.nests.operators import apart, by_keys, keys_of, needs_memory
@@ -19,11 +19,12 @@ from flatweave.passes.nests.row_operators import combines_rows, in_rounds
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.searches import Searches
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field
 
 Rule = Callable[[Rows, Any], Sequence[Atom]]
+Lifted = Callable[[Builder, Op], Sequence[Atom]]
+"""What a nest of the host gives, emitted into its body."""
 RULES: dict[type[Op], Rule] = {}
 """What a hard operation of an element function becomes: its results for one row."""
 
@@ -42,20 +43,23 @@ def is_nested(op: Op) -> bool:
     """Whether an operation of the host has an element function that needs memory."""
     if isinstance(op, Nest) or combines_rows(op):
         return True
-    if isinstance(op, If | While | For):
+    if isinstance(op, HOST_BODIES):
         return any(is_nested(let.op) for fn in lambdas_in(op) for let in fn.lets)
     return any(has_hard(fn) for fn in lambdas_in(op))
 
 
-def host_body(b: Builder, fn: Lambda, renaming: Substitution) -> list[Atom]:
-    """Emit the lets of a body of the host, lifted; its results."""
+def host_body(
+    b: Builder, fn: Lambda, renaming: Substitution, nest: Lifted | None = None
+) -> list[Atom]:
+    """Emit the lets of a body of the host, lifted; its results. `nest` says what its nests give."""
     for let in fn.lets:
-        host_let(b, let, renaming)
+        host_let(b, let, renaming, nest or lifted)
     return [renaming.atom(result) for result in fn.results]
 
 
-def host_let(b: Builder, let: Let, renaming: Substitution) -> None:
+def host_let(b: Builder, let: Let, renaming: Substitution, nest: Lifted | None = None) -> None:
     """Emit a let of the host, lifted."""
+    nest = nest or lifted
     b.where = let.where or b.where
     if not is_nested(let.op):
         b.inline_let(let, renaming)
@@ -63,30 +67,30 @@ def host_let(b: Builder, let: Let, renaming: Substitution) -> None:
     if needs_memory(let.op):
         before, op = apart(let.op)
         for each in before:
-            host_let(b, each, renaming)
+            host_let(b, each, renaming, nest)
         let = Let(let.vars, op, let.where)
-    if isinstance(let.op, If | While | For):
-        results: Sequence[Atom] = b.emit(_control(b, let.op, renaming), let.vars[0].name)
+    if isinstance(let.op, HOST_BODIES):
+        results: Sequence[Atom] = b.emit(_control(b, let.op, renaming, nest), let.vars[0].name)
     elif isinstance(let.op, Reduce | Scan) and combines_rows(let.op):
         rounds = b.inner()
         results = in_rounds(rounds, renaming.op(let.op))
         own = Substitution(fresh=renaming.fresh)
         for each in rounds.lets:
-            host_let(b, each, own)
+            host_let(b, each, own, nest)
         results = [own.atom(result) for result in results]
     else:
-        results = lifted(b, renaming.op(let.op))
+        results = nest(b, renaming.op(let.op))
     renaming.mapping.update(zip(let.vars, results, strict=True))
 
 
-def _control(b: Builder, op: Op, renaming: Substitution) -> Op:
+def _control(b: Builder, op: Op, renaming: Substitution, nest: Lifted) -> Op:
     """A branch or loop of the host with its bodies lifted."""
 
     def body(fn: Lambda) -> Lambda:
         inside = b.inner(optional=True)
         inner = Substitution(renaming.mapping, lambda var, type_: b.var(var.name, type_))
         params = inside.params_like(fn.params, inner)
-        return inside.close(params, host_body(inside, fn, inner))
+        return inside.close(params, host_body(inside, fn, inner, nest))
 
     made: Op = map_field(op, renaming.atom, body)
     return made

@@ -34,6 +34,7 @@ from flatweave.passes.array_pass import array_pass
 from flatweave.passes.nests import rules
 from flatweave.passes.nests.distribute import host_body, is_nested
 from flatweave.passes.nests.masked import masked
+from flatweave.passes.nests.versions import in_versions
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.traverse import Substitution
 
@@ -49,5 +50,5 @@ def lift(program: Program) -> Program:
     b = Builder(Names())
     renaming = Substitution()
     params = b.params_like(program.fn.params, renaming)
-    results = host_body(b, program.fn, renaming)
+    results = host_body(b, program.fn, renaming, in_versions)
     return Program(program.name, b.close(params, results))

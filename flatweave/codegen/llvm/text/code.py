@@ -52,6 +52,10 @@ class Code(Body):
         self.can_stop = True
         return STOPPED
 
+    def begin(self, line: str) -> None:
+        """Add an instruction at the function's entry."""
+        self._stack.append(f"  {line}")
+
     def alloca(self, type_: str, align: int = 64) -> str:
         """A place on the stack, made once at the function's entry."""
         name = self.fresh("stack")

@@ -58,6 +58,10 @@ class Module:
         """Add a function: its `define .. {` line and its body."""
         self._functions[name] = f"{head}\n{body.text()}}}\n"
 
+    def define_text(self, name: str, text: str) -> None:
+        """Add a function that is written out."""
+        self._functions[name] = text
+
     def define_once(self, name: str, head: str, body: Body) -> None:
         """Add a function, unless one with the same head and body is here: then it is that one.
 

@@ -27,6 +27,7 @@ from flatweave.codegen.llvm.text.code import STOPPED, Code
 from flatweave.codegen.llvm.text.module import Module
 from flatweave.codegen.llvm.unit import host
 from flatweave.codegen.llvm.unit.parts import Parts
+from flatweave.codegen.llvm.unit.rows import HEAD, row_program
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import Launch
 from flatweave.terms.syntax import BufferType, Lambda, Var
@@ -82,6 +83,9 @@ def _define_kernel(
 ) -> None:  # fmt: skip
     if kernel.warps != 1:
         raise CompilerBug(f"kernel {kernel.name} asks for {kernel.warps} warps; a CPU has one")
+    if kernel.inner is not None:
+        _define_rows(module, isa, kernel, name, linkage)
+        return
     code = Code(module)
     e = Emitter(code, isa, KERNEL_HANDLERS, {})
     read = free_vars(kernel.body)
@@ -98,6 +102,20 @@ def _define_kernel(
     args = "(ptr noalias %ctx, ptr readonly %args, i64 %block)"
     head = f"define {linkage}void {{name}}{args} #0 {{"
     module.define_once(name or f"@k_{kernel.name}", head, code)  # repeated operations share them
+
+
+def _define_rows(
+    module: Module, isa: InstructionSet, kernel: k.Kernel, name: str, linkage: str
+) -> None:
+    """A kernel that launches others, and these."""
+    symbols = {}
+    for inner in kernel.inner or ():
+        made = f"{name or f'@k_{kernel.name}'}_{inner.name}"
+        _define_kernel(module, isa, inner, made)
+        symbols[inner.name] = module.name_of(made)
+    code = row_program(module, isa, kernel, symbols, HOST_HANDLERS)
+    head = f"define {linkage}void {{name}}{HEAD} #0 {{"
+    module.define_once(name or f"@k_{kernel.name}", head, code)
 
 
 def _argument(e: Emitter, number: int, var: Var) -> Held:

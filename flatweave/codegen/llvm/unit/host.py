@@ -23,9 +23,11 @@ from flatweave.codegen.llvm.memory.access import from_memory, stored, to_memory
 from flatweave.kernel_ir.host import Alloc, Fail, Free, IsUnique, Launch, Retain, Threads, Trim
 from flatweave.terms.syntax import Atom, BufferType, Let, Type
 
+SHARED = "@fw_"  # what the support code's functions begin with
 NOBODY = "null"  # the owner of a buffer that the caller keeps
 FAILED = "failed"  # the block that returns 1
 THREADS_SLOT = 7
+CANCEL_SLOT = 8
 
 
 def slot(e: Emitter, base: str, number: int) -> str:
@@ -65,50 +67,61 @@ def leave_if(e: Emitter, condition: str) -> None:
 # -- buffers --------------------------------------------------------------------------------------
 
 
-def emit_alloc(e: Emitter, let: Let) -> Sequence[Held]:
-    """Fresh memory, or the end of the program."""
-    op: Alloc = let.op  # type: ignore[assignment]
-    code, count = e.code, e.uniform(op.count)
-    code.declare("noalias ptr @fw_new(ptr, i64, i64, i64, i64) nounwind")
-    size, dtype = stored(op.dtype).bytes, DTYPES.index(op.dtype)
-    data = code.let(
-        f"call ptr @fw_new(ptr %ctx, i64 {count}, i64 {size}, i64 {op.site}, i64 {dtype})"
-    )
-    leave_if(e, code.let(f"icmp eq ptr {data}, null"))
-    return (Held(UNIFORM, data, data),)
+class Memory:
+    """Buffers by the functions whose names begin with `prefix`: those of the support code, or those
+    of a thread for itself (row_memory.py)."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    def _call(self, e: Emitter, type_: str, name: str, types: str, *args: str) -> str:
+        """The text of a call."""
+        if self.prefix == SHARED:
+            e.code.declare(f"{type_} {self.prefix}{name}({types}) nounwind")
+        result = type_.removeprefix("noalias ")
+        return f"call {result} {self.prefix}{name}({', '.join(args)})"
+
+    def alloc(self, e: Emitter, let: Let) -> Sequence[Held]:
+        """Fresh memory, or the end of the program."""
+        op: Alloc = let.op  # type: ignore[assignment]
+        numbers = (e.uniform(op.count), stored(op.dtype).bytes, op.site, DTYPES.index(op.dtype))
+        args = ("ptr %ctx", *(f"i64 {number}" for number in numbers))
+        data = e.code.let(self._call(e, "noalias ptr", "new", "ptr, i64, i64, i64, i64", *args))
+        leave_if(e, e.code.let(f"icmp eq ptr {data}, null"))
+        return (Held(UNIFORM, data, data),)
+
+    def retain(self, e: Emitter, let: Let) -> Sequence[Held]:
+        """One owner more, of what has owners."""
+        op: Retain = let.op  # type: ignore[assignment]
+        if owner(e, op.buffer) != NOBODY:
+            e.code.line(self._call(e, "void", "retain", "ptr", f"ptr {owner(e, op.buffer)}"))
+        return ()
+
+    def free(self, e: Emitter, let: Let) -> Sequence[Held]:
+        """One owner less, of what has owners."""
+        op: Free = let.op  # type: ignore[assignment]
+        if owner(e, op.buffer) != NOBODY:
+            args = "ptr %ctx", f"ptr {owner(e, op.buffer)}"
+            e.code.line(self._call(e, "void", "release", "ptr, ptr nocapture", *args))
+        return ()
+
+    def is_unique(self, e: Emitter, let: Let) -> Sequence[Held]:
+        """Whether there is one owner."""
+        op: IsUnique = let.op  # type: ignore[assignment]
+        call = self._call(e, "i64", "is_unique", "ptr", f"ptr {owner(e, op.buffer)}")
+        return (Held(UNIFORM, e.code.let(f"icmp ne i64 {e.code.let(call)}, 0")),)
+
+    @property
+    def handlers(self) -> Handlers:
+        """What operations on buffers become."""
+        return {
+            Alloc: self.alloc, Retain: self.retain, Free: self.free, IsUnique: self.is_unique
+        }  # fmt: skip
 
 
 def owner(e: Emitter, atom: Atom) -> str:
     """The owner of a host buffer."""
     return e.hold(atom).owner
-
-
-def emit_retain(e: Emitter, let: Let) -> Sequence[Held]:
-    """fw_retain"""
-    op: Retain = let.op  # type: ignore[assignment]
-    if owner(e, op.buffer) == NOBODY:
-        return ()
-    e.code.declare("void @fw_retain(ptr) nounwind")
-    e.code.line(f"call void @fw_retain(ptr {owner(e, op.buffer)})")
-    return ()
-
-
-def emit_free(e: Emitter, let: Let) -> Sequence[Held]:
-    """fw_release"""
-    op: Free = let.op  # type: ignore[assignment]
-    if owner(e, op.buffer) == NOBODY:
-        return ()
-    e.code.declare("void @fw_release(ptr, ptr nocapture) nounwind")
-    e.code.line(f"call void @fw_release(ptr %ctx, ptr {owner(e, op.buffer)})")
-    return ()
-
-
-def emit_is_unique(e: Emitter, let: Let) -> Sequence[Held]:
-    """fw_is_unique"""
-    op: IsUnique = let.op  # type: ignore[assignment]
-    e.code.declare("i64 @fw_is_unique(ptr) nounwind")
-    answer = e.code.let(f"call i64 @fw_is_unique(ptr {owner(e, op.buffer)})")
-    return (Held(UNIFORM, e.code.let(f"icmp ne i64 {answer}, 0")),)
 
 
 def emit_trim(e: Emitter, let: Let) -> Sequence[Held]:
@@ -130,10 +143,7 @@ def emit_launch(numbers: Mapping[str, int], e: Emitter, let: Let) -> Sequence[He
     """Run a kernel of this module, or one by its number in the program's table; after an error or
     a cancellation the program ends."""
     op: Launch = let.op  # type: ignore[assignment]
-    code = e.code
-    held = [(atom.type, e.hold(atom).text) for atom in op.args]
-    key = ("args", *(f"{slot_type(type_)} {text}" for type_, text in held))
-    args = e.once(key, lambda: _stored(e, held))
+    code, args = e.code, stored_args(e, op.args)
     function = "@fw_launch_by_number" if op.kernel in numbers else "@fw_launch"
     kind = "i64" if op.kernel in numbers else "ptr"
     kernel = _kernel(numbers, e, op.kernel)
@@ -148,8 +158,14 @@ def emit_launch(numbers: Mapping[str, int], e: Emitter, let: Let) -> Sequence[He
     return ()
 
 
+def stored_args(e: Emitter, atoms: Sequence[Atom]) -> str:
+    """The address of an array of arguments; kernels do not change it."""
+    held = [(atom.type, e.hold(atom).text) for atom in atoms]
+    key = ("args", *(f"{slot_type(type_)} {text}" for type_, text in held))
+    return e.once(key, lambda: _stored(e, held))
+
+
 def _stored(e: Emitter, held: Sequence[tuple[Type, str]]) -> str:
-    """An array of arguments; kernels do not change it."""
     args = e.code.alloca(f"[{max(1, len(held))} x i64]", 8)
     for number, (type_, text) in enumerate(held):
         store_slot(e, args, number, type_, text)
@@ -180,10 +196,7 @@ def emit_threads(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 HANDLERS: Handlers = {
-    Alloc: emit_alloc,
-    Retain: emit_retain,
-    Free: emit_free,
-    IsUnique: emit_is_unique,
+    **Memory(SHARED).handlers,
     Trim: emit_trim,
     Fail: emit_fail,
     Threads: emit_threads,

@@ -1,0 +1,55 @@
+"""suits version gain rows values longest:   whether a version of a nest is the one for these sizes
+
+    p: bool = suits "by-row" "loops" n m k      n rows of m values together, the longest of k
+
+Every version gives the same: which one runs is left to the machine, and to `fw.schedule(version=)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from flatweave.array_ir.interp import Interp
+from flatweave.base.dtypes import bool_
+from flatweave.terms.batch import Env, Values
+from flatweave.terms.control import If
+from flatweave.terms.rules import index_misfits
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Type, op
+from flatweave.terms.traverse import lambdas_in
+
+
+@op
+class Suits(Op):
+    """Whether the version of this name is taken; `gain` says what the nest has that it is for.
+
+    The interpreter takes every version that is asked for.
+    """
+
+    version: str
+    gain: str
+    rows: Atom
+    values_: Atom
+    longest: Atom
+    traced: ClassVar[bool] = True
+
+    @staticmethod
+    def bodies(let: Let, before: Sequence[Let]) -> list[Lambda]:
+        """The bodies of an operation of the host, of two versions of one nest the last alone: what
+        does all rows at once tells what is stored. `before` are the lets that stand with it."""
+        op = let.op
+        versions = {each.vars[0] for each in before if isinstance(each.op, Suits)}
+        if isinstance(op, If) and op.condition in versions:
+            return [op.other]
+        return lambdas_in(op)
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (bool_,)
+
+    def misfits(self) -> Iterator[str]:
+        return index_misfits("sizes", (self.rows, self.values_, self.longest))
+
+    def evaluate(self, interp: Interp, env: Env) -> Values:
+        return (np.asarray(True),)

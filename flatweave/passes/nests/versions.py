@@ -1,0 +1,252 @@
+"""Versions of a nest: all rows at once, or a row after the other by one thread each.
+
+    y = generate [n] (i => .. sort .. filter ..)
+    ==>
+    p = suits "by-row" "sorts" n m k                n rows of m values, the longest of k
+    y = if p
+        (() => by_row n (i => .. sort .. filter ..))
+        (() => .. of all rows the sort, then the filter ..)
+
+Where a row's arrays stay in a core's cache, doing one row from its first step to its last moves
+less memory than doing each step for all rows; where rows are few, or one of them is most of the
+work, all at once is what keeps every core busy. Sizes decide, when the program runs.
+
+Leaves alone: nests without sorts and without loops that have arrays in their state, whose steps all
+rows do well at once; and what has rows whose room is not known before they are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from flatweave.base.dtypes import i64
+from flatweave.base.records import record
+from flatweave.ops import (
+    ByRow,
+    Check,
+    Filter,
+    Generate,
+    Map,
+    Nest,
+    Reduce,
+    Reshape,
+    Sort,
+    Span,
+    Suits,
+)
+from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import array_of, at, each
+from flatweave.passes.nests.distribute import as_generate, distribute, host_body, lifted
+from flatweave.passes.nests.hard import is_hard
+from flatweave.passes.nests.row_operators import combines_rows
+from flatweave.passes.nests.segments import Uneven, from_lengths
+from flatweave.passes.nests.short_sorts import with_short_sorts
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import For, If, While
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
+
+BY_ROW = "by-row"
+
+
+def in_versions(b: Builder, op: Op) -> Sequence[Atom]:
+    """The results of a nest of the host, by the version that suits its sizes."""
+    if isinstance(op, Map):
+        op = as_generate(b, op)
+    gain = _gain(op.fn) if isinstance(op, Generate | Nest) else None
+    rooms = _rooms(op) if isinstance(op, Generate | Nest) and gain else None
+    if gain is None or rooms is None or not isinstance(op, Generate | Nest):
+        return lifted(b, op)
+    count = op.count if isinstance(op, Nest) else op.shape[0]
+    values, longest = _sizes(b, count, op.fn)
+    (suits,) = b.emit(Suits(BY_ROW, gain, count, values, longest))
+    alone, together = b.inner(optional=True), b.inner(optional=True)
+    found = _by_row(alone, count, op, rooms)
+    bodies = [_body(alone, found), _body(together, lifted(together, op))]
+    bound = b.emit(If(suits, *bodies))
+    return _as_bound_by(b, op, [bound[k] for k in _places(found)])
+
+
+# -- whether there is anything to choose ----------------------------------------------------------
+
+
+def _gain(fn: Lambda) -> str | None:
+    """What makes it worth while to do a row by itself; nothing that is the same for all rows."""
+    varies: set[Atom] = set(fn.params)
+    gains: set[str | None] = set()
+    for let in fn.lets:
+        if varies.intersection(free_vars(let.op)):
+            varies.update(let.vars)
+            inside = (each for body in lambdas_in(let.op) for each in walk_lets(body))
+            gains.update(map(_gain_of, (let, *inside)))
+    return next((gain for gain in ("loops", "sorts") if gain in gains), None)
+
+
+def _gain_of(let: Let) -> str | None:
+    if isinstance(let.op, While | For):
+        return "loops" if is_hard(let) else None
+    if combines_rows(let.op):
+        return "loops"
+    return "sorts" if isinstance(let.op, Sort) else None
+
+
+@record
+class Room:
+    """Rows of a group have up to `length` values, or so many if they are `exact`."""
+
+    length: Atom
+    exact: bool
+
+
+def _rooms(op: Generate | Nest) -> list[Room] | None:
+    """How much room the rows of each group need, where rows can tell before they are computed."""
+    if isinstance(op, Generate):
+        return [] if len(op.shape) == 1 else None
+    hard = set(_behind_memory(op.fn))
+    makers = {var: let for let in op.fn.lets for var in let.vars}
+    rooms = [_room(length, hard, makers) for length in op.lengths]
+    known = [room for room in rooms if room is not None]
+    return known if len(known) == len(rooms) else None
+
+
+def _behind_memory(fn: Lambda) -> Iterator[Var]:
+    """The variables of an element function that need memory, or what needs some."""
+    own = {*fn.params, *(var for let in fn.lets for var in let.vars)}
+    hard: set[Var] = set()
+    for let in fn.lets:
+        if is_hard(let, own) or any(var in hard for var in free_vars(let.op)):
+            hard.update(let.vars)
+            yield from let.vars
+
+
+def _room(length: Atom, hard: set[Var], makers: dict[Var, Let]) -> Room | None:
+    if length not in hard:
+        return Room(length, exact=True)
+    assert isinstance(length, Var)
+    let = makers[length]
+    if not isinstance(let.op, Filter):
+        return None
+    within = _room(array_type(let.op.mask).shape[0], hard, makers)
+    return within and Room(within.length, exact=False)
+
+
+def _sizes(b: Builder, count: Atom, fn: Lambda) -> tuple[Atom, Atom]:
+    """How many values the rows have together, and how many the longest has, as far as is known."""
+    own = {*fn.params, *(var for let in fn.lets for var in let.vars)}
+    for let in fn.lets:
+        if isinstance(let.op, Span) and let.op.offsets not in own and let.op.row == fn.params[0]:
+            return _sizes_by_offsets(b, count, let.op.offsets)
+    longest: Atom = index(0)
+    for let in fn.lets:
+        for var in let.vars:
+            if isinstance(var.type, ArrayType) and not own.intersection(var.type.shape):
+                longest = b.apply("maximum", longest, b.product(var.type.shape))
+    return b.mul(count, longest), longest
+
+
+def _sizes_by_offsets(b: Builder, count: Atom, offsets: Atom) -> tuple[Atom, Atom]:
+    lengths = each(b, count, lambda c, i: c.emit(Span(offsets, i))[1])
+    most = Reduce(lambda_of("maximum", i64), (index(0),), (lengths,), known=True)
+    return at(b, offsets, count), b.emit(most, "longest")[0]
+
+
+# -- a row after the other ------------------------------------------------------------------------
+
+
+def _by_row(
+    b: Builder, count: Atom, op: Generate | Nest, rooms: Sequence[Room]
+) -> list[Atom]:
+    """What the operation binds, each row computed from its first step to its last."""
+    groups, lengths = ((-1,) * len(op.fn.results), ()) if isinstance(op, Generate) else (
+        op.groups, op.lengths
+    )  # fmt: skip
+    totals, offsets = _reserved(b, count, op.fn, rooms)
+    short = [length for length, room in zip(lengths, rooms, strict=True) if not room.exact]
+    wanted = [*short, *op.fn.results[len(lengths) :]]
+    inside = b.inner(optional=True)
+    row = inside.param("i", i64, count)
+    body = with_short_sorts(b.names, op.fn)
+    results = host_body(inside, body, inside.inlining(body, [row]))
+    names = dict(zip(op.fn.results, results, strict=True))
+    fn = inside.close([row], [names[atom] for atom in wanted])
+    made = b.emit(ByRow(count, totals, offsets, (*(-1 for _ in short), *groups), fn))
+    if isinstance(op, Generate):
+        return list(made)
+    columns, values = list(made[: len(short)]), made[len(short) :]
+    bound: list[Atom] = [b.add(count, index(1))]
+    shorter: dict[int, Uneven] = {}
+    for group, room in enumerate(rooms):
+        if room.exact:
+            bound += [totals[group], offsets[group]]
+            continue
+        shorter[group] = from_lengths(b, count, columns.pop(0))
+        bound += [shorter[group].total, shorter[group].offsets]
+    for group, value in zip(groups, values, strict=True):
+        is_shorter = group in shorter
+        bound.append(_packed(b, shorter[group], offsets[group], value) if is_shorter else value)
+    return bound
+
+
+def _reserved(
+    b: Builder, count: Atom, fn: Lambda, rooms: Sequence[Room]
+) -> tuple[tuple[Atom, ...], tuple[Atom, ...]]:
+    """How many values the rows of each group may have, and where each row's begin."""
+    if not rooms:
+        return (), ()
+    hard = set(_behind_memory(fn))
+    checks = [
+        let for let in fn.lets
+        if isinstance(let.op, Check) and not any(var in hard for var in free_vars(let.op))
+    ]  # fmt: skip
+    roots = [room.length for room in rooms] + [v for let in checks for v in free_vars(let.op)]
+    needed = {*needed_for(fn.lets, roots), *checks}
+    lets = tuple(let for let in fn.lets if let in needed)
+    lengths = tuple(room.length for room in rooms)
+    rows, found = distribute(b, (count,), Lambda(fn.params, lets, lengths))
+    segments = [rows.segments((length,)) for length in found]
+    return tuple(s.total for s in segments), tuple(s.offsets_in(b) for s in segments)
+
+
+def _packed(b: Builder, segments: Uneven, rooms: Atom, array: Atom) -> Atom:
+    """The values of rows that are shorter than their rooms, without what lies between."""
+
+    def value(c: Builder, place: Sequence[Atom]) -> Atom:
+        row, start = segments.locate(c, place[0])
+        return at(c, array, c.add(at(c, rooms, row), c.sub(place[0], start)), *place[1:])
+
+    return array_of(b, (segments.total, *array_type(array).shape[1:]), value)
+
+
+# -- either version's results ---------------------------------------------------------------------
+
+
+def _body(b: Builder, results: Sequence[Atom]) -> Lambda:
+    """A branch that gives these, each array behind its extents."""
+    given: list[Atom] = []
+    for result in results:
+        if isinstance(result.type, ArrayType):
+            given += result.type.shape
+        given.append(result)
+    return b.close([], given)
+
+
+def _places(results: Sequence[Atom]) -> Iterator[int]:
+    """Where results stand among those of a branch."""
+    place = -1
+    for result in results:
+        place += 1 + (result.type.rank if isinstance(result.type, ArrayType) else 0)
+        yield place
+
+
+def _as_bound_by(b: Builder, op: Generate | Nest, results: Sequence[Atom]) -> list[Atom]:
+    """The results under the extents that the operation says they have."""
+    known: dict[Atom, Atom] = {}
+    found: list[Atom] = []
+    for var, result in zip(op.binders(), results, strict=True):
+        if isinstance(var.type, ArrayType):
+            shape = tuple(known.get(extent, extent) for extent in var.type.shape)
+            if array_type(result).shape != shape:
+                (result,) = b.emit(Reshape(result, shape), "rows")
+        known[var] = result
+        found.append(result)
+    return found
