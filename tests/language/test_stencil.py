@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base.config import config
 from tests.language.agreement import agree, values
 
 BOUNDARIES = {
@@ -49,6 +50,19 @@ def test_rank_two(target, boundary, shape):
 
     agree(lambda x: fw.stencil(lambda v: weighted(v, shape), x, shape, boundary),
           expected(x, shape, boundary), x)  # fmt: skip
+
+
+@pytest.mark.parametrize("boundary", ["clamp", "wrap"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
+def test_rows_of_all_lengths(dtype, boundary):
+    """One by one at both ends of a row, by short steps, by whole steps: wherever these begin."""
+    f = fw.jit(lambda x: fw.stencil(lambda v: weighted(v, (3, 5)), x, (3, 5), boundary))
+    for columns in (3, 15, 18, 33, 66, 67, 82, 127, 128, 129, 147, 300, 1025):
+        x = np.random.default_rng(columns).integers(-3, 4, (5, columns)).astype(dtype)
+        with config.scoped(target="cpu", threads=3):
+            found = np.asarray(f(x))
+        wanted = expected(x.astype(np.int64), (3, 5), boundary)
+        assert np.array_equal(found, wanted.astype(dtype)), columns
 
 
 def test_wide_reach(target):

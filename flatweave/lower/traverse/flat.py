@@ -9,6 +9,9 @@ from flatweave.lower.traverse.traversal import At, Space, Traversal
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
+SHORTEST = 4
+"""Lanes of a step that is worth a loop of its own."""
+
 
 @record
 class Flat(Traversal):
@@ -23,27 +26,52 @@ class Flat(Traversal):
 
 
 def span_with_edges(
-    walk: Traversal, reach: int, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, at: At
-) -> State:
-    """One by one near the ends of the last axis, in whole steps between them."""
+    walk: Traversal, reach: int, b: Builder, lo: Atom, hi: Atom, state: State, step: Step, at: At,
+    short: int = 0,
+) -> State:  # fmt: skip
+    """One by one near the ends of the last axis, in whole steps between them.
+
+        lo .. one by one .. short steps .. whole steps .. short steps .. one by one .. hi
+
+    Steps begin at multiples of their width; there are short ones where `short` says how wide. What
+    lies before the first whole step and behind the last, 3 % of a row of 4,096 elements, takes a
+    fifth of the time if it goes one by one.
+    """
     if not reach or walk.width == 1:
         return walk.span(b, lo, hi, state, step, at)
-    extent, width, far = walk.space.shape[-1], index(walk.width), index(reach)
-    start = b.add(b.apply("maximum", lo, far), index(walk.width - 1))
-    start = b.mul(b.apply("floordiv", start, width), width)
-    start = b.apply("minimum", start, hi)
-    stop = b.apply("minimum", hi, b.sub(extent, far))
-    length = b.apply("maximum", b.sub(stop, start), index(0))
-    mid = b.add(start, b.mul(b.apply("floordiv", length, width), width))
+    extent, first = walk.space.shape[-1], short or walk.width
+    stop = b.apply("minimum", hi, b.sub(extent, index(reach)))
 
     def inside(c: Builder, base: Atom, lanes: int, limit: Atom) -> Position:
         position = at(c, base, lanes, limit)
         c.assume_inside(position.indices[-1], extent, reach)
         return position
 
-    state = walk.region(b, 1, lo, start, hi, state, step, at)
-    state = walk.region(b, walk.width, start, mid, hi, state, step, inside)
-    return walk.region(b, 1, mid, hi, hi, state, step, at)
+    start = _rounded_up(b, b.apply("maximum", lo, index(reach)), first)
+    here = b.apply("minimum", start, hi)
+    state = walk.region(b, 1, lo, here, hi, state, step, at)
+    parts = [(walk.width, stop)]
+    if short:
+        aligned = b.apply("minimum", stop, _rounded_up(b, here, walk.width))
+        parts = [(short, aligned), *parts, (short, stop)]
+    for width, end in parts:
+        length = b.apply("maximum", b.sub(end, here), index(0))
+        there = b.add(here, b.mul(b.apply("floordiv", length, index(width)), index(width)))
+        state = walk.region(b, width, here, there, hi, state, step, inside)
+        here = there
+    return walk.region(b, 1, here, hi, hi, state, step, at)
+
+
+def short_step(walk: Traversal) -> int:
+    """The lanes of one register, where a step takes four of them; 0 where that is too few."""
+    short = walk.width // 4
+    return 0 if walk.space.machine.simt or short < SHORTEST else short
+
+
+def _rounded_up(b: Builder, atom: Atom, width: int) -> Atom:
+    """The first multiple of a width from there on."""
+    raised = b.add(atom, index(width - 1))
+    return b.mul(b.apply("floordiv", raised, index(width)), index(width))
 
 
 def flat(machine: Machine, extent: Atom, width: int) -> Flat:
