@@ -9,9 +9,6 @@ from flatweave.lower.traverse.traversal import At, Space, Traversal
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
-SHORTEST = 4
-"""Lanes of a step that is worth a loop of its own."""
-
 
 @record
 class Flat(Traversal):
@@ -60,12 +57,6 @@ def span_with_edges(
         state = walk.region(b, width, here, there, hi, state, step, inside)
         here = there
     return walk.region(b, 1, here, hi, hi, state, step, at)
-
-
-def short_step(walk: Traversal) -> int:
-    """The lanes of one register, where a step takes four of them; 0 where that is too few."""
-    short = walk.width // 4
-    return 0 if walk.space.machine.simt or short < SHORTEST else short
 
 
 def _rounded_up(b: Builder, atom: Atom, width: int) -> Atom:

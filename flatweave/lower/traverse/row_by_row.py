@@ -7,7 +7,7 @@ from typing import ClassVar
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Lane
-from flatweave.lower.traverse.flat import short_step, span_with_edges
+from flatweave.lower.traverse.flat import span_with_edges
 from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.traversal import StepAt, Traversal
 from flatweave.terms.build import Builder, index
@@ -39,7 +39,7 @@ class RowByRow(Traversal):
             j, active = self.space.steps.lanes(c, base, width, limit)
             return Position(c.add(start, j), (*leading, j), width, active)
 
-        short = short_step(self)
+        short = self.space.steps.short(self.width)
         out = span_with_edges(self, self.reach, outer, j_lo, j_hi, params, step, at, short)
         body = outer.close([row, *params], out)
         return b.emit(For(first, last, index(1), body, state))

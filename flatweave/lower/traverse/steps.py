@@ -1,7 +1,7 @@
 """How the steps of a span end: lane by lane, or with lanes that idle.
 
-    a CPU     lo .. in whole steps .. mid, then one by one to hi
-    threads   each warp in whole steps; lanes from the end of its share on have no element
+a CPU     lo .. in whole steps .. mid, then one by one to hi
+threads   each warp in whole steps; lanes from the end of its share on have no element
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ from flatweave.lower.traverse.warp_share import warp_share
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
+SHORTEST = 4
+"""Lanes of a step that is worth a loop of its own."""
+
 
 class Steps(Protocol):
     """The regions of a span, and the lanes of a step."""
+
+    def short(self, width: int) -> int:
+        """The lanes of one register, where a step takes four; 0 where shorter steps do not pay."""
 
     def share(self, b: Builder, lo: Atom, hi: Atom, width: int) -> tuple[Atom, Atom, Atom]:
         """Where this warp starts and stops walking, and where its part of lo to hi ends."""
@@ -26,9 +32,7 @@ class Steps(Protocol):
     ) -> list[tuple[int, Atom, Atom, Atom]]:
         """Lanes, begin and end of each loop over steps, and where elements end."""
 
-    def lanes(
-        self, b: Builder, base: Atom, width: int, limit: Atom
-    ) -> tuple[Atom, Atom | None]:
+    def lanes(self, b: Builder, base: Atom, width: int, limit: Atom) -> tuple[Atom, Atom | None]:
         """The position of each lane of a step, and which lanes have one; None if all have."""
 
     def lanes_back(
@@ -43,6 +47,9 @@ class Steps(Protocol):
 class WholeSteps:
     """Whole steps on all lanes, then the rest one by one."""
 
+    def short(self, width: int) -> int:
+        return width // 4 if width // 4 >= SHORTEST else 0
+
     def share(self, b: Builder, lo: Atom, hi: Atom, width: int) -> tuple[Atom, Atom, Atom]:
         return lo, hi, hi
 
@@ -56,9 +63,7 @@ class WholeSteps:
         mid = b.add(lo, whole)
         return [(width, lo, mid, hi), (1, mid, hi, hi)]
 
-    def lanes(
-        self, b: Builder, base: Atom, width: int, limit: Atom
-    ) -> tuple[Atom, Atom | None]:
+    def lanes(self, b: Builder, base: Atom, width: int, limit: Atom) -> tuple[Atom, Atom | None]:
         return (b.emit(Lane(base))[0] if width > 1 else base), None
 
     def lanes_back(
@@ -80,6 +85,9 @@ class MaskedSteps:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
 
+    def short(self, width: int) -> int:
+        return 0
+
     def share(self, b: Builder, lo: Atom, hi: Atom, width: int) -> tuple[Atom, Atom, Atom]:
         return warp_share(b, self.machine, lo, hi, width)
 
@@ -89,9 +97,7 @@ class MaskedSteps:
         first, end, limit = self.share(b, lo, hi, width)
         return [(width, first, end, limit)]
 
-    def lanes(
-        self, b: Builder, base: Atom, width: int, limit: Atom
-    ) -> tuple[Atom, Atom | None]:
+    def lanes(self, b: Builder, base: Atom, width: int, limit: Atom) -> tuple[Atom, Atom | None]:
         i: Atom = b.emit(Lane(base))[0] if width > 1 else base
         active = b.apply("lt", i, limit)
         return b.apply("minimum", i, b.sub(limit, index(1))), active

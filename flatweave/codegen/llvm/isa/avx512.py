@@ -24,6 +24,8 @@ _LEAST = 128  # bits of the smallest register
 _WORDS = {dtype.bits: dtype for dtype in (u8, u16, u32, u64)}
 _ONE = {64: "di", 32: "si", 16: "hi", 8: "qi"}  # vperm*, by bits of an element
 _TWO = {64: "q", 32: "d", 16: "hi", 8: "qi"}  # vpermi2*
+_FLOATS = {64: "pd", 32: "ps"}
+_NAN_AS_IT_IS = 0x11  # vfixupimm: of the classes 0 and 1, quiet and signalling NaNs, the operand
 _MOST_REGISTERS = 4  # that a permute takes its values from
 _LEAST_LANES = 32  # from so many on a word beats a vector of comparisons
 
@@ -191,6 +193,27 @@ class Avx512(Avx2):
         body.declare(f"{kind} {symbol}({kind}, {exponents})")
         return body.let(f"call {kind} {symbol}({kind} {text}, {exponents} {exponent})")
 
+    def unless_nan(
+        self, body: Body, dtype: DType, width: int, text: str, other: str
+    ) -> str | None:
+        """vfixupimm, which classifies `other`: on Zen 5 half of what a comparison and a choice take
+        (vmaxps and one of these, one after the other: 1.3 and 2.7 ns)."""
+        lanes = min(width, self.register_bits // dtype.bits)
+        if lanes * dtype.bits < _LEAST or width % lanes:
+            return None
+        kind, words = vec(dtype, lanes), f"<{lanes} x i{dtype.bits}>"
+        name = f"{kind} @llvm.x86.avx512.mask.fixupimm.{_FLOATS[dtype.bits]}.{lanes * dtype.bits}"
+        mask = f"i{max(8, lanes)}"
+        rounded = lanes * dtype.bits == self.register_bits
+        body.declare(f"{name}({kind}, {kind}, {words}, i32, {mask}{', i32' if rounded else ''})")
+        table = f"{words} splat (i{dtype.bits} {_NAN_AS_IT_IS}), i32 0, {mask} -1"
+        found = []
+        for k in range(width // lanes):
+            a, b = (_part_of(body, dtype, width, whole, k, lanes) for whole in (text, other))
+            operands = f"{kind} {a}, {kind} {b}, {table}{', i32 4' if rounded else ''}"
+            found.append(body.let(f"call {name}({operands})"))
+        return joined(body, dtype.llvm, found, lanes)
+
 
 def _compress(body: Body, dtype: DType, lanes: int, text: str, mask: str) -> str:
     """vpcompress of one register, or a part of one."""
@@ -205,6 +228,11 @@ def _part(body: Body, element: str, full: int, text: str, k: int, lanes: int) ->
     if full == lanes:
         return text
     return shuffle(body, f"<{full} x {element}>", text, range(k * lanes, (k + 1) * lanes))
+
+
+def _part_of(body: Body, dtype: DType, full: int, text: str, k: int, lanes: int) -> str:
+    """Register k of a vector of numbers."""
+    return _part(body, dtype.llvm, full, text, k, lanes)
 
 
 def _chosen(body: Body, element: str, lanes: int, tables: Sequence[str], places: str) -> str:

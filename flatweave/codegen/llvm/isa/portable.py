@@ -165,3 +165,10 @@ class InstructionSet:
     def scale(self, body: Body, dtype: DType, width: int, text: str, exponent: str) -> str | None:
         """x * 2**k in one instruction, rounded once, for k as wide as x; None if there is none."""
         return None
+
+    def unless_nan(
+        self, body: Body, dtype: DType, width: int, text: str, other: str
+    ) -> str | None:
+        """Floats, but `other` in the lanes where that is NaN, in one instruction; None if there is
+        none."""
+        return None

@@ -6,22 +6,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from flatweave.codegen.llvm.text.values import Value, call_function, rarely
 
 
 def minimum(a: Value, b: Value) -> Value:
     """The smaller operand: NaN wins; of equal operands the second."""
-    return a.is_nan().where(a, _one_instruction((a < b).where(a, b)))
+    return _in_one_line("minimum", lambda a, b: _unless_nan((a < b).where(a, b), a), a, b)
 
 
 def maximum(a: Value, b: Value) -> Value:
     """The greater operand: NaN wins; of equal operands the second."""
-    return a.is_nan().where(a, _one_instruction((a > b).where(a, b)))
+    return _in_one_line("maximum", lambda a, b: _unless_nan((a > b).where(a, b), a), a, b)
 
 
-def _one_instruction(a: Value) -> Value:
-    """A choice that is vminps or vmaxps, kept from being merged with the test that follows."""
-    return a.intrinsic("arithmetic.fence")
+def _unless_nan(found: Value, a: Value) -> Value:
+    """What vminps or vmaxps found, kept from being merged with the test that follows; where a is
+    NaN, that."""
+    found = found.intrinsic("arithmetic.fence")
+    text = a.body.module.isa.unless_nan(a.body, a.dtype, a.width, found.text, a.text)
+    return a.is_nan().where(a, found) if text is None else Value(a.body, a.dtype, a.width, text)
+
+
+def _in_one_line(name: str, build: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
+    """A call, where operands fill several registers, each of which may take lines of its own."""
+    if a.width * a.dtype.bits <= a.body.module.isa.register_bits:
+        return build(a, b)
+    return call_function(name, build, (a, b), "alwaysinline nounwind")
 
 
 def sign(a: Value) -> Value:

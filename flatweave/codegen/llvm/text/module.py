@@ -30,6 +30,11 @@ class Instructions(Protocol):
     def scale(self, body: Body, dtype: DType, width: int, text: str, exponent: str) -> str | None:
         """x * 2**k in one instruction, if there is one."""
 
+    def unless_nan(
+        self, body: Body, dtype: DType, width: int, text: str, other: str
+    ) -> str | None:
+        """Floats, or `other` where that is NaN, in one instruction, if there is one."""
+
 
 class Module:
     """One LLVM module: what it declares, its constants and functions, and the CPU it is for."""
