@@ -1,15 +1,17 @@
 """Sums and products of all elements up to each one, along an axis: cumsum, cumprod.
 
     cumsum(xs, axis=1)   one flat scan that starts anew with every row
+    cumsum(xs, axis=0)   by blocks of rows (arrays/down.py)
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from flatweave.base.dtypes import DType
 from flatweave.frontend.arrays.axes import converted
-from flatweave.frontend.arrays.columns import scan_last_axis
-from flatweave.frontend.arrays.shapes import axis_of, reshaped, transposed
+from flatweave.frontend.arrays.down import scan_along
+from flatweave.frontend.arrays.shapes import axis_of, reshaped
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply
@@ -17,6 +19,7 @@ from flatweave.frontend.functions.reductions import wide_dtype
 from flatweave.frontend.ragged.along import along_rows
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
+from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import constant
@@ -45,9 +48,16 @@ def _cumulative(who: str, fn: str, xs: Any, axis: Any, dtype: Any) -> Any:
         extents.known_extent(total)
         array = reshaped(array, [total])
     number = 0 if axis is None else axis_of(array, axis, who)
-    order = [a for a in range(array.ndim) if a != number] + [number]
-    back = [order.index(a) for a in range(array.ndim)]
+    if array.extents[number] == extents.ONE:
+        return array
+    if all(array.extents[a] == extents.ONE for a in range(array.ndim) if a != number):
+        flat = reshaped(array, [array.extents[number]])
+        return reshaped(_scanned(fn, wanted, flat, 0), array.extents)
+    return _scanned(fn, wanted, array, number)
+
+
+def _scanned(fn: str, wanted: DType, array: Tracer, axis: int) -> Tracer:
+    """The prefixes along one axis, from the identity on."""
     lambda_ = combine_lambda(lambda a, b: [apply(fn, a, b)], [wanted])
     start = [constant(scalar.identity(fn, wanted), wanted)]
-    result = scan_last_axis(lambda_, start, [transposed(array, order)], False, False)[0]
-    return transposed(result, back)
+    return scan_along(lambda_, start, [array], axis)[0]
