@@ -26,7 +26,7 @@ from flatweave.frontend.arguments import Call, Static
 from flatweave.frontend.call.compiled import Compiled, Entry, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.eager import COMPILER, compile_program
-from flatweave.frontend.call.quick import Known, is_native, quick
+from flatweave.frontend.call.quick import Known, put, quick
 from flatweave.frontend.call.schedule import in_force
 from flatweave.frontend.call.signature import flat_of, leaves_of
 from flatweave.frontend.call.stages import Stages
@@ -76,8 +76,7 @@ class Jitted(Generic[P, R]):
             found = table.get(signature)
             if found is None:
                 found, flat = self._entry(args, kwargs)
-                if is_native(key):  # else every call's arrays must be converted
-                    table[signature] = found
+                put(table, signature, found)
             return found(flat)  # type: ignore[no-any-return]
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None

@@ -19,13 +19,12 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.config import config
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
-from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
-from flatweave.frontend.call.quick import HIGH, LOW, Known, is_native, quick
+from flatweave.frontend.call.quick import HIGH, LOW, Known, keep, put, quick
 from flatweave.frontend.call.ranks import AnyRank, Run, of_fewer_axes
 from flatweave.frontend.call.schedule import in_force
 from flatweave.frontend.call.signature import flat_of, identity, key_of, leaves_of, plain, stand_in
@@ -41,8 +40,6 @@ from flatweave.terms.traverse import walk_lets
 Build = Callable[[Program, str, bool, Schedule], Executable]
 # the one slot for the compiler, which is above this layer; jit.py fills it when it is imported
 COMPILER: list[Build] = []
-KEPT = 4096  # signatures and programs; the oldest goes first
-_lock = Lock()
 _entries: dict[Any, Entry] = {}
 _KNOWN = Known()
 _programs: dict[Any, tuple[Executable, list[Location | None]]] = {}
@@ -147,17 +144,16 @@ def _evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     found = table.get(signature) if is_quick else None
     if found is not None:
         return found(given)
-    is_kept = is_quick and is_native(key)  # else every call's arrays must be converted
     fewer = of_fewer_axes(known, args, kwargs)
     if fewer is not None:
         with contextlib.suppress(UserError):  # which tells of the arrays as they are, below
             result = fewer.shaped(_evaluate(known, fewer.args, fewer.kwargs))
-            if is_kept and (one_axis := _quickly(known, fewer.args)):
-                keep(table, signature, AnyRank(known, one_axis, partial(_as_they_are, known)))
+            if is_quick and (one_axis := _quickly(known, fewer.args)):
+                put(table, signature, AnyRank(known, one_axis, partial(_as_they_are, known)))
             return result
     entry, flat = _entry(known, args, kwargs)
-    if is_kept:
-        keep(table, signature, entry)
+    if is_quick:
+        put(table, signature, entry)
     return entry(flat)
 
 
@@ -215,14 +211,6 @@ def shared(traced: Traced, target: str, schedule: Schedule) -> Compiled:
     executable, compiled_lines = found
     pairs = zip(compiled_lines, lines, strict=True)
     return Compiled(traced, executable, {id(a): b for a, b in pairs if a is not None and b})
-
-
-def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
-    """Enter a value in a table; the oldest entry goes when it is full."""
-    with _lock:
-        while len(table) >= KEPT:
-            table.pop(next(iter(table)), None)
-        table[key] = value
 
 
 def fingerprint(fn: Lambda) -> tuple[Any, ...]:

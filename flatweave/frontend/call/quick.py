@@ -2,24 +2,28 @@
 
     key, flat = [f], []
     if quick(args, key, flat):                 key (f, float32, 1, float), flat [3, xs, 2.5]
-        entry = known.here(target).get(tuple(key))
+        table = known.here(target)
+        entry = table.get(tuple(key))          or, once it is made, put(table, tuple(key), entry)
 
 This is the path of nearly every call: it does as little as it can.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.config import Switches, config
+from flatweave.base.locks import Lock
 from flatweave.frontend.values.array import HostArray
 
 NDARRAY = np.ndarray
 LOW, HIGH = -(2**63), 2**63
+KEPT = 4096  # entries of a table; the oldest goes first
 Table = dict[Any, Callable[[list[Any]], Any]]
+_lock = Lock()
 
 
 class Known:
@@ -69,6 +73,16 @@ def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
     return True
 
 
-def is_native(key: Sequence[Any]) -> bool:
-    """Whether a key that `quick` filled has only dtypes in this machine's byte order."""
-    return all(part.isnative for part in key if isinstance(part, np.dtype))
+def put(table: Table, signature: tuple[Any, ...], run: Callable[[list[Any]], Any]) -> None:
+    """Enter what runs calls of a signature that `quick` made; not where every call's arrays must be
+    converted, as they are in another byte order."""
+    if all(part.isnative for part in signature if isinstance(part, np.dtype)):
+        keep(table, signature, run)
+
+
+def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """Enter a value in a table; the oldest entry goes when it is full."""
+    with _lock:
+        while len(table) >= KEPT:
+            table.pop(next(iter(table)), None)
+        table[key] = value
