@@ -46,4 +46,4 @@ def fault_of(status: Status, plan: Plan) -> Exception:
         fault.where = site.where
         return fault
     values = (status.value, status.extent)[: site.count]
-    return Fault(site.kind, values=values, message=site.message, where=site.where)
+    return Fault(site.kind, status.index, values=values, message=site.message, where=site.where)

@@ -46,8 +46,10 @@ class Progress:
         return np.arange(self.units - count, self.units)
 
     def report(self, failure: Failure) -> None:
-        """The smallest index wins."""
-        if self.failure is None or failure.index < self.failure.index:
+        """The smallest index wins, then the smallest site, then the smallest value."""
+        first = (failure.index, failure.site, failure.value)
+        old = self.failure
+        if old is None or first < (old.index, old.site, old.value):
             self.failure = failure
 
 

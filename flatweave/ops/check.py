@@ -20,12 +20,14 @@ class Check(Op):
 
     Kind `same` says that two extents are equal: after it the compiler takes them for one. Kind
     `index` is the test of a read: its values are the index and the extent, its message the axis.
+    `row` may have the number of the user's element, where that is not the position at hand.
     """
 
     condition: Atom
     kind: str
     values_: tuple[Atom, ...]
     message: str
+    row: tuple[Atom, ...] = ()
     batched: ClassVar[bool] = True
     effect: ClassVar[bool] = True
 
@@ -44,6 +46,8 @@ class Check(Op):
             found = [np.atleast_1d(value) for value in interp.atoms(env, self.values_)]
             values = tuple(value[element if len(value) > 1 else 0].item() for value in found)
             index = env.position(element)
+            for row in interp.atoms(env, self.row):
+                index = int(np.atleast_1d(row)[element if row.ndim else 0])
             if self.kind == INDEX:
                 raise index_fault(index, int(values[0]), int(values[1]), int(self.message or 0))
             raise Fault(self.kind, index=index, values=values, message=self.message)

@@ -18,11 +18,15 @@ from flatweave.terms.syntax import Atom, Op, Type, op
 
 @op
 class Index(Op):
-    """xs[i, j, ..]; when `checked`, an index outside the extent is reported as an error."""
+    """xs[i, j, ..]; when `checked`, an index outside the extent is reported as an error.
+
+    `row` is as in `check`.
+    """
 
     xs: Atom
     indices: tuple[Atom, ...]
     checked: bool = True
+    row: tuple[Atom, ...] = ()
     batched: ClassVar[bool] = True
 
     def result_types(self) -> tuple[Type, ...]:
@@ -40,11 +44,12 @@ class Index(Op):
         outside = [(i < 0) | (i >= extent) for i, extent in zip(indices, xs.shape, strict=True)]
         bad = np.flatnonzero(np.logical_or.reduce(np.broadcast_arrays(*outside)))
         if bad.size:
-            raise self._fault(env, xs.shape, indices, int(bad[0]))
+            rows = interp.atoms(env, self.row)
+            raise self._fault(env, xs.shape, indices, int(bad[0]), rows)
         return (np.asarray(xs[indices]),)
 
     def _fault(
-        self, env: Env, shape: tuple[int, ...], indices: Values, element: int
+        self, env: Env, shape: tuple[int, ...], indices: Values, element: int, rows: Values
     ) -> Fault | CompilerBug:
         """What is wrong with the read of one element; its first bad axis is reported."""
         at = [int(i if i.ndim == 0 else i[element]) for i in indices]
@@ -52,4 +57,7 @@ class Index(Op):
         i, extent = at[axis], shape[axis]
         if not self.checked:
             return CompilerBug(f"an unchecked read of {self.xs!r} at {i}, extent {extent}.")
-        return index_fault(env.position(element), i, extent, axis)
+        number = env.position(element)
+        for row in rows:
+            number = int(np.atleast_1d(row)[element if row.ndim else 0])
+        return index_fault(number, i, extent, axis)

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.array_ir.fault import INDEX
-from flatweave.base.dtypes import i64, u64
+from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
 from flatweave.ops import (
@@ -32,6 +31,7 @@ from flatweave.ops import (
 )
 from flatweave.ops.rows import array_type
 from flatweave.passes.monoid import monoid
+from flatweave.passes.rewrite import tested
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var, constant
@@ -187,31 +187,21 @@ def _unsupported(op: Op, let: Let) -> Unsupported:
 def _translate_index(b: Builder, scope: Scope, op: Index) -> Atom:
     array, indices = scope.value(op.xs), scope.atoms(op.indices)
     if isinstance(array, Pull):
-        return array.at(b, tested(b, indices, array.shape) if op.checked else indices)
+        return array.at(
+            b, tested(b, indices, array.shape, scope.atoms(op.row)) if op.checked else indices
+        )
     view = None if op.checked else scope.view(array)
     if view is not None:
         return view.at(b, indices)
-    return b.emit(Index(array, indices, op.checked))[0]
-
-
-def tested(b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> tuple[Atom, ...]:
-    """The indices of a checked read: each is tested, and replaced by 0 if it lies outside."""
-    safe: list[Atom] = []
-    for axis, (i, extent) in enumerate(zip(indices, shape, strict=True)):
-        if b.is_below(i, extent):
-            safe.append(i)
-            continue
-        inside = b.apply("lt", b.cast(i, u64), b.cast(extent, u64))
-        b.emit(Check(inside, INDEX, (i, extent), str(axis)))
-        safe.append(b.apply("select", inside, i, index(0)))
-    return tuple(safe)
+    return b.emit(Index(array, indices, op.checked, scope.atoms(op.row)))[0]
 
 
 def _translate_check(b: Builder, scope: Scope, op: Check) -> Sequence[Value]:
     """Emit a check in the outermost body that knows its operands and is sure to run."""
     condition, values = scope.atom(op.condition), scope.atoms(op.values_)
     home = b.check_home((condition, *values))
-    home.emit(Check(condition, op.kind, values, op.message))
+    row = tuple(row for row in scope.atoms(op.row) if home.scope_of(row) is not None)
+    home.emit(Check(condition, op.kind, values, op.message, row))
     return ()
 
 

@@ -31,8 +31,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.ops import Index, Store, Sweep
 from flatweave.passes.array_pass import array_pass
-from flatweave.passes.elements import tested
-from flatweave.passes.rewrite import Rewriter
+from flatweave.passes.rewrite import Rewriter, tested
 from flatweave.passes.sharing import choose_pulls, explain, is_pull
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Let, Op, Var
@@ -76,7 +75,7 @@ class _Puller(Rewriter):
             return None
         assert isinstance(op.xs, Var)
         producer, position = self.producers[op.xs]
-        indices = tested(b, op.indices, producer.shape) if op.checked else op.indices
+        indices = tested(b, op.indices, producer.shape, op.row) if op.checked else op.indices
         if self.on_host and not producer.is_plain(position):
             return _alone(b, producer, indices, position)
         key = b, producer, indices

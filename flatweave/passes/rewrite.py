@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import u64
 from flatweave.ops import Check, Fold, Generate, Index, Sweep
 from flatweave.ops.rows import array_type
-from flatweave.terms.build import Builder, Names
+from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, map_field
@@ -101,3 +103,18 @@ def emit(b: Builder, op: Op, hints: Sequence[str] = ()) -> Sequence[Atom]:
             return (b.cast(arg, dtype),)
         case _:
             return b.emit(op, hints[0] if hints else "t")
+
+
+def tested(
+    b: Builder, indices: Sequence[Atom], shape: Sequence[Atom], row: tuple[Atom, ...]
+) -> tuple[Atom, ...]:
+    """The indices of a checked read: each is tested, and replaced by 0 if it lies outside."""
+    safe: list[Atom] = []
+    for axis, (i, extent) in enumerate(zip(indices, shape, strict=True)):
+        if b.is_below(i, extent):
+            safe.append(i)
+            continue
+        inside = b.apply("lt", b.cast(i, u64), b.cast(extent, u64))
+        b.emit(Check(inside, INDEX, (i, extent), str(axis), row))
+        safe.append(b.apply("select", inside, i, index(0)))
+    return tuple(safe)

@@ -119,7 +119,7 @@ class _Unifier(Rewriter):
         values = tuple(self.own.get(v, self.renaming.atom(v)) if isinstance(v, Var) else v
                        for v in op.values_)
         if not (isinstance(condition, Const) and condition.value):
-            b.emit(Check(condition, op.kind, values, op.message))
+            b.emit(op.replace(condition=condition, values_=values))
 
     def _operands(self, op: Check) -> Sequence[Atom]:
         """The two atoms that a check compares; none if its condition is no comparison made here."""

@@ -58,7 +58,7 @@ define internal void @unlock(ptr %word) {
 
 ; ---------------------------------------------------------------- errors and signals
 
-; Keeps the report of the least element, then of the least site.
+; Keeps the report of the least element, then of the least site, then of the least value.
 define void @fw_report(ptr %ctx, i64 %code, i64 %site, i64 %index, i64 %value, i64 %extent) {
   %lock = getelementptr i64, ptr %ctx, i64 5
   call void @lock(ptr %lock)
@@ -70,13 +70,18 @@ define void @fw_report(ptr %ctx, i64 %code, i64 %site, i64 %index, i64 %value, i
   %first = icmp eq i64 %code.old, 0
   %before = icmp slt i64 %index, %index.old
   %same = icmp eq i64 %index, %index.old
+  %value.at = getelementptr i64, ptr %ctx, i64 3
+  %value.old = load i64, ptr %value.at
   %site.less = icmp slt i64 %site, %site.old
-  %tie = and i1 %same, %site.less
+  %site.same = icmp eq i64 %site, %site.old
+  %value.less = icmp slt i64 %value, %value.old
+  %value.first = and i1 %site.same, %value.less
+  %rest.less = or i1 %site.less, %value.first
+  %tie = and i1 %same, %rest.less
   %less = or i1 %before, %tie
   %keep = or i1 %first, %less
   br i1 %keep, label %write, label %done
 write:
-  %value.at = getelementptr i64, ptr %ctx, i64 3
   %extent.at = getelementptr i64, ptr %ctx, i64 4
   store i64 %site, ptr %site.at
   store i64 %index, ptr %index.at

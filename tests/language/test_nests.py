@@ -162,3 +162,15 @@ def test_operators_that_keep_the_order(target, kind):
         ),
         np.array(largest), rows,
     )  # fmt: skip
+
+
+def test_an_operator_that_sorts_for_every_pair_is_refused():
+    """It may read what is sorted beforehand."""
+    rows = fw.ragged([[3, 1], [], [4, 1, 5]])
+
+    with pytest.raises(fw.Unsupported, match="reduce with an operator that needs memory"):
+        fw.jit(lambda rows: fw.map(lambda row: fw.reduce(
+            lambda a, b: fw.sort(fw.full(2, a))[0] + b, 0, row), rows))(rows)  # fmt: skip
+    found = fw.jit(lambda rows: fw.map(lambda row: fw.reduce(
+        lambda a, b: a + b + fw.max(fw.sort(row), initial=0), 0, row), rows))(rows)  # fmt: skip
+    assert found.tolist() == [10, 0, 25]

@@ -25,7 +25,8 @@ FW_FN void fw_report(FW_GLOBAL int64_t *status, int64_t code, int64_t site,
     for (int done = 0; !done;) {
         if (FW_SWAP32(lock, 0, 1) == 0) {
             FW_FENCE();
-            if (words[0] == 0 || index < words[2]) {
+            if (words[0] == 0 || index < words[2] || (index == words[2] && (site < words[1]
+                || (site == words[1] && value < words[3])))) {
                 words[1] = site; words[2] = index; words[3] = value; words[4] = extent;
                 words[0] = code;
             }
@@ -36,7 +37,7 @@ FW_FN void fw_report(FW_GLOBAL int64_t *status, int64_t code, int64_t site,
     }
 }
 """
-"""Writes the first error by index into the status; threads take turns by a lock."""
+"""Writes the first error by index, site and value into the status; threads take turns by a lock."""
 
 
 GLOBAL = "FW_GLOBAL"

@@ -53,6 +53,7 @@ CLASSES: dict[str, type[UserError]] = {
     NOT_ASSOCIATIVE: OperatorError,
     NOT_NEUTRAL: OperatorError,
 }
+PLACED = (OVERFLOW, ROW, NOT_ASSOCIATIVE, NOT_NEUTRAL)  # their messages say where it is
 
 
 def check_message(message: str, origins: Sequence[str] = (), remedy: str = "") -> str:
@@ -79,8 +80,15 @@ def user_error(fault: Fault) -> UserError:
             value = int(value) % (1 << 64)  # faults of machine code carry an i64
         text = text.replace(f"{{{i}}}", str(value))
     parts = text.split(PARTS)
+    if parts[0].endswith(".") and fault.code not in PLACED:
+        parts[0] = f"{parts[0][:-1]}{_element(fault)}."
     origins, remedy = (parts[1:-1], parts[-1]) if len(parts) > 1 else ([], "")
     return cls(parts[0], where=where, origins=[o for o in origins if o], remedy=remedy)
+
+
+def _element(fault: Fault) -> str:
+    """Which element of a map it is, or row, if it is not the first."""
+    return f" (first found at element {fault.index})" if fault.index > 0 else ""
 
 
 def out_of_memory(failure: MemoryError) -> OutOfMemory:
@@ -110,7 +118,6 @@ def _memory_error(fault: Fault, where: Location) -> UserError:
 def _index_error(fault: Fault, where: Location) -> UserError:
     """A read outside an array."""
     axis = f" along axis {fault.axis}" if fault.axis else ""
-    element = f" (first found at element {fault.index})" if fault.index > 0 else ""
     extent = "no elements" if fault.extent == 0 else (
         "1 element" if fault.extent == 1 else f"{fault.extent} elements"
     )  # fmt: skip
@@ -121,7 +128,7 @@ def _index_error(fault: Fault, where: Location) -> UserError:
             " fw.clip, or drop them with fw.filter."
         )
     return IndexOutOfBounds(
-        f"index {fault.value} is outside an array of {extent}{axis}{element}.",
+        f"index {fault.value} is outside an array of {extent}{axis}{_element(fault)}.",
         where=where,
         remedy=remedy,
     )

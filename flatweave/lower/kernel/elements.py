@@ -116,7 +116,7 @@ class Elements:
             return self.tile.read(b, buffer)
         if op.checked and self.checks:
             for axis, extent in enumerate(shape):
-                indices[axis] = self._checked(b, indices[axis], extent, let, axis)
+                indices[axis] = self._checked(b, indices[axis], extent, op, let, axis)
         near = self._near(b, op, buffer, indices)
         return near or b.emit(Load(buffer, self._place(b, indices, shape), self.ahead))[0]
 
@@ -181,7 +181,9 @@ class Elements:
             return self.row.row, self.row.start
         return rows_of(self.kernel, op).search(b, self.atom(op.position))
 
-    def _checked(self, b: Builder, i: Atom, extent: Atom, let: Let, axis: int) -> Atom:
+    def _checked(
+        self, b: Builder, i: Atom, extent: Atom, op: Index, let: Let, axis: int
+    ) -> Atom:
         """The index, or 0 and a report when it lies outside."""
         if b.is_below(i, extent):
             return i
@@ -190,9 +192,13 @@ class Elements:
             return i
         site = self.kernel.sites.add(Site("index", let.where, axis=axis))
         report = b.inner()
-        report.emit(Report(INDEX_ERROR, site, self.position, i, extent))
+        report.emit(Report(INDEX_ERROR, site, self._number(op), i, extent))
         b.emit(If(outside, report.close([], []), NO_BODY))
         return b.apply("select", outside, index(0), i)
+
+    def _number(self, op: Check | Index) -> Atom:
+        """The number of the element at hand, as its user counts them."""
+        return self.atom(op.row[0]) if op.row else self.position
 
     def _check(self, b: Builder, op: Check, let: Let) -> Sequence[Atom]:
         """A report in the lanes where the condition fails; up to two values go with it."""
@@ -201,7 +207,7 @@ class Elements:
         values += [index(0)] * (2 - len(values))
         site = self.kernel.sites.add(Site(op.kind, let.where, op.message, len(op.values_)))
         report = b.inner()
-        report.emit(Report(CHECK_ERROR, site, self.position, *values))
+        report.emit(Report(CHECK_ERROR, site, self._number(op), *values))
         b.emit(If(failed, report.close([], []), NO_BODY))
         self.failed = b.apply("or", self.failed, failed)
         return ()

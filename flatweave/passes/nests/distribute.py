@@ -11,16 +11,30 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
-from flatweave.ops import HOST_BODIES, Generate, Index, Locate, Map, Nest, Reduce, Scan, Sort, Span
+from flatweave.ops import (
+    HOST_BODIES,
+    Check,
+    Generate,
+    Index,
+    Locate,
+    Map,
+    Nest,
+    Reduce,
+    Scan,
+    Sort,
+    Span,
+)
 from flatweave.ops.rows import array_type
+from flatweave.passes.nests.arrays import at
 from flatweave.passes.nests.hard import has_hard, is_hard, may_fail
 from flatweave.passes.nests.operators import apart, by_keys, keys_of, needs_memory
 from flatweave.passes.nests.row_operators import combines_rows, in_rounds
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.searches import Searches
+from flatweave.passes.rewrite import tested
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field
+from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, map_field, walk_lets
 
 Rule = Callable[[Rows, Any], Sequence[Atom]]
 Lifted = Callable[[Builder, Op], Sequence[Atom]]
@@ -152,12 +166,30 @@ def distribute(
     Where it is `optional` there may be no rows, and what fails must not be done outside of them.
     """
     rows = Rows(b, shape)
+    fn = numbered(fn, fn.params[0])
     searches = Searches(rows)
     renaming = rows.body.inlining(fn, rows.params)
     own = set(fn.params)
     for let in fn.lets:
         add(rows, let, renaming, own, searches, optional)
     return rows, [_own(rows, renaming.atom(result)) for result in fn.results]
+
+
+def numbered(fn: Lambda, row: Var) -> Lambda:
+    """A function whose checks, and those inside it, know the row's number, unless they do."""
+    if not any(_fails(let.op) for let in walk_lets(fn)):
+        return fn
+    lets = []
+    for let in fn.lets:
+        op = map_field(let.op, lambda atom: atom, lambda inner: numbered(inner, row))
+        if _fails(op) and not op.row:
+            op = op.replace(row=(row,))
+        lets.append(let if op is let.op else Let(let.vars, op, let.where))
+    return Lambda(fn.params, tuple(lets), fn.results)
+
+
+def _fails(op: Op) -> bool:
+    return isinstance(op, Check) or (isinstance(op, Index) and op.checked)
 
 
 def _own(rows: Rows, result: Atom) -> Atom:
@@ -188,6 +220,9 @@ def add(
             renaming.mapping.update(zip(let.vars, searches.search(rows.body, op), strict=True))
             return
         let = Let(let.vars, searches.moved(rows.body, op), let.where)
+    if isinstance(let.op, Index) and let.op.checked:
+        renaming.mapping[let.vars[0]] = _tested(rows.body, renaming.op(let.op))
+        return
     if not is_hard(let, own):
         rows.body.inline_let(let, renaming)
         return
@@ -210,6 +245,11 @@ def add(
             remedy="Write it on whole arrays outside the map.",
         )  # fmt: skip
     renaming.mapping.update(zip(let.vars, found(rows, op), strict=True))
+
+
+def _tested(b: Builder, op: Index) -> Atom:
+    """A read with its test before it: rows make their tests whether or not values need the read."""
+    return at(b, op.xs, *tested(b, op.indices, array_type(op.xs).shape, op.row))
 
 
 def _is_invariant(let: Let, own: set[Var]) -> bool:
