@@ -199,8 +199,8 @@ def _translate_index(b: Builder, scope: Scope, op: Index) -> Atom:
 def _translate_check(b: Builder, scope: Scope, op: Check) -> Sequence[Value]:
     """Emit a check in the outermost body that knows its operands and is sure to run."""
     condition, values = scope.atom(op.condition), scope.atoms(op.values_)
-    home = b.check_home((condition, *values))
-    row = tuple(row for row in scope.atoms(op.row) if home.scope_of(row) is not None)
+    row = scope.atoms(op.row)  # a check of a row stays with it: there may be no such row
+    home = b.check_home((condition, *values, *row))
     home.emit(Check(condition, op.kind, values, op.message, row))
     return ()
 

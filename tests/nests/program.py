@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
-from tests.nests import control, data, grids, moves, plain, rows, scalars
+from tests.nests import control, data, grids, guards, moves, plain, rows, scalars, stencils
 from tests.nests.data import Shape
 from tests.nests.tree import Budget, Made, Name, Node, TooMuch, evaluate, text_of
 from tests.nests.types import Row, Type
 from tests.nests.writer import Writer, node
 
-TOPICS = (scalars, rows, moves, control, grids)  # they enter their choices when imported
+# they enter their choices when imported
+TOPICS = (scalars, rows, moves, control, grids, stencils, guards)
 
 DRAWS = 6  # arguments that a nest is tried with
 
@@ -55,6 +56,7 @@ def outer_types(w: Writer) -> list[Type]:
         Row(Row(dtype)),
         Row(Row(Row(dtype, regular=True), regular=True), regular=True),
         Row(Row(Row(dtype))),
+        Row(Row(Row(Row(dtype)))),
         Row(dtype),
     ]
     first, more = w.random.choice(kinds), w.random.randrange(3)
@@ -65,7 +67,8 @@ def result_type(w: Writer) -> Type:
     """What the nest gives for each element."""
     def part() -> Type:
         dtype = w.number()
-        return w.random.choice([dtype, dtype, Row(dtype), Row(dtype), Row(dtype), Row(Row(dtype))])
+        some = [dtype, dtype, Row(dtype), Row(dtype), Row(dtype), Row(Row(dtype))]
+        return Row(Row(Row(dtype))) if w.chance(0.07) else w.random.choice(some)
 
     return (part(), part()) if w.chance(0.2) else part()
 

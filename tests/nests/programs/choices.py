@@ -125,3 +125,7 @@ nest("replicated_iota: summed", lambda i: fw.map(lambda j: fw.sum(fw.replicated_
      lambda i: [sum(k * x for k, x in enumerate(j)) for j in i], SMALL)
 nest("replicated_iota: rows", lambda i: fw.map(fw.replicated_iota, i),
      lambda i: [[k for k, x in enumerate(j) for _ in range(x)] for j in i], SMALL)
+nest("branch: a length that no row of a branch has, the same for all",
+     lambda n, t: fw.map(lambda k: fw.cond(
+         t[1] >= 0, lambda: fw.full(t[1], k), lambda: fw.iota(k)), n),
+     lambda n, t: [[k] * t[1] if t[1] >= 0 else list(range(k)) for k in n], NUMBERS, TABLE)
