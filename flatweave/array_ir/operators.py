@@ -49,7 +49,11 @@ def combine(interp: Interp, env: Env, fn: Lambda, groups: Value, columns: Values
         left = np.flatnonzero((place % 2 == 0) & ~last)
         args = (*take(columns, left), *take(columns, left + 1))
         columns = tuple(column.copy() for column in columns)
-        assign(columns, left, interp.call(env.take(groups[left]), fn, args))
+        if interp.is_batched(fn):
+            joined = interp.call(env.take(groups[left]), fn, args)
+        else:
+            joined = interp.each(env, fn, args, len(left))
+        assign(columns, left, joined)
         groups, columns = groups[place % 2 == 0], take(columns, place % 2 == 0)
 
 
@@ -96,6 +100,8 @@ def flipped(fn: Lambda) -> Lambda:
 def apply(interp: Interp, env: Env, fn: Lambda, args: Values) -> Values:
     """An operator on columns; the last operand is one."""
     size = len(args[-1])
+    if not interp.is_batched(fn):
+        return interp.each(env, fn, spread(args, size), size)
     return spread(interp.call(env.batch(size), fn, args), size)
 
 

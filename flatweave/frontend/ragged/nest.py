@@ -14,7 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from flatweave.base.dtypes import i64
+from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
+from flatweave.base.source import user_location
 from flatweave.frontend.elements.arguments import outside
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.lambdas import check_arity, element_type, name_of, own
@@ -25,7 +27,7 @@ from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.interop import is_number_list
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.frontend.values.tree import Tree, flatten, portions, unflatten
+from flatweave.frontend.values.tree import LEAF, Tree, flatten, portions, unflatten
 from flatweave.ops import Generate, Map, Nest, Reshape
 from flatweave.terms.syntax import Atom, Lambda, Var
 from flatweave.terms.traverse import Substitution
@@ -100,10 +102,11 @@ def _rows_of_rows(
     at = len(leaves)
     leaves.append(own(as_tracer(row_lengths(rows)), inside))
     are_rows.append(True)
-    if isinstance(rows.values, Ragged):
-        inner = _rows_of_rows(rows.values, leaves, are_rows, inside)
+    below = _below(rows, inside)
+    if isinstance(below, Ragged):
+        inner = _rows_of_rows(below, leaves, are_rows, inside)
     else:
-        values, tree = flatten(rows.values)
+        values, tree = flatten(below)
         first = len(leaves)
         leaves += [own(as_tracer(leaf), inside) for leaf in values]
         are_rows += [True] * len(values)
@@ -119,6 +122,24 @@ def _rows_of_rows(
         return Ragged.made(Ragged.made(values, offsets), lengths.offsets)
 
     return made
+
+
+def _below(rows: Ragged, inside: Scope) -> Any:
+    """The values of a Ragged; arrays of which another extent than the first varies, by rows."""
+    leaves, tree = flatten(rows.values, lambda v: isinstance(v, Ragged))
+    uneven = [
+        leaf for leaf in leaves
+        if not isinstance(leaf, Ragged)
+        and any(varies(extent, inside) for extent in as_tracer(leaf).extents[1:])
+    ]  # fmt: skip
+    if not uneven:
+        return rows.values
+    if tree != LEAF:
+        raise Unsupported(
+            "rows of tuples of arrays whose lengths differ from element to element.",
+            where=user_location(), remedy="Give each array of the tuple as rows of its own.",
+        )  # fmt: skip
+    return _by_rows(own(as_tracer(uneven[0]), inside), inside)
 
 
 def mapped(f: Callable[..., Any], arrays: Sequence[Tracer], trees: Sequence[Tree]) -> Any:

@@ -119,3 +119,10 @@ def product(matrices):
     for y in matrices:
         x = [x[k // 2 * 2] * y[k % 2] + x[k // 2 * 2 + 1] * y[2 + k % 2] for k in range(4)]
     return x
+nest("ragged: rows of the same row, in a function that cuts how many",
+     lambda r: fw.map(lambda x: fw.generate(2, lambda i: fw.filter(
+         lambda y: i > 0, fw.map(lambda _: x, x))), r),
+     lambda r: [[[x for _ in x if i > 0] for i in range(2)] for x in r], ROWS)
+nest("ragged: four deep, each row of rows for all of its elements",
+     lambda d: fw.map(lambda m: fw.map(lambda x: fw.map(lambda y: x + y, x), m), d),
+     lambda d: [[[[v + y for v in x] for y in x] for x in m] for m in d], DEEP)

@@ -118,3 +118,18 @@ nest("operators: keys on the host that sort", lambda t: fw.sort(
 nest("operators: on the host, that sort what is outside",
      lambda t: fw.scan(lambda p, q: p + q + fw.sort(t)[1], 0, t),
      lambda t: list(accumulate([0, *t], lambda p, q: p + q + sorted(t)[1]))[1:], TABLE)
+
+
+def segment_sums(row, most):
+    found: list[int] = []
+    for k, x in enumerate(row):
+        if k == 0 or x % 2 == 0:
+            found.append(0)
+        found[-1] = (found[-1] + x) % most
+    return found
+
+
+nest("operators: of segments, that sum their row", lambda r: fw.map(
+         lambda x: fw.segmented_reduce(
+             lambda p, q: (p + q) % (fw.sum(x) + 9), 0, x % 2 == 0, x), r),
+     lambda r: [segment_sums(x, sum(x) + 9) for x in r], LONGER)

@@ -52,19 +52,13 @@ def carried(
     begins: Begins, reverse: bool = False,
 ) -> Carried:  # fmt: skip
     """The operator of all rows over values that lie one after the other."""
-    read = [var for var in free_vars(fn) if rows.varies(var)]
     if not all(isinstance(atom.type, DType) for atom in neutral):
         raise Unsupported(
             "a scan of rows inside an element function.",
             where=rows.b.where, remedy="Make the elements tuples, one part for each column.",
         )  # fmt: skip
     starts = rows.column(neutral)
-    if all(isinstance(var.type, DType) for var in read):
-        held = rows.column(read)
-        free = Lambda((*read, *fn.params), fn.lets, fn.results)
-    else:
-        held = [each(rows.b, rows.count, lambda b, i: i)]
-        free = _of_row(rows, fn)
+    held, free = held_of(rows, fn)
     inside = rows.b.inner()
     p = inside.param("p", i64, segments.total)
     row, start = segments.locate(inside, p)
@@ -83,6 +77,15 @@ def carried(
     zeros = tuple(constant(0, dtype) for dtype in types)
     joined = _operator(rows.b, free, types, len(xs), reverse)
     return Carried(joined, zeros, tuple(made), tuple(starts), len(xs))
+
+
+def held_of(rows: Rows, fn: Lambda) -> tuple[list[Atom], Lambda]:
+    """What an operator reads of its row, a column each, and the operator with that before its
+    elements: the scalars that it reads, or else the row's number."""
+    read = [var for var in free_vars(fn) if rows.varies(var)]
+    if all(isinstance(var.type, DType) for var in read):
+        return rows.column(read), Lambda((*read, *fn.params), fn.lets, fn.results)
+    return [each(rows.b, rows.count, lambda b, i: i)], _of_row(rows, fn)
 
 
 def _of_row(rows: Rows, fn: Lambda) -> Lambda:

@@ -111,13 +111,19 @@ def _nest(rows: Rows, op: Nest) -> list[Atom]:
         total = rows.length(_joined(rows, segments, inner))
         totals.append(total)
         bound += [total, _own_offsets(body, inner, start, first, entries)]
-    for group, value in zip(op.groups, values, strict=True):
+    own = op.fn.results[len(lengths) :]
+    for group, value, inner in zip(op.groups, values, own, strict=True):
         if group < 0:
             bound.append(_bound(rows, elements, shape, value))
             continue
-        flat = elements.flat_rows(value, lengths[group])
-        rest = array_type(value).shape[1:]
-        bound.append(rows.bind(Flat(flat, rows.segments((totals[group],))), (totals[group], *rest)))
+        rest = array_type(inner).shape[1:]  # as the row at hand knows it
+        whole = (totals[group], *rest)
+        if any(map(rows.varies, rest)):
+            _, (flat,) = elements.line([value])
+            bound.append(rows.bind(Flat(flat, rows.segments(whole)), whole))
+        else:
+            flat = elements.flat_rows(value, lengths[group])
+            bound.append(rows.bind(Flat(flat, rows.segments(whole[:1])), whole))
     return bound
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import u64
-from flatweave.base.errors import Unsupported
 from flatweave.ops import Permute, Scatter
 from flatweave.ops.rows import array_type
-from flatweave.passes.nests.arrays import at, each
+from flatweave.passes.nests.arrays import array_of, at, each
 from flatweave.passes.nests.distribute import rule
 from flatweave.passes.nests.rows import Rows
+from flatweave.passes.nests.rules.carried import held_of
 from flatweave.passes.nests.segments import Segments
 from flatweave.terms.build import Builder, index
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import free_vars
 
 
@@ -23,17 +23,38 @@ def lift_scatter(rows: Rows, op: Scatter | Permute) -> Sequence[Atom]:
     shape = array_type(op.dest[0]).shape
     to, dest = rows.line(op.dest)
     of, (indices, *xs) = rows.line((op.indices, *op.xs))
-    changes = {"dest": tuple(dest), "indices": _places(rows, to, of, indices), "xs": tuple(xs)}
+    changes: dict[str, object] = {
+        "dest": tuple(dest), "indices": _places(rows, to, of, indices), "xs": tuple(xs),
+    }  # fmt: skip
     if isinstance(op, Permute):
         if any(map(rows.varies, free_vars(op.fn))):
-            raise Unsupported(
-                "permute inside an element function with an operator that reads values of the row.",
-                where=rows.b.where, remedy="Make these values part of the elements.",
-            )  # fmt: skip
-        if any(map(rows.varies, op.neutral)):
+            changes |= _with_held(rows, op.fn, (to, dest), (of, xs))
+        elif any(map(rows.varies, op.neutral)):
             changes["neutral"] = ()
-    made = rows.b.emit(op.replace(**changes))
+    made = rows.b.emit(op.replace(**changes))[: len(dest)]
     return [rows.bind_line(to, array, shape) for array in made]
+
+
+def _with_held(
+    rows: Rows, fn: Lambda, *lines: tuple[Segments, Sequence[Atom]]
+) -> dict[str, object]:
+    """Elements that bring what their row's operator reads, as in `carried`, and the operator."""
+    held, free = held_of(rows, fn)
+
+    def own(c: Builder, place: Sequence[Atom], column: Atom, segments: Segments) -> Atom:
+        return at(c, column, segments.locate(c, place[0])[0])
+
+    dest, xs = (
+        (*arrays, *(array_of(rows.b, (s.total,), own, column, s) for column in held))
+        for s, arrays in lines
+    )
+    inside, half = rows.b.inner(), len(fn.results)
+    types = [array_type(array).dtype for array in dest]
+    first = [inside.param("a", dtype) for dtype in types]
+    second = [inside.param("b", dtype) for dtype in types]
+    results = inside.inline(rows.b.copy(free), (*first[half:], *first[:half], *second[:half]))
+    joined = inside.close([*first, *second], (*results, *first[half:]))
+    return {"fn": joined, "neutral": (), "dest": dest, "xs": xs}
 
 
 def _places(rows: Rows, to: Segments, of: Segments, indices: Atom) -> Atom:
