@@ -11,7 +11,7 @@ ROWS = 64
 """Fewer rows than this leave cores idle at the end, when the last ones are done."""
 LONGEST = 1 << 16
 """Values of the longest row whose arrays a core's own cache holds, some of four bytes or eight."""
-LEAST = {"loops": 0, "sorts": 16}
+LEAST = {"loops": 0, "sorts": 8}
 """The least mean length of rows, by what a nest has: a loop, which all rows at once take with
 launches in each turn, or a sort. Milliseconds, all rows at once and by row, 2^21 f32 in
 rows of mean length 10, 30, 100, 1,000, 10,000 on 2 cores of a Zen 5:
