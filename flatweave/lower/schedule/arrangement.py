@@ -21,7 +21,8 @@ def arrange_lanes(machine: Machine, op: Sweep, width: int) -> Traversal:
         return Traversal(Lanes.FOLDS, 0, fold_width=width)
     if len(op.shape) > 1 and not op.reverse and _needs_indices(op):
         return Traversal(Lanes.ROW_BY_ROW, width, reach=find_reach(op))
-    return Traversal(Lanes.FLAT, width, reach=find_reach(op) if len(op.shape) == 1 else 0)
+    apart = len(op.shape) == 1 and not machine.one_block  # a row of its own is often all ends
+    return Traversal(Lanes.FLAT, width, reach=find_reach(op) if apart else 0)
 
 
 BOUNDARY_TESTS = frozenset({"minimum", "maximum", "lt", "le", "gt", "ge", "mod", "abs"})
