@@ -34,6 +34,7 @@ test-all: $(VENV)/installed-exchange test
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --hypothesis-profile=thorough $(LAWS)
 	$(ORACLE) --programs 5000 --seed 10000
 	$(BIN)/python -m tests.nests --workers $(JOBS) --nests 3000 --seed 10000
+	FLATWEAVE_SCHEDULE=version=by-row $(BIN)/python -m tests.nests --workers $(JOBS) --nests 1000 --seed 15000
 	$(ORACLE) --bits 50 --runs 1000
 	for level in $(LEVELS); do \
 		FLATWEAVE_CPU=$$level $(BIN)/python -m tests.runs_here || continue; \

@@ -62,13 +62,13 @@ HELD = """
                     and float(fw.sum(fw.sort(big))) == 2e6 and pool.POOL.ready == 3)
     held, go = threading.Event(), threading.Event()
     def hold():
-        from flatweave.frontend.call import eager
-        with f._lock, native._ONCE, pool.POOL._lock, eager._lock:
+        from flatweave.frontend.call import quick
+        with f._lock, native._ONCE, pool.POOL._lock, quick._lock:
             held.set()
             go.wait()
-    holder = threading.Thread(target=hold)
+    holder = threading.Thread(target=hold, daemon=True)
     holder.start()
-    held.wait()
+    assert held.wait(60)
     answers = [child_is_fine(in_child)]
     go.set()
     holder.join()
