@@ -107,8 +107,10 @@ def _tiling(
 
 
 def _levels(facts: SweepFacts, machine: Machine, traversal: Traversal) -> tuple[Level, ...]:
-    carry = Carry.LOOK_BACK if machine.forward_progress else Carry.TWO_PASS
-    carry = Carry.ONE_BLOCK if machine.one_block else carry
+    if machine.one_block:
+        carry = Carry.ONE_BLOCK
+    else:
+        carry = Carry.LOOK_BACK if machine.forward_progress else Carry.TWO_PASS
     levels = []
     for number, records in enumerate(facts.scans.levels):
         first = number == 0

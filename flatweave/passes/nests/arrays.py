@@ -14,7 +14,7 @@ from flatweave.base.dtypes import i64
 from flatweave.ops import Generate, Index
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import ArrayType, Atom, Lambda
 
 
 def array_of(
@@ -37,6 +37,16 @@ def each(
 def at(b: Builder, array: Atom, *place: Atom) -> Atom:
     """An element of an array."""
     return b.emit(Index(array, place, checked=False))[0]
+
+
+def branch(b: Builder, results: Sequence[Atom]) -> Lambda:
+    """A branch that gives these, each array behind its extents."""
+    given: list[Atom] = []
+    for result in results:
+        if isinstance(result.type, ArrayType):
+            given += result.type.shape
+        given.append(result)
+    return b.close([], given)
 
 
 def or_zero(b: Builder, there: Atom, value: Callable[[Builder], Atom]) -> Atom:

@@ -67,7 +67,7 @@ def host_body(
 ) -> list[Atom]:
     """Emit the lets of a body of the host, lifted; its results. `nest` says what its nests give."""
     for let in fn.lets:
-        host_let(b, let, renaming, nest or lifted)
+        host_let(b, let, renaming, nest)
     return [renaming.atom(result) for result in fn.results]
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import i32, i64
 from flatweave.ops import Empty, Map, Reduce, Scatter, Sort
 from flatweave.ops.rows import array_type
-from flatweave.passes.nests.arrays import at, each
+from flatweave.passes.nests.arrays import at, branch, each
 from flatweave.terms.build import Builder, Names, index, lambda_of
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, constant
@@ -47,14 +47,9 @@ def _either(b: Builder, let: Let, op: Sort) -> list[Let]:
     (extent,) = array_type(op.xs[0]).shape
     is_short = b.apply("le", extent, index(SHORT))
     short, long = b.inner(optional=True), b.inner(optional=True)
-    bodies = [_body(short, _counted(short, op, extent)), _body(long, long.emit(op))]
+    bodies = [branch(short, _counted(short, op, extent)), branch(long, long.emit(op))]
     bound = [each for var in let.vars for each in (b.var("n", i64), var)]
     return [*b.lets, Let(tuple(bound), If(is_short, *bodies), let.where)]
-
-
-def _body(b: Builder, results: Sequence[Atom]) -> Lambda:
-    """A branch that gives arrays, each behind its extent."""
-    return b.close([], [atom for result in results for atom in (*array_type(result).shape, result)])
 
 
 def _counted(b: Builder, op: Sort, extent: Atom) -> Sequence[Atom]:

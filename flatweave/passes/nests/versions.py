@@ -35,7 +35,7 @@ from flatweave.ops import (
     Suits,
 )
 from flatweave.ops.rows import array_type
-from flatweave.passes.nests.arrays import array_of, at, each
+from flatweave.passes.nests.arrays import array_of, at, branch, each
 from flatweave.passes.nests.distribute import as_generate, distribute, host_body, lifted
 from flatweave.passes.nests.hard import is_hard
 from flatweave.passes.nests.row_operators import combines_rows
@@ -62,7 +62,7 @@ def in_versions(b: Builder, op: Op) -> Sequence[Atom]:
     (suits,) = b.emit(Suits(BY_ROW, gain, count, values, longest))
     alone, together = b.inner(optional=True), b.inner(optional=True)
     found = _by_row(alone, count, op, rooms)
-    bodies = [_body(alone, found), _body(together, lifted(together, op))]
+    bodies = [branch(alone, found), branch(together, lifted(together, op))]
     bound = b.emit(If(suits, *bodies))
     return _as_bound_by(b, op, [bound[k] for k in _places(found)])
 
@@ -102,21 +102,21 @@ def _rooms(op: Generate | Nest) -> list[Room] | None:
     """How much room the rows of each group need, where rows can tell before they are computed."""
     if isinstance(op, Generate):
         return [] if len(op.shape) == 1 else None
-    hard = set(_behind_memory(op.fn))
+    hard = _behind_memory(op.fn)
     makers = {var: let for let in op.fn.lets for var in let.vars}
     rooms = [_room(length, hard, makers) for length in op.lengths]
     known = [room for room in rooms if room is not None]
     return known if len(known) == len(rooms) else None
 
 
-def _behind_memory(fn: Lambda) -> Iterator[Var]:
+def _behind_memory(fn: Lambda) -> set[Var]:
     """The variables of an element function that need memory, or what needs some."""
     own = {*fn.params, *(var for let in fn.lets for var in let.vars)}
     hard: set[Var] = set()
     for let in fn.lets:
         if is_hard(let, own) or any(var in hard for var in free_vars(let.op)):
             hard.update(let.vars)
-            yield from let.vars
+    return hard
 
 
 def _room(length: Atom, hard: set[Var], makers: dict[Var, Let]) -> Room | None:
@@ -193,7 +193,7 @@ def _reserved(
     """How many values the rows of each group may have, and where each row's begin."""
     if not rooms:
         return (), ()
-    hard = set(_behind_memory(fn))
+    hard = _behind_memory(fn)
     checks = [
         let for let in fn.lets
         if isinstance(let.op, Check) and not any(var in hard for var in free_vars(let.op))
@@ -218,16 +218,6 @@ def _packed(b: Builder, segments: Uneven, rooms: Atom, array: Atom) -> Atom:
 
 
 # -- either version's results ---------------------------------------------------------------------
-
-
-def _body(b: Builder, results: Sequence[Atom]) -> Lambda:
-    """A branch that gives these, each array behind its extents."""
-    given: list[Atom] = []
-    for result in results:
-        if isinstance(result.type, ArrayType):
-            given += result.type.shape
-        given.append(result)
-    return b.close([], given)
 
 
 def _places(results: Sequence[Atom]) -> Iterator[int]:

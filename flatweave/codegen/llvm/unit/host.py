@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from flatweave.base.dtypes import DTYPES, DType, bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
+from flatweave.codegen.llvm.body.look import CANCEL_BYTES
 from flatweave.codegen.llvm.body.report import as_bits, call_report
 from flatweave.codegen.llvm.body.shapes import UNIFORM
 from flatweave.codegen.llvm.memory.access import from_memory, stored, to_memory
@@ -27,7 +28,7 @@ SHARED = "@fw_"  # what the support code's functions begin with
 NOBODY = "null"  # the owner of a buffer that the caller keeps
 FAILED = "failed"  # the block that returns 1
 THREADS_SLOT = 7
-CANCEL_SLOT = 8
+CANCEL_SLOT = CANCEL_BYTES // 8
 
 
 def slot(e: Emitter, base: str, number: int) -> str:
