@@ -17,7 +17,7 @@ from typing import Any, TypedDict, Unpack
 from flatweave.base.errors import ArgumentError
 from flatweave.base.pretty import listed
 from flatweave.base.records import record, replace
-from flatweave.base.schedule import CHOSEN, Schedule, schedule_of
+from flatweave.base.schedule import CHOSEN, Schedule, UnknownWord, schedule_of
 
 ON = frozenset({"1", "true", "yes", "on"})
 OFF = frozenset({"0", "false", "no", "off"})
@@ -179,9 +179,11 @@ def checked(read: Callable[[object], object], value: object, said: str) -> objec
     """The value, read; an ArgumentError quoting what the user said if it makes no sense."""
     try:
         return read(value)
-    except ValueError:
+    except ValueError as refused:
+        meant = refused.near if isinstance(refused, UnknownWord) else ""
+        near = f"Is {meant} meant? " if meant else ""
         raise ArgumentError(
-            f"{said} makes no sense.", remedy=f"Give it {read.__doc__}.", more="switches"
+            f"{said} makes no sense.", remedy=f"{near}Give it {read.__doc__}.", more="switches"
         ) from None
 
 

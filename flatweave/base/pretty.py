@@ -28,6 +28,22 @@ def listed(words: Iterable[object], last: str = "and") -> str:
     return f"{', '.join(items[:-1])} {last} {items[-1]}"
 
 
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that this one is likely to stand for; "" where none is near."""
+    found = min(((_edits(word.lower(), each), each) for each in known), default=(0, ""))
+    return found[1] if 2 * found[0] <= len(found[1]) else ""
+
+
+def _edits(a: str, b: str) -> int:
+    """How many letters must be put in, left out or replaced to get from one word to the other."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (x != y))
+    return row[-1]
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """`1 launch`, `2 launches`: the number with its noun."""
     return f"{count} {noun if count == 1 else plural or noun + 's'}"

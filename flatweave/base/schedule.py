@@ -10,9 +10,11 @@ Variants differ in how work is divided, never in what is computed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
+from flatweave.base.pretty import nearest
 from flatweave.base.records import record
+from flatweave.base.thresholds import Thresholds
 
 PERMUTES = ("owner", "private", "partition", "atomic", "cas", "locks")
 VERSIONS = ("by-row", "flat")
@@ -27,8 +29,10 @@ class Schedule:
     `store`: around the caches or not; `rows`: lanes along each row or along positions; `filter`:
     how often the elements of a filter are evaluated; `contraction`: results of folds in register
     tiles, or one in each lane; `version`: whether the rows of a nest are done one after the other
-    or all at once. Where a sweep has no such choice, they say
-    nothing.
+    or all at once. Where a sweep has no such choice, they say nothing.
+
+    `tuned` has thresholds for the nests of one program that have versions, in their order; where
+    it has None, or ends, those of the machine hold.
     """
 
     expand: str | None = None
@@ -39,11 +43,20 @@ class Schedule:
     contraction: str | None = None
     version: str | None = None
     deterministic: bool = True
+    tuned: tuple[Thresholds | None, ...] = ()
 
     @property
     def whole_rows(self) -> bool:
         """Whether a row is not to be divided: one source goes through all of its own."""
         return self.expand == "per-source"
+
+
+class UnknownWord(ValueError):
+    """A word that is none of those there are; `near` is the one that it is likely to stand for."""
+
+    def __init__(self, value: object, known: Iterable[str]) -> None:
+        super().__init__()
+        self.near = nearest(value, known) if isinstance(value, str) else ""
 
 
 CHOSEN = Schedule()
@@ -56,28 +69,28 @@ def expand_variant(value: object) -> str | None:
         return None
     if isinstance(value, str) and (value in EXPANDS or SOURCES_PER_BLOCK.fullmatch(value)):
         return value
-    raise ValueError
+    raise UnknownWord(value, EXPANDS)
 
 
 def permute_variant(value: object) -> str | None:
     """owner, private, partition, atomic, cas or locks"""
     if value is None or (isinstance(value, str) and value in PERMUTES):
         return value
-    raise ValueError
+    raise UnknownWord(value, PERMUTES)
 
 
 def version_variant(value: object) -> str | None:
     """by-row or flat"""
     if value is None or (isinstance(value, str) and value in VERSIONS):
         return value
-    raise ValueError
+    raise UnknownWord(value, VERSIONS)
 
 
 def _one_of(*names: str) -> Callable[[object], str | None]:
     def read(value: object) -> str | None:
         if isinstance(value, str) and value in names:
             return value
-        raise ValueError
+        raise UnknownWord(value, names)
 
     return read
 
@@ -104,7 +117,9 @@ rows=rows or positions, filter=once or twice, contraction=tiles or lanes, versio
     wishes: dict[str, str | None] = {}
     for part in value.split(","):
         name, _, variant = part.strip().partition("=")
-        if name not in VARIANTS or name in wishes:
+        if name not in VARIANTS:
+            raise UnknownWord(name, VARIANTS)
+        if name in wishes:
             raise ValueError
         wishes[name] = VARIANTS[name](variant)
     return Schedule(**wishes)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """Plain text: lists, tables, sizes and times as people write them."""
 
-from flatweave.base.pretty import counted, duration, indent, lines, listed, size, table
+from flatweave.base.pretty import counted, duration, indent, lines, listed, nearest, size, table
 
 
 def test_a_list_reads_as_a_sentence():
@@ -9,6 +9,17 @@ def test_a_list_reads_as_a_sentence():
     assert listed(["a"]) == "a"
     assert listed(["a", "b"]) == "a and b"
     assert listed([1, 2, 3], last="or") == "1, 2 or 3"
+
+
+def test_the_nearest_word_is_one_with_a_few_other_letters():
+    """None where half of the letters would have to change."""
+    known = ("by-row", "flat")
+
+    assert [nearest(word, known) for word in ("by_row", "byrow", "Flat", "flatt")] == [
+        "by-row", "by-row", "flat", "flat",
+    ]  # fmt: skip
+    assert [nearest(word, known) for word in ("", "rows", "f", "xxxx")] == ["", "", "", ""]
+    assert nearest("flat", ()) == ""
 
 
 def test_a_table_is_aligned():

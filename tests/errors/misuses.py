@@ -378,6 +378,11 @@ def schedule_of_no_variant():
         fw.histogram(3, I)
 
 
+def schedule_with_a_word_that_is_nearly_right():
+    with fw.schedule(version="by_row"):
+        fw.sort(I)
+
+
 def schedule_of_no_sources():
     with fw.schedule(expand="0-per-block"):
         fw.histogram(3, I)
