@@ -87,6 +87,7 @@ class Executable:
     decided: Sequence[tuple[Explain, Program]] = ()
     cpu: str = ""
     traced: Program | None = None
+    told: Sequence[str] = ()
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
@@ -118,12 +119,12 @@ class Executable:
     @property
     def notes(self) -> list[str]:
         """Why arrays that are no results are stored, what is computed more than once, and of the
-        kernels that sizes choose among, why each ran that did."""
+        kernels that sizes choose among, by what, and why each ran that did."""
         again = [line for explain, program in self.decided for line in explain(program)]
         stored = [] if self.program is None else reasons(self.program)
         made, later = self.runnable.made or frozenset(), self.unit.later if self.unit else ()
         ran = [each.why for each in later if each.why and each.name in made]
-        return [*again, *stored, *dict.fromkeys(ran)]
+        return [*again, *stored, *self.told, *dict.fromkeys(ran)]
 
 
 def launches_of(unit: Unit | None) -> list[Launch]:
@@ -210,7 +211,7 @@ def _build(
     decided = [(step.explain, before) for step, (before, _) in inputs if step.explain]
     return Executable(
         runnable, record.text, swept, lowered.unit, chosen, record.laps.seconds, decided,
-        chosen.cpu(), program,
+        chosen.cpu(), program, lowered.notes,
     )  # fmt: skip
 
 

@@ -34,16 +34,17 @@ from flatweave.ops import ByRow, Check, Empty, Index, Locate, RadixSort, Reshape
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
-from flatweave.terms.traverse import free_vars, lambdas_in
+from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
 
 @record
 class Lowered:
-    """The unit for the code generator and what the runtime must know of it."""
+    """The unit for the code generator, what the runtime must know of it, and what to tell users."""
 
     unit: Unit
     plan: Plan
     sweeps: Mapping[str, SweepPlan]
+    notes: Sequence[str]
 
 
 def lower(
@@ -55,6 +56,7 @@ def lower(
     A sweep that `plans` names follows that plan; CompilerBug if it cannot.
     """
     shared = Program(machine, checks, lower_lets, schedule, dict(plans or {}))
+    shared.tuned = dict(zip(nests_with_versions(program.fn), schedule.tuned, strict=False))
     host = Builder(shared.names)
     lowering = Lowering(shared, host, HostScope())
     params = bind_params(lowering, program.fn.params)
@@ -64,7 +66,13 @@ def lower(
     flat, described = _results(lowering, program.fn.results, results)
     unit = Unit(host.close(params, flat), tuple(shared.kernels), tuple(shared.later))
     described_params = tuple(_param(param) for param in program.fn.params)
-    return Lowered(unit, Plan(described_params, described, shared.sites.rows), shared.plans)
+    plan = Plan(described_params, described, shared.sites.rows)
+    return Lowered(unit, plan, shared.plans, shared.notes)
+
+
+def nests_with_versions(fn: Lambda) -> list[Suits]:
+    """What chooses a version of a nest, in the order of the program."""
+    return [let.op for let in walk_lets(fn) if isinstance(let.op, Suits)]
 
 
 def _param(param: Var) -> Param:

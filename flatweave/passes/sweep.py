@@ -160,8 +160,9 @@ def _keep(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return b.emit(Empty(dtype, scope.atoms(shape)))
         case Check(condition=condition, kind=kind, values_=values, message=message):
             return b.emit(Check(scope.atom(condition), kind, scope.atoms(values), message))
-        case Suits(version=version, gain=gain, rows=rows, values_=values, longest=longest):
-            return b.emit(Suits(version, gain, *scope.atoms((rows, values, longest))))
+        case Suits(rows=rows, values_=values, longest=longest):
+            sizes = scope.atoms((rows, values, longest))
+            return b.emit(Suits(let.op.version, let.op.gain, let.op.exact, *sizes))
         case _:
             raise NotImplementedError(f"{let.op.name} has no sweep")
 

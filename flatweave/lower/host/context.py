@@ -6,7 +6,7 @@ variable's last use; arrays from outside the body are borrowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.locks import Lock
@@ -14,6 +14,7 @@ from flatweave.base.plan import Site
 from flatweave.base.records import record
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
+from flatweave.base.thresholds import Thresholds
 from flatweave.kernel_ir.host import Alloc, Choice, Free, IsUnique, Launch, Role
 from flatweave.kernel_ir.syntax import Kernel, Later
 from flatweave.kernel_passes.distribute import distribute_kernel
@@ -65,6 +66,8 @@ class Program:
         self.kernels: list[Kernel] = []
         self.later: list[Later] = []
         self.kept_by_caller: frozenset[Var] = frozenset()
+        self.tuned: Mapping[Op, Thresholds | None] = {}
+        self.notes: list[str] = []
         self.lock = Lock()
 
     def plan(self, let: Let, facts: SweepFacts) -> SweepPlan:
@@ -105,6 +108,10 @@ class Lowering:
 
     def site(self, kind: str = "memory", message: str = "", count: int = 0) -> int:
         return self.sites.add(Site(kind, self.where, message, count))
+
+    def note(self, said: str) -> None:
+        """Tell the user what was decided here."""
+        self.program.notes.append(_said(self.where, said))
 
     # -- memory ---------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flatweave.algorithms.by_warps import Warps
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
+from flatweave.base.thresholds import ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
 
 KIB = 1024
@@ -18,6 +19,21 @@ BLOCK_WORK = 128 * KIB
 Turns of a loop on 2 threads of a Xeon with AVX-512, in us, with 32, 128 and 512 KiB, and on one
 thread: 2^12 elements of a polynomial 2.0, 1.5, 1.5 (1.6); 2^15 of it 9.8, 7.0, 6.3 (9.6); 2^14 of
 exp and sin 7.4, 5.1, 6.9 (7.2); 2^17 of two operations 17.3, 9.7, 9.7 (16.1)."""
+
+ROWS_ALONE = ByGain(
+    loops=Thresholds(rows=64, longest=64 * KIB, share=16, mean=0),
+    sorts=Thresholds(rows=64, longest=64 * KIB, share=16, mean=8),
+)
+"""Rows of a nest one after the other. Fewer of them, or one with a larger part of the values, leave
+cores idle at the end; longer ones leave a core's own cache. All rows at once take a loop with
+launches in each turn; a sort they take well where rows are very short. Milliseconds, all rows at
+once and by row, 2^21 f32 in rows of mean length 10, 30, 100, 1,000, 10,000 on 2 cores of a Zen 5:
+
+    filter, scan            1.5, 7.6    1.1, 3.7    0.9, 1.7    0.5, 0.5    0.5, 0.3
+    scan, reversed scan     2.8, 3.7    3.7, 1.9    1.5, 1.2    1.0, 0.9    1.9, 1.1
+    sort, filter, scan     17.1, 14.5  26.2, 14.7  24.0, 64.2  21.6, 21.4  23.9, 11.2
+    histogram, scan         3.4, 5.1    2.2, 2.6    2.1, 1.3    1.0, 0.8    0.7, 0.7
+"""
 
 
 @record(eq=True)
@@ -35,7 +51,8 @@ class Machine:
     cores share: no more than that, as others use it, too.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
     `registers`: how many vector registers there are.
-    `runs_rows`: a thread can run the program of a row, with memory and launches of its own.
+    `rows_alone`: a thread can run the program of a row, with memory and launches of its own, and
+    does from these sizes on.
     `one_block`: every launch is one block, or none where there are no elements.
     """
 
@@ -57,7 +74,7 @@ class Machine:
     registers: int = 16
     warps_meet_alone: bool = True
     one_block: bool = False
-    runs_rows: bool = False
+    rows_alone: ByGain | None = None
 
     @property
     def block_shape(self) -> BlockShape:
@@ -92,7 +109,7 @@ def cpu(register_bits: int, registers: int) -> Machine:
         blocks_wanted=64,
         swap_bytes=16,
         registers=registers,
-        runs_rows=True,
+        rows_alone=ROWS_ALONE,
     )
 
 

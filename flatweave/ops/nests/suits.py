@@ -1,6 +1,6 @@
-"""suits version gain rows values longest:   whether a version of a nest is the one for these sizes
+"""suits version gain exact rows values longest:   whether a version is taken for these sizes
 
-    p: bool = suits "by-row" "loops" n m k      n rows of m values together, the longest of k
+    p: bool = suits "by-row" "loops" true n m k     n rows of m values together, the longest of k
 
 Every version gives the same: which one runs is left to the machine, and to `fw.schedule(version=)`.
 """
@@ -23,13 +23,15 @@ from flatweave.terms.traverse import lambdas_in
 
 @op
 class Suits(Op):
-    """Whether the version of this name is taken; `gain` says what the nest has that it is for.
+    """Whether the version of this name is taken; `gain` says what the nest has that it is for, and
+    `exact` whether it gives the same bits as the other one.
 
     The interpreter takes every version that is asked for.
     """
 
     version: str
     gain: str
+    exact: bool
     rows: Atom
     values_: Atom
     longest: Atom

@@ -2,7 +2,7 @@
 
     y = generate [n] (i => .. sort .. filter ..)
     ==>
-    p = suits "by-row" "sorts" n m k                n rows of m values, the longest of k
+    p = suits "by-row" "sorts" true n m k           n rows of m values, the longest of k
     y = if p
         (() => by_row n (i => .. sort .. filter ..))
         (() => .. of all rows the sort, then the filter ..)
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flatweave.base.dtypes import i64
+from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.ops import (
     ByRow,
@@ -28,8 +28,11 @@ from flatweave.ops import (
     Generate,
     Map,
     Nest,
+    Permute,
     Reduce,
+    ReduceSegments,
     Reshape,
+    Scan,
     Sort,
     Span,
     Suits,
@@ -47,6 +50,7 @@ from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, needed_for, walk_lets
 
 BY_ROW = "by-row"
+FOLDS = (Reduce, Scan, ReduceSegments, Permute)
 
 
 def in_versions(b: Builder, op: Op) -> Sequence[Atom]:
@@ -59,7 +63,7 @@ def in_versions(b: Builder, op: Op) -> Sequence[Atom]:
         return lifted(b, op)
     count = op.count if isinstance(op, Nest) else op.shape[0]
     values, longest = _sizes(b, count, op.fn)
-    (suits,) = b.emit(Suits(BY_ROW, gain, count, values, longest))
+    (suits,) = b.emit(Suits(BY_ROW, gain, _is_exact(op.fn), count, values, longest))
     alone, together = b.inner(optional=True), b.inner(optional=True)
     found = _by_row(alone, count, op, rooms)
     bodies = [branch(alone, found), branch(together, lifted(together, op))]
@@ -88,6 +92,18 @@ def _gain_of(let: Let) -> str | None:
     if combines_rows(let.op):
         return "loops"
     return "sorts" if isinstance(let.op, Sort) else None
+
+
+def _is_exact(fn: Lambda) -> bool:
+    """Whether both versions give the same bits: nothing is rounded by how elements are grouped."""
+    folds = [let.op for let in walk_lets(fn) if isinstance(let.op, FOLDS)]
+    return not any(_dtype(atom).is_float for fold in folds for atom in fold.neutral)
+
+
+def _dtype(atom: Atom) -> DType:
+    dtype = atom.type.dtype if isinstance(atom.type, ArrayType) else atom.type
+    assert isinstance(dtype, DType)
+    return dtype
 
 
 @record
