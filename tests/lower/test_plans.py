@@ -10,8 +10,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.base.schedule import CHOSEN, Schedule, schedule_of
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
-from flatweave.lower.program import lower
-from flatweave.lower.schedule.choose import plan_sweep
+from flatweave.lower.program import lower, plan_of
 from flatweave.lower.schedule.division import LONG_ROW, ROW_AT_ONCE
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
@@ -72,7 +71,7 @@ def sweeps(name):
 
 def plan(name, machine=CPU_AVX512, wishes=CHOSEN) -> SweepPlan:
     """The plan of the last sweep of a program."""
-    return plan_sweep(SweepFacts.of(sweeps(name)[-1]), machine, wishes)
+    return plan_of(SweepFacts.of(sweeps(name)[-1]), machine, wishes)
 
 
 @pytest.mark.parametrize("machine", [CPU_AVX512, OPENCL, CUDA], ids=lambda m: m.name)
@@ -204,7 +203,7 @@ WRONG = {
 def test_a_plan_that_breaks_a_rule_is_refused(said):
     """Each rule has a sentence."""
     facts = SweepFacts.of(sweeps("scan")[-1])
-    wrong = replace(plan_sweep(facts, CPU_AVX512, CHOSEN), **WRONG[said])
+    wrong = replace(plan_of(facts, CPU_AVX512, CHOSEN), **WRONG[said])
 
     with pytest.raises(CompilerBug, match=said):
         verify_plan(wrong, facts, CPU_AVX512)
@@ -215,7 +214,7 @@ def test_blocks_wait_only_where_they_may():
     facts = SweepFacts.of(sweeps("scan")[-1])
 
     with pytest.raises(CompilerBug, match="must not wait"):
-        verify_plan(plan_sweep(facts, CPU_AVX512, CHOSEN), facts, OPENCL)
+        verify_plan(plan_of(facts, CPU_AVX512, CHOSEN), facts, OPENCL)
 
 
 def test_emission_obeys_a_given_plan():

@@ -10,8 +10,7 @@ from flatweave.base.records import replace
 from flatweave.base.schedule import schedule_of
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL, cpu
-from flatweave.lower.program import lower
-from flatweave.lower.schedule.choose import plan_sweep
+from flatweave.lower.program import lower, plan_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import NO_TILE, RegisterTile
 from flatweave.lower.schedule.register_tile import LEAST_WORK
@@ -46,7 +45,7 @@ def facts(f, *args):
 
 def tile(f, *args, machine=CPU_AVX512):
     """The tile that is chosen."""
-    return plan_sweep(facts(f, *args), machine, schedule_of("store=plain")).tile
+    return plan_of(facts(f, *args), machine, schedule_of("store=plain")).tile
 
 
 @pytest.mark.parametrize("f", [product, product_of_rows, product_by_index, distances, nearest])
@@ -93,11 +92,11 @@ def test_threads_have_no_register_tiles():
 
 def test_small_products_are_not_tiled():
     """What a tile costs first is more than a small product."""
-    variant = plan_sweep(facts(product, F32, F32), CPU_AVX512, schedule_of("store=plain")).variants[
+    variant = plan_of(facts(product, F32, F32), CPU_AVX512, schedule_of("store=plain")).variants[
         0
     ]
     assert (variant.tiled, variant.work) == (True, LEAST_WORK)
-    lanes = plan_sweep(facts(product, F32, F32), CPU_AVX512, schedule_of("contraction=lanes"))
+    lanes = plan_of(facts(product, F32, F32), CPU_AVX512, schedule_of("contraction=lanes"))
     assert not any(each.tiled for each in lanes.variants)
 
 
@@ -112,7 +111,7 @@ def test_small_products_are_not_tiled():
 def test_wrong_tiles_are_refused(changes, message):
     """By the rules of plans."""
     found = facts(product, F32, F32)
-    plan = plan_sweep(found, CPU_AVX512, TILES)
+    plan = plan_of(found, CPU_AVX512, TILES)
     with pytest.raises(CompilerBug, match=message):
         verify_plan(replace(plan, tile=replace(SMALL, **changes)), found, CPU_AVX512)
     with pytest.raises(CompilerBug, match="no contraction"):

@@ -23,10 +23,7 @@ from flatweave.lower.host.places import place_blocks
 from flatweave.lower.kernel.builder import KernelBuilder, to_give
 from flatweave.lower.kernel.scope import HostArray, HostScope, Sites
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.schedule.choose import plan_sweep
-from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
-from flatweave.lower.schedule.verify import verify_plan
 from flatweave.ops import Sweep
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.control import If
@@ -69,14 +66,6 @@ class Program:
         self.tuned: Mapping[Op, Thresholds | None] = {}
         self.notes: list[str] = []
         self.lock = Lock()
-
-    def plan(self, let: Let, facts: SweepFacts) -> SweepPlan:
-        """The plan of a sweep: the one given under its name, or one made now."""
-        name = name_of(let)
-        if name not in self.plans:
-            self.plans[name] = plan_sweep(facts, self.machine, self.schedule, let.where)
-        verify_plan(self.plans[name], facts, self.machine)
-        return self.plans[name]
 
 
 def name_of(let: Let) -> str:

@@ -16,22 +16,30 @@ from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.host import Role
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.host.context import Own
+from flatweave.lower.scatter.division import Division
 from flatweave.lower.scatter.scattering import Scattering, Source
 from flatweave.lower.scatter.visit import Act, visit_share, visit_staged
-from flatweave.lower.schedule.words import ALONE
+from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
 
+ALONE = "one thread writes all elements where they are computed, in order"
 
-class Owner:
-    """A division of the destination among blocks."""
 
-    def __init__(self, scattering: Scattering) -> None:
-        self.scattering = scattering
+class Owner(Division):
+    """A division of the destination among blocks, which any sweep has."""
+
+    name = "owner"
+    reason = "each thread writes a part of the destination of its own, and looks at all elements"
+    chosen = When.ALWAYS
+    divides_scans = True
+
+    def __init__(self, scattering: Scattering, when: When) -> None:
+        super().__init__(scattering, when)
         own: Own = [("blocks", i64)]
-        self.kernels = scattering.visiting("owner", "", self._write, own)
-        self.alone = scattering.visiting("owner", "_alone", self._write_alone, own, ALONE)
+        self.kernels = scattering.visiting("", self._write, own, self.why)
+        self.alone = scattering.visiting("_alone", self._write_alone, own, ALONE)
 
     def launch(self, host: Builder) -> None:
         """One block for each thread, or one alone."""

@@ -27,6 +27,9 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, St
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.called_operator import agrees_without_nan, any_nan
+from flatweave.lower.scatter.costs import Costs, is_large
+from flatweave.lower.scatter.division import Division
+from flatweave.lower.scatter.sample import UNKNOWN, WHOLE, sampled
 from flatweave.lower.scatter.scattering import (
     NO,
     SLACK,
@@ -37,6 +40,7 @@ from flatweave.lower.scatter.scattering import (
     bytes_of,
     one_by_one,
 )
+from flatweave.lower.schedule.plan import When
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.ops import ScatterReduce
 from flatweave.terms.build import Builder, index, lambda_of
@@ -59,11 +63,18 @@ LINE = 64
 ZERO, ONE = Const(0, u32), Const(1, u32)
 
 
-class Partition:
+class Partition(Division):
     """The two kernels of a partition, and their launches."""
 
-    def __init__(self, scattering: Scattering, suffix: str = "") -> None:
-        self.scattering = scattering
+    name = "partition"
+    reason = (
+        "elements are sorted by tile of the destination first, since that is larger than"
+        " the caches"
+    )
+    wished = When.FITS
+
+    def __init__(self, scattering: Scattering, when: When) -> None:
+        super().__init__(scattering, when)
         self.dtypes: list[DType] = [u16, *(scattering.dtypes[k] for k in scattering.varying)]
         each = bytes_of(self.dtypes)
         self.block = 1 << (STAGE_BYTES // each).bit_length() - 1
@@ -77,15 +88,32 @@ class Partition:
             ("starts", BufferType(u32)), ("bits", i64), ("size_bits", i64), ("start", i64),
         ]  # fmt: skip
         self.distribute = scattering.visiting(
-            "partition", suffix, lambda w, p: _Distribute(self, w, p).write(), shared
+            "_partition", lambda w, p: _Distribute(self, w, p).write(), shared, self.why
         )
         self.gather = scattering.later(
-            f"{suffix}_tiles", lambda k, p: _write_gather(self, k, p), shared
+            "_partition_tiles", lambda k, p: _write_gather(self, k, p), shared
         )
 
     def fits(self, host: Builder) -> Atom:
         """Whether there are not too many tiles."""
         return host.apply("le", self.scattering.extent, index(MOST_PLACES))
+
+    def pays(self, host: Builder) -> Atom:
+        """Whether sorting elements by tile costs less than what the caches miss; owners learn
+        whether one of them is enough."""
+        s = self.scattering
+        large = is_large(host, s)
+        if large == NO:
+            return NO
+        asks = host.apply("and", large, self.fits(host))
+        far: Atom = index(WHOLE)
+        if not s.facts.can_fail:
+            yes, no = host.inner(), host.inner()
+            sample = yes.close([], [sampled(yes, s)])
+            far = host.emit(If(asks, sample, no.close([], [index(UNKNOWN)])))[0]
+        costs = Costs.of(host, s, far)
+        s.one_is_faster = costs.one_is_faster(host)
+        return host.apply("and", asks, costs.partition_pays(host))
 
     def launch(self, host: Builder) -> None:
         """Round after round."""

@@ -20,13 +20,18 @@ from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.scatter.division import Division
 from flatweave.lower.scatter.scattering import UNROLLED, Scattering, Source, bytes_of, ceil_div
 from flatweave.lower.scatter.visit import visit_share
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import When
+from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, scattering_sink
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.ops import ScatterReduce
-from flatweave.passes.operators import component_functions, is_commutative, is_exact
+from flatweave.passes.operators import component_functions, is_commutative, is_exact, known_neutral
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
@@ -71,13 +76,23 @@ COUNTED = 31
 """A block takes fewer than 2^31 elements, so that their number fits a counter."""
 
 
-class Private:
+NO_NEUTRAL = "it needs a neutral element, which reduce_by_index and histogram take"
+
+
+class Private(Division):
     """The two kernels of private copies, and their launches."""
 
-    def __init__(self, scattering: Scattering, neutral: Sequence[Atom], suffix: str = "") -> None:
+    name = "private"
+    reason = (
+        "each thread adds into a copy of the destination, since copies are small beside the"
+        " elements"
+    )
+
+    def __init__(self, scattering: Scattering, when: When) -> None:
+        super().__init__(scattering, when)
         assert isinstance(scattering.sink, ScatterReduce)
-        self.scattering = scattering
-        self.neutral = neutral
+        self.neutral = _neutral_of(scattering.sink)
+        suffix = "" if when is When.ALWAYS else "_private"
         self.role = Role.VARIANT if suffix else Role.PASS
         self.counts = _counts(scattering)
         self.dtypes: Sequence[DType] = (
@@ -91,11 +106,18 @@ class Private:
         copies: Own = [("copies", BufferType(dtype)) for dtype in self.dtypes]
         shared: Own = [*copies, ("blocks", i64), ("turns", i64)]
         self.own = scattering.visiting(
-            "private", suffix, lambda w, p: _OwnCopy(self, w, p).write(), shared
+            suffix, lambda w, p: _OwnCopy(self, w, p).write(), shared, self.why
         )
         self.all = scattering.later(
             f"{suffix}_all", lambda k, p: _write_combine(self, k, p), shared
         )
+
+    @classmethod
+    def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
+        sink = scattering_sink(facts)
+        if not isinstance(sink, ScatterReduce):
+            return NOT_COMBINED
+        return super().obstacle(machine, facts) if _neutral_of(sink) else NO_NEUTRAL
 
     def blocks(self, host: Builder) -> Atom:
         """How many blocks fill copies."""
@@ -145,6 +167,11 @@ class Private:
         s.lowering.launch(self.all, parts, Role.PARTIALS, host, shared)
         for buffer in buffers:
             host.emit(Free(buffer))
+
+
+def _neutral_of(sink: ScatterReduce) -> tuple[Atom, ...]:
+    """What copies begin with: as the user says, or as is known of the operator."""
+    return sink.neutral or known_neutral(sink.fn)
 
 
 def _counts(scattering: Scattering) -> bool:

@@ -3,8 +3,7 @@
     dest[place] = value       scatter_store    the last element in the sweep's order stays
     dest[place] fn= value     scatter_reduce   elements meet in the sweep's order, or in groups
 
-Which block writes what is a variant's matter: `owner.py`, `private.py`, `partition.py`,
-`strided.py`; `choose.py` says which.
+Which block writes what is a variant's matter (`division.py`); `choose.py` says which.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from flatweave.lower.scan.called_operator import called_for_nan
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan, Variant
-from flatweave.lower.schedule.words import why_scatter, why_variant
+from flatweave.lower.schedule.words import why_variant
 from flatweave.lower.sweep.conditions import SUFFIXES, holds
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
@@ -77,14 +76,13 @@ class Scattering:
         return self.lowering.later(self.let, suffix, needs, write, own, why)
 
     def visiting(
-        self, way: str, suffix: str, write: Callable[[KernelWriter, Sequence[Var]], None], own: Own,
-        why: str = "",
+        self, suffix: str, write: Callable[[KernelWriter, Sequence[Var]], None], own: Own,
+        why: str,
     ) -> list[tuple[Variant, Declared]]:  # fmt: skip
         """Kernels that visit the elements, one for each variant of the plan."""
-        (chosen,) = [each for each in self.plan.scatter if each.name == way]
 
         def made(variant: Variant) -> Declared:
-            reasons = [why or why_scatter(chosen), why_variant(variant, self.plan.variants)]
+            reasons = [why, why_variant(variant, self.plan.variants)]
             return self.later(
                 f"{suffix}{SUFFIXES.get(variant.name, '')}",
                 lambda kernel, params: write(self.writer(kernel, variant), params), own,

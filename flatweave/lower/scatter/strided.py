@@ -22,16 +22,19 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lanes, Load, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.scatter.division import Division
 from flatweave.lower.scatter.scattering import Scattering, ceil_div
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
-from flatweave.lower.schedule.words import why_scatter
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.row_of_position import RowOf
-from flatweave.ops import ScatterReduce, ScatterStore
+from flatweave.ops import Prefix, ScatterReduce, ScatterStore
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, BufferType, Var
-from flatweave.terms.traverse import needed_for
+from flatweave.terms.traverse import needed_for, walk_lets
 
 TILE_BYTES = 512 * 1024
 VISIT = 8
@@ -41,6 +44,7 @@ LONG_STEP = 1 << 30
 UNROLLED = 4
 """Steps that a turn of the inner loop takes."""
 UNROLL = index(UNROLLED)
+UNEVEN = "rows do not write in even steps"
 
 
 def tile_of(dtypes: Sequence[DType]) -> int:
@@ -48,15 +52,23 @@ def tile_of(dtypes: Sequence[DType]) -> int:
     return TILE_BYTES // sum(dtype.bytes for dtype in dtypes)
 
 
-class Strided:
+class Strided(Division):
     """The kernel that writes a tile, and its launch."""
 
-    def __init__(self, scattering: Scattering) -> None:
-        self.scattering = scattering
+    name = "strided"
+    reason = (
+        "tiles of the destination look for the elements of each row, since rows write in"
+        " even steps and are long"
+    )
+
+    def __init__(self, scattering: Scattering, when: When) -> None:
+        super().__init__(scattering, when)
         own: Own = [*(("dest", BufferType(dtype)) for dtype in scattering.dtypes), ("extent", i64)]
-        (way,) = [each for each in scattering.plan.scatter if each.name == "strided"]
-        why = why_scatter(way)
-        self.kernel = scattering.later("_strided", self._write, own, why)
+        self.kernel = scattering.later("_strided", self._write, own, self.why)
+
+    @classmethod
+    def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
+        return super().obstacle(machine, facts) or ("" if _is_strided(facts) else UNEVEN)
 
     def _write(self, kernel: KernelBuilder, own: Sequence[Var]) -> None:
         b, (*dest, extent) = kernel.body, own
@@ -84,6 +96,16 @@ class Strided:
         """One block for each tile."""
         s, own = self.scattering, (*self.scattering.dest, self.scattering.extent)
         s.lowering.launch(self.kernel, self._tiles(host), Role.VARIANT, host, own)
+
+
+def _is_strided(facts: SweepFacts) -> bool:
+    """Whether a sweep writes along each row in even steps, and fails nowhere."""
+    op, located = facts.op, facts.located
+    if located is None or facts.can_fail:
+        return False
+    if any(isinstance(let.op, Prefix) for let in walk_lets(op.body)):
+        return False
+    return course_of(courses_along_rows(op, located), op.body.results[0]) is Course.LINEAR
 
 
 class _Tile:

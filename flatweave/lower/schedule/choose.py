@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
-from flatweave.base.source import Location
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.arrangement import arrange_lanes
 from flatweave.lower.schedule.division import (
@@ -30,7 +29,7 @@ from flatweave.lower.schedule.plan import (
     How,
     Lanes,
     Level,
-    ScatterVariant,
+    ScatterChoice,
     SweepPlan,
     Tiling,
     Traversal,
@@ -38,7 +37,6 @@ from flatweave.lower.schedule.plan import (
 )
 from flatweave.lower.schedule.register_tile import LEAST_WORK, NARROWEST, choose_register_tile
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.schedule.scatter_variants import UPDATES, scatter_variants
 from flatweave.lower.schedule.tiling import choose_tiling, element_dtypes
 from flatweave.ops import Locate
 from flatweave.ops.rows import scalar_type
@@ -57,16 +55,17 @@ TILED = Variant("tiled", tiled=True, work=LEAST_WORK, narrowest=NARROWEST)
 
 
 def plan_sweep(
-    facts: SweepFacts, machine: Machine, wishes: Schedule, where: Location | None = None
-) -> SweepPlan:
-    """The plan of a sweep of the user's line `where`, by the variants that are wished for.
+    facts: SweepFacts, machine: Machine, wishes: Schedule,
+    scatter: tuple[ScatterChoice, ...] = (), *, in_order: bool = False,
+) -> SweepPlan:  # fmt: skip
+    """The plan of a sweep, by the variants that are wished for.
 
-    Raises ArgumentError where a wish cannot be granted.
+    How it writes to computed places is planned already, and whether its elements are visited
+    `in_order` there.
     """
     op = facts.op
     flagged = facts.heads is not None and not machine.simt
-    scatter = scatter_variants(op, facts.located, machine, wishes, where)
-    tiling = _tiling(facts, machine, scatter, flagged=flagged)
+    tiling = _tiling(facts, machine, flagged=flagged, in_order=in_order or facts.scans.depth > 0)
     division = BALANCED if facts.located is None else division_of(wishes.expand, op, machine)
     along = division.along
     if machine.simt and facts.located is not None and along is Along.EITHER:
@@ -95,12 +94,10 @@ def plan_sweep(
 
 
 def _tiling(
-    facts: SweepFacts, machine: Machine, scatter: Sequence[ScatterVariant], *, flagged: bool
+    facts: SweepFacts, machine: Machine, *, flagged: bool, in_order: bool
 ) -> Tiling:
     """Along rows whose heads are flagged, elements cost what they cost without the rows."""
     op, heads = facts.op, facts.heads if flagged else None
-    divided = any(way.name not in UPDATES for way in scatter)
-    in_order = facts.scans.depth > 0 or divided
     along_rows = facts.located is not None and (heads is None or heads.needs_rows)
     work = heads.lean(op) if heads else op
     return choose_tiling(machine, work, in_order=in_order, along_rows=along_rows)

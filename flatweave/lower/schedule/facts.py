@@ -7,7 +7,8 @@ from flatweave.lower.schedule.contraction import Contraction, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
-from flatweave.ops import Locate, Sweep
+from flatweave.ops import Check, Index, Locate, Sweep
+from flatweave.terms.traverse import walk_lets
 
 
 @record
@@ -30,6 +31,14 @@ class SweepFacts:
         located = find_located(op)
         scans, heads = find_scan_levels(op), find_head_flags(op, located)
         return SweepFacts(op, scans, located, heads, find_contraction(op))
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether an element may report an error: then the first in order must be the one."""
+        return any(
+            isinstance(let.op, Check) or (isinstance(let.op, Index) and let.op.checked)
+            for let in walk_lets(self.op.body)
+        )
 
     @property
     def combines(self) -> tuple[ScanRecord, ...]:

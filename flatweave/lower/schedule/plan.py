@@ -82,7 +82,7 @@ class Evaluation(Enum):
 
 
 class When(Enum):
-    """The condition of a way of scattering, found by the host."""
+    """The condition of a variant of scattering, found by the host."""
 
     ALWAYS = "always"
     FITS = "fits"
@@ -193,8 +193,8 @@ class Variant:
 
 
 @record(eq=True)
-class ScatterVariant:
-    """One way of writing to computed places (`scatter_variants.py`), and `when` it is taken."""
+class ScatterChoice:
+    """A variant of scattering (`scatter_variant.py`) by its name, and `when` it is taken."""
 
     name: str
     when: When
@@ -218,5 +218,5 @@ class SweepPlan:
     evaluation: Evaluation = Evaluation.TWICE
     folds_rows: bool = False
     lockstep: bool = False
-    scatter: tuple[ScatterVariant, ...] = ()
+    scatter: tuple[ScatterChoice, ...] = ()
     tile: RegisterTile = NO_TILE

@@ -92,4 +92,4 @@ def _variants(plan: SweepPlan, facts: SweepFacts) -> Iterator[str]:
     if any(each.tiled for each in plan.variants):
         yield from _register_tile(plan.tile, facts)
     if plan.scatter and plan.scatter[-1].when is not When.ALWAYS:
-        yield "no way of scattering is left where no condition holds"
+        yield "no variant of scattering is left where no condition holds"

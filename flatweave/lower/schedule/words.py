@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from flatweave.lower.schedule.plan import Along, ScatterVariant, Variant, When
-
-WAYS = {
-    "owner": "each thread writes a part of the destination of its own, and looks at all elements",
-    "private": "each thread adds into a copy of the destination, since copies are small beside the"
-    " elements",
-    "partition": "elements are sorted by tile of the destination first, since that is larger than"
-    " the caches",
-    "strided": "tiles of the destination look for the elements of each row, since rows write in"
-    " even steps and are long",
-}
-
-ALONE = "one thread writes all elements where they are computed, in order"
+from flatweave.lower.schedule.plan import Along, Variant
 
 
 def why_variant(variant: Variant, variants: tuple[Variant, ...]) -> str:
@@ -43,10 +31,3 @@ def why_variant(variant: Variant, variants: tuple[Variant, ...]) -> str:
         number = f"{rows} elements or more" if one else f"fewer than {rows} elements"
         reasons.append(f"{how}, as they have {number} on average")
     return "; ".join(reasons)
-
-
-def why_scatter(way: ScatterVariant) -> str:
-    """Why a way of scattering runs."""
-    said = WAYS.get(way.name, "")
-    forced = "" if way.when is When.PAYS or way.name == "owner" else ", as the schedule says"
-    return f"{said}{forced}" if said else ""

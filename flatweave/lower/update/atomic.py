@@ -5,8 +5,7 @@
                               then for each j: dest[j] = elements[winners[j]]
                               i counts in running order, so the last one wins
 
-The first part of each stands where the sweep feeds its sinks. `choose.py` says which
-operators these are for.
+The first part of each stands where the sweep feeds its sinks.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64, u64
+from flatweave.base.pretty import listed
 from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import Load, Store
@@ -23,15 +23,19 @@ from flatweave.lower.host.each_place import each_place
 from flatweave.lower.host.fill import fill
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.update.arrays import Claims, Updates
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.scatter_variant import scattering_sink
+from flatweave.lower.update.arrays import Claims, Update, Updates
 from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
-from flatweave.passes.operators import component_functions
+from flatweave.passes.operators import component_functions, is_commutative
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 NOBODY = index(-1)
+NOT_ATOMIC = f"its operator is none of {listed(ATOMIC)}, component by component"
 
 
 @record
@@ -55,16 +59,34 @@ class ByComponent:
         """All is where it belongs."""
 
 
-def by_component(sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom) -> ByComponent:
-    """Arrays whose components know nothing of each other."""
-    names = component_functions(sink.fn)
-    assert names is not None
-    dtypes = [scalar_type(param) for param in sink.fn.params]
-    functions = tuple(
-        name if name in ATOMIC else lambda_of(name, dtype)
-        for name, dtype in zip(names, dtypes, strict=False)
-    )
-    return ByComponent(dest, extent, functions)
+class ByAtomics(Update):
+    """Each component by an instruction or a swap of its own: they know nothing of each other."""
+
+    name = "atomic"
+    stores = True
+
+    @classmethod
+    def misfit(cls, machine: Machine, sink: ScatterReduce) -> str:
+        names = component_functions(sink.fn)
+        return "" if names and all(name in ATOMIC for name in names) else NOT_ATOMIC
+
+    @classmethod
+    def suits(cls, machine: Machine, facts: SweepFacts) -> bool:
+        sink = scattering_sink(facts)
+        return not isinstance(sink, ScatterReduce) or is_commutative(sink.fn)
+
+    @classmethod
+    def arrays(
+        cls, lowering: Lowering, let: Let, sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom
+    ) -> ByComponent:
+        names = component_functions(sink.fn)
+        assert names is not None
+        dtypes = [scalar_type(param) for param in sink.fn.params]
+        functions = tuple(
+            name if name in ATOMIC else lambda_of(name, dtype)
+            for name, dtype in zip(names, dtypes, strict=False)
+        )
+        return ByComponent(dest, extent, functions)
 
 
 def make_claims(

@@ -21,6 +21,8 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.each_place import each_place
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.update.arrays import Update
 from flatweave.ops import ScatterReduce
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
@@ -153,15 +155,28 @@ class Packed:
         return [b.add(first, index(k)) for k in range(self.packing.words)]
 
 
-def swapped(
-    lowering: Lowering, let: Let, sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom
-) -> InPlace | Packed:
-    """Arrays whose elements are combined by compare-and-swap."""
-    if len(dest) == 1:
-        return InPlace(dest, extent, sink.fn)
-    packing = Packing.of([scalar_type(result) for result in sink.fn.results])
-    room = lowering.host.mul(extent, index(packing.words))
-    buffer = lowering.host.emit(Alloc(packing.word, room, lowering.site()))[0]
-    packed = Packed(dest, extent, sink.fn, packing, buffer)
-    packed.begin(lowering, let)
-    return packed
+class BySwaps(Update):
+    """The element swapped whole: it is small."""
+
+    name = "cas"
+
+    @classmethod
+    def misfit(cls, machine: Machine, sink: ScatterReduce) -> str:
+        size = sum(scalar_type(result).bytes for result in sink.fn.results)
+        most = machine.swap_bytes
+        if size <= most:
+            return ""
+        return f"its elements have {size} bytes, and at most {most} are swapped at once"
+
+    @classmethod
+    def arrays(
+        cls, lowering: Lowering, let: Let, sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom
+    ) -> InPlace | Packed:
+        if len(dest) == 1:
+            return InPlace(dest, extent, sink.fn)
+        packing = Packing.of([scalar_type(result) for result in sink.fn.results])
+        room = lowering.host.mul(extent, index(packing.words))
+        buffer = lowering.host.emit(Alloc(packing.word, room, lowering.site()))[0]
+        packed = Packed(dest, extent, sink.fn, packing, buffer)
+        packed.begin(lowering, let)
+        return packed

@@ -14,6 +14,7 @@ from flatweave.kernel_ir.updates import LockedUpdate
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.fill import fill
 from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.update.arrays import Update
 from flatweave.ops import ScatterReduce
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
@@ -44,10 +45,15 @@ class Locked:
         lowering.host.emit(Free(self.locks))
 
 
-def locked(
-    lowering: Lowering, let: Let, sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom
-) -> Locked:
-    """Arrays whose elements are combined under locks."""
-    locks = lowering.host.emit(Alloc(u32, index(STRIPES), lowering.site()))[0]
-    fill(lowering, let, locks, index(STRIPES), FREE, FREE)
-    return Locked(dest, extent, sink.fn, locks)
+class ByLocks(Update):
+    """The element under a lock: it may be of any size."""
+
+    name = "locks"
+
+    @classmethod
+    def arrays(
+        cls, lowering: Lowering, let: Let, sink: ScatterReduce, dest: tuple[Var, ...], extent: Atom
+    ) -> Locked:
+        locks = lowering.host.emit(Alloc(u32, index(STRIPES), lowering.site()))[0]
+        fill(lowering, let, locks, index(STRIPES), FREE, FREE)
+        return Locked(dest, extent, sink.fn, locks)

@@ -1,0 +1,48 @@
+"""A variant of scattering as plans know it: its name, which sweeps it can do, why it runs.
+
+    Strided Private Partition Owner    blocks divide the elements or the destination    `scatter/`
+    ByAtomics BySwaps ByLocks          all combine elements where they come to          `update/`
+
+`scatter/choose.py` lists these classes in the order in which they are tried.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import When
+from flatweave.ops import ScatterReduce, ScatterStore
+
+NOT_COMBINED = "scatter combines nothing"
+
+
+class ScatterVariant:
+    """One way of writing to computed places."""
+
+    name: ClassVar[str]
+    """As in printed plans, and in `fw.schedule(permute=..)` if it is one of `PERMUTES`."""
+    reason: ClassVar[str] = ""
+    """Why it runs, in the user's words."""
+    chosen: ClassVar[When] = When.PAYS
+    """When it is taken where nobody wishes for a variant."""
+    wished: ClassVar[When] = When.ALWAYS
+    """When it is taken by who wishes for it; owners do the rest."""
+
+    @classmethod
+    def obstacle(cls, machine: Machine, facts: SweepFacts) -> str:
+        """Why it cannot do a sweep; "" where it can."""
+        return ""
+
+    @classmethod
+    def suits(cls, machine: Machine, facts: SweepFacts) -> bool:
+        """Whether it is tried where nobody wishes for a variant."""
+        return not cls.obstacle(machine, facts)
+
+
+def scattering_sink(facts: SweepFacts) -> ScatterStore | ScatterReduce:
+    """The only sink of a sweep that writes to computed places."""
+    (sink,) = facts.op.sinks
+    assert isinstance(sink, ScatterStore | ScatterReduce)
+    return sink
