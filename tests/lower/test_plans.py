@@ -8,9 +8,10 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
-from flatweave.base.schedule import CHOSEN, Schedule, schedule_of
+from flatweave.base.schedule import CHOSEN, PERMUTES, Schedule, schedule_of
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower, plan_of
+from flatweave.lower.scatter.choose import VARIANTS
 from flatweave.lower.schedule.division import LONG_ROW, ROW_AT_ONCE
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
@@ -19,9 +20,11 @@ from flatweave.lower.schedule.plan import (
     Evaluation,
     How,
     Lanes,
+    ScatterChoice,
     SweepPlan,
     Tiling,
     Variant,
+    When,
 )
 from flatweave.lower.schedule.text import parse_plans, print_plans
 from flatweave.lower.schedule.verify import verify_plan
@@ -156,6 +159,33 @@ def test_scattering_tries_what_pays():
     assert [way.name for way in plan("histogram", CUDA).scatter] == ["atomic"]
     wished = plan("histogram", wishes=Schedule(permute="locks"))
     assert [way.name for way in wished.scatter] == ["locks"]
+
+
+def test_every_variant_of_scatter_is_known_by_its_name():
+    """Those that users may ask for are variants; what is asked for is all that is tried."""
+    names = [variant.name for variant in VARIANTS]
+
+    assert len(set(names)) == len(names)
+    assert [name for name in names if name not in PERMUTES] == ["strided"]
+    assert set(PERMUTES) < set(names)
+    for name in ("owner", "private", "atomic", "cas", "locks"):
+        assert plan("histogram", wishes=Schedule(permute=name)).scatter == (
+            ScatterChoice(name, When.ALWAYS),
+        )
+    assert plan("histogram", wishes=Schedule(permute="partition")).scatter == (
+        ScatterChoice("partition", When.FITS), ScatterChoice("owner", When.ALWAYS),
+    )  # fmt: skip
+
+
+def test_a_plan_that_names_no_variant_is_refused():
+    """Where it is obeyed."""
+    program = swept("histogram")
+    ((name, chosen),) = [each for each in lower(program, CPU_AVX512).sweeps.items()
+                         if each[1].scatter]  # fmt: skip
+    wrong = replace(chosen, scatter=(ScatterChoice("sideways", When.ALWAYS),))
+
+    with pytest.raises(CompilerBug, match="'sideways', which divides no scatter"):
+        lower(program, CPU_AVX512, plans={name: wrong})
 
 
 FORCED = {
