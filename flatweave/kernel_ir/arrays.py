@@ -64,7 +64,7 @@ class Push:
 class UnitCode(Builder):
     """Code of one unit of a level."""
 
-    def __init__(self, outer: Builder, level: Level) -> None:
+    def __init__(self, outer: Builder | None, level: Level) -> None:
         super().__init__(outer=outer)
         self.level = level
 

@@ -1,0 +1,113 @@
+"""fk: the kernel tier, in which a program says which block, warp and thread does what.
+
+    from flatweave import kernel as fk
+
+    @fk.kernel
+    def total_of_blocks(xs):                                # one sum for each 256 elements
+        def block(part):
+            while part.length > 1:                          # unrolled: lengths are known
+                a, b = fk.halve(part)
+                part = fk.force(fk.zip_with(lambda x, y: x + y, a, b))
+            return part
+        return fk.pconcat_map(block, fk.split_up(256, xs))
+
+The language is Obsidian's (Svensson, Embedded Languages for Data-Parallel Programming, 2013).
+docs/kernel.md teaches it.
+
+    code.py      the code that is being written, of which level
+    elements.py  what arrays hold: numbers, and tuples of them
+    pulls.py     arrays as functions: who reads them says who computes
+    loops.py     for_all below a level, loops and branches in one unit
+    pushes.py    arrays as programs: who makes them says who computes
+    units.py     push arrays whose parts are written by units of the level below
+    chunks.py    arrays cut into parts of one length, and joined
+    stores.py    force, memory that changes, barriers
+    atomics.py   updates of memory that are indivisible
+    tracing.py   a function becomes host code and kernels
+    build.py     these become programs of each target
+    called.py    @kernel: what users call
+"""
+
+from flatweave.kernel.atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_inc,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_xor,
+)
+from flatweave.kernel.called import Kernel, kernel
+from flatweave.kernel.chunks import (
+    coalesce,
+    conc,
+    flatten,
+    padded,
+    rotate,
+    shift_left,
+    shift_right,
+    split_up,
+    transpose,
+    unpair,
+)
+from flatweave.kernel.loops import (
+    cond,
+    for_all,
+    seq_for,
+    seq_iterate,
+    seq_reduce,
+    seq_until,
+    seq_while,
+    when,
+)
+from flatweave.kernel.pulls import (
+    Pull,
+    drop,
+    even_odds,
+    evens,
+    every_nth,
+    first,
+    gather,
+    halve,
+    iterations,
+    ix_map,
+    last,
+    odds,
+    pair,
+    pull,
+    replicate,
+    reverse,
+    singleton,
+    split_at,
+    take,
+    unzip,
+    zip,
+    zip_with,
+)
+from flatweave.kernel.pushes import Push, load, make_push, map, push, push_n
+from flatweave.kernel.stores import Memory, barrier, fill, force, force_below, memory, unsafe_force
+from flatweave.kernel.units import (
+    concat_p,
+    generate,
+    interleave_p,
+    p_map,
+    pconcat,
+    pconcat_map,
+    seq_concat,
+    seq_scan,
+    unpair_p,
+)
+from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP
+
+__all__ = [
+    "BLOCK", "GRID", "Kernel", "Memory", "Pull", "Push", "THREAD", "WARP", "atomic_add",
+    "atomic_and", "atomic_inc", "atomic_max", "atomic_min", "atomic_or", "atomic_xor", "barrier",
+    "coalesce", "conc", "concat_p", "cond", "drop", "even_odds", "evens", "every_nth", "fill",
+    "first", "flatten", "for_all", "force", "force_below", "gather", "generate", "halve",
+    "interleave_p", "iterations", "ix_map", "kernel", "last", "load", "make_push", "map",
+    "memory", "odds", "p_map", "padded", "pair", "pconcat", "pconcat_map", "pull", "push",
+    "push_n", "replicate", "reverse", "rotate", "seq_concat", "seq_for", "seq_iterate",
+    "seq_reduce", "seq_scan", "seq_until", "seq_while", "shift_left", "shift_right", "singleton",
+    "split_at", "split_up", "take", "transpose", "unpair", "unpair_p", "unsafe_force", "unzip",
+    "when", "zip", "zip_with",
+]

@@ -1,0 +1,186 @@
+"""@kernel: a Python function that writes a kernel, called on arrays on any target.
+
+    @fk.kernel
+    def add(xs: fk.Pull[fw.f32], ys: fk.Pull[fw.f32]):
+        return fk.zip_with(lambda x, y: x + y, xs, ys)
+
+    add(a, b)                      an array, on the target in force
+    add.text["cuda"]               as CUDA C
+    add.stages(a, b).text["ptx"]   of the kernel for these arguments
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.array_ir.fault import Fault
+from flatweave.base.config import config
+from flatweave.base.errors import ArgumentError
+from flatweave.base.locks import Lock
+from flatweave.base.schedule import CHOSEN
+from flatweave.base.source import user_location
+from flatweave.frontend.arguments import Call, Static
+from flatweave.frontend.call.compiled import rebuilt
+from flatweave.frontend.call.signature import flat_of, leaves_of
+from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.trace.faults import out_of_memory, user_error
+from flatweave.frontend.values.array import kind_of
+from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.tree import Tree
+from flatweave.kernel.build import Written, build, simulated
+from flatweave.kernel.pulls import Typed
+from flatweave.kernel.tracing import trace_kernel
+from flatweave.lower.machine.machine import CUDA
+from flatweave.pipeline import Executable
+from flatweave.targets import target_named
+
+THREADS = 256
+MOST_THREADS = 1024
+
+
+class Made:
+    """A kernel for one signature: what was traced, ready to run."""
+
+    def __init__(self, traced: Written, tree: Tree, executable: Executable) -> None:
+        self.traced = traced
+        self.tree = tree
+        self.executable = executable
+
+    def __call__(self, flat: list[Any]) -> Any:
+        return self.finished(flat, lambda: self.executable.runnable.run(flat))
+
+    def finished(self, flat: list[Any], run: Callable[[], list[Any]]) -> Any:
+        """What a run gives, in the structure of the function's result; or the user's error."""
+        try:
+            return rebuilt(self.tree, run(), flat)
+        except Fault as fault:
+            raise user_error(fault) from None
+        except MemoryError as failure:
+            raise out_of_memory(failure) from None
+
+
+class Kernel:
+    """A function that writes a kernel; compiled once for the dtypes and ranks of its arguments.
+
+    `.text[stage]` is the text of the kernel that was last called, or of the only one that its
+    annotations allow; `.stages(*args)` of the one for these arguments.
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], threads: int, static_argnames: Sequence[str],
+        target: str | None,
+    ) -> None:  # fmt: skip
+        functools.update_wrapper(self, fn)
+        self.__wrapped__ = fn
+        self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
+        self.threads = threads
+        self.target = target
+        self.static = Static(fn, tuple(static_argnames))
+        self._lock = Lock()
+        self._made: dict[Any, Made] = {}
+        self._last: Made | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made, flat = self._entry(args, kwargs)
+        return made(flat)
+
+    def stages(self, *args: Any, **kwargs: Any) -> Stages:
+        """Compile for these arguments without running, and show every stage."""
+        return Stages(self.__name__, self._entry(args, kwargs)[0].executable)
+
+    def simulate(
+        self, *args: Any, blocks: int = 1, seed: int | None = None, **kwargs: Any
+    ) -> Any:
+        """Run in the simulator, `blocks` at a time; with a seed they and their warps take turns at
+        random. Raises CompilerBug for a race, a read of what nobody wrote, or out of bounds."""
+        made, flat = self._entry(args, kwargs)
+        return made.finished(flat, lambda: simulated(made.traced, flat, blocks, seed))
+
+    @property
+    def text(self) -> Mapping[str, str]:
+        """The text of each stage: "kernel", "cuda", "ptx", "opencl", "llvm", "asm"."""
+        if self._last is None:
+            args = [_example(param, self.__name__) for param in self._parameters()]
+            self._entry(tuple(args), {})
+        assert self._last is not None
+        return self._last.executable.text
+
+    def _parameters(self) -> list[inspect.Parameter]:
+        signature = inspect.signature(self.__wrapped__, eval_str=True)
+        return list(signature.parameters.values())
+
+    def _entry(self, args: Any, kwargs: Any) -> tuple[Made, list[Any]]:
+        """The compiled signature of a call, made if it is new, and the call's flat arguments."""
+        call = Call(self.__name__, self.static, args, kwargs)
+        target = self.target or config.target
+        key, flat = call.key(target, CHOSEN), flat_of(call.values)
+        made = self._made.get(key)
+        if made is None:
+            with self._lock:
+                made = self._made.get(key)
+                if made is None:
+                    self._made[key] = made = self._make(call, target)
+        self._last = made
+        return made, flat
+
+    def _make(self, call: Call, name: str) -> Made:
+        """Trace and compile the function for the signature of a call."""
+        target = target_named(name)
+        leaves = leaves_of(call.values, call.names, frozenset())
+        body = functools.partial(call.body, self.__wrapped__)
+        traced, tree = trace_kernel(
+            self.__name__, body, leaves, target.machine or CUDA, self.threads
+        )
+        return Made(traced, tree, build(traced, target))
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__}>"
+
+
+def _example(param: inspect.Parameter, who: str) -> Any:
+    """An argument of the dtype and rank that a parameter's annotation says."""
+    wanted = param.annotation
+    if isinstance(wanted, Typed):
+        return np.zeros(0, dtype_of(wanted.dtype).numpy)
+    if wanted is inspect.Parameter.empty:
+        raise ArgumentError(
+            f"the dtype of {param.name} of {who} is not known yet, and so there is no text.",
+            where=user_location(),
+            remedy=f"Annotate it, {param.name}: fk.Pull[fw.f32]; or call {who} before, or ask for "
+            f"{who}.stages(..).text.",
+        )
+    return dtype_of(wanted).numpy.type(0)
+
+
+def kernel(
+    f: Callable[..., Any] | None = None, *, threads: int = THREADS,
+    static_argnames: Iterable[str] | str = (), target: str | None = None,
+) -> Any:
+    """Make a kernel of a function that takes pull arrays and numbers and gives arrays.
+
+    `threads` is how many a block has where they are lanes; for_all over more goes in several
+    passes. Arguments named in `static_argnames` are Python values that the function sees. `target`
+    says where it runs, by default as fw.target and FLATWEAVE_TARGET do.
+    """
+    if f is None:
+        return functools.partial(
+            kernel, threads=threads, static_argnames=static_argnames, target=target
+        )
+    if not callable(f):
+        raise ArgumentError(
+            f"kernel needs a function, got {kind_of(f)}.",
+            where=user_location(), remedy="Write @fk.kernel above a def, or fk.kernel(f).",
+        )  # fmt: skip
+    if not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
+        raise ArgumentError(
+            f"a block has 1 to {MOST_THREADS} threads, got threads={threads!r}.",
+            where=user_location(),
+            remedy="Choose a multiple of 32; for_all over more goes in several passes.",
+        )
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    return Kernel(f, threads, names, target)

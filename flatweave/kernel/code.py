@@ -1,0 +1,177 @@
+"""Where a kernel's code goes while it is traced: the level it is for, and the user's line.
+
+A kernel is written for the grid. Its code is that of the host; `for_all` over blocks in it is one
+launch, and the body of that is code of a block; `for_all` in there is code of warps or threads.
+Scalars are the tracers of the array language, so that all its functions on them work here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import ArgumentError, EscapedArrayError
+from flatweave.base.source import user_location
+from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Tracer, kind_of
+from flatweave.frontend.values.scope import STATE, Scope, Trace, asides, entered
+from flatweave.kernel_ir.arrays import UnitCode, level_of
+from flatweave.kernel_ir.hierarchy import GRID, Level
+from flatweave.kernel_ir.host import Fail
+from flatweave.kernel_ir.syntax import Kernel
+from flatweave.lower.kernel.scope import Sites
+from flatweave.lower.machine.machine import Machine
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom, Const, Op, Var
+
+R = TypeVar("R")
+Extent = int | Tracer
+"""A length: an int where it is known when the kernel is written, else a number of the host."""
+
+PER_THREAD, PER_LANE = 4, 64
+"""Elements of an array of the grid for each thread, and for each of so many on a CPU."""
+
+
+class KernelTrace(Trace):
+    """A kernel under construction: its host code, and the kernels that it launches.
+
+    `threads` is how many a block has on machines whose threads are lanes.
+    """
+
+    def __init__(self, name: str, machine: Machine, threads: int) -> None:
+        super().__init__(name)
+        self.root = Scope(self, UnitCode(None, GRID), None)
+        self.machine = machine
+        self.threads = threads
+        self.kernels: list[Kernel] = []
+        self.buffers: list[Var] = []  # that the host has made
+        self.sites = Sites()
+        self._scopes: dict[int, Scope] = {id(self.root.builder): self.root}
+
+    @property
+    def block_elements(self) -> int:
+        """How many elements a block gets of an array of the grid that nobody has divided."""
+        return self.threads * (PER_THREAD if self.machine.simt else PER_LANE)
+
+    def check(self, fail: Fail) -> None:
+        """End the program where a condition of the host holds; once for each condition."""
+        if fail.condition not in self.root.checked:
+            self.root.checked.add(fail.condition)
+            self.root.emit(fail)
+
+    def scope_of(self, b: Builder) -> Scope:
+        """The scope whose code goes to a builder."""
+        found = self._scopes.get(id(b))
+        if found is None:
+            assert b.outer is not None
+            found = Scope(self, b, self.scope_of(b.outer), b.optional)
+            self._scopes[id(b)] = found
+        return found
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Trace inside the `with`."""
+        self.where = user_location()
+        self.frame, self.asides = sys._getframe(2), asides()
+        try:
+            with entered(self.root):
+                yield
+        finally:
+            self.root.closed, self.frame = True, None
+
+
+def here() -> Scope:
+    """The code that is being written, of whatever level; from now on it comes from this line."""
+    scope = STATE.scope
+    if scope is None or not isinstance(scope.trace, KernelTrace):
+        raise ArgumentError(
+            "this function writes a kernel's code, and no kernel is being written.",
+            where=user_location(),
+            remedy="Call it inside of a function that @fk.kernel stands above.",
+        )
+    scope.trace.where = user_location()
+    scope.builder.where = scope.trace.where
+    return scope
+
+
+def trace() -> KernelTrace:
+    """The kernel that is being written."""
+    found = here().trace
+    assert isinstance(found, KernelTrace)
+    return found
+
+
+def level() -> Level:
+    """The level whose code is being written."""
+    return level_of(here().builder)
+
+
+def inside(b: Builder, fn: Callable[..., R], *atoms: Atom) -> R:
+    """`fn` of these atoms as numbers, its code going to a builder."""
+    with entered(trace().scope_of(b)):
+        return fn(*numbers(atoms))
+
+
+def numbers(atoms: Sequence[Atom]) -> list[Tracer]:
+    """Atoms of the code being written, as numbers."""
+    scope = here()
+    homes = scope.trace.homes
+    for atom in atoms:
+        if isinstance(atom, Var) and atom not in homes:
+            homes[atom] = scope
+    return [Tracer(atom, scope.home((atom,))) for atom in atoms]
+
+
+def emit(op: Op, hint: str = "t") -> tuple[Var, ...]:
+    """Append an operation to the code being written."""
+    return here().emit(op, hint)
+
+
+def number(value: Any, what: str) -> Tracer:
+    """A value as a number of the code being written."""
+    if isinstance(value, Tracer) and value.is_gone:
+        scope = STATE.scope
+        if scope is not None and value.scope.trace is scope.trace:
+            raise EscapedArrayError(
+                f"{what} is a number of one {_word(value)}, and is used outside of its code.",
+                where=user_location(),
+                remedy="Bring it out by an array: force what each of them computes.",
+            )
+    found = as_tracer(value, what)
+    if found.ndim:
+        raise ArgumentError(
+            f"{what} must be one number, got {kind_of(value)}.",
+            where=user_location(), remedy="Pass arrays as arguments of the kernel.",
+        )  # fmt: skip
+    return found
+
+
+def _word(value: Tracer) -> str:
+    return level_of(value.scope.builder).word
+
+
+def place(value: Any, what: str = "an index") -> Atom:
+    """A number as an i64: an index."""
+    found = number(value, what)
+    if not found.element.is_integer:
+        raise ArgumentError(
+            f"{what} must be an integer, got {found.element.name}.",
+            where=user_location(), remedy="Convert it with astype(fw.i64).",
+        )  # fmt: skip
+    return cast(found, i64).atom
+
+
+def extent_of(extent: Extent) -> Atom:
+    """A length as an atom."""
+    return index(extent) if isinstance(extent, int) else number(extent, "a length").atom
+
+
+def simplest(value: Any) -> Extent:
+    """A length as an int where it is known."""
+    if isinstance(value, Tracer):
+        return int(value.atom.value) if isinstance(value.atom, Const) else value
+    return int(value)

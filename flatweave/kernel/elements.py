@@ -1,0 +1,75 @@
+"""Elements of arrays: numbers, or trees of them such as tuples, stored as one array per leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import ArgumentError, DTypeError
+from flatweave.base.records import record
+from flatweave.base.source import user_location
+from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.values.array import Tracer, kind_of
+from flatweave.frontend.values.tree import Tree, flatten, paths, spelled, unflatten
+from flatweave.kernel.code import number, numbers
+from flatweave.terms.syntax import Atom
+
+
+@record(eq=True)
+class Kind:
+    """What an array's elements are: their structure, and the dtype of each leaf."""
+
+    tree: Tree
+    dtypes: tuple[DType, ...]
+
+    def value(self, atoms: Sequence[Atom]) -> Any:
+        """An element made of its leaves."""
+        return unflatten(self.tree, numbers(atoms))
+
+    def atoms(self, value: Any, what: str = "an element") -> list[Atom]:
+        """The leaves of an element, in these dtypes; Python numbers take them.
+
+        Raises DTypeError for an element of another kind.
+        """
+        found, tree = leaves_of(value, what)
+        if tree != self.tree or any(
+            leaf.element is not dtype and not leaf.weak
+            for leaf, dtype in zip(found, self.dtypes, strict=True)
+        ):
+            raise DTypeError(
+                f"{what} is {spelled(tree, [leaf.element.name for leaf in found])}, where others "
+                f"are {self}.",
+                where=user_location(),
+                remedy="Convert it with astype, so that all elements of an array are alike.",
+            )
+        return [
+            cast(leaf, dtype).atom for leaf, dtype in zip(found, self.dtypes, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        return spelled(self.tree, [dtype.name for dtype in self.dtypes])
+
+
+def leaves_of(value: Any, what: str = "an element") -> tuple[list[Tracer], Tree]:
+    """An element's leaves as numbers, and the structure around them."""
+    found, tree = flatten(value)
+    if not found:
+        raise ArgumentError(
+            f"{what} is {tree}, which holds no number.",
+            where=user_location(), remedy="Give a number, or a tuple of numbers.",
+        )  # fmt: skip
+    names = paths(tree, what)
+    for leaf, name in zip(found, names, strict=True):
+        if type(leaf).__name__ in ("Pull", "Push"):
+            raise ArgumentError(
+                f"{name} is {kind_of(leaf)} where a number is needed.",
+                where=user_location(),
+                remedy="Give the units below an array each with pconcat, or index it.",
+            )
+    return [number(leaf, name) for leaf, name in zip(found, names, strict=True)], tree
+
+
+def kind_of_leaves(found: Sequence[Tracer], tree: Tree) -> Kind:
+    """The kind of an element with these leaves."""
+    return Kind(tree, tuple(leaf.element for leaf in found))

@@ -1,0 +1,326 @@
+"""Pull arrays: a length and a function from an index to an element (Svensson 2013, 1.2.4).
+
+    xs[i]                   writes what computes element i, where it is asked for
+    map(f, reverse(xs))     still a pull array: nothing is written, so everything fuses
+
+Elements are numbers, trees of them, or arrays: `split_up` gives a pull array of pull arrays.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
+from flatweave.base.pretty import listed
+from flatweave.base.source import user_location
+from flatweave.frontend.values.array import Tracer, kind_of
+from flatweave.kernel.code import Extent, numbers, place, simplest
+from flatweave.terms.syntax import Const
+
+At = Callable[[Any], Any]
+
+
+class Pull:
+    """An array as a function. `length` is an int, or a number of the host where it is not known
+    when the kernel is written."""
+
+    __slots__ = ("_at", "length", "memory")
+
+    def __init__(self, length: Extent, at: At, memory: Any = None) -> None:
+        self.length = simplest(length)
+        self._at = at
+        self.memory = memory  # what holds it, if that holds nothing else
+
+    def __class_getitem__(cls, dtype: Any) -> Any:
+        return Typed(dtype)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return _slice(self, i)
+        atom = place(i)
+        if isinstance(atom, Const) and isinstance(self.length, int):
+            if not -self.length <= atom.value < self.length:
+                raise IndexOutOfBounds(
+                    f"index {atom.value} of a pull array of {self.length}.",
+                    where=user_location(),
+                    remedy=f"Indices go from 0 to {self.length - 1}."
+                    if self.length else "It has no elements.",
+                )  # fmt: skip
+            if atom.value < 0:
+                return self._at(numbers([place(self.length + int(atom.value))])[0])
+        return self._at(numbers([atom])[0])
+
+    def __len__(self) -> int:
+        return static(self.length, "len")
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Pull({self.length if isinstance(self.length, int) else 'n'})"
+
+
+class Typed:
+    """What a kernel's parameter is annotated with: `xs: fk.Pull[fw.f32]`."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+
+
+def static(length: Extent, who: str) -> int:
+    """A length that must be known when the kernel is written."""
+    if isinstance(length, int):
+        return length
+    raise ShapeError(
+        f"{who} needs a length that is known when the kernel is written, and this one is known at "
+        "run time only.",
+        where=user_location(),
+        remedy="Cut the array into parts of one length with split_up, and give a block each.",
+    )
+
+
+def need_pull(xs: Any, who: str) -> Pull:
+    """The array itself, if it can be indexed."""
+    if isinstance(xs, Pull):
+        return xs
+    if type(xs).__name__ == "Push":
+        raise ArgumentError(
+            f"{who} needs a pull array: which element of a push array stands where, its own "
+            "program says.",
+            where=user_location(), remedy="Make a pull array of it by force.",
+        )  # fmt: skip
+    raise ArgumentError(
+        f"{who} needs a pull array, got {kind_of(xs)}.",
+        where=user_location(), remedy="A kernel's arguments are pull arrays; pull(n, f) makes one.",
+    )  # fmt: skip
+
+
+def pull(length: Extent, at: At) -> Pull:
+    """The array of at(0), .. at(length - 1)."""
+    _need_length(length)
+    return Pull(length, at)
+
+
+def _need_length(length: Any) -> None:
+    whole = isinstance(length, int) and not isinstance(length, bool)
+    if not (whole and length >= 0) and not (
+        isinstance(length, Tracer) and length.element.is_integer
+    ):
+        raise ShapeError(
+            f"a length must be a whole number from 0 on, got {length!r}.",
+            where=user_location(), remedy="Give an int, or the length of another array.",
+        )  # fmt: skip
+
+
+# -- elements -------------------------------------------------------------------------------------
+
+
+def over(fn: Callable[..., Any], who: str, arrays: tuple[Any, ...]) -> Pull:
+    """`fn` of the elements side by side; as long as the shortest, where lengths are known."""
+    pulls = [need_pull(xs, who) for xs in arrays]
+    if not pulls:
+        raise ArgumentError(
+            f"{who} needs at least one array.",
+            where=user_location(), remedy="Use pull(n, f) for a function of the index.",
+        )  # fmt: skip
+    return Pull(_common([xs.length for xs in pulls], who), lambda i: fn(*(xs[i] for xs in pulls)))
+
+
+def _common(lengths: list[Extent], who: str) -> Extent:
+    """One length of all: the least of those that are known; others must be the same number."""
+    known = [n for n in lengths if isinstance(n, int)]
+    if len(known) == len(lengths):
+        return min(known)
+    atoms = {n.atom for n in lengths if not isinstance(n, int)}
+    if known or len(atoms) > 1:
+        shown = listed([str(n) if isinstance(n, int) else "one known at run time" for n in lengths])
+        if known:
+            raise ShapeError(
+                f"{who} has arrays of different lengths: {shown}.",
+                where=user_location(), remedy="Cut them to one: xs[:n].",
+            )  # fmt: skip
+        return shortest([n for n in lengths if not isinstance(n, int)])
+    return lengths[0]
+
+
+def shortest(lengths: list[Tracer]) -> Extent:
+    """The least of some lengths of the host."""
+    scope = lengths[0].scope
+    found = lengths[0]
+    for n in lengths[1:]:
+        atom = scope.apply("minimum", found.atom, n.atom)
+        found = Tracer(atom, scope.home((atom,)))
+    return found
+
+
+def zip(*arrays: Any) -> Pull:
+    """Elements side by side, as tuples."""
+    return over(lambda *values: values, "zip", arrays)
+
+
+def zip_with(fn: Callable[..., Any], *arrays: Any) -> Pull:
+    """`fn` of the elements of several arrays side by side; as long as the shortest."""
+    return over(fn, "zip_with", arrays)
+
+
+def unzip(xs: Any) -> tuple[Pull, ...]:
+    """An array of tuples as a tuple of arrays."""
+    array = need_pull(xs, "unzip")
+    width = len(array[0])
+    return tuple(
+        Pull(array.length, lambda i, part=part: array[i][part])  # type: ignore[misc]
+        for part in range(width)
+    )
+
+
+def ix_map(fn: Callable[[Any], Any], xs: Any) -> Any:
+    """Element i is element fn(i) of a pull array; that of a push array goes to place fn(i)."""
+    if hasattr(xs, "permuted"):
+        return xs.permuted(fn)
+    array = need_pull(xs, "ix_map")
+    return Pull(array.length, lambda i: array[fn(i)])
+
+
+def gather(fn: Callable[[Any], Any], xs: Any, length: Extent) -> Pull:
+    """`length` elements, of which number i is element fn(i)."""
+    array = need_pull(xs, "gather")
+    return Pull(length, lambda i: array[fn(i)])
+
+
+# -- parts ----------------------------------------------------------------------------------------
+
+
+def _slice(xs: Pull, part: slice) -> Pull:
+    """Elements from `start` on, below `stop`."""
+    if part.step not in (None, 1):
+        raise ArgumentError(
+            "a slice of a pull array has no step.",
+            where=user_location(), remedy="Use every_nth(n, k, xs) or ix_map.",
+        )  # fmt: skip
+    if isinstance(xs.length, int) and all(
+        bound is None or isinstance(bound, int) for bound in (part.start, part.stop)
+    ):
+        known, end, _ = part.indices(xs.length)
+        return Pull(max(0, end - known), lambda i: xs[i + known])
+    start = _bound(part.start, 0, xs.length)
+    stop = _bound(part.stop, xs.length, xs.length)
+    return Pull(stop - start, lambda i: xs[i + start])
+
+
+def _bound(bound: Any, otherwise: Any, length: Any) -> Any:
+    """Where a slice begins or ends; a negative number counts from the end."""
+    if bound is None:
+        return otherwise
+    return length + bound if isinstance(bound, int) and bound < 0 else bound
+
+
+def take(n: Extent, xs: Any) -> Any:
+    """The first n elements; of a push array, what it puts there."""
+    if hasattr(xs, "taken"):
+        return xs.taken(n)
+    array = need_pull(xs, "take")
+    return Pull(n, lambda i: array[i])
+
+
+def drop(n: Extent, xs: Any) -> Pull:
+    """All but the first n elements."""
+    array = need_pull(xs, "drop")
+    return Pull(array.length - n, lambda i: array[i + n])
+
+
+def split_at(n: Extent, xs: Any) -> tuple[Pull, Pull]:
+    """The first n elements, and the rest."""
+    array = need_pull(xs, "split_at")
+    return take(n, array), drop(n, array)
+
+
+def halve(xs: Any) -> tuple[Pull, Pull]:
+    """The first half, and the rest."""
+    array = need_pull(xs, "halve")
+    return split_at(array.length // 2, array)
+
+
+def every_nth(n: int, first: int, xs: Any) -> Pull:
+    """Elements first, first + n, first + 2 n, .."""
+    array = need_pull(xs, "every_nth")
+    return Pull((array.length - first + n - 1) // n, lambda i: array[i * n + first])
+
+
+def evens(xs: Any) -> Pull:
+    """Elements 0, 2, 4, .."""
+    return every_nth(2, 0, xs)
+
+
+def odds(xs: Any) -> Pull:
+    """Elements 1, 3, 5, .."""
+    return every_nth(2, 1, xs)
+
+
+def even_odds(xs: Any) -> tuple[Pull, Pull]:
+    """Elements 0, 2, 4, .. and 1, 3, 5, .."""
+    return evens(xs), odds(xs)
+
+
+def reverse(xs: Any) -> Pull:
+    """The last element first."""
+    array = need_pull(xs, "reverse")
+    return Pull(array.length, lambda i: array[array.length - 1 - i])
+
+
+def first(xs: Any) -> Any:
+    """The first element."""
+    return need_pull(xs, "first")[0]
+
+
+def last(xs: Any) -> Any:
+    """The last element."""
+    array = need_pull(xs, "last")
+    return array[array.length - 1]
+
+
+def singleton(value: Any) -> Pull:
+    """One element."""
+    return Pull(1, lambda i: value)
+
+
+def replicate(n: Extent, value: Any) -> Pull:
+    """n times the same."""
+    return pull(n, lambda i: value)
+
+
+def iterations(n: Extent) -> Pull:
+    """0, 1, .. n - 1"""
+    return pull(n, lambda i: i)
+
+
+# -- parts of one length --------------------------------------------------------------------------
+
+
+def pair(xs: Any) -> Pull:
+    """Neighbours as tuples: (x0, x1), (x2, x3), .."""
+    array = need_pull(xs, "pair")
+    return Pull(array.length // 2, lambda i: (array[2 * i], array[2 * i + 1]))
+
+
+def rows(shape: tuple[Extent, ...], at: Callable[..., Any]) -> Pull:
+    """A pull array of pull arrays, to the depth of a shape: at(i, j, ..) is an element."""
+    if len(shape) == 1:
+        return Pull(shape[0], at)
+    return Pull(shape[0], lambda i: rows(shape[1:], lambda *rest: at(i, *rest)))
+
+
+def total(shape: tuple[Extent, ...]) -> Extent:
+    """How many elements a shape has."""
+    return simplest(math.prod(builtins.map(_whole, shape)))
+
+
+def _whole(extent: Extent) -> Any:
+    return extent
+
+
+def is_static(*lengths: Extent) -> bool:
+    """Whether all of these are known when the kernel is written."""
+    return all(isinstance(n, int) for n in lengths)

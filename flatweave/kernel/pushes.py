@@ -1,0 +1,258 @@
+"""Push arrays: a length and a program that puts every element where it belongs (Svensson 2013,
+1.2.4, after Claessen, Sheeran and Svensson 2012).
+
+    push(xs)                each element put by a thread of the level that writes it
+    concat_p(a, b)          first the program of a, then that of b: no element asks whose it is
+    pconcat(parts)          the program of each part by a unit of the level below, all in parallel
+
+Who made a push array says in which order and by whom elements are computed; so it cannot be
+indexed. An element that is never put has no value, and one that is put twice is a race: the
+simulator finds both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.base.errors import ArgumentError, NestingError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.elements.elementwise import minimum
+from flatweave.frontend.values.array import kind_of
+from flatweave.frontend.values.scope import entered
+from flatweave.kernel.code import Extent, here, level, simplest, trace
+from flatweave.kernel.loops import for_all, seq_for, when
+from flatweave.kernel.pulls import Pull, need_pull, over, static
+from flatweave.kernel_ir.hierarchy import GRID, THREAD, Level
+
+Put = Callable[[Any, Any], None]
+Write = Callable[[Put], None]
+
+
+
+class Push:
+    """An array as a program: `write(put)` writes code that calls put(i, value) for each element.
+
+    `level` is that of the code; None if it may be written in any. The length may come to be known
+    only while the program is written; then it is found by writing it where it is thrown away.
+    """
+
+    __slots__ = ("_length", "_write", "level")
+
+    def __init__(self, length: Extent | None, write: Write, level: Level | None = None) -> None:
+        self._length = None if length is None else simplest(length)
+        self._write = write
+        self.level = level
+
+    @property
+    def length(self) -> Extent:
+        """How many elements there are."""
+        if self._length is None:
+            _write_in_vain(self)
+        assert self._length is not None
+        return self._length
+
+    def know(self, length: Extent) -> None:
+        """The length, known from now on."""
+        self._length = simplest(length)
+
+    def write(self, put: Put) -> None:
+        """Write the program here."""
+        around = level()
+        if self.level is not None and self.level is not around:
+            raise NestingError(
+                f"a push array of a {self.level.word} is written in code of a {around.word}.",
+                where=user_location(),
+                remedy=f"Give it to units of that level with pconcat, or force it in code of a "
+                f"{self.level.word}.",
+            )
+        self._write(put)
+
+    def permuted(self, to: Callable[[Any], Any]) -> Push:
+        """Element i goes to place to(i)."""
+        return self._with(lambda put: lambda i, value: put(to(i), value))
+
+    def mapped(self, fn: Callable[[Any], Any]) -> Push:
+        """`fn` of every element."""
+        return self._with(lambda put: lambda i, value: put(i, fn(value)))
+
+    def taken(self, n: Extent) -> Push:
+        """What it puts below place n."""
+        made = self._with(lambda put: lambda i, value: when(i < n, lambda: put(i, value)))
+        made.know(n)
+        return made
+
+    def _with(self, wrap: Callable[[Put], Put]) -> Push:
+        """The same program, which puts elements another way."""
+        made = Push(self._length, lambda put: None, self.level)
+
+        def write(put: Put) -> None:
+            def told(i: Any, value: Any) -> None:
+                if made._length is None:
+                    made.know(self.length)
+                wrap(put)(i, value)
+
+            self._write(told)
+            if made._length is None:
+                made.know(self.length)
+
+        made._write = write
+        return made
+
+    def __getitem__(self, i: Any) -> Any:
+        raise ArgumentError(
+            "a push array cannot be indexed: which element stands where, its own program says.",
+            where=user_location(), remedy="Make a pull array of it by force.",
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return static(self.length, "len")
+
+    def __repr__(self) -> str:
+        return f"Push({self._length if isinstance(self._length, int) else 'n'})"
+
+
+def _write_in_vain(array: Push) -> None:
+    """Write a push array where nobody sees it, so that its length is known."""
+    made = trace()
+    code = here().builder.inner()
+    code.hoists = False
+    launches = len(made.kernels)
+    from_here = made.scope_of(code)
+    with entered(from_here):
+        array.write(lambda i, value: None)
+    del made.kernels[launches:]
+
+
+# -- from pull to push ----------------------------------------------------------------------------
+
+
+def make_push(length: Extent, write: Write, level: Level | None = None) -> Push:
+    """The push array of `length` elements that `write(put)` puts, by put(index, value)."""
+    return Push(length, write, level)
+
+
+def push(xs: Any, level: Level | None = None) -> Push:
+    """A pull array as a program: a thread puts one element after the other; of a warp or block
+    each element is put by a thread; those of the grid are divided among blocks."""
+    if isinstance(xs, Push):
+        return xs
+    array = need_pull(xs, "push")
+
+    def write(put: Put) -> None:
+        around = _level()
+        if around is THREAD:
+            seq_for(0, array.length, lambda i: put(i, array[i]))
+        elif around is GRID:
+            _by_blocks(array, trace().block_elements, put)
+        else:
+            _need_static(array.length, around)
+            for_all(array.length, lambda i: put(i, array[i]))
+
+    return Push(array.length, write, level)
+
+
+def _level() -> Level:
+    return level()
+
+
+def _need_static(length: Extent, around: Level) -> None:
+    if not isinstance(length, int):
+        raise ShapeError(
+            f"an array of a {around.word} has a length that is known at run time only.",
+            where=user_location(),
+            remedy="Cut it into parts of one length, split_up(256, xs), of which each block gets "
+            "one; or loop in a thread with seq_for.",
+        )
+
+
+def _by_blocks(array: Pull, most: int, put: Put) -> None:
+    """Each block has so many neighbours, the last one what is left."""
+    n = array.length
+
+    def block(b: Any) -> None:
+        base = b * most
+        mine = _least(most, n - base)
+        for_all(mine, lambda i: put(base + i, array[base + i]))
+
+    for_all((n + (most - 1)) // most, block)
+
+
+def _least(a: Any, b: Any) -> Any:
+    return minimum(a, b)
+
+
+def push_n(n: int, xs: Any) -> Push:
+    """As push, with n neighbours put by each thread: thread t has n t, .. n t + n - 1."""
+    array = need_pull(xs, "push_n")
+
+    def write(put: Put) -> None:
+        _units(n, array, "push_n", lambda t, j, threads: t * n + j, put)
+
+    return Push(array.length, write)
+
+
+def load(n: int, xs: Any) -> Push:
+    """As push, with n elements put by each of m threads, m apart: t, t + m, t + 2 m, ..
+
+    Neighbouring threads read neighbours: coalesced on a GPU.
+    """
+    array = need_pull(xs, "load")
+
+    def write(put: Put) -> None:
+        _units(n, array, "load", lambda t, j, threads: t + j * threads, put)
+
+    return Push(array.length, write)
+
+
+def _units(
+    n: int, array: Pull, who: str, place: Callable[[Any, Any, int], Any], put: Put
+) -> None:
+    """Each thread of the block puts n elements, in a loop."""
+    if level() is GRID:
+        raise NestingError(
+            f"{who} is for the threads of a block, and this is code of the grid.",
+            where=user_location(),
+            remedy=f"Give blocks their parts first: pconcat_map(lambda part: fk.{who}({n}, part), "
+            "fk.split_up(1024, xs)).",
+        )
+    length = static(array.length, who)
+    if level() is THREAD:
+        push(array).write(put)
+        return
+    if n < 1 or length % n:
+        raise ShapeError(
+            f"{who} gives each thread {n} elements, and {length} are no multiple of it.",
+            where=user_location(), remedy="Choose a divisor of the length.",
+        )  # fmt: skip
+    threads = length // n
+
+    def thread(t: Any) -> None:
+        def one(j: Any) -> None:
+            i = place(t, j, threads)
+            put(i, array[i])
+
+        seq_for(0, n, one)
+
+    for_all(threads, thread)
+
+
+def pushed(xs: Any) -> Push:
+    """What a unit gives, as a push array: an array, or a number or tuple as its one element."""
+    if isinstance(xs, Push):
+        return xs
+    if isinstance(xs, Pull):
+        return push(xs)
+    return Push(1, lambda put: put(0, xs))
+
+
+def map(fn: Callable[..., Any], *arrays: Any) -> Any:
+    """`fn` of every element; of several pull arrays, side by side."""
+    if len(arrays) == 1 and isinstance(arrays[0], Push):
+        return arrays[0].mapped(fn)
+    if any(isinstance(xs, Push) for xs in arrays):
+        raise ArgumentError(
+            f"map of several arrays needs pull arrays, got {kind_of(arrays[0])}.",
+            where=user_location(), remedy="Make pull arrays of them by force.",
+        )  # fmt: skip
+    return over(fn, "map", arrays)

@@ -1,0 +1,211 @@
+"""Memory of each level: `force` computes an array into it, once, for all units to read.
+
+    level     force makes               who may read it behind force
+    thread    memory of the thread      the thread
+    warp      warp_shared, a barrier    the threads of the warp
+    block     shared, a barrier         the threads of the block
+    grid      a buffer, a launch        everybody: the next launch begins when this one is done
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.dtypes import DType
+from flatweave.base.errors import ArgumentError, NestingError, ShapeError
+from flatweave.base.plan import Site
+from flatweave.base.source import user_location
+from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.tree import LEAF
+from flatweave.kernel.code import Extent, emit, extent_of, here, level, place, trace
+from flatweave.kernel.elements import Kind, kind_of_leaves, leaves_of
+from flatweave.kernel.pulls import Pull, static
+from flatweave.kernel.pushes import pushed
+from flatweave.kernel_ir.hierarchy import GRID, MEMORY, THREAD
+from flatweave.kernel_ir.host import Alloc
+from flatweave.kernel_ir.syntax import Load, Store, Sync
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import Atom, BufferType, Const, Let, Op, Var
+from flatweave.terms.traverse import free_vars
+
+
+class Memory:
+    """A place for elements of one kind, which can be read and written: an array that changes.
+
+    `m[i]` reads, `m[i] = value` writes; between a write by one unit and a read by another there
+    must be a barrier.
+    """
+
+    __slots__ = ("buffers", "kind", "length")
+
+    def __init__(self, buffers: tuple[Var, ...], kind: Kind, length: Extent) -> None:
+        self.buffers = buffers
+        self.kind = kind
+        self.length = length
+
+    def __getitem__(self, i: Any) -> Any:
+        at = place(i)
+        return self.kind.value([emit(Load(buffer, at))[0] for buffer in self.buffers])
+
+    def __setitem__(self, i: Any, value: Any) -> None:
+        at = place(i)
+        for buffer, atom in zip(self.buffers, self.kind.atoms(value), strict=True):
+            emit(Store(buffer, at, atom))
+
+    def __len__(self) -> int:
+        return static(self.length, "len")
+
+    def pull(self) -> Pull:
+        """A pull array of what stands here when it is asked for an element."""
+        return Pull(self.length, lambda i: self[i], self)
+
+    def write(self, array: Any) -> None:
+        """Write all elements of an array here, without a barrier."""
+        pushed(array).write(lambda i, value: self.__setitem__(i, value))
+
+
+def read(buffers: tuple[Var, ...], kind: Kind, length: Extent) -> Pull:
+    """What stands in memory."""
+    return Memory(buffers, kind, length).pull()
+
+
+class _Wanted:
+    """Memory that is made behind the code that writes it: then kind and length are known."""
+
+    def __init__(self) -> None:
+        self.space = level().space
+        self.kind: Kind | None = None
+        self.buffers: tuple[Var, ...] = ()
+
+    def put(self, i: Any, value: Any) -> None:
+        """Store an element; the first one says what all are."""
+        if self.kind is None:
+            self.kind = kind_of_leaves(*leaves_of(value))
+            names = trace().root.builder.names
+            self.buffers = tuple(
+                names.var("m", BufferType(dtype, self.space)) for dtype in self.kind.dtypes
+            )
+        at = place(i)
+        for buffer, atom in zip(self.buffers, self.kind.atoms(value), strict=True):
+            emit(Store(buffer, at, atom))
+
+
+def written(array: Any, barrier: bool) -> Memory:
+    """An array computed into memory of this level."""
+    program = pushed(array)
+    wanted, code, around = _Wanted(), here().builder, level()
+    before = len(code.lets)
+    program.write(wanted.put)
+    after = code.lets[before:]
+    length = program.length
+    if wanted.kind is None:
+        raise ArgumentError(
+            "force of a push array that puts no element.",
+            where=user_location(), remedy="Let its program call put(index, value).",
+        )  # fmt: skip
+    if around is not GRID and not isinstance(length, int):
+        raise ShapeError(
+            f"force makes memory of a {around.word}, whose size is fixed when a kernel is written, "
+            "and this length is known at run time only.",
+            where=user_location(),
+            remedy="Cut the array into parts of one length with split_up, and give each to a "
+            "block with pconcat_map.",
+        )
+    extent = extent_of(length)
+    del code.lets[before:]
+    first, rest = _needed(after, extent)
+    code.lets += first
+    for buffer, dtype in zip(wanted.buffers, wanted.kind.dtypes, strict=True):
+        _make(buffer, dtype, extent)
+    code.lets += rest
+    if barrier and around not in (THREAD, GRID):
+        here().emit(Sync(around.word))
+    return Memory(wanted.buffers, wanted.kind, length)
+
+
+def _needed(lets: list[Let], atom: Atom) -> tuple[list[Let], list[Let]]:
+    """The lets that an atom rests on, scalars all of them, and the others."""
+    wanted = {atom} if isinstance(atom, Var) else set()
+    first: list[Let] = []
+    rest: list[Let] = []
+    for let in reversed(lets):
+        if wanted.intersection(let.vars) and isinstance(let.op, Apply | Cast | Load):
+            wanted.update(free_vars(let.op))
+            first.append(let)
+        else:
+            rest.append(let)
+    return first[::-1], rest[::-1]
+
+
+def _make(buffer: Var, dtype: DType, extent: Atom) -> None:
+    """Emit what makes a buffer of the level whose code this is."""
+    scope, around, made = here(), level(), trace()
+    op: Op
+    if around is GRID:
+        op = Alloc(dtype, extent, made.sites.add(Site("memory", made.where)))
+        made.buffers.append(buffer)
+    else:
+        assert isinstance(extent, Const)
+        op = MEMORY[around](dtype, max(1, int(extent.value)))
+    scope.builder.lets.append(Let((buffer,), op, made.where))
+    scope.builder.bind(buffer, op)
+    made.homes[buffer] = scope
+
+
+def force(array: Any) -> Pull:
+    """Compute an array once, into memory of the level whose code this is, and let all its units
+    read it: a store, and a barrier where there are several.
+
+    In code of the grid it ends a launch. Raises ShapeError for a length that is known at run time
+    only, but for the grid's.
+    """
+    return written(array, barrier=True).pull()
+
+
+def unsafe_force(array: Any) -> Pull:
+    """`force`: barriers that are known not to be needed are left out everywhere (the thesis's
+    unsafeForce leaves them out for short arrays, and it is the user who must know)."""
+    return force(array)
+
+
+def force_below(most: int, array: Any) -> Any:
+    """`force` of arrays of at most this length, longer ones as they are: two phases become one
+    with more work for each thread (the thesis's unsafeForce')."""
+    length = static(array.length, "force_below")
+    return array if length > most else force(array)
+
+
+def memory(n: Extent, dtype: Any) -> Memory:
+    """Memory of the level whose code this is for n elements, which nobody has written."""
+    kind = Kind(LEAF, (dtype_of(dtype),))
+    if level() is not GRID:
+        static(n, f"memory of a {level().word}")
+    names = trace().root.builder.names
+    buffer = names.var("m", BufferType(kind.dtypes[0], level().space))
+    _make(buffer, kind.dtypes[0], extent_of(n))
+    return Memory((buffer,), kind, n)
+
+
+def fill(array: Any) -> Memory:
+    """Memory of the level whose code this is, with an array in it, behind a barrier: as force, to
+    be changed."""
+    return written(array, barrier=True)
+
+
+def barrier() -> None:
+    """Wait for all units of the block, or of the warp, whose code this is.
+
+    Raises NestingError in code of one thread: others would wait for ever.
+    """
+    around = level()
+    if around in (THREAD, GRID):
+        raise NestingError(
+            "a barrier in code of one thread: the others might never come to it."
+            if around is THREAD else
+            "there is no barrier for the grid: its blocks may run one after the other.",
+            where=user_location(),
+            remedy="End the for_all, and write the barrier behind it."
+            if around is THREAD else "Each launch waits for the one before: use force, or a second "
+            "for_all.",
+        )  # fmt: skip
+    here().emit(Sync(around.word))

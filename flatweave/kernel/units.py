@@ -1,0 +1,162 @@
+"""Push arrays whose parts are written by units of the level below, or one after the other.
+
+    pconcat(parts)          each part by a block, warp or thread of its own, all in parallel
+    seq_concat(parts)       by one unit, in a loop
+    concat_p(a, b)          two programs, one behind the other
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.kernel.code import Extent
+from flatweave.kernel.loops import below, for_all, seq_for
+from flatweave.kernel.pulls import Pull, is_static, need_pull, static
+from flatweave.kernel.pushes import Push, Put, pushed
+from flatweave.kernel_ir.hierarchy import Level
+
+
+def pconcat(arrays: Any, level: Level | None = None) -> Push:
+    """The arrays in a pull array one after the other, each put by a unit of the level below.
+
+    Units of the grid are blocks, of a block threads, or with level=WARP warps. All arrays have
+    one length, known when the kernel is written; a number is an array of one element.
+    """
+    parts = need_pull(arrays, "pconcat")
+    made = Push(None, lambda put: None)
+
+    def write(put: Put) -> None:
+        units = below(level, "pconcat")
+
+        def unit(u: Any) -> None:
+            part = pushed(parts[u])
+
+            def there(i: Any, value: Any) -> None:
+                length = static(part.length, "pconcat")
+                if made._length is None:
+                    made.know(parts.length * length)
+                put(u * length + i, value)
+
+            part.write(there)
+            made.know(parts.length * static(part.length, "pconcat"))
+
+        for_all(parts.length, unit, units)
+
+    made._write = write
+    return made
+
+
+def pconcat_map(fn: Callable[[Any], Any], xs: Any, level: Level | None = None) -> Push:
+    """`fn` of each element of a pull array, by a unit of the level below; what they give, one
+    after the other. `fn` writes code of its unit, in which it may force."""
+    array = need_pull(xs, "pconcat_map")
+    return pconcat(Pull(array.length, lambda i: fn(array[i])), level)
+
+
+def generate(n: Extent, fn: Callable[[Any], Any], level: Level | None = None) -> Push:
+    """What fn(0), .. fn(n - 1) give, one after the other, each by a unit of the level below."""
+    return pconcat(Pull(n, fn), level)
+
+
+def p_map(fn: Callable[[Any], Any], xs: Any) -> Pull:
+    """`fn` of each element, to be given to units by pconcat."""
+    array = need_pull(xs, "p_map")
+    return Pull(array.length, lambda i: fn(array[i]))
+
+
+def seq_concat(arrays: Any) -> Push:
+    """The arrays in a pull array one after the other, by the same unit, in a loop."""
+    parts = need_pull(arrays, "seq_concat")
+    made = Push(None, lambda put: None)
+
+    def write(put: Put) -> None:
+        def turn(u: Any) -> None:
+            part = pushed(parts[u])
+
+            def there(i: Any, value: Any) -> None:
+                put(u * static(part.length, "seq_concat") + i, value)
+
+            part.write(there)
+            made.know(parts.length * static(part.length, "seq_concat"))
+
+        seq_for(0, parts.length, turn)
+
+    made._write = write
+    return made
+
+
+def concat_p(*arrays: Any) -> Push:
+    """One array after the other, each by its own program: no element asks whose it is."""
+    parts = [pushed(xs) for xs in arrays]
+    if not parts:
+        raise ArgumentError(
+            "concat_p needs at least one array.", where=user_location(), remedy="Give two."
+        )
+    made = Push(None, lambda put: None)
+
+    def write(put: Put) -> None:
+        first: Any = 0
+        for part in parts:
+            part.write(lambda i, value, first=first: put(first + i, value))  # type: ignore[misc]
+            first = first + part.length
+        made.know(first)
+
+    made._write = write
+    known = [part._length for part in parts]
+    if all(length is not None for length in known) and is_static(*known):  # type: ignore[arg-type]
+        made.know(sum(known))  # type: ignore[arg-type]
+    return made
+
+
+def interleave_p(evens: Any, odds: Any) -> Push:
+    """Two arrays of one length, an element of each in turn, by two programs."""
+    first, second = pushed(evens), pushed(odds)
+    made = Push(None if first._length is None else 2 * first._length, lambda put: None)
+
+    def write(put: Put) -> None:
+        first.write(lambda i, value: put(2 * i, value))
+        second.write(lambda i, value: put(2 * i + 1, value))
+        made.know(2 * first.length)
+
+    made._write = write
+    return made
+
+
+def unpair_p(xs: Any) -> Push:
+    """An array of pairs as one of twice the length: each thread puts both, without a test."""
+    pairs = pushed(xs)
+    made = Push(None if pairs._length is None else 2 * pairs._length, lambda put: None)
+
+    def write(put: Put) -> None:
+        def both(i: Any, value: Any) -> None:
+            put(2 * i, value[0])
+            put(2 * i + 1, value[1])
+
+        pairs.write(both)
+        made.know(2 * pairs.length)
+
+    made._write = write
+    return made
+
+
+def seq_scan(op: Callable[[Any, Any], Any], xs: Any, carry: Any = None) -> Push:
+    """All prefixes, by one unit in a loop; they go on from `carry` if it is given."""
+    array = need_pull(xs, "seq_scan")
+
+    def write(put: Put) -> None:
+        def turn(i: Any, before: Any) -> Any:
+            value = op(before, array[i])
+            put(i, value)
+            return value
+
+        if carry is not None:
+            seq_for(0, array.length, turn, carry)
+        else:
+            start = array[0]
+            put(0, start)
+            seq_for(1, array.length, turn, start)
+
+    return Push(array.length, write)
