@@ -59,6 +59,7 @@ BODIES = {
     "Load under a mask": "if p (() =>\n y: T = load xs k\n store ys j y) (() => ())",
     "Load, reversed": "i: i64 = lane 70 reverse=true\ny: T = load xs i\nstore ys j y",
     "LoadNear": "y: T = load_near xs 3 k 8\nstore ys j y",
+    "Prefetch": "i: i64 = lane 100000\nprefetch xs i\nstore ys j x",
     "Store": "store ys j x",
     "Store anywhere": "i: i64 = mul j 2\nstore ys i x",
     "Store past the caches": "store ys j x streaming=true",

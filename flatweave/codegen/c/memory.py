@@ -13,6 +13,7 @@ from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.values import buffer_dtype, scalar_type, stored
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.hierarchy import Local
+from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.updates import Atomic
 from flatweave.terms.syntax import Let
 
@@ -39,6 +40,10 @@ def emit_load_near(e: CEmitter, let: Let) -> None:
     op: k.LoadNear = let.op  # type: ignore[assignment]
     text = f"{e.names.of(op.buffer)}[{e.atom(op.base)} + {e.atom(op.offset)}]"
     e.define(let.vars[0], from_memory(buffer_dtype(op.buffer), text))
+
+
+def emit_prefetch(e: CEmitter, let: Let) -> None:
+    """Nothing: the threads of a GPU wait for memory while others run."""
 
 
 def emit_store(e: CEmitter, let: Let) -> None:
@@ -108,6 +113,7 @@ def emit_report(e: CEmitter, let: Let) -> None:
 HANDLERS: Handlers = {
     k.Load: emit_load,
     k.LoadNear: emit_load_near,
+    Prefetch: emit_prefetch,
     k.Store: emit_store,
     k.Shared: emit_shared,
     Local: emit_local,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
 from flatweave.kernel_ir.collectives import ReduceLanes
+from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.quotients import Quotient, divide, divisor_of
@@ -44,6 +45,7 @@ class Elements:
         self.step: Position | None = None
         self._quotients: dict[Atom, Quotient] = {}
         self.ahead = False
+        self.furthest: tuple[Index, ...] = ()
         self.env: dict[Var, Atom] = {}
         self.failed: Atom = Const(False, bool_)
 
@@ -118,7 +120,12 @@ class Elements:
             for axis, extent in enumerate(shape):
                 indices[axis] = self._checked(b, indices[axis], extent, op, let, axis)
         near = self._near(b, op, buffer, indices)
-        return near or b.emit(Load(buffer, self._place(b, indices, shape), self.ahead))[0]
+        if near is not None:
+            return near
+        place = self._place(b, indices, shape)
+        if op in self.furthest:
+            b.emit(Prefetch(buffer, b.add(place, shape[-1])))
+        return b.emit(Load(buffer, place, self.ahead))[0]
 
     def _place(self, b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
         """Where an element lies, or 0 where that may rest on a check that failed."""

@@ -49,6 +49,7 @@ class Machine:
     `swap_bytes`: what one compare-and-swap can replace.
     `caches`: what a core has for itself alone, and what a program may count on of the one that all
     cores share: no more than that, as others use it, too.
+    `first_level`: the nearest cache of a core.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
     `registers`: how many vector registers there are.
     `rows_alone`: a thread can run the program of a row, with memory and launches of its own, and
@@ -70,6 +71,7 @@ class Machine:
     block_work: int = BLOCK_WORK
     shares_memory: bool = True
     swap_bytes: int = 8
+    first_level: int = 32 * KIB
     caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
     registers: int = 16
     warps_meet_alone: bool = True

@@ -20,6 +20,7 @@ from flatweave.lower.schedule.division import (
     is_filled,
 )
 from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.panels import choose_panel, taller
 from flatweave.lower.schedule.plan import (
     NO_TILE,
     Aggregation,
@@ -38,7 +39,7 @@ from flatweave.lower.schedule.plan import (
 from flatweave.lower.schedule.register_tile import LEAST_WORK, NARROWEST, choose_register_tile
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.tiling import choose_tiling, element_dtypes
-from flatweave.ops import Locate
+from flatweave.ops import Locate, Store
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
@@ -72,7 +73,10 @@ def plan_sweep(
         along = Along.POSITIONS  # a warp's lanes go one way
     tile = choose_register_tile(facts.contraction, machine)
     lanes = arrange_lanes(machine, op, tiling.width)
-    traversal = replace(lanes, along=along, flagged=flagged)
+    panel = choose_panel(facts, machine, lanes)
+    tiling = taller(tiling) if panel else tiling
+    traversal = replace(lanes, along=along, flagged=flagged, panel=panel)
+    traversal = replace(traversal, overlaps=_overlaps(facts, machine, lanes))
     reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
     variants = _variants(facts, machine, traversal, division, wishes)
     if tile != NO_TILE:
@@ -101,6 +105,13 @@ def _tiling(
     along_rows = facts.located is not None and (heads is None or heads.needs_rows)
     work = heads.lean(op) if heads else op
     return choose_tiling(machine, work, in_order=in_order, along_rows=along_rows)
+
+
+def _overlaps(facts: SweepFacts, machine: Machine, lanes: Traversal) -> bool:
+    """Whether rows are visited one by one, and an element may be visited twice: all are stored."""
+    stored = all(isinstance(sink, Store) for sink in facts.op.sinks)
+    by_row = lanes.lanes is Lanes.ROW_BY_ROW and lanes.width > 1 and not machine.one_block
+    return by_row and stored and not facts.scans.depth
 
 
 def _levels(facts: SweepFacts, machine: Machine, traversal: Traversal) -> tuple[Level, ...]:

@@ -6,6 +6,7 @@ from flatweave.base.records import record
 from flatweave.lower.schedule.contraction import Contraction, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
+from flatweave.lower.schedule.neighbours import Neighbours, find_neighbours
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
 from flatweave.ops import Check, Index, Locate, Sweep
 from flatweave.terms.traverse import walk_lets
@@ -16,7 +17,8 @@ class SweepFacts:
     """Facts of a sweep, found once: plans are made of them, emission reads them.
 
     `located` are the rows among which it locates its own positions; `heads` says which of its
-    values only ask where those rows begin. `contraction` is the fold that its space is tiled for.
+    values only ask where those rows begin. `contraction` is the fold that its space is tiled for,
+    `neighbours` what it reads of rows around an element's own.
     """
 
     op: Sweep
@@ -24,13 +26,14 @@ class SweepFacts:
     located: Locate | None
     heads: HeadFlags | None
     contraction: Contraction | None = None
+    neighbours: Neighbours | None = None
 
     @staticmethod
     def of(op: Sweep) -> SweepFacts:
         """The facts of a sweep."""
         located = find_located(op)
         scans, heads = find_scan_levels(op), find_head_flags(op, located)
-        return SweepFacts(op, scans, located, heads, find_contraction(op))
+        return SweepFacts(op, scans, located, heads, find_contraction(op), find_neighbours(op))
 
     @property
     def can_fail(self) -> bool:

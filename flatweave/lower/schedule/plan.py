@@ -106,7 +106,9 @@ class Traversal:
 
     `width`: lanes of a step, 0 where there are none but inside folds, of `fold_width` lanes. With a
     `reach`, positions that far from both ends of the last axis are visited apart, so that the tests
-    of a stencil's boundary fall away elsewhere. `along` matters where rows are located, whose heads
+    of a stencil's boundary fall away elsewhere. With a `panel`, so many columns of all rows of a
+    block are visited before those behind them (`panels.py`). Where it `overlaps`, the ends of a row
+    are visited by steps that lie over others. `along` matters where rows are located, whose heads
     are `flagged` in memory where nobody need know the rows themselves.
     """
 
@@ -114,6 +116,8 @@ class Traversal:
     width: int
     fold_width: int = 1
     reach: int = 0
+    panel: int = 0
+    overlaps: bool = False
     along: Along = Along.EITHER
     flagged: bool = False
 

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from flatweave.lower.machine.machine import KIB, WIDEST, Machine
+from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.contraction import Contraction
 from flatweave.lower.schedule.plan import NO_TILE, RegisterTile
 from flatweave.ops.rows import scalar_type
@@ -22,8 +22,6 @@ SPARE = 2
 """Registers for the value of a row and for a product."""
 DEPTH = 256
 """Steps of a fold between two reads of the results so far, which these hide."""
-FIRST_LEVEL = 32 * KIB
-"""Bytes of the first-level cache that the values of some lanes may fill."""
 TILE_ROWS = 128
 TILE_LANES = 256
 """Results of a tile along both axes: packing a value costs as much as using it a few times."""
@@ -44,7 +42,7 @@ def choose_register_tile(found: Contraction | None, machine: Machine) -> Registe
     if rows < 2:
         return NO_TILE
     bytes_each = sum(scalar_type(value).bytes for value in found.lane_values)
-    depth = min(DEPTH, FIRST_LEVEL // (lanes * bytes_each) // width * width)
+    depth = min(DEPTH, machine.first_level // (lanes * bytes_each) // width * width)
     most_lanes = max(lanes, TILE_LANES // lanes * lanes)
     square = min(WIDEST_SQUARE, width) if found.lanes_across and machine.tiles else 0
     return RegisterTile(rows, lanes, depth, max(1, TILE_ROWS // rows) * rows, most_lanes, square)

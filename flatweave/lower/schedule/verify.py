@@ -37,6 +37,12 @@ def _tiling(plan: SweepPlan, machine: Machine) -> Iterator[str]:
     lanes = plan.traversal
     if (lanes.width == 0) is not (lanes.lanes is Lanes.FOLDS):
         yield f"lanes {lanes.lanes.value} of width {lanes.width}"
+    if lanes.panel and lanes.lanes is not Lanes.ROW_BY_ROW:
+        yield "panels of what is not visited row by row"
+    if lanes.overlaps and (lanes.lanes is not Lanes.ROW_BY_ROW or plan.levels):
+        yield "steps that overlap of a sweep with scans, or of what is not visited row by row"
+    if lanes.panel and (lanes.panel % lanes.width or plan.levels):
+        yield f"panels of {lanes.panel} columns, in steps of {lanes.width}, of a sweep with scans"
 
 
 def _scans(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str]:

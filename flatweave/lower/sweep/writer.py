@@ -145,7 +145,7 @@ class KernelWriter:
             case Lanes.FOLDS:
                 return OneByOne(space, 0, kept)
             case Lanes.ROW_BY_ROW:
-                return RowByRow(space, width, kept, plan.reach)
+                return RowByRow(space, width, kept, plan.reach, plan.panel, plan.overlaps)
             case _:
                 return Flat(space, width, kept, plan.reach)
 
@@ -178,6 +178,8 @@ class KernelWriter:
         elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile
         elements.located, elements.row = self.located, position.row
         elements.step = position
+        if position.fetches and self.facts.neighbours is not None:
+            elements.furthest = self.facts.neighbours.furthest
         elements.ahead = isinstance(self.scratch, SingleEvaluation)
         if position.is_head is not None and self.heads is not None:
             elements.env.update(dict.fromkeys(self.heads.flags, position.is_head))

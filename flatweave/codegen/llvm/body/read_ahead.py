@@ -11,6 +11,7 @@ prefetcher begins anew at each page.
 from __future__ import annotations
 
 from flatweave.codegen.llvm.body.emitter import Emitter
+from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.trip_count import cost_of
 from flatweave.kernel_ir.syntax import Lane, Load
 from flatweave.terms.control import For
@@ -19,20 +20,15 @@ from flatweave.terms.traverse import walk_lets
 
 LEAST = 12
 """From so many lets on a turn is much work."""
-LINE = 64  # bytes that one prefetch brings
 
 
 def read_ahead(e: Emitter, op: For, i: str) -> None:
     """Ask for what a turn some KiB ahead loads from the position `i` of its counter on."""
     if e.width == 1 or not e.isa.read_ahead or cost_of(e.made, op.body) < LEAST:
         return
-    code = e.code
-    code.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     for buffer, size in _runs(op).items():
-        at = code.let(f"getelementptr [{size} x i8], ptr {e.held[buffer].text}, i64 {i}")
-        for offset in range(0, e.width * size, LINE):
-            ahead = code.let(f"getelementptr i8, ptr {at}, i64 {e.isa.read_ahead + offset}")
-            code.line(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
+        at = e.code.let(f"getelementptr [{size} x i8], ptr {e.held[buffer].text}, i64 {i}")
+        prefetch(e, at, e.isa.read_ahead, e.width * size)
 
 
 def _runs(op: For) -> dict[Var, int]:

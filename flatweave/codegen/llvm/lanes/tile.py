@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
+from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.shapes import VARYING
 from flatweave.codegen.llvm.lanes.collectives import combine
-from flatweave.codegen.llvm.memory.access import LINE, element, element_dtype, from_memory, stored
+from flatweave.codegen.llvm.memory.access import element, element_dtype, from_memory, stored
 from flatweave.codegen.llvm.text.module import vec
 from flatweave.kernel_ir.load_tile import LoadTile
 from flatweave.kernel_ir.reduce_rows import ReduceRows
@@ -40,18 +41,10 @@ def emit_tile(e: Emitter, let: Let) -> Sequence[Held]:
         place = element(e, buffer, kept, at)
         rows.append(e.code.let(f"load {kind}, ptr {place}, align {kept.bytes}"))
         if e.isa.read_ahead:
-            _fetch_ahead(e, place, e.width * kept.bytes)
+            size = e.width * kept.bytes  # no CPU's prefetcher follows as many streams as rows
+            prefetch(e, place, TILES_AHEAD * size, size)
     columns = _transposed(e, kind, rows)
     return [Held(VARYING, from_memory(e, dtype, e.width, column)) for column in columns]
-
-
-def _fetch_ahead(e: Emitter, place: str, size: int) -> None:
-    """Ask for what a row of a later tile has: no CPU's prefetcher follows as many streams as there
-    are rows."""
-    e.code.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    for line in range(0, size, LINE):
-        ahead = e.code.let(f"getelementptr i8, ptr {place}, i64 {TILES_AHEAD * size + line}")
-        e.code.line(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
 
 
 def emit_reduce_rows(e: Emitter, let: Let) -> Sequence[Held]:

@@ -15,16 +15,17 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64, u8, u32
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
+from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
 from flatweave.codegen.llvm.memory.clipped import find_clipped, load_clipped
 from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
 from flatweave.terms.syntax import BufferType, Let, Var
 
 AHEAD = 2048
 """Bytes from a load to what is fetched ahead of it: longer than a memory's latency, and over the
 end of a page, where the prefetcher of a CPU stops."""
-LINE = 64
 LARGE = 32 * 2**10  # bytes of shared memory that are too many for a stack
 
 
@@ -85,7 +86,7 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
         return (Held(UNIFORM, load_scalar(e, buffer, dtype, index.text)),)
     kept = stored(dtype)
     if op.ahead and index.shape is LINEAR and e.mask is None:
-        _fetch_ahead(e, buffer, kept, index)
+        prefetch(e, _place(e, buffer, kept, index), AHEAD, e.width * kept.bytes)
     clipped = find_clipped(e, op.index) if index.shape is VARYING else None
     if clipped is not None:
         text = load_clipped(e, buffer, kept, index, clipped, _load_run, gather)
@@ -95,13 +96,14 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
     return (Held(VARYING, from_memory(e, dtype, e.width, text)),)
 
 
-def _fetch_ahead(e: Emitter, buffer: str, kept: DType, index: Held) -> None:
-    """Ask for the cache lines that a later step will load; one that is not there does no harm."""
-    e.code.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    at = _place(e, buffer, kept, index)
-    for line in range(0, e.width * kept.bytes, LINE):
-        place = e.code.let(f"getelementptr i8, ptr {at}, i64 {AHEAD + line}")
-        e.code.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
+def emit_prefetch(e: Emitter, let: Let) -> Sequence[Held]:
+    """Where prefetching pays, the lines of a run of elements; under a mask, of all of them."""
+    op: Prefetch = let.op  # type: ignore[assignment]
+    kept, index = stored(element_dtype(op.buffer)), e.hold(op.index)
+    if e.isa.read_ahead and index.shape is LINEAR:
+        at = _place(e, e.held[op.buffer].text, kept, index)
+        prefetch(e, at, 0, e.width * kept.bytes)
+    return ()
 
 
 def _load_run(e: Emitter, buffer: str, kept: DType, index: Held) -> str:
@@ -282,6 +284,7 @@ def fence_streams(e: Emitter) -> None:
 
 HANDLERS: Handlers = {
     Load: emit_load,
+    Prefetch: emit_prefetch,
     Shared: emit_shared,
     Store: emit_store,
     Acquire: emit_acquire,

@@ -1,0 +1,40 @@
+"""Panels: so many columns of all rows of a block, which a stencil visits before those behind them.
+
+    rows of 4,096 f32, a panel of 1,024 columns:
+
+        1 2 . .      what the rows above and below share with a row is still in the nearest cache
+        1 2 . .      when that is visited; each step asks for the row behind those that it reads,
+        1 2 . .      as no CPU's prefetcher follows from the end of a panel's row to the next
+"""
+
+from __future__ import annotations
+
+from flatweave.base.records import replace
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import Lanes, Tiling, Traversal
+from flatweave.passes.operators import is_commutative
+
+LEAST = 256
+"""Columns of the narrowest panel: a row of it is some steps."""
+SHARE = 2
+"""The part of the nearest cache that a panel fills."""
+TALLER = 4
+"""Times as many elements of a block: rows around it are read for its sake alone."""
+
+
+def choose_panel(facts: SweepFacts, machine: Machine, lanes: Traversal) -> int:
+    """Columns of a panel; 0 where there are no neighbours, or the order of visits matters."""
+    found = facts.neighbours
+    if found is None or lanes.lanes is not Lanes.ROW_BY_ROW or machine.one_block:
+        return 0
+    free = all(sink.in_any_order(is_commutative) for sink in facts.op.sinks)
+    if facts.scans.depth or not free:
+        return 0
+    most = max(LEAST, machine.first_level // SHARE // found.column_bytes)
+    return 1 << most.bit_length() - 1
+
+
+def taller(tiling: Tiling) -> Tiling:
+    """The tiling of blocks that are visited in panels."""
+    return replace(tiling, most=tiling.most * TALLER)
