@@ -33,6 +33,7 @@ The tour, in the order in which a program travels through the folders:
     pipeline.py   which of these happens when: read this first
     recall.py     what an earlier process compiled: it runs with frontend/ and runtime/ alone
     jit.py        @jit, the other end of the tour
+    tuning/       fw.tune: which version of a nest is faster, measured
     base/         what all of them stand on: dtypes, errors, places in source, switches
 """
 
@@ -199,6 +200,7 @@ from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.interop import asarray
 from flatweave.jit import Jitted, jit, target
+from flatweave.tuning.tune import Tuning, tune
 
 __version__ = "0.1.0"
 pow = power
@@ -212,26 +214,26 @@ __all__ = [
     "ArgumentError", "Array", "CompilerBug", "DTypeError", "EscapedArrayError",
     "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "NegativeExtentError", "NestingError",
     "NotTraceableError", "OperatorError", "OutOfMemory", "Ragged", "ShapeError", "Stages",
-    "Unsupported", "UserError", "__version__", "absolute", "acos", "acosh", "add", "arccos",
-    "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
-    "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "backpermute",
-    "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast", "cbrt", "ceil",
-    "clip", "clz", "concat", "cond", "copysign", "cos", "cosh", "ctz", "cumprod", "cumsum",
-    "divide", "dot", "e", "empty", "equal", "erf", "erfc", "exp", "exp2", "expand",
-    "expand_dims", "expand_reduce", "expm1", "f32", "f64", "floor", "floor_divide", "floordiv",
-    "fma", "fori_loop", "full", "gather", "generate", "getitem", "greater", "greater_equal",
-    "histogram", "hypot", "i16", "i32", "i64", "i8", "inf", "invert", "iota", "isfinite",
-    "isinf", "isnan", "jit", "left_shift", "less", "less_equal", "log", "log10", "log1p",
-    "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "mean",
-    "minimum", "mod", "mul", "multiply", "nan", "neg", "negative", "newaxis", "not_equal",
-    "partition", "permute", "pi", "popcount", "positive", "power", "prod", "ragged",
-    "reciprocal", "reduce", "reduce_by_index", "remainder", "replicate", "replicated_iota",
-    "reshape", "reverse", "right_shift", "rint", "rotate", "rsqrt", "scan", "scatter",
-    "schedule", "segmented_iota", "segmented_reduce", "segmented_scan", "sign", "sin", "sinh",
-    "sort", "sort_by_key", "sqrt", "square", "stencil", "sub", "subtract", "tan", "tanh",
-    "target", "transpose", "true_divide", "truediv", "trunc", "u16", "u32", "u64", "u8",
-    "where", "while_loop", "zip_with",
+    "Tuning", "Unsupported", "UserError", "__version__", "absolute", "acos", "acosh", "add",
+    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
+    "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh",
+    "backpermute", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast",
+    "cbrt", "ceil", "clip", "clz", "concat", "cond", "copysign", "cos", "cosh", "ctz",
+    "cumprod", "cumsum", "divide", "dot", "e", "empty", "equal", "erf", "erfc", "exp", "exp2",
+    "expand", "expand_dims", "expand_reduce", "expm1", "f32", "f64", "floor", "floor_divide",
+    "floordiv", "fma", "fori_loop", "full", "gather", "generate", "getitem", "greater",
+    "greater_equal", "histogram", "hypot", "i16", "i32", "i64", "i8", "inf", "invert", "iota",
+    "isfinite", "isinf", "isnan", "jit", "left_shift", "less", "less_equal", "log", "log10",
+    "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
+    "mean", "minimum", "mod", "mul", "multiply", "nan", "neg", "negative", "newaxis",
+    "not_equal", "partition", "permute", "pi", "popcount", "positive", "power", "prod",
+    "ragged", "reciprocal", "reduce", "reduce_by_index", "remainder", "replicate",
+    "replicated_iota", "reshape", "reverse", "right_shift", "rint", "rotate", "rsqrt", "scan",
+    "scatter", "schedule", "segmented_iota", "segmented_reduce", "segmented_scan", "sign",
+    "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "stencil", "sub", "subtract", "tan",
+    "tanh", "target", "transpose", "true_divide", "truediv", "trunc", "tune", "u16", "u32",
+    "u64", "u8", "where", "while_loop", "zip_with",
 ]  # fmt: skip
 
 

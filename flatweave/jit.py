@@ -89,6 +89,18 @@ class Jitted(Generic[P, R]):
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
 
+    def taken(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Compiled, list[Any]]:
+        """What a call with these arguments runs, and the arguments it brings: flat, and those that
+        the function reads beside."""
+        entry, flat = self._entry(args, kwargs)
+        compiled, given = entry.chosen(flat)
+        return compiled, [*given, *compiled.hidden]
+
+    def forget(self) -> None:
+        """Let the next calls compile anew."""
+        with self._lock:
+            self._entries, self._known = {}, Known()
+
     def _entry(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any]]:
         """The compiled signature of a call, made if it is new, and the call's flat arguments."""
         call = Call(self.__name__, self.static, args, kwargs)

@@ -38,6 +38,7 @@ from flatweave.passes.hoist_tests import hoist_tests
 from flatweave.passes.manifest import stored
 from flatweave.passes.mask import mask
 from flatweave.passes.nests.lift import lift
+from flatweave.passes.nests.sizes import sizes
 from flatweave.passes.reasons import reasons
 from flatweave.passes.simplify import simplify
 from flatweave.passes.split_scatters import split_scatters
@@ -70,7 +71,9 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     hoist_tests,  # last: what moves into a branch would move out of it again
     dce,
 )
-check_order(ARRAY_PASSES, TRACED, FLAT)
+MEASURED = (*ARRAY_PASSES, sizes)
+"""Programs that tell the sizes by which they choose versions of nests: `fw.tune` measures these."""
+check_order(MEASURED, TRACED, FLAT)
 PASSES = {made.__name__: made for made in ARRAY_PASSES}
 
 

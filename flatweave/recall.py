@@ -22,6 +22,7 @@ from flatweave.base.config import config
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.locks import Lock
 from flatweave.base.plan import Param, Plan, Result, Site
+from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.on_cpu import OnCpu
 from flatweave.runtime.cache import process_cache
@@ -32,6 +33,7 @@ from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, t
 from flatweave.runtime.later import Made, Table
 from flatweave.runtime.origin import facts, is_current
 from flatweave.runtime.support import Code, address_beside, begin_support, recall_support, support
+from flatweave.runtime.tuned import is_any_kept, kept, key_of
 from flatweave.terms.traverse import walk_lets
 
 ENTRY = "fw_main"
@@ -41,6 +43,7 @@ Content = tuple[Any, ...]  # numbers, texts, bytes and tuples of them
 
 def build(program: Program, target: str, checks: bool, schedule: Schedule) -> Any:
     """The executable of a program: recalled, or made by the compiler."""
+    schedule = with_tuned(program, target, schedule)
 
     def compiled() -> Any:
         if target == "cpu":
@@ -57,6 +60,13 @@ def build(program: Program, target: str, checks: bool, schedule: Schedule) -> An
     if isinstance(made.runnable, OnCpu):
         kept.keep(made.runnable.program, made.cpu)
     return made
+
+
+def with_tuned(program: Program, target: str, schedule: Schedule) -> Schedule:
+    """The schedule with the thresholds that were tuned for the program, where they decide."""
+    if target != "cpu" or schedule.version is not None or schedule.tuned or not is_any_kept():
+        return schedule
+    return replace(schedule, tuned=kept(key_of(print_program(program), schedule)))
 
 
 def _is_wanted() -> bool:

@@ -42,6 +42,11 @@ class Laps:
         where = self.where
         return f"{self.name} ({where.file}:{where.line})" if where else self.name
 
+    def said(self) -> str:
+        """What is being done, for a terminal."""
+        done, wanted = self.kernels
+        return f"compiling {self.subject}" + (f", {done} of {wanted} kernels" if wanted else "")
+
     def expect(self, count: int) -> None:
         """So many more kernels are to be made."""
         done, wanted = self.kernels

@@ -1,9 +1,10 @@
-"""What a terminal says while a compilation takes long, in one line that is gone when it ends.
+"""What a terminal says while something takes long, in one line that is gone when it ends.
 
     flatweave: compiling search (app.py:12), 3 of 7 kernels, 4 s
 
     with shown(laps) as look:
         wait(.., look)          who waits for the compilation looks a few times a second
+    with shown(tuning) as look: ..
 
 Nothing is written in the first seconds, nor where standard error is no terminal.
 """
@@ -15,18 +16,25 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
-from flatweave.base.laps import Laps
 from flatweave.base.locks import Lock
 
-PATIENCE = 2.0  # seconds of a compilation before anything is said
+PATIENCE = 2.0  # seconds before anything is said
 CLEAR = "\r\x1b[K"  # to the first column, and what is right of it erased
 
 
+class Work(Protocol):
+    """What takes long."""
+
+    def said(self) -> str:
+        """What is being done: what it is, and how far."""
+
+
 @contextmanager
-def shown(laps: Laps) -> Iterator[Callable[[], None]]:
+def shown(work: Work) -> Iterator[Callable[[], None]]:
     """Inside, each call of what this gives brings the line up to date; at the end it is erased."""
-    line = _Line(laps)
+    line = _Line(work)
     try:
         yield line.look
     finally:
@@ -34,10 +42,10 @@ def shown(laps: Laps) -> Iterator[Callable[[], None]]:
 
 
 class _Line:
-    """The line of one compilation; a terminal shows one at a time."""
+    """The line of one piece of work; a terminal shows one at a time."""
 
-    def __init__(self, laps: Laps) -> None:
-        self.laps = laps
+    def __init__(self, work: Work) -> None:
+        self.work = work
         self.begin = time.perf_counter()
         self.text = ""
 
@@ -45,16 +53,12 @@ class _Line:
         seconds = time.perf_counter() - self.begin
         if seconds < PATIENCE or not _is_terminal():
             return
-        text = f"flatweave: compiling {self.laps.subject}{self._kernels()}, {int(seconds)} s"
+        text = f"flatweave: {self.work.said()}, {int(seconds)} s"
         with _LOCK:
             if text != self.text and _SHOWN in ([], [self]):
                 _SHOWN[:] = [self]
                 self.text = text
                 _write(CLEAR + text)
-
-    def _kernels(self) -> str:
-        done, wanted = self.laps.kernels
-        return f", {done} of {wanted} kernels" if wanted else ""
 
     def erase(self) -> None:
         if self.text:

@@ -36,7 +36,7 @@ from flatweave.ops import ByRow, Check, Empty, Index, Locate, RadixSort, Reshape
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
-from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
+from flatweave.terms.traverse import free_vars, lambdas_in
 
 
 @record
@@ -58,7 +58,8 @@ def lower(
     A sweep that `plans` names follows that plan; CompilerBug if it cannot.
     """
     shared = Program(machine, checks, lower_lets, schedule, dict(plans or {}))
-    shared.tuned = dict(zip(nests_with_versions(program.fn), schedule.tuned, strict=False))
+    versions = (let.op for let in Suits.all_in(program.fn))
+    shared.tuned = dict(zip(versions, schedule.tuned, strict=False))
     host = Builder(shared.names)
     lowering = Lowering(shared, host, HostScope())
     params = bind_params(lowering, program.fn.params)
@@ -70,11 +71,6 @@ def lower(
     described_params = tuple(_param(param) for param in program.fn.params)
     plan = Plan(described_params, described, shared.sites.rows)
     return Lowered(unit, plan, shared.plans, shared.notes)
-
-
-def nests_with_versions(fn: Lambda) -> list[Suits]:
-    """What chooses a version of a nest, in the order of the program."""
-    return [let.op for let in walk_lets(fn) if isinstance(let.op, Suits)]
 
 
 def _param(param: Var) -> Param:

@@ -34,6 +34,9 @@ log = logging.getLogger(__name__)
 class DiskCache:
     """A folder of artifacts; the ones unused for longest go when there are too many bytes."""
 
+    content = "compiled code"
+    instead = "It is compiled anew."
+
     def __init__(
         self, folder: Path, limit: int = LIMIT,
         opened: Callable[[Path, bool], AbstractContextManager[Folder]] | None = None,
@@ -67,23 +70,24 @@ class DiskCache:
             pass  # it is not there, or another process was first
         return None
 
-    def put(self, key: str, payload: bytes) -> None:
-        """Store `payload` under `key`, or do without."""
+    def put(self, key: str, payload: bytes) -> bool:
+        """Store `payload` under `key`, or do without; whether it is stored."""
         if not self._is_writable:
-            return
+            return False
         try:
             with self._opened(self.folder, True) as folder:
                 folder.write(key + SUFFIX, seal(key, payload))
         except Distrusted as reason:
             self._distrust(reason)
-            return
+            return False
         except OSError as failure:
             self._is_writable = False
-            log.debug("compiled code is not stored in %s: %s", self.folder, failure)
-            return
+            log.debug("%s: not stored in %s: %s", self.content, self.folder, failure)
+            return False
         if self._writes % EVICT_EVERY == 0 or len(payload) > self.limit // EVICT_EVERY:
             self.evict()
         self._writes += 1
+        return True
 
     def drop(self, key: str) -> None:
         """Forget what was put under `key`: it turned out to be of no use."""
@@ -122,8 +126,8 @@ class DiskCache:
                 return
             self._has_warned = True
         warnings.warn(
-            f"compiled code kept in {self.folder} is not used: {reason}, so that it could be"
-            " somebody else's. It is compiled anew. See docs/errors.md#compiled-code-on-disk.",
+            f"{self.content} kept in {self.folder} is not used: {reason}, so that it could be"
+            f" somebody else's. {self.instead} See docs/errors.md#compiled-code-on-disk.",
             RuntimeWarning, stacklevel=2,
         )  # fmt: skip
 
@@ -138,8 +142,9 @@ class NoCache(DiskCache):
         """None: everything is compiled anew."""
         return None
 
-    def put(self, key: str, payload: bytes) -> None:
+    def put(self, key: str, payload: bytes) -> bool:
         """Forget it."""
+        return False
 
     def drop(self, key: str) -> None:
         """There is nothing to forget."""

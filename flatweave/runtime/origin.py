@@ -36,14 +36,19 @@ def facts() -> str:
     if compiler is None or not compiler.submodule_search_locations or not _AT_IMPORT:
         return ""
     try:
-        with open(CPU_FACTS, encoding="utf-8") as file:
-            cpu = file.read().strip()
+        cpu = kind_of_cpu()
         llvm = "\n".join(state for path in compiler.submodule_search_locations
                          for state in _states(path))  # fmt: skip
         c_library = os.confstr("CS_GNU_LIBC_VERSION")
     except (OSError, ValueError):
         return ""
     return "\n".join([_AT_IMPORT, _digest(llvm), cpu, str(c_library), sys.version, np.__version__])
+
+
+def kind_of_cpu() -> str:
+    """The CPU of this machine; OSError where the system does not tell."""
+    with open(CPU_FACTS, encoding="utf-8") as file:
+        return file.read().strip()
 
 
 def is_current() -> bool:

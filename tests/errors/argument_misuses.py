@@ -282,3 +282,31 @@ def number_for_a_static_name():
 
 def text_for_checks():
     fw.jit(lambda x: x, checks="no")
+
+
+def tune_without_inputs():
+    fw.tune(fw.sort, [])
+
+
+def tune_of_an_array():
+    fw.tune(fw.sort, X)
+
+
+def tune_of_inputs_that_are_no_tuples():
+    fw.tune(fw.sort, [X])
+
+
+def tune_of_no_function():
+    fw.tune(X, (X,))
+
+
+def tune_without_time():
+    fw.tune(fw.sort, (X,), budget=0)
+
+
+def tune_of_a_time_that_is_no_number():
+    fw.tune(fw.sort, (X,), budget="10 s")
+
+
+def tune_inside_a_function():
+    fw.jit(lambda x: fw.tune(fw.sort, (x,)))(X)

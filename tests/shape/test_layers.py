@@ -21,6 +21,7 @@ ROWS = [
     ("targets", "recall"),
     ("pipeline",),
     ("jit",),
+    ("tuning",),
     ("tools", "kernel", "__init__"),
 ]
 ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
@@ -37,7 +38,7 @@ ROOMS = {
     " < scatter < sort < by_row < program",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing < nests",
     "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
-    " < rows < searches < distribute, short_sorts < rules, versions < lift",
+    " < rows < searches < distribute, short_sorts < rules, versions < lift, sizes",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports modules when it is called, and these: the compiler, and its LLVM.

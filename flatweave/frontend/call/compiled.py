@@ -117,7 +117,7 @@ class Entry:
         compiled = self.plain
         given = flat
         if self.specialisations:
-            compiled, given = self._chosen(flat)
+            compiled, given = self.chosen(flat)
         try:
             results = compiled.run(given)
         except Fault as fault:
@@ -126,7 +126,7 @@ class Entry:
             raise out_of_memory(failure) from None
         return rebuilt(compiled.tree, results, flat)
 
-    def _chosen(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
+    def chosen(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
         """The compiled specialisation for these extents, and the arguments it takes."""
         unit_axes = unit_axes_of(flat)
         found = self.specialisations.get(Specialisation(unit_axes))
@@ -177,7 +177,7 @@ class Entry:
 
     def compiled_for(self, flat: list[Any]) -> Compiled:
         """The specialisation that a call with these arguments runs."""
-        return self._chosen(flat)[0]
+        return self.chosen(flat)[0]
 
 
 def arrays_of(flat: Sequence[Any]) -> list[Values]:

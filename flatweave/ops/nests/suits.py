@@ -18,7 +18,7 @@ from flatweave.terms.batch import Env, Values
 from flatweave.terms.control import If
 from flatweave.terms.rules import index_misfits
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Type, op
-from flatweave.terms.traverse import lambdas_in
+from flatweave.terms.traverse import lambdas_in, walk_lets
 
 
 @op
@@ -36,6 +36,11 @@ class Suits(Op):
     values_: Atom
     longest: Atom
     traced: ClassVar[bool] = True
+
+    @staticmethod
+    def all_in(fn: Lambda) -> list[Let]:
+        """What chooses the version of each nest that has several, in the order of the program."""
+        return [let for let in walk_lets(fn) if isinstance(let.op, Suits)]
 
     @staticmethod
     def bodies(let: Let, before: Sequence[Let]) -> list[Lambda]:

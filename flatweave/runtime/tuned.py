@@ -1,0 +1,99 @@
+"""Thresholds that `fw.tune` measured, by program and machine: of this process, and on disk.
+
+    key = key_of(print_program(program), schedule)
+    keep(key, (Thresholds(..), None))     one for each nest with versions; None: the machine's
+    kept(key)  ==>  the same              also in a later process; () if nobody has tuned it
+
+They lie in a folder beside compiled code, under the same rules, and are data: what is damaged
+there or was made on another machine is not found.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+from flatweave.base.config import config
+from flatweave.base.records import replace
+from flatweave.base.schedule import Schedule
+from flatweave.base.thresholds import Thresholds
+from flatweave.runtime.cache import DiskCache, default_folder
+from flatweave.runtime.image import Unfit, from_bytes, to_bytes
+from flatweave.runtime.origin import kind_of_cpu
+
+LIMIT = 4 * 2**20  # bytes: some ten thousand programs
+Tuned = tuple[Thresholds | None, ...]
+
+
+class TunedFolder(DiskCache):
+    """A folder of thresholds, of which those unused for longest go."""
+
+    content = "what fw.tune measured,"
+    instead = "The machine's own thresholds hold."
+
+
+def key_of(text: str, schedule: Schedule) -> str:
+    """What the thresholds of a traced program are kept under: its text, the machine, its code."""
+    choices = str(replace(schedule, tuned=()))
+    whole = "\0".join(["thresholds 1", _machine(), config.cpu, choices, text])
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def keep(key: str, tuned: Tuned) -> bool:
+    """Keep thresholds, for later processes, too, unless the cache is switched off; whether they
+    are kept."""
+    if not config.no_cache:
+        plain = tuple(each and (each.rows, each.longest, each.share, each.mean) for each in tuned)
+        if not _folder().put(key, to_bytes(plain)):
+            return False
+    _KEPT[key] = tuned
+    return True
+
+
+def kept(key: str) -> Tuned:
+    """The thresholds that were kept under a key; () if there are none."""
+    if key in _KEPT or config.no_cache:
+        return _KEPT.get(key, ())
+    content = _folder().get(key)
+    try:
+        found = () if content is None else from_bytes(content)
+    except Unfit:
+        found = ()
+    return tuple(map(_thresholds, found)) if isinstance(found, tuple) else ()
+
+
+def is_any_kept() -> bool:
+    """Whether it is worth while to make a key."""
+    return bool(_KEPT) or (not config.no_cache and _folder().folder.is_dir())
+
+
+def place() -> Path | None:
+    """The folder where thresholds are kept; None where they are this process's alone."""
+    return None if config.no_cache else _folder().folder
+
+
+def _thresholds(plain: object) -> Thresholds | None:
+    match plain:
+        case (int(rows), int(longest), int(share), int(mean)):
+            return Thresholds(rows, longest, share, mean)
+    return None
+
+
+@functools.cache
+def _folder() -> TunedFolder:
+    return TunedFolder(default_folder() / "tuned", LIMIT)
+
+
+@functools.cache
+def _machine() -> str:
+    try:
+        cpu = kind_of_cpu()
+    except OSError:
+        cpu = ""
+    return f"{sys.platform} {os.cpu_count()} {cpu}"
+
+
+_KEPT: dict[str, Tuned] = {}

@@ -1,0 +1,219 @@
+"""fw.tune: measures the versions of a function's nests, and keeps what decides between them.
+
+    fw.tune(f, (rows,))                 print(_)  what was measured, and what holds from now on
+    f(rows)                             the faster version for such sizes, in later processes too
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.text import print_program
+from flatweave.base.config import config
+from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.pretty import counted, duration, indent, table
+from flatweave.base.progress import shown
+from flatweave.base.records import record, replace
+from flatweave.base.schedule import Schedule
+from flatweave.base.source import user_location
+from flatweave.base.thresholds import ALWAYS, NEVER, ByGain, Thresholds
+from flatweave.frontend.call.compiled import Compiled
+from flatweave.frontend.call.schedule import in_force
+from flatweave.frontend.trace.faults import user_error
+from flatweave.frontend.values.array import kind_of
+from flatweave.frontend.values.array import shown as as_shown
+from flatweave.frontend.values.scope import innermost
+from flatweave.jit import Jitted, jit
+from flatweave.runtime.door import compiler
+from flatweave.runtime.tuned import keep, kept, key_of, place
+from flatweave.tuning.fit import NOISE, Seen, fitted
+from flatweave.tuning.measure import Nest, Trial
+
+BUDGET = 10.0
+ROUNDING = "its versions may differ in the last bits: jit(deterministic=False) lets it be tuned"
+UNSEEN = "the budget ended before both versions were measured"
+
+
+@record(eq=True)
+class TunedNest:
+    """What is known of a nest: the line, its thresholds (None: those of the machine), why, and the
+    seconds of both versions at the sizes of each input."""
+
+    where: str
+    thresholds: Thresholds | None
+    said: str
+    seen: tuple[Seen, ...]
+
+    def __str__(self) -> str:
+        rows = [
+            [*(_size(n) for n in (each.sizes.rows, each.sizes.values, each.sizes.longest)),
+             duration(each.flat), duration(each.by_row)]
+            for each in self.seen
+        ]  # fmt: skip
+        header = ["rows", "values", "longest", "flat", "by row"]
+        text = f"{self.where}: by row {self.said}"
+        return f"{text}\n{indent(table(header, rows, right=range(5)))}" if rows else text
+
+
+@record(eq=True)
+class Tuning:
+    """What `fw.tune` measured and decided: `print` shows it."""
+
+    name: str
+    nests: tuple[TunedNest, ...]
+    said: str
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.name}: {self.said}", *(indent(str(nest)) for nest in self.nests)])
+
+
+def tune(f: Callable[..., Any], inputs: Any, budget: float = BUDGET) -> Tuning:
+    """Measure the versions of a function's nests on inputs, and choose by that from then on.
+
+    `inputs` is a tuple of arguments, or a list of such tuples: of the sizes that matter. The
+    thresholds that decide, with sizes, which version runs are fitted to what was measured within
+    `budget` seconds, and kept for this program on this machine: for calls of `f`, and for later
+    processes. Only versions that give the same bits are chosen between, unless `f` is jitted with
+    deterministic=False. `print` shows what was found.
+    Raises ArgumentError for a budget or inputs of another kind, what a call of `f` raises, and
+    UserError where nothing can be kept.
+    """
+    begin = time.perf_counter()
+    calls = _checked(f, inputs, budget)
+    jitted = f if isinstance(f, Jitted) else jit(f)
+    name = jitted.__name__
+    target = jitted.target or config.target
+    for call in calls:  # which tells of mistakes, and compiles what broadcasts
+        jitted(*call)
+    if target != "cpu":
+        return Tuning(name, (), f"the target {target} has one version of each nest")
+    if config.schedule.version is not None:
+        raise ArgumentError(
+            f"fw.tune where the version is forced to be {config.schedule.version}.",
+            where=user_location(), remedy="Call it outside of the `with`, or without the variable.",
+        )  # fmt: skip
+    schedule = in_force(deterministic=jitted.deterministic)
+    nests: list[TunedNest] = []
+    for compiled, given in _programs(jitted, calls):
+        key = key_of(print_program(compiled.traced.program), schedule)
+        _check_place(key)
+        trial = _trial(compiled, given, jitted.checks, schedule)
+        _run(trial, begin + budget)
+        machine = compiler().target_named("cpu").machine.rows_alone
+        found = [_tuned(nest, machine, trial.only_exact) for nest in trial.conclude()]
+        keep(key, tuple(nest.thresholds for nest in found))
+        nests += found
+    jitted.forget()
+    return Tuning(name, tuple(nests), _said(nests))
+
+
+def _checked(f: Any, inputs: Any, budget: Any) -> list[tuple[Any, ...]]:
+    """The calls to measure; ArgumentError for what makes no sense."""
+    if innermost() is not None:
+        raise ArgumentError(
+            "fw.tune inside a function that is being compiled: it runs the function.",
+            where=user_location(), remedy="Call it outside, on concrete inputs.",
+        )  # fmt: skip
+    if not callable(f):
+        raise ArgumentError(
+            f"tune needs a function, got {kind_of(f)}.",
+            where=user_location(), remedy="Give the function first: fw.tune(f, (xs,)).",
+        )  # fmt: skip
+    is_number = isinstance(budget, int | float) and not isinstance(budget, bool)
+    if not is_number or not budget > 0:
+        raise ArgumentError(
+            f"the budget of tune must be seconds above 0, got {as_shown(budget)}.",
+            where=user_location(), remedy=f"Leave it out for {BUDGET:.0f} seconds.",
+        )  # fmt: skip
+    calls = [inputs] if isinstance(inputs, tuple) else inputs
+    if not isinstance(calls, list) or not all(isinstance(call, tuple) for call in calls):
+        found = kind_of(inputs)
+        if isinstance(inputs, list):
+            found = "a list with " + kind_of(next(x for x in inputs if not isinstance(x, tuple)))
+        raise ArgumentError(
+            f"the inputs of tune must be a tuple of arguments or a list of such, got {found}.",
+            where=user_location(), remedy="Of one argument: fw.tune(f, (xs,)).",
+        )  # fmt: skip
+    if not calls:
+        raise ArgumentError(
+            "tune got no inputs, so that there is nothing to measure.",
+            where=user_location(), remedy="Give a tuple of arguments for each size that matters.",
+        )  # fmt: skip
+    return calls
+
+
+def _programs(
+    jitted: Jitted[..., Any], calls: Sequence[tuple[Any, ...]]
+) -> list[tuple[Compiled, list[list[Any]]]]:
+    """The programs that the calls run, each with its calls' flat arguments."""
+    found: dict[int, tuple[Compiled, list[list[Any]]]] = {}
+    for call in calls:
+        compiled, given = jitted.taken(*call)
+        found.setdefault(id(compiled), (compiled, []))[1].append(given)
+    return list(found.values())
+
+
+def _check_place(key: str) -> None:
+    """Raise UserError where thresholds could not be kept, before anything is measured."""
+    if not keep(key, kept(key)):
+        raise UserError(
+            f"what tune measures cannot be kept in {place()}.",
+            where=user_location(),
+            remedy="Make that folder writable for you alone, let XDG_CACHE_HOME name another one,"
+            " or set FLATWEAVE_NO_CACHE=1: then it holds for this process.",
+            more="compiled-code-on-disk",
+        )
+
+
+def _trial(
+    compiled: Compiled, given: Sequence[list[Any]], checks: bool, schedule: Schedule
+) -> Trial:
+    def version(**wishes: Any) -> Any:
+        door = compiler()
+        wished = replace(schedule, **wishes)
+        return door.build(compiled.traced.program, "cpu", checks, wished, door.MEASURED)
+
+    return Trial(version, given, schedule.deterministic)
+
+
+def _run(trial: Trial, until: float) -> None:
+    try:
+        with shown(trial) as look:
+            trial.run(until, look)
+    except Fault as fault:
+        raise user_error(fault) from None
+
+
+def _tuned(nest: Nest, machine: ByGain, only_exact: bool) -> TunedNest:
+    """What is to decide for a nest, by what was seen of it."""
+    if only_exact and not nest.exact:
+        return TunedNest(nest.where, None, f"as sizes ask for: {ROUNDING}", ())
+    if not nest.seen:
+        return TunedNest(nest.where, None, f"as sizes ask for: {UNSEEN}", ())
+    given = machine.of(nest.gain)
+    found = fitted(given, nest.seen) if nest.has_sizes else _throughout(nest.seen)
+    said = f"{found or given}{'' if found not in (None, given) else ', as before'}"
+    return TunedNest(nest.where, None if found == given else found, said, tuple(nest.seen))
+
+
+def _throughout(seen: Sequence[Seen]) -> Thresholds | None:
+    """Of a nest whose sizes differ from turn to turn: the version that is faster on all inputs."""
+    if all(each.flat > each.by_row * NOISE for each in seen):
+        return ALWAYS
+    return NEVER if all(each.by_row > each.flat * NOISE for each in seen) else None
+
+
+def _said(nests: Sequence[TunedNest]) -> str:
+    if not nests:
+        return "no nest in it has more than one version: there is nothing to choose"
+    kept_in = place()
+    held = f"kept in {kept_in}" if kept_in else "for this process, as FLATWEAVE_NO_CACHE is set"
+    changed = sum(nest.thresholds is not None for nest in nests)
+    return f"thresholds of {changed} of {counted(len(nests), 'nest')} changed, {held}"
+
+
+def _size(count: int) -> str:
+    return str(count) if count >= 0 else "differs"
