@@ -25,36 +25,87 @@ from flatweave.kernel.loops import for_all, seq_for, when
 from flatweave.kernel.pulls import Pull, need_pull, over, static
 from flatweave.kernel_ir.hierarchy import GRID, THREAD, Level
 
-Put = Callable[[Any, Any], None]
-Write = Callable[[Put], None]
 
+class Put:
+    """Where a program puts its elements: `put(i, value)`; `put[k](i, value)` in array k of several.
+    """
+
+    __slots__ = ("_array", "_put")
+
+    def __init__(
+        self, put: Callable[[Any, Any], None], array: Callable[[int], Put] | None = None
+    ) -> None:
+        self._put = put
+        self._array = array
+
+    def __call__(self, i: Any, value: Any) -> None:
+        self._put(i, value)
+
+    def __getitem__(self, k: int) -> Put:
+        if self._array is None:
+            raise ArgumentError(
+                "a program that gives several arrays, where one array is needed.",
+                where=user_location(),
+                remedy="Force it: xs, ys = fk.force(..); or return it from the kernel.",
+            )
+        return self._array(k)
+
+
+Write = Callable[[Put], None]
 
 
 class Push:
     """An array as a program: `write(put)` writes code that calls put(i, value) for each element.
 
     `level` is that of the code; None if it may be written in any. The length may come to be known
-    only while the program is written; then it is found by writing it where it is thrown away.
+    only while the program is written; then it is found by writing it where it is thrown away. One
+    program may put several arrays, each of its own length: that is known then, too.
     """
 
-    __slots__ = ("_length", "_write", "level")
+    __slots__ = ("_lengths", "_write", "level")
 
     def __init__(self, length: Extent | None, write: Write, level: Level | None = None) -> None:
-        self._length = None if length is None else simplest(length)
+        self._lengths: dict[int, Extent] = {}
         self._write = write
         self.level = level
+        if length is not None:
+            self.know(length)
 
     @property
     def length(self) -> Extent:
         """How many elements there are."""
-        if self._length is None:
+        if not self._lengths:
             _write_in_vain(self)
-        assert self._length is not None
-        return self._length
+        if len(self._lengths) > 1:
+            raise ArgumentError(
+                "a program that gives several arrays has no one length.",
+                where=user_location(), remedy="Force it and ask each: xs, ys = fk.force(..).",
+            )  # fmt: skip
+        return self._lengths[0]
 
-    def know(self, length: Extent) -> None:
-        """The length, known from now on."""
-        self._length = simplest(length)
+    @property
+    def known_length(self) -> Extent | None:
+        """The length, if it is known already; that of the first array of several."""
+        return self._lengths.get(0)
+
+    @property
+    def arrays(self) -> int:
+        """How many arrays a program puts that has been written: 1, unless units give several."""
+        return max(1, len(self._lengths))
+
+    def length_of(self, k: int) -> Extent:
+        """How many elements array k has."""
+        if k not in self._lengths:
+            _write_in_vain(self)
+        return self._lengths[k]
+
+    def knows(self, k: int) -> bool:
+        """Whether the length of array k is known already."""
+        return k in self._lengths
+
+    def know(self, length: Extent, k: int = 0) -> None:
+        """The length of array k, known from now on."""
+        self._lengths[k] = simplest(length)
 
     def write(self, put: Put) -> None:
         """Write the program here."""
@@ -82,18 +133,19 @@ class Push:
         made.know(n)
         return made
 
-    def _with(self, wrap: Callable[[Put], Put]) -> Push:
+    def _with(self, wrap: Callable[[Put], Callable[[Any, Any], None]]) -> Push:
         """The same program, which puts elements another way."""
-        made = Push(self._length, lambda put: None, self.level)
+        made = Push(self.known_length, lambda put: None, self.level)
 
         def write(put: Put) -> None:
             def told(i: Any, value: Any) -> None:
-                if made._length is None:
+                if made.known_length is None:
                     made.know(self.length)
-                wrap(put)(i, value)
+                wrapped(i, value)
 
-            self._write(told)
-            if made._length is None:
+            wrapped = wrap(put)
+            self._write(Put(told))
+            if made.known_length is None:
                 made.know(self.length)
 
         made._write = write
@@ -109,7 +161,8 @@ class Push:
         return static(self.length, "len")
 
     def __repr__(self) -> str:
-        return f"Push({self._length if isinstance(self._length, int) else 'n'})"
+        lengths = [str(n) if isinstance(n, int) else "n" for n in self._lengths.values()]
+        return f"Push({', '.join(lengths or 'n')})"
 
 
 def _write_in_vain(array: Push) -> None:
@@ -120,16 +173,31 @@ def _write_in_vain(array: Push) -> None:
     launches = len(made.kernels)
     from_here = made.scope_of(code)
     with entered(from_here):
-        array.write(lambda i, value: None)
+        array.write(_nowhere())
     del made.kernels[launches:]
+
+
+def _nowhere(k: int = 0) -> Put:
+    """Elements are dropped."""
+    return Put(lambda i, value: None, _nowhere)
 
 
 # -- from pull to push ----------------------------------------------------------------------------
 
 
-def make_push(length: Extent, write: Write, level: Level | None = None) -> Push:
-    """The push array of `length` elements that `write(put)` puts, by put(index, value)."""
-    return Push(length, write, level)
+def make_push(
+    length: Extent | tuple[Extent, ...], write: Write, level: Level | None = None
+) -> Push:
+    """The push array of `length` elements that `write(put)` puts, by put(index, value).
+
+    With a tuple of lengths it is as many arrays, of which put[k](index, value) puts array k.
+    """
+    if not isinstance(length, tuple):
+        return Push(length, write, level)
+    made = Push(None, write, level)
+    for k, each in enumerate(length):
+        made.know(each, k)
+    return made
 
 
 def push(xs: Any, level: Level | None = None) -> Push:
@@ -238,12 +306,30 @@ def _units(
 
 
 def pushed(xs: Any) -> Push:
-    """What a unit gives, as a push array: an array, or a number or tuple as its one element."""
+    """What a unit gives, as a push array: an array, or a number or tuple as its one element.
+
+    Of a tuple with arrays in it, each is an array of its own: one program puts several.
+    """
     if isinstance(xs, Push):
         return xs
     if isinstance(xs, Pull):
         return push(xs)
+    if isinstance(xs, tuple) and any(isinstance(x, Pull | Push) for x in xs):
+        return _side_by_side([pushed(x) for x in xs])
     return Push(1, lambda put: put(0, xs))
+
+
+def _side_by_side(parts: list[Push]) -> Push:
+    """Several arrays, each by its own program, one after the other."""
+    made = Push(None, lambda put: None)
+
+    def write(put: Put) -> None:
+        for k, part in enumerate(parts):
+            part.write(put[k])
+            made.know(part.length, k)
+
+    made._write = write
+    return made
 
 
 def map(fn: Callable[..., Any], *arrays: Any) -> Any:

@@ -20,7 +20,7 @@ from flatweave.frontend.values.tree import LEAF
 from flatweave.kernel.code import Extent, emit, extent_of, here, level, place, trace
 from flatweave.kernel.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel.pulls import Pull, static
-from flatweave.kernel.pushes import pushed
+from flatweave.kernel.pushes import Put, pushed
 from flatweave.kernel_ir.hierarchy import GRID, MEMORY, THREAD
 from flatweave.kernel_ir.host import Alloc
 from flatweave.kernel_ir.syntax import Load, Store, Sync
@@ -61,7 +61,7 @@ class Memory:
 
     def write(self, array: Any) -> None:
         """Write all elements of an array here, without a barrier."""
-        pushed(array).write(lambda i, value: self.__setitem__(i, value))
+        pushed(array).write(Put(self.__setitem__))
 
 
 def read(buffers: tuple[Var, ...], kind: Kind, length: Extent) -> Pull:
@@ -72,12 +72,12 @@ def read(buffers: tuple[Var, ...], kind: Kind, length: Extent) -> Pull:
 class _Wanted:
     """Memory that is made behind the code that writes it: then kind and length are known."""
 
-    def __init__(self) -> None:
-        self.space = level().space
+    def __init__(self, space: str) -> None:
+        self.space = space
         self.kind: Kind | None = None
         self.buffers: tuple[Var, ...] = ()
 
-    def put(self, i: Any, value: Any) -> None:
+    def store(self, i: Any, value: Any) -> None:
         """Store an element; the first one says what all are."""
         if self.kind is None:
             self.kind = kind_of_leaves(*leaves_of(value))
@@ -90,37 +90,53 @@ class _Wanted:
             emit(Store(buffer, at, atom))
 
 
-def written(array: Any, barrier: bool) -> Memory:
-    """An array computed into memory of this level."""
+def written(array: Any, barrier: bool) -> tuple[Memory, ...]:
+    """The arrays that a program puts, one or several, computed into memory of this level."""
     program = pushed(array)
-    wanted, code, around = _Wanted(), here().builder, level()
+    code, around = here().builder, level()
+    wanted: dict[int, _Wanted] = {}
+
+    def put(k: int) -> Put:
+        def store(i: Any, value: Any) -> None:
+            wanted.setdefault(k, _Wanted(around.space)).store(i, value)
+
+        return Put(store, put)
+
     before = len(code.lets)
-    program.write(wanted.put)
-    after = code.lets[before:]
-    length = program.length
-    if wanted.kind is None:
+    program.write(put(0))
+    rest = code.lets[before:]
+    del code.lets[before:]
+    found = []
+    for k in range(program.arrays):
+        length = program.length_of(k)
+        kind, buffers = _made_of(wanted.get(k), length)
+        first, rest = _needed(rest, extent_of(length))
+        code.lets += first
+        for buffer, dtype in zip(buffers, kind.dtypes, strict=True):
+            _make(buffer, dtype, extent_of(length))
+        found.append(Memory(buffers, kind, length))
+    code.lets += rest
+    if barrier and around not in (THREAD, GRID):
+        here().emit(Sync(around.word))
+    return tuple(found)
+
+
+def _made_of(wanted: _Wanted | None, length: Extent) -> tuple[Kind, tuple[Var, ...]]:
+    """What elements turned out to be, and the memory they are in; or why there is none."""
+    if wanted is None or wanted.kind is None:
         raise ArgumentError(
             "force of a push array that puts no element.",
             where=user_location(), remedy="Let its program call put(index, value).",
         )  # fmt: skip
-    if around is not GRID and not isinstance(length, int):
+    if level() is not GRID and not isinstance(length, int):
         raise ShapeError(
-            f"force makes memory of a {around.word}, whose size is fixed when a kernel is written, "
-            "and this length is known at run time only.",
+            f"force makes memory of a {level().word}, whose size is fixed when a kernel is "
+            "written, and this length is known at run time only.",
             where=user_location(),
             remedy="Cut the array into parts of one length with split_up, and give each to a "
             "block with pconcat_map.",
         )
-    extent = extent_of(length)
-    del code.lets[before:]
-    first, rest = _needed(after, extent)
-    code.lets += first
-    for buffer, dtype in zip(wanted.buffers, wanted.kind.dtypes, strict=True):
-        _make(buffer, dtype, extent)
-    code.lets += rest
-    if barrier and around not in (THREAD, GRID):
-        here().emit(Sync(around.word))
-    return Memory(wanted.buffers, wanted.kind, length)
+    return wanted.kind, wanted.buffers
 
 
 def _needed(lets: list[Let], atom: Atom) -> tuple[list[Let], list[Let]]:
@@ -152,17 +168,18 @@ def _make(buffer: Var, dtype: DType, extent: Atom) -> None:
     made.homes[buffer] = scope
 
 
-def force(array: Any) -> Pull:
+def force(array: Any) -> Any:
     """Compute an array once, into memory of the level whose code this is, and let all its units
     read it: a store, and a barrier where there are several.
 
-    In code of the grid it ends a launch. Raises ShapeError for a length that is known at run time
-    only, but for the grid's.
+    In code of the grid it ends a launch. Where units give several arrays, it is a tuple of them.
+    Raises ShapeError for a length that is known at run time only, but for the grid's.
     """
-    return written(array, barrier=True).pull()
+    found = tuple(memory.pull() for memory in written(array, barrier=True))
+    return found if len(found) > 1 else found[0]
 
 
-def unsafe_force(array: Any) -> Pull:
+def unsafe_force(array: Any) -> Any:
     """`force`: barriers that are known not to be needed are left out everywhere (the thesis's
     unsafeForce leaves them out for short arrays, and it is the user who must know)."""
     return force(array)
@@ -186,10 +203,11 @@ def memory(n: Extent, dtype: Any) -> Memory:
     return Memory((buffer,), kind, n)
 
 
-def fill(array: Any) -> Memory:
+def fill(array: Any) -> Any:
     """Memory of the level whose code this is, with an array in it, behind a barrier: as force, to
     be changed."""
-    return written(array, barrier=True)
+    found = written(array, barrier=True)
+    return found if len(found) > 1 else found[0]
 
 
 def barrier() -> None:

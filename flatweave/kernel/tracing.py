@@ -95,17 +95,13 @@ def _result(made: KernelTrace, value: Any) -> Any:
         value = value.pull()
     if isinstance(value, Pull | Push):
         shape, flat = _shape(value)
-        found = flat.memory if isinstance(flat, Pull) else None
-        if found is None or found.buffers[0] not in made.buffers:  # not the kernel's own
-            found = written(flat, barrier=False)
-        extents = tuple(map(extent_of, shape or (found.length,)))
-        return unflatten(
-            found.kind.tree,
-            [
-                _held(buffer, dtype, extents)
-                for buffer, dtype in zip(found.buffers, found.kind.dtypes, strict=True)
-            ],
-        )
+        own = flat.memory if isinstance(flat, Pull) else None
+        if own is not None and own.buffers[0] in made.buffers:  # the kernel's
+            return _memory(own, shape)
+        found = written(flat, barrier=False)
+        if len(found) > 1:
+            return tuple(_memory(each, ()) for each in found)
+        return _memory(found[0], shape)
     try:
         leaf = number(value, "a result")
     except ArgumentError:
@@ -117,6 +113,17 @@ def _result(made: KernelTrace, value: Any) -> Any:
     return Held((leaf.atom,), Result(leaf.element, None))
 
 
+def _memory(found: Memory, shape: tuple[Extent, ...]) -> Any:
+    """An array for each leaf of the elements in memory, of this shape if they have another than
+    one row."""
+    extents = tuple(map(extent_of, shape or (found.length,)))
+    held = [
+        _held(buffer, dtype, extents)
+        for buffer, dtype in zip(found.buffers, found.kind.dtypes, strict=True)
+    ]
+    return unflatten(found.kind.tree, held)
+
+
 def _held(buffer: Var, dtype: DType, extents: tuple[Atom, ...]) -> Held:
     known = tuple(int(e.value) if isinstance(e, Const) else None for e in extents)
     found = tuple(extent for extent in extents if isinstance(extent, Var))
@@ -126,7 +133,8 @@ def _held(buffer: Var, dtype: DType, extents: tuple[Atom, ...]) -> Held:
 def _shape(value: Pull | Push) -> tuple[tuple[Extent, ...], Pull | Push]:
     """The extents of an array of arrays, to its numbers, and those one after the other."""
     if isinstance(value, Push):
-        return (value.length,) if value._length is not None else (), value
+        is_one = value.known_length is not None and value.arrays == 1
+        return (value.length,) if is_one else (), value
     element = _looked_at(value)
     if not isinstance(element, Pull):
         if isinstance(element, Push):

@@ -26,27 +26,41 @@ def pconcat(arrays: Any, level: Level | None = None) -> Push:
     one length, known when the kernel is written; a number is an array of one element.
     """
     parts = need_pull(arrays, "pconcat")
-    made = Push(None, lambda put: None)
 
-    def write(put: Put) -> None:
+    def write(put: Put, made: Push) -> None:
         units = below(level, "pconcat")
+        for_all(parts.length, lambda u: _put_part(parts, u, put, made, "pconcat"), units)
 
-        def unit(u: Any) -> None:
-            part = pushed(parts[u])
+    return _joined(write)
 
-            def there(i: Any, value: Any) -> None:
-                length = static(part.length, "pconcat")
-                if made._length is None:
-                    made.know(parts.length * length)
-                put(u * length + i, value)
 
-            part.write(there)
-            made.know(parts.length * static(part.length, "pconcat"))
-
-        for_all(parts.length, unit, units)
-
-    made._write = write
+def _joined(write: Callable[[Put, Push], None]) -> Push:
+    """A push array whose length its program finds out: `write(put, it)`."""
+    made = Push(None, lambda put: write(put, made))
     return made
+
+
+def _put_part(parts: Pull, u: Any, put: Put, made: Push, who: str) -> None:
+    """Part u of arrays of one length, in its place among all of them, which are then known."""
+    part = pushed(parts[u])
+    alone = isinstance(parts.length, int) and parts.length == 1
+
+    def length_of(k: int) -> Extent:
+        length = part.length_of(k)
+        return length if alone else static(length, who)
+
+    def of(k: int, to: Put) -> Put:
+        def there(i: Any, value: Any) -> None:
+            length = length_of(k)
+            if not made.knows(k):
+                made.know(parts.length * length, k)
+            to(i if alone else u * length + i, value)
+
+        return Put(there, lambda j: of(j, put[j]))
+
+    part.write(of(0, put))
+    for k in range(part.arrays):
+        made.know(parts.length * length_of(k), k)
 
 
 def pconcat_map(fn: Callable[[Any], Any], xs: Any, level: Level | None = None) -> Push:
@@ -70,22 +84,11 @@ def p_map(fn: Callable[[Any], Any], xs: Any) -> Pull:
 def seq_concat(arrays: Any) -> Push:
     """The arrays in a pull array one after the other, by the same unit, in a loop."""
     parts = need_pull(arrays, "seq_concat")
-    made = Push(None, lambda put: None)
 
-    def write(put: Put) -> None:
-        def turn(u: Any) -> None:
-            part = pushed(parts[u])
+    def write(put: Put, made: Push) -> None:
+        seq_for(0, parts.length, lambda u: _put_part(parts, u, put, made, "seq_concat"))
 
-            def there(i: Any, value: Any) -> None:
-                put(u * static(part.length, "seq_concat") + i, value)
-
-            part.write(there)
-            made.know(parts.length * static(part.length, "seq_concat"))
-
-        seq_for(0, parts.length, turn)
-
-    made._write = write
-    return made
+    return _joined(write)
 
 
 def concat_p(*arrays: Any) -> Push:
@@ -95,17 +98,16 @@ def concat_p(*arrays: Any) -> Push:
         raise ArgumentError(
             "concat_p needs at least one array.", where=user_location(), remedy="Give two."
         )
-    made = Push(None, lambda put: None)
 
-    def write(put: Put) -> None:
+    def write(put: Put, made: Push) -> None:
         first: Any = 0
         for part in parts:
-            part.write(lambda i, value, first=first: put(first + i, value))  # type: ignore[misc]
+            part.write(Put(lambda i, value, first=first: put(first + i, value)))  # type: ignore[misc]
             first = first + part.length
         made.know(first)
 
-    made._write = write
-    known = [part._length for part in parts]
+    made = _joined(write)
+    known = [part.known_length for part in parts]
     if all(length is not None for length in known) and is_static(*known):  # type: ignore[arg-type]
         made.know(sum(known))  # type: ignore[arg-type]
     return made
@@ -114,32 +116,35 @@ def concat_p(*arrays: Any) -> Push:
 def interleave_p(evens: Any, odds: Any) -> Push:
     """Two arrays of one length, an element of each in turn, by two programs."""
     first, second = pushed(evens), pushed(odds)
-    made = Push(None if first._length is None else 2 * first._length, lambda put: None)
 
-    def write(put: Put) -> None:
-        first.write(lambda i, value: put(2 * i, value))
-        second.write(lambda i, value: put(2 * i + 1, value))
+    def write(put: Put, made: Push) -> None:
+        first.write(Put(lambda i, value: put(2 * i, value)))
+        second.write(Put(lambda i, value: put(2 * i + 1, value)))
         made.know(2 * first.length)
 
-    made._write = write
+    return _twice(first, _joined(write))
+
+
+def _twice(half: Push, made: Push) -> Push:
+    """An array that has twice the elements of another."""
+    if half.known_length is not None:
+        made.know(2 * half.known_length)
     return made
 
 
 def unpair_p(xs: Any) -> Push:
     """An array of pairs as one of twice the length: each thread puts both, without a test."""
     pairs = pushed(xs)
-    made = Push(None if pairs._length is None else 2 * pairs._length, lambda put: None)
 
-    def write(put: Put) -> None:
+    def write(put: Put, made: Push) -> None:
         def both(i: Any, value: Any) -> None:
             put(2 * i, value[0])
             put(2 * i + 1, value[1])
 
-        pairs.write(both)
+        pairs.write(Put(both))
         made.know(2 * pairs.length)
 
-    made._write = write
-    return made
+    return _twice(pairs, _joined(write))
 
 
 def seq_scan(op: Callable[[Any, Any], Any], xs: Any, carry: Any = None) -> Push:
