@@ -9,8 +9,6 @@ from flatweave.base.config import config
 from flatweave.base.laps import Laps
 from flatweave.base.plan import Plan
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir import interp
-from flatweave.kernel_ir.access import Failure
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
 from flatweave.kernel_ir.verify import verify
@@ -21,6 +19,8 @@ from flatweave.on_cpu import fault_of
 from flatweave.pipeline import EXTENSION, Executable, Texts, dump
 from flatweave.runtime.deep import on_deep_stack
 from flatweave.runtime.execute import Status
+from flatweave.simulator import run as simulator
+from flatweave.simulator.access import Failure
 from flatweave.targets import TARGETS, Target
 
 WARP = 32
@@ -104,7 +104,7 @@ def simulated(
 ) -> list[Any]:
     """The results as the simulator finds them, so many blocks at a time."""
     plan = written.plan
-    found = interp.run(written.unit, args, threads, seed)
+    found = simulator.run(written.unit, args, threads, seed)
     if isinstance(found, Failure):
         raise fault_of(Status(found.code, found.site, found.index, found.value, found.extent), plan)
     results: list[Any] = []

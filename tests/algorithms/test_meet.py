@@ -6,10 +6,10 @@ import pytest
 from flatweave.algorithms.meet import by_first_warp, meet
 from flatweave.algorithms.operator import addition
 from flatweave.base.dtypes import i64
-from flatweave.kernel_ir.interp import run
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Store, WarpIndex
 from flatweave.kernel_ir.text import print_kernel
 from flatweave.kernel_ir.verify import verify
+from flatweave.simulator.run import run
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Lambda
 from tests.kernel_ir.staged import staged

@@ -8,10 +8,10 @@ import pytest
 from flatweave.base.dtypes import i64
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.codegen.llvm.unit.parts import parts_of
-from flatweave.kernel_ir.interp import run
 from flatweave.kernel_ir.text import parse_unit, print_unit
 from flatweave.kernel_ir.verify import verify
 from flatweave.runtime.native import support
+from flatweave.simulator.run import run
 from tests.codegen.llvm_programs import run_host
 
 SIZES = """

@@ -11,13 +11,13 @@ from flatweave.base.dtypes import DType
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen import cuda, opencl
 from flatweave.codegen.c.host_steps import host_steps
-from flatweave.kernel_ir.interp import run
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.verify import verify
 from flatweave.kernel_passes.distribute import BlockShape, distribute
 from flatweave.kernel_passes.reuse_memory import reuse_memory
 from flatweave.runtime.device import HostProgram
 from flatweave.runtime.opencl import device
+from flatweave.simulator.run import run
 from flatweave.terms.syntax import BufferType
 from tests.codegen.llvm_programs import run_host
 

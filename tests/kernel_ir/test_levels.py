@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir.interp import run
+from flatweave.simulator.run import run
 from tests.kernel_ir.units import one_kernel
 
 SEEDS = [None, 0, 1]

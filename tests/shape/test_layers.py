@@ -15,7 +15,7 @@ ROWS = [
     ("scalar", "runtime"),
     ("terms",),
     ("array_ir", "kernel_ir"),
-    ("ops", "on_cpu"),
+    ("ops", "on_cpu", "simulator"),
     ("frontend", "passes", "schedule", "algorithms", "kernel_passes", "codegen"),
     ("lower",),
     ("targets", "recall"),

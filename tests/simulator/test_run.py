@@ -5,10 +5,10 @@ import pytest
 
 from flatweave.base.dtypes import DTYPES, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir.access import Failure
-from flatweave.kernel_ir.interp import run
 from flatweave.kernel_ir.text import parse_unit
 from flatweave.kernel_ir.verify import verify
+from flatweave.simulator.access import Failure
+from flatweave.simulator.run import run
 from tests.kernel_ir.units import one_kernel, unit
 
 SEEDS = [None, 0, 1, 2]

@@ -7,10 +7,10 @@ import numpy as np
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import collectives as c
 from flatweave.kernel_ir import syntax as ir
-from flatweave.kernel_ir.access import Accessor, Progress
-from flatweave.kernel_ir.control import Event, Steps
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
-from flatweave.kernel_ir.memory import Agent, Buffer, Private
+from flatweave.simulator.access import Accessor, Progress
+from flatweave.simulator.control import Event, Steps
+from flatweave.simulator.memory import Agent, Buffer, Private
 from flatweave.terms.batch import Env, Values, prepend, take
 from flatweave.terms.syntax import Lambda, Let, Op
 

@@ -9,11 +9,11 @@ import numpy as np
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import record
 from flatweave.kernel_ir import syntax as ir
-from flatweave.kernel_ir.control import Runner
-from flatweave.kernel_ir.memory import Agent, Buffer, Private, is_same
 from flatweave.kernel_ir.op import KernelOp
 from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.scalar import ops as scalar
+from flatweave.simulator.control import Runner
+from flatweave.simulator.memory import Agent, Buffer, Private, is_same
 from flatweave.terms.batch import Env, Value, Values, spread
 from flatweave.terms.syntax import Atom, Lambda, Op, Var
 

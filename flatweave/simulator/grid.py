@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.errors import CompilerBug
-from flatweave.kernel_ir.access import Failure, Progress
-from flatweave.kernel_ir.control import Event
-from flatweave.kernel_ir.memory import Agent, BlockTimes, Buffer, WarpTimes
 from flatweave.kernel_ir.syntax import Kernel
-from flatweave.kernel_ir.warp import Warp
+from flatweave.simulator.access import Failure, Progress
+from flatweave.simulator.control import Event
+from flatweave.simulator.memory import Agent, BlockTimes, Buffer, WarpTimes
+from flatweave.simulator.warp import Warp
 from flatweave.terms.batch import Env
 
 PATIENCE = 1000  # turns of every waiting block without any progress, before we call it a deadlock

@@ -19,10 +19,10 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
-from flatweave.kernel_ir.access import Failure
-from flatweave.kernel_ir.control import Runner, Steps
-from flatweave.kernel_ir.grid import launch
-from flatweave.kernel_ir.memory import Buffer
+from flatweave.simulator.access import Failure
+from flatweave.simulator.control import Runner, Steps
+from flatweave.simulator.grid import launch
+from flatweave.simulator.memory import Buffer
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Op, Var
 
