@@ -17,12 +17,12 @@ from flatweave.base.dtypes import as_dtype
 from flatweave.base.records import replace
 from flatweave.codegen import opencl
 from flatweave.frontend.trace.trace import Leaf, trace
-from flatweave.kernel_ir import interp as simulator
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import OPENCL, Machine
 from flatweave.lower.program import Lowered, lower
 from flatweave.runtime.opencl import OpenClDevice
 from flatweave.runtime.opencl import device as best_device
+from flatweave.simulator import run as simulator
 from flatweave.targets import OnDevice
 
 SIZES = (0, 1, 31, 32, 33, 127, 128, 129, 1023, 1025, 2**17 + 1)

@@ -8,10 +8,10 @@ from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.records import replace
 from flatweave.codegen import cuda
-from flatweave.kernel_ir import interp as simulator
 from flatweave.kernel_ir.syntax import Sync, Unit
 from flatweave.lower.machine.machine import CUDA
 from flatweave.runtime import nvrtc
+from flatweave.simulator import run as simulator
 from flatweave.terms.syntax import Lambda
 from tests.codegen import scalar_programs
 from tests.codegen.device_golden import FOLDER, NAMES, texts

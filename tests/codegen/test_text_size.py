@@ -11,9 +11,9 @@ import flatweave as fw
 from flatweave.codegen.llvm.isa.avx512 import Avx512
 from flatweave.codegen.llvm.unit.emit import emit_host, emit_kernels
 from flatweave.codegen.llvm.unit.parts import parts_of
-from flatweave.kernel_ir import interp
 from flatweave.lower.machine.machine import CPU_AVX512
 from flatweave.lower.program import lower
+from flatweave.simulator import run as interp
 
 XS = np.arange(1000.0)
 SIZES = np.array([3, 0, 5, 2] * 50)

@@ -9,11 +9,11 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.schedule import Schedule
-from flatweave.kernel_ir import interp
 from flatweave.kernel_ir.text import parse_unit, print_unit, same
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.program import lower
 from flatweave.pipeline import optimise
+from flatweave.simulator import run as interp
 from flatweave.targets import TARGETS
 
 SIZES = [0, 1, 3, 64, 100]
