@@ -50,7 +50,7 @@ class Form:
 TRACED = Form("traced", host=CONTROL | READS, element=CONTROL | READS, arrays=True)
 SWEPT = Form(
     "swept",
-    host=HOST_BODIES | READS | {"suits", "sweep", "empty", "reshape", "radix_sort"},
+    host=HOST_BODIES | READS | {"suits", "sweep", "empty", "reshape", "radix_sort", "sort_row"},
     element=CONTROL | READS | {"fold", "prefix"},
     scalar=True,
 )

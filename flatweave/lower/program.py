@@ -29,10 +29,22 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import SweepPlan
 from flatweave.lower.schedule.verify import verify_plan
 from flatweave.lower.sinks.table import lowered_sinks
+from flatweave.lower.sort.network import lower_sort_row
 from flatweave.lower.sort.radix import lower_radix_sort
 from flatweave.lower.sweep.launches import lower_sweep
 from flatweave.lower.traverse.row_of_position import Rows
-from flatweave.ops import ByRow, Check, Empty, Index, Locate, RadixSort, Reshape, Suits, Sweep
+from flatweave.ops import (
+    ByRow,
+    Check,
+    Empty,
+    Index,
+    Locate,
+    RadixSort,
+    Reshape,
+    SortRow,
+    Suits,
+    Sweep,
+)
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
@@ -187,6 +199,8 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             lower_by_row(lowering, let, let.op, partial(lower_body, owned=False))
         case RadixSort():
             lower_radix_sort(lowering, let)
+        case SortRow():
+            lower_sort_row(lowering, let, let.op)
         case Check():
             _check(lowering, let.op)
         case If() | While() | For():

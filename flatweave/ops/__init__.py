@@ -26,6 +26,7 @@ from flatweave.ops.scan import Scan
 from flatweave.ops.scatter import Scatter
 from flatweave.ops.segments import CombineRows, CombineSegments
 from flatweave.ops.sort import Sort
+from flatweave.ops.sort_row import SortRow
 from flatweave.ops.sweep import (
     Combine,
     Compact,
@@ -43,5 +44,6 @@ __all__ = [
     "HOST_BODIES", "ByRow", "Check", "Combine", "CombineRows", "CombineSegments", "Compact",
     "Concat", "Empty", "Filter", "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Nest",
     "Permute", "Prefix", "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter",
-    "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "Span", "Store", "Suits", "Sweep",
+    "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "SortRow", "Span", "Store", "Suits",
+    "Sweep",
 ]  # fmt: skip

@@ -53,10 +53,12 @@ Value = Atom | Pull
 
 
 class Scope:
-    """What the variables of a body under translation stand for."""
+    """What the variables of a body under translation stand for; `in_row`: of a row's program, which
+    one thread runs."""
 
     def __init__(self, outer: Scope | None = None) -> None:
         self.outer = outer
+        self.in_row: bool = outer.in_row if outer else False
         self.values: dict[Var, Value] = {}
         self.views: dict[Atom, Pull] = {}
 

@@ -30,6 +30,7 @@ from flatweave.ops import (
     ScatterReduce,
     ScatterStore,
     Sink,
+    SortRow,
     Store,
     Suits,
     Sweep,
@@ -107,7 +108,7 @@ def _host_bodies(fn: Lambda) -> Iterator[Lambda]:
 
 def _arrays(let: Let) -> Iterator[tuple[Var, Atom | None]]:
     """The arrays that a let makes, each with the array that it is an update of."""
-    if isinstance(let.op, ByRow | Empty | RadixSort):
+    if isinstance(let.op, ByRow | Empty | RadixSort | SortRow):
         yield from ((var, None) for var in let.vars if isinstance(var.type, ArrayType))
     if isinstance(let.op, Sweep):
         for sink, vars_ in zip(let.op.sinks, let.op.binders_by_sink(let.vars), strict=True):

@@ -27,6 +27,7 @@ from flatweave.ops import (
     ScatterReduce,
     ScatterStore,
     Sink,
+    SortRow,
     Store,
     Suits,
     Sweep,
@@ -73,7 +74,7 @@ def reasons(program: Program) -> list[str]:
             continue
         let, loops = makers[array.var]
         found = (use for use in _through_views(array.var, uses) if use.by is not let)
-        unread = MOVED_ALONG if isinstance(let.op, RadixSort) else UNREAD
+        unread = MOVED_ALONG if isinstance(let.op, RadixSort | SortRow) else UNREAD
         _, why = min((_why(array.var, let, loops, use) for use in found), default=unread)
         what, where = _what(array.var, let)
         lines.append(f"{_line(where)}: {what} is stored ({array.type}): {why}")
@@ -120,7 +121,7 @@ def _through_views(var: Var, uses: dict[Var, list[Use]]) -> Iterator[Use]:
 def _what(var: Var, let: Let) -> tuple[str, Location | None]:
     """What an array is to the user, and the line that makes it."""
     op = let.op
-    if isinstance(op, RadixSort):
+    if isinstance(op, RadixSort | SortRow):
         return "what is sorted", let.where
     if isinstance(op, Empty):
         return "what is put together of parts", let.where
@@ -139,7 +140,7 @@ def _why(var: Var, let: Let, loops: int, use: Use) -> tuple[int, str]:
     """What a use needs an array for; a lesser number marks a stronger reason."""
     op, line = use.by.op, _line(use.where)
     match op:
-        case RadixSort():
+        case RadixSort() | SortRow():
             return 0, f"the sort at {line} moves all of it"
         case While() | For():
             return 0, f"the loop at {line} takes it from turn to turn"

@@ -18,7 +18,8 @@
     scan            prefix in the body, store   permute           scatter_reduce
     concat          empty, then one insert for each part
     reduce_segments combine_segments
-    sort            combine: which bits of the keys differ; then radix_sort, which is no sweep
+    sort            combine: which bits of the keys differ; then radix_sort, which is no sweep;
+                    sort_row in the program of a row
 
 Inside element functions arrays become pulls (`elements.py`). Fusion is not decided here.
 """
@@ -56,6 +57,7 @@ from flatweave.ops import (
     Sink,
     SinkOp,
     Sort,
+    SortRow,
     Span,
     Store,
     Suits,
@@ -296,10 +298,14 @@ def _sort(b: Builder, scope: Scope, op: Sort) -> tuple[Atom, ...]:
     count = len(op.fn.results)
     if is_cheap_key(op.fn):
         xs, fn = scope.atoms(op.xs), translate_lambda(b, scope, op.fn)
+        if scope.in_row:
+            return b.emit(SortRow(fn, xs))
         return b.emit(RadixSort(fn, _varying(b, scope, op.xs, op.fn.result_types(), keys), xs))
     stored = _over(b, scope, op.xs, tuple(Store() for _ in range(count)), keys)
     xs = (*stored, *scope.atoms(op.xs))
     fn = b.function([array_type(x).dtype for x in xs], lambda inside, *params: params[:count])
+    if scope.in_row:
+        return b.emit(SortRow(fn, xs))[count:]
     varying = _varying(b, scope, stored, op.fn.result_types(), lambda c, elements: elements)
     return b.emit(RadixSort(fn, varying, xs))[count:]
 
@@ -338,7 +344,9 @@ def _control(
             turn = _branch(b, scope, body, optional=True)
             return For(lo, hi, step, turn, scope.atoms(init))
         case ByRow(count=count, totals=totals, offsets=offsets, groups=groups, fn=fn):
-            row = _branch(b, scope, fn, optional=True)
+            alone = scope.inner()
+            alone.in_row = True
+            row = _branch(b, alone, fn, optional=True)
             return ByRow(scope.atom(count), scope.atoms(totals), scope.atoms(offsets), groups, row)
 
 

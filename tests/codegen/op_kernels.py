@@ -53,6 +53,7 @@ BODIES = {
         s: T = scan_lanes (add T) [Z] [x] starts=[p]
         store_compact [ys] 0 n p [s]""",
     "ShiftLanes": "s: T = shift_lanes [Z] [x]\nstore ys j s",
+    "SwapLanes": "s: T = swap_lanes 1 [x]\nstore ys j s",
     "InSet": "w: u64 = load ws 0\nm: bool = in_set w\ns: i64 = select m j k\nstore zs j s",
     "SelectZero": "w: u64 = load ws 0\ns: i64 = select_zero w\nstore zs j s",
     "Load": "y: T = load xs k\nstore ys j y",

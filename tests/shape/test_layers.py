@@ -38,7 +38,7 @@ ROOMS = {
     " < scatter < sort < by_row < program",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing < nests",
     "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
-    " < rows < searches < distribute, short_sorts < rules, versions < lift, sizes",
+    " < rows < searches < distribute < rules, versions < lift, sizes",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 # The one file that imports modules when it is called, and these: the compiler, and its LLVM.

@@ -1,1 +1,1 @@
-"""A radix sort: the host's part, and what blocks or lanes do in each pass over a digit."""
+"""Sorts by radix, in passes of blocks or lanes over digits; of a row, by a network."""

@@ -43,7 +43,6 @@ from flatweave.passes.nests.distribute import as_generate, distribute, host_body
 from flatweave.passes.nests.hard import is_hard
 from flatweave.passes.nests.row_operators import combines_rows
 from flatweave.passes.nests.segments import Uneven, from_lengths
-from flatweave.passes.nests.short_sorts import with_short_sorts
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
@@ -181,8 +180,7 @@ def _by_row(
     wanted = [*short, *op.fn.results[len(lengths) :]]
     inside = b.inner(optional=True)
     row = inside.param("i", i64, count)
-    body = with_short_sorts(b.names, op.fn)
-    results = host_body(inside, body, inside.inlining(body, [row]))
+    results = host_body(inside, op.fn, inside.inlining(op.fn, [row]))
     names = dict(zip(op.fn.results, results, strict=True))
     fn = inside.close([row], [names[atom] for atom in wanted])
     made = b.emit(ByRow(count, totals, offsets, (*(-1 for _ in short), *groups), fn))

@@ -1,10 +1,10 @@
-"""What the lanes of a vector do together: reduce, scan, vote, compact, read near places.
+"""What the lanes of a vector do together: reduce, scan, vote, compact, swap, read near places.
 
 Each file ends with a table of the ops it emits; `HANDLERS` joins them.
 """
 
 from flatweave.codegen.llvm.body.emitter import Handlers
-from flatweave.codegen.llvm.lanes import collectives, compact, near, segmented, tile
+from flatweave.codegen.llvm.lanes import collectives, compact, near, segmented, swap, tile
 
 HANDLERS: Handlers = {
     **collectives.HANDLERS,
@@ -12,4 +12,5 @@ HANDLERS: Handlers = {
     **compact.HANDLERS,
     **near.HANDLERS,
     **tile.HANDLERS,
+    **swap.HANDLERS,
 }

@@ -1,0 +1,182 @@
+"""A sorting network over vector registers: one thread sorts what its first caches hold.
+
+Element e is in lane e // R of register e % R; there are R registers, as many as a power of two.
+
+    registers   r0: 3 8 1 5    each lane by itself:    r0: 2 4 0 5     lanes exchange    r0: 0 2 4 6
+    of lanes    r1: 2 4 0 9    min and max of whole    r1: 3 8 1 9     with others:      r1: 1 3 5 7
+                               registers                               log2 lanes stages
+
+Of stages t = 1, 2, ..: runs of 2^(t-1) elements become runs of 2^t: the first is compared with the
+second one reversed, after which all of one half come before all of the other, and each half is an
+ascending and a descending run; then halves are halved until nothing is left (Batcher 1968).
+Comparisons within a lane are of whole registers. The first three stages, and every three steps of
+halving, are done to eight registers at once, so that these go through memory a third as often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.base.dtypes import bool_
+from flatweave.kernel_ir.swap_lanes import SwapLanes
+from flatweave.kernel_ir.syntax import Lane, Load, Store
+from flatweave.lower.sort.lines import scalar_loop
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.syntax import Atom, Const, Var
+
+Register = Sequence[Atom]
+"""A register of elements: the words of one in each lane."""
+
+EIGHT = (
+    (0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (1, 2), (5, 6),
+    (0, 4), (1, 5), (2, 6), (3, 7), (2, 4), (3, 5), (1, 2), (3, 4), (5, 6),
+)  # fmt: skip
+"""Places to compare that sort eight (Batcher's merges of odd and even places)."""
+HALVED = tuple((k, k + d) for d in (4, 2, 1) for k in range(8) if not k & d)
+"""Places to compare that sort eight of which both halves are halved already."""
+
+
+class Network:
+    """The registers in `words`, one buffer for each word of an element."""
+
+    def __init__(self, words: Sequence[Var], width: int, log: Atom) -> None:
+        self.words = words
+        self.width = width
+        self.log = log
+
+    def sort(self, b: Builder) -> None:
+        """All elements in order, inside of lanes."""
+        count = b.apply("shl", index(1), self.log)
+        has_eight = b.apply("ge", self.log, index(3))
+        eights = b.apply("select", has_eight, b.apply("floordiv", count, index(8)), index(0))
+        scalar_loop(b, index(0), eights, lambda c, group: self._places(
+            c, EIGHT, lambda d, k: d.add(d.mul(group, index(8)), index(k))))  # fmt: skip
+        first = b.apply("select", has_eight, index(4), index(1))
+        cross = self.width.bit_length() - 1
+        behind = b.add(self.log, index(cross + 1))
+
+        def stage(c: Builder, t: Atom) -> None:
+            inside = c.apply("le", t, self.log)
+            within = c.inner()
+            self._mirrored(within, count, t)
+            c.emit(If(inside, within.close([], []), NO_BODY))
+            for level in range(1, cross + 1):
+                between = c.inner()
+                self._across(between, count, level)
+                is_here = c.apply("eq", t, c.add(self.log, index(level)))
+                c.emit(If(is_here, between.close([], []), NO_BODY))
+            steps = c.apply("select", inside, c.sub(t, index(1)), self.log)
+            self._halve(c, count, steps)
+
+        scalar_loop(b, first, behind, stage)
+
+    # -- within a lane ----------------------------------------------------------------------------
+
+    def _mirrored(self, b: Builder, count: Atom, t: Atom) -> None:
+        """Runs of 2^t registers: each with its mirror image."""
+        run = b.apply("shl", index(1), t)
+        half = b.apply("shl", index(1), b.sub(t, index(1)))
+        last = b.sub(run, index(1))
+
+        def pair(c: Builder, g: Atom) -> None:
+            i = c.apply("and", g, c.sub(half, index(1)))
+            start = c.mul(c.sub(g, i), index(2))
+            self._pair(c, c.add(start, i), c.add(start, c.sub(last, i)))
+
+        scalar_loop(b, index(0), b.apply("floordiv", count, index(2)), pair)
+
+    def _halve(self, b: Builder, count: Atom, steps: Atom) -> None:
+        """Runs of 2^steps registers in `steps` steps: single ones, then three at a time."""
+        singles = b.apply("mod", steps, index(3))
+
+        def single(c: Builder, k: Atom) -> None:
+            far = c.apply("shl", index(1), c.sub(c.sub(steps, index(1)), k))
+
+            def pair(d: Builder, g: Atom) -> None:
+                i = d.apply("and", g, d.sub(far, index(1)))
+                low = d.add(d.mul(d.sub(g, i), index(2)), i)
+                self._pair(d, low, d.add(low, far))
+
+            scalar_loop(c, index(0), c.apply("floordiv", count, index(2)), pair)
+
+        def three(c: Builder, k: Atom) -> None:
+            near = c.apply("shl", index(1), c.sub(c.sub(steps, index(3)), k))
+
+            def group(d: Builder, g: Atom) -> None:
+                i = d.apply("and", g, d.sub(near, index(1)))
+                low = d.add(d.mul(d.sub(g, i), index(8)), i)
+                self._places(d, HALVED, lambda e, p: e.add(low, e.mul(near, index(p))))
+
+            scalar_loop(c, index(0), c.apply("floordiv", count, index(8)), group)
+
+        scalar_loop(b, index(0), singles, single)
+        scalar_loop(b, singles, steps, three, 3)
+
+    def _pair(self, b: Builder, low: Atom, high: Atom) -> None:
+        first, second = _ordered(b, self._load(b, low), self._load(b, high))
+        self._store(b, low, first)
+        self._store(b, high, second)
+
+    def _places(
+        self, b: Builder, pairs: Sequence[tuple[int, int]], at: Callable[[Builder, int], Atom]
+    ) -> None:
+        """Eight registers, of which pairs are compared in turn."""
+        places = [at(b, k) for k in range(8)]
+        held = [self._load(b, place) for place in places]
+        for low, high in pairs:
+            held[low], held[high] = _ordered(b, held[low], held[high])
+        for place, register in zip(places, held, strict=True):
+            self._store(b, place, register)
+
+    # -- between lanes ----------------------------------------------------------------------------
+
+    def _across(self, b: Builder, count: Atom, level: int) -> None:
+        """Runs of 2^level lanes: each with its mirror image, then lanes that are nearer."""
+        lane = b.emit(Lane(index(0)))[0]
+        lower = [
+            b.apply("eq", b.apply("and", lane, index(1 << bit)), index(0)) for bit in range(level)
+        ]
+        last = b.sub(count, index(1))
+
+        def pair(c: Builder, r: Atom) -> None:
+            mirror, mask = c.sub(last, r), (1 << level) - 1
+            low, high = _ordered(c, self._load(c, r), self._swapped(c, self._load(c, mirror), mask))
+            first = _chosen(c, lower[-1], low, high)
+            second = self._swapped(c, _chosen(c, lower[-1], high, low), mask)
+            for place, register in ((r, first), (mirror, second)):
+                for bit in reversed(range(level - 1)):
+                    other = self._swapped(c, register, 1 << bit)
+                    register = _chosen(c, lower[bit], *_ordered(c, register, other))
+                self._store(c, place, register)
+
+        scalar_loop(b, index(0), b.apply("floordiv", count, index(2)), pair)
+
+    def _swapped(self, b: Builder, register: Register, mask: int) -> Register:
+        return b.emit(SwapLanes(mask, tuple(register)))
+
+    # -- registers in memory ----------------------------------------------------------------------
+
+    def _load(self, b: Builder, register: Atom) -> Register:
+        at = b.emit(Lane(b.mul(register, index(self.width))))[0]
+        return [b.emit(Load(buffer, at))[0] for buffer in self.words]
+
+    def _store(self, b: Builder, register: Atom, words: Register) -> None:
+        at = b.emit(Lane(b.mul(register, index(self.width))))[0]
+        for buffer, word in zip(self.words, words, strict=True):
+            b.emit(Store(buffer, at, word))
+
+
+def _ordered(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
+    """Of each two elements the one that comes first, and the other one."""
+    if len(x) == 1:
+        return [b.apply("minimum", x[0], y[0])], [b.apply("maximum", x[0], y[0])]
+    less: Atom = Const(False, bool_)
+    for one, other in reversed(list(zip(x, y, strict=True))):
+        tie = b.apply("and", b.apply("eq", one, other), less)
+        less = b.apply("or", b.apply("lt", one, other), tie)
+    return _chosen(b, less, x, y), _chosen(b, less, y, x)
+
+
+def _chosen(b: Builder, condition: Atom, x: Register, y: Register) -> Register:
+    return [b.apply("select", condition, one, other) for one, other in zip(x, y, strict=True)]

@@ -1,0 +1,155 @@
+"""The sort of a row by one thread: its keys in a network of registers, then its elements.
+
+    words = the keys of the elements, lane by lane; behind them what comes last
+    sort the words                                    `exchange.py`
+    ys[e] = element of words[e % R * lanes + e // R], where there are many, square by square
+
+Results have room for what comes behind the last element.
+See decision 0053.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from flatweave.array_ir.fault import PARTS
+from flatweave.base.plan import CHECK_ERROR
+from flatweave.kernel_ir.host import Alloc, Fail, Free
+from flatweave.kernel_ir.load_tile import LoadTile
+from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.kernel.scope import HostArray
+from flatweave.lower.sort.exchange import Network
+from flatweave.lower.sort.lines import scalar_loop
+from flatweave.lower.sort.words import PLACE, Words
+from flatweave.ops import SortRow
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import If
+from flatweave.terms.syntax import Atom, Let, Var
+
+NARROWEST = 2
+"""Registers of the smallest network, each of which is compared with another."""
+TOO_LONG = PARTS.join([
+    "one thread cannot sort a row of {0} elements.",
+    'Sort all rows at once: with fw.schedule(version="flat").',
+])  # fmt: skip
+
+
+def lower_sort_row(lowering: Lowering, let: Let, op: SortRow) -> None:
+    """Emit the launch of a sort by one thread and bind its results."""
+    host = lowering.host
+    words = Words.of(op.fn)
+    width = max(lowering.machine.lanes(words.dtypes), 2)
+    source = [lowering.scope.array(x).buffer for x in op.xs]
+    total = lowering.scope.array(op.xs[0]).shape[0]
+    _check_places(lowering, total)
+    count = host.apply("floordiv", host.add(total, index(width - 1)), index(width))
+    behind = host.sub(host.apply("maximum", count, index(NARROWEST)), index(1))
+    log = host.sub(index(64), host.apply("clz", behind))
+    room = host.mul(host.apply("shl", index(1), log), index(width))
+    target = [lowering.alloc_like(x, room) for x in op.xs]
+    rooms = [host.emit(Alloc(dtype, room, lowering.site()), "words")[0] for dtype in words.dtypes]
+    kernel = lowering.kernel(let)
+    _Sorting(lowering, op, kernel, words, width).write(source, target, rooms, (total, room, log))
+    lowering.launch(kernel, host.apply("minimum", total, index(1)))
+    for var, buffer in zip(let.vars, target, strict=True):
+        lowering.scope.bind(var, HostArray(buffer, (total,)))
+    for buffer in rooms:
+        host.emit(Free(buffer))
+
+
+def _check_places(lowering: Lowering, total: Atom) -> None:
+    """Places of elements must fit the words."""
+    has_place = lowering.host.apply("lt", total, index(1 << PLACE))
+    site = lowering.site("argument", TOO_LONG, 1)
+    failed = lowering.host.apply("not", has_place)
+    lowering.host.emit(Fail(failed, CHECK_ERROR, site, total, index(0)))
+
+
+Inside = Callable[[Builder], Sequence[Atom]]
+
+
+class _Sorting:
+    """The kernel of one sort."""
+
+    def __init__(
+        self, lowering: Lowering, op: SortRow, kernel: KernelBuilder, words: Words, width: int
+    ) -> None:
+        self.lowering = lowering
+        self.op = op
+        self.kernel = kernel
+        self.words = words
+        self.width = width
+
+    def write(
+        self, source: Sequence[Var], target: Sequence[Var], rooms: Sequence[Var],
+        sizes: tuple[Atom, Atom, Atom],
+    ) -> None:  # fmt: skip
+        """Words, their sort, elements: all in one region of lanes."""
+        kernel = self.kernel
+        self.source = [kernel.buffer(buffer) for buffer in source]
+        self.target = [kernel.buffer(buffer) for buffer in target]
+        self.rooms = [kernel.buffer(buffer) for buffer in rooms]
+        self.total, room, self.log = (kernel.capture(size) for size in sizes)
+        b = kernel.body.inner()
+        whole = b.apply("and", self.total, index(-self.width))
+        scalar_loop(b, index(0), whole, self._enter, self.width)
+        scalar_loop(b, whole, room, partial(self._enter, last=True), self.width)
+        Network(self.rooms, self.width, self.log).sort(b)
+        registers = b.apply("shl", index(1), self.log)
+        has_squares = b.apply("ge", registers, index(self.width))
+        squares, few = b.inner(), b.inner()
+        scalar_loop(squares, index(0), registers, self._leave_square, self.width)
+        scalar_loop(few, index(0), self.total, self._leave, self.width)
+        b.emit(If(has_squares, squares.close([], []), few.close([], [])))
+        kernel.body.emit(Lanes(self.width, b.close([], [])))
+
+    def _enter(self, b: Builder, start: Atom, last: bool = False) -> None:
+        """The words of the elements from `start` on."""
+        place = b.emit(Lane(start))[0]
+
+        def some(c: Builder) -> Sequence[Atom]:
+            elements = [c.emit(Load(buffer, place))[0] for buffer in self.source]
+            made = Elements(self.kernel, place, self.lowering.checks)
+            return self.words.packed(c, made.call(c, self.op.fn, elements), place)
+
+        found = self._if_there(b, place, some) if last else some(b)
+        for buffer, word in zip(self.rooms, found, strict=True):
+            b.emit(Store(buffer, place, word))
+
+    def _if_there(self, b: Builder, place: Atom, some: Inside) -> Sequence[Atom]:
+        """What `some` gives in lanes that have an element."""
+        inside = b.inner()
+        then = inside.close([], some(inside))
+        other = b.inner().close([], self.words.behind())
+        return b.emit(If(b.apply("lt", place, self.total), then, other))
+
+    def _leave_square(self, b: Builder, register: Atom) -> None:
+        """The elements of as many registers as each has lanes: from a register on."""
+        width = index(self.width)
+        words = b.emit(LoadTile(self.rooms[-1], b.mul(register, width), width, self.width))
+        for lane, word in enumerate(words):
+            self._store(b, b.add(b.apply("shl", index(lane), self.log), register), word)
+
+    def _leave(self, b: Builder, start: Atom) -> None:
+        """The elements from `start` on."""
+        place = b.emit(Lane(start))[0]
+        lane = b.apply("shr", place, self.log)
+        register = b.sub(place, b.apply("shl", lane, self.log))
+        at = b.add(b.mul(register, index(self.width)), lane)
+        self._store(b, start, b.emit(Load(self.rooms[-1], at))[0])
+
+    def _store(self, b: Builder, start: Atom, word: Atom) -> None:
+        """The elements that words stand for, from `start` on: behind the last one anything."""
+        if self.words.undo is not None:
+            values = [self.words.element(b, word)]
+        else:
+            last = b.sub(self.total, index(1))
+            origin = b.apply("minimum", self.words.place(b, word), last)
+            values = [b.emit(Load(buffer, origin))[0] for buffer in self.source]
+        place = b.emit(Lane(start))[0]
+        for buffer, value in zip(self.target, values, strict=True):
+            b.emit(Store(buffer, place, value))
