@@ -5,12 +5,12 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.schedule import Schedule
-from flatweave.kernel_ir import interp
 from flatweave.lower.machine.machine import CPU_AVX512, cpu
 from flatweave.lower.program import lower
 from flatweave.lower.sort.words import Words
 from flatweave.ops import Sort
 from flatweave.pipeline import optimise
+from flatweave.simulator import run as simulator
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.levels import LEVELS, in_force
 from tests.language.agreement import DTYPES
@@ -102,7 +102,7 @@ def test_the_simulator_agrees(machine, n):
     traced = fw.jit(lambda x: fw.map(fw.sort, x)).stages(xs).executable.traced
     swept = list(optimise(traced).values())[-1]
     unit = lower(swept, machine, schedule=Schedule(version="by-row")).unit
-    found = interp.run(unit, [ROWS, n, xs.reshape(-1)])
+    found = simulator.run(unit, [ROWS, n, xs.reshape(-1)])
     (ys,) = (x for x in found if isinstance(x, np.ndarray) and x.ndim)
 
     same_bits(ys[: xs.size], np.sort(xs, axis=1).reshape(-1))
