@@ -100,11 +100,16 @@ def plan_sweep(
 def _tiling(
     facts: SweepFacts, machine: Machine, *, flagged: bool, in_order: bool
 ) -> Tiling:
-    """Along rows whose heads are flagged, elements cost what they cost without the rows."""
+    """Along rows whose heads are flagged, elements cost what they cost without the rows; of those
+    that are filled only what is stored moves for each element."""
     op, heads = facts.op, facts.heads if flagged else None
     along_rows = facts.located is not None and (heads is None or heads.needs_rows)
     work = heads.lean(op) if heads else op
-    return choose_tiling(machine, work, in_order=in_order, along_rows=along_rows)
+    filled = facts.located is not None and is_filled(op, facts.located)
+    streams = [scalar_type(result) for result in op.body.results] if filled else None
+    return choose_tiling(
+        machine, work, in_order=in_order, along_rows=along_rows, streams=streams
+    )
 
 
 def _overlaps(facts: SweepFacts, machine: Machine, lanes: Traversal) -> bool:

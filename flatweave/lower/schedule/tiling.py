@@ -19,9 +19,13 @@ def element_dtypes(sweep: Sweep) -> list[DType]:
 
 
 def choose_tiling(
-    machine: Machine, sweep: Sweep, *, in_order: bool, along_rows: bool = False
-) -> Tiling:
-    """Lanes of a step, and the least and most elements of a block, from what the body costs."""
+    machine: Machine, sweep: Sweep, *, in_order: bool, along_rows: bool = False,
+    streams: list[DType] | None = None,
+) -> Tiling:  # fmt: skip
+    """Lanes of a step, and the least and most elements of a block, from what the body costs.
+
+    `streams`: what moves for each element, where that is not all that is read and stored.
+    """
     cost = max(1, cost_of_body(sweep.body))
     dtypes = element_dtypes(sweep)
     width = machine.lanes(dtypes)
@@ -29,7 +33,7 @@ def choose_tiling(
         if not machine.one_block:  # few elements, which are in the nearest cache
             width = min(WIDEST, width * _registers(cost, in_order=in_order))
         width = ROW_LANES if along_rows else width
-    bytes_each = max(1, sum(dtype.bytes for dtype in dtypes))
+    bytes_each = max(1, sum(dtype.bytes for dtype in (dtypes if streams is None else streams)))
     step = width * machine.warps
     most = max(step, machine.block_bytes // bytes_each // step * step)
     least = min(most, max(step, machine.block_work // cost // step * step))

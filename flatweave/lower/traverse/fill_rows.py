@@ -3,7 +3,8 @@
     lanes W:  for each row:  step at its start, and at start + W, .. below its end; in a long row
               from the second step on at multiples of W, where no store lies across two lines
               what goes beyond the end is written over by the next rows
-    lanes 1:  the last positions of the block, where a whole step would leave it
+    lanes W:  the last step of the block, where its last row has as many positions
+    lanes 1:  else the last positions one by one, where a whole step would leave the block
 
 No row needs a rest, and one that is shorter than a step, or empty, no branch.
 """
@@ -17,7 +18,7 @@ from flatweave.lower.traverse.along_rows import AlongRows, ByRow
 from flatweave.lower.traverse.position import State, Step
 from flatweave.lower.traverse.row_of_position import RowOf
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import For
+from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom
 
 LONG = 16
@@ -52,7 +53,21 @@ class FillRows(AlongRows):
         outer.emit(For(second, p_hi, index(self.width), more.close([base], []), ()))
         region.emit(For(first, behind, index(1), outer.close([row], []), ()))
         b.emit(Lanes(self.width, region.close([], [])))
-        return ByRow(self.space, 1, (), self.rows, 0).block(b, whole, hi, (), step)
+        self._rest(b, lo, whole, hi, step)
+        return ()
+
+    def _rest(self, b: Builder, lo: Atom, whole: Atom, hi: Atom, step: Step) -> None:
+        """The positions from `whole` on, where no whole step begins."""
+        row, start = self.rows.search_once(b, b.sub(hi, index(1)))
+        last = b.sub(hi, index(self.width))
+        one, each = b.inner(), b.inner()
+        region = one.inner()
+        position = self.whole_step(region, last, self.width)
+        step(region, replace(position, row=RowOf(row, start), aligned=False), ())
+        one.emit(Lanes(self.width, region.close([], [])))
+        ByRow(self.space, 1, (), self.rows, 0).block(each, whole, hi, (), step)
+        in_row = b.apply("ge", last, b.apply("maximum", start, lo))
+        b.emit(If(in_row, one.close([], []), each.close([], [])))
 
     def _second(self, b: Builder, first: Atom, behind: Atom) -> Atom:
         """Where the second step of a row is."""
