@@ -20,7 +20,7 @@ from flatweave.pipeline import EXTENSION, Executable, Texts, dump
 from flatweave.runtime.deep import on_deep_stack
 from flatweave.runtime.execute import Status
 from flatweave.simulator import run as simulator
-from flatweave.simulator.access import Failure
+from flatweave.simulator.progress import Failure
 from flatweave.targets import TARGETS, Target
 
 WARP = 32

@@ -2,7 +2,7 @@
 
     run(unit, [4, xs])       the host's results, or a Failure as the program reports it
 
-CompilerBug, with the let to blame, for: reads and writes out of bounds, reads of what nobody wrote,
+Misuse, with the let to blame, for: reads and writes out of bounds, reads of what nobody wrote,
 races, barriers that not all warps reach, blocks that wait for ever, buffers used after they were
 given back, never given back, or written though the caller keeps them.
 """
@@ -19,10 +19,13 @@ from flatweave.base.errors import CompilerBug
 from flatweave.base.records import replace
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as ir
-from flatweave.simulator.access import Failure
 from flatweave.simulator.control import Runner, Steps
+from flatweave.simulator.counts import Counter
+from flatweave.simulator.faults import Misuse
 from flatweave.simulator.grid import launch
 from flatweave.simulator.memory import Buffer
+from flatweave.simulator.progress import Failure, Progress
+from flatweave.simulator.schedules import InOrder, Schedule, Shuffled
 from flatweave.terms.batch import Env, Value, Values
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Op, Var
 
@@ -31,13 +34,17 @@ MOST_BYTES = 1 << 40
 
 
 def run(
-    unit: ir.Unit, args: Sequence[Any], threads: int = 1, seed: int | None = None
-) -> list[Any] | Failure:
+    unit: ir.Unit, args: Sequence[Any], threads: int = 1, seed: int | None = None,
+    schedule: Schedule | None = None, counter: Counter | None = None,
+) -> list[Any] | Failure:  # fmt: skip
     """The host's results for arguments that match its parameters: scalars, and arrays for buffers.
 
-    `threads` blocks run at a time; with a seed they and their warps take turns at random.
+    `threads` blocks run at a time; they and their warps take turns as a schedule says, or with a
+    seed at random.
     """
-    host = _Host(unit, threads, seed)
+    if schedule is None:
+        schedule = InOrder() if seed is None else Shuffled(seed)
+    host = _Host(unit, threads, schedule, counter or Counter())
     values = [_argument(param, arg) for param, arg in zip(unit.host.params, args, strict=True)]
     try:
         results = host.pure(Env(), unit.host, values)
@@ -72,10 +79,13 @@ class _Failed(Exception):
 class _Host(Runner):
     """Runs the host lambda: memory with its owners, launches, failures."""
 
-    def __init__(self, unit: ir.Unit, threads: int, seed: int | None) -> None:
+    def __init__(
+        self, unit: ir.Unit, threads: int, schedule: Schedule, counter: Counter
+    ) -> None:
         self.kernels = {kernel.name: kernel for kernel in unit.complete().kernels}
         self.threads = threads
-        self.rng = None if seed is None else np.random.default_rng(seed)
+        self.schedule = schedule
+        self.counter = counter
         self.allocated: list[Buffer] = []
 
     def other(self, env: Env, let: Let, op: Op) -> Steps:
@@ -86,11 +96,10 @@ class _Host(Runner):
             case h.Launch(grid=grid, args=args):
                 kernel, blocks = self.kernels[self._chosen(env, op)], self.number(env, grid)
                 if kernel.inner is not None:
-                    _Rows(kernel, self.rng).run(blocks, self.atoms(env, args))
-                    return ()
-                failure = launch(kernel, blocks, self.atoms(env, args), self.threads, self.rng)
-                if failure is not None:
-                    raise _Failed(failure)
+                    rows = _Rows(kernel, self.schedule, self.counter)
+                    rows.run(blocks, self.atoms(env, args))
+                else:
+                    self._launch(kernel, blocks, self.atoms(env, args))
                 return ()
             case h.Fail(condition=condition, code=code, site=site, value=value, extent=extent):
                 if self.atom(env, condition):
@@ -100,6 +109,14 @@ class _Host(Runner):
             case h.Threads():
                 return (np.asarray(self.threads),)
         return self._owners(env, op)
+
+    def _launch(self, kernel: ir.Kernel, blocks: int, args: Values) -> None:
+        progress = Progress(self.schedule, self.counter)
+        self.counter.launch(kernel.name, blocks)
+        launch(kernel, blocks, args, self.threads, progress)
+        self.counter.done()
+        if progress.failure is not None:
+            raise _Failed(progress.failure)
 
     def _chosen(self, env: Env, op: h.Launch) -> str:
         """The kernel that a launch runs."""
@@ -120,7 +137,9 @@ class _Host(Runner):
         count = self.number(env, op.count)
         if count < 0 or count * op.dtype.bytes > MOST_BYTES:
             raise _Failed(Failure(OUT_OF_MEMORY, op.site, 0, count, DTYPES.index(op.dtype)))
-        self.allocated.append(Buffer.fresh(let.vars[0].name, op.dtype, count))
+        self.allocated.append(
+            Buffer.fresh(let.vars[0].name, op.dtype, count, made=let.where)
+        )
         return self.allocated[-1]
 
     def _owners(self, env: Env, op: Op) -> Values:
@@ -144,7 +163,7 @@ class _Host(Runner):
 
     def _trim(self, buffer: Buffer, count: int) -> None:
         if not 0 <= count <= buffer.data.size:
-            raise CompilerBug(f"{buffer.name} of {buffer.data.size} is trimmed to {count}.")
+            raise Misuse(f"{buffer.name} of {buffer.data.size} is trimmed to {count}.")
         buffer.data, buffer.known = buffer.data[:count], buffer.known[:count]
         buffer.forget()
 
@@ -173,9 +192,8 @@ class _Host(Runner):
 class _Rows(_Host):
     """Runs a kernel whose code is that of a host, block by block."""
 
-    def __init__(self, kernel: ir.Kernel, rng: np.random.Generator | None) -> None:
-        super().__init__(ir.Unit(kernel.body, kernel.inner or ()), 1, None)
-        self.rng = rng
+    def __init__(self, kernel: ir.Kernel, schedule: Schedule, counter: Counter) -> None:
+        super().__init__(ir.Unit(kernel.body, kernel.inner or ()), 1, schedule, counter)
         self.kernel = kernel
         self.block = self.row = 0
 

@@ -8,17 +8,18 @@ from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import collectives as c
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
-from flatweave.simulator.access import Accessor, Progress
+from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
+from flatweave.simulator.agents import Agent
 from flatweave.simulator.control import Event, Steps
-from flatweave.simulator.memory import Agent, Buffer, Private
+from flatweave.simulator.memory import Buffer, Private
+from flatweave.simulator.progress import Progress
+from flatweave.simulator.schedules import TOGETHER
+from flatweave.simulator.updates import Updater
 from flatweave.terms.batch import Env, Values, prepend, take
 from flatweave.terms.syntax import Lambda, Let, Op
 
-TOGETHER = 32
-"""So many neighbouring threads of a `for_all` are of one warp."""
 
-
-class Warp(Accessor):
+class Warp(Updater):
     """Runs a kernel's body for one warp, the one with this number in its block."""
 
     def __init__(self, agent: Agent, progress: Progress, number: int) -> None:
@@ -26,10 +27,12 @@ class Warp(Accessor):
         self.number = number
 
     def other(self, env: Env, let: Let, op: Op) -> Steps:
+        self.agent.let = let
         match op:
             case ir.Sync(level=level):
                 if LEVELS[level] is WARP:
                     self.agent.warp_times.epoch += 1
+                    self.progress.counts.barrier(of_warp=True)
                     yield Event.LOOK
                 else:
                     yield Event.SYNC
@@ -51,6 +54,12 @@ class Warp(Accessor):
                 return (yield from self.call(env, fn, self.atoms(env, args)))
             case ir.Shared() | WarpShared() | Local():
                 return (self._memory_of(env, let, op),)  # type: ignore[return-value]
+            case Atomic():
+                return (yield from self._atomic(env, op))
+            case AtomicUpdate():
+                return (yield from self._update(env, op))
+            case LockedUpdate():
+                return (yield from self._locked(env, op))
         return self._position(env, op)
 
     # -- units ------------------------------------------------------------------------------------
@@ -58,14 +67,16 @@ class Warp(Accessor):
     def _warps(self, env: Env, op: ForAll) -> Steps:
         """This warp's share of warps, one after the other."""
         around = self.agent
-        for unit in range(self.number, int(self.one(env, op.count, "the count")), around.warps):
-            self.agent = around.unit(int(self.progress.numbers(1)[0]), unit)
+        count = int(self.one(env, op.count, "the count"))
+        share = np.arange(self.number, count, around.warps)
+        for unit in np.concatenate([share[:0], *self.progress.schedule.units(share)]):
+            self.agent = around.unit(int(self.progress.numbers(1)[0]), int(unit))
             yield from self.call(env, op.body, (np.asarray(unit),))
         self.agent = around
         return ()
 
     def _threads(self, env: Env, op: ForAll) -> Steps:
-        """This warp's share of threads, all at once, in an order that nobody may count on."""
+        """This warp's share of threads, in an order that nobody may count on."""
         if env.size is not None:
             raise CompilerBug("a for_all inside lanes.")
         around = self.agent
@@ -73,11 +84,18 @@ class Warp(Accessor):
         of_warp = around.alone
         if not of_warp:
             units = units[units // TOGETHER % around.warps == self.number]
-        if units.size:
-            self.agent = around.threads(self.progress.numbers(units.size), units, of_warp)
-            yield from self.call(env.batch(units.size), op.body, (units,))
-            self.agent = around
+        self._count_threads(units.size, of_warp)
+        for group in self.progress.schedule.units(units):
+            if group.size:
+                self.agent = around.threads(self.progress.numbers(group.size), group, of_warp)
+                yield from self.call(env.batch(group.size), op.body, (group,))
+        self.agent = around
         return ()
+
+    def _count_threads(self, many: int, of_warp: bool) -> None:
+        """These threads work at once."""
+        warp = self.agent.unit_of_warps if of_warp else self.number
+        self.progress.counts.threads(self.agent.block, warp, many)
 
     def _memory_of(
         self, env: Env, let: Let, op: ir.Shared | WarpShared | Local
@@ -86,7 +104,7 @@ class Warp(Accessor):
         name, dtype, count = let.vars[0].name, op.dtype, op.count
         if isinstance(op, Local):
             return Private.fresh(name, dtype, count, self._lanes_around(env))
-        made = Buffer.fresh(name, dtype, count)
+        made = Buffer.fresh(name, dtype, count, "shared", let.where)
         if isinstance(op, WarpShared):
             return made
         return self.progress.shared.setdefault((self.agent.block, let.vars[0]), made)
@@ -101,6 +119,7 @@ class Warp(Accessor):
         if env.size is not None:
             raise CompilerBug("lanes inside lanes.")
         self.width = width
+        self._count_threads(width, of_warp=False)
         results = yield from self.call(env.batch(width), body, ())
         self.width = 1
         return tuple(self._uniform(result, "a result of lanes") for result in results)

@@ -7,7 +7,7 @@ from flatweave.base.dtypes import DTYPES, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir.text import parse_unit
 from flatweave.kernel_ir.verify import verify
-from flatweave.simulator.access import Failure
+from flatweave.simulator.progress import Failure
 from flatweave.simulator.run import run
 from tests.kernel_ir.units import one_kernel, unit
 
@@ -166,6 +166,8 @@ def test_updates_by_any_function_do_not_race():
             out: global i64 = alloc i64 1 0
             store out 0 3
             locks: global u32 = alloc u32 4 0
+            for 0 4 1 (k: i64 =>
+                store locks k 0u32) []
             launch k 2 [xs, words, out, locks]
             free locks
             in words, out
