@@ -17,7 +17,8 @@ FIRST_UNIT = 1 << 32
 
 @record(eq=True)
 class Failure:
-    """What a unit reports instead of results; `index` is the smallest element with an error."""
+    """What a unit reports instead of results; `index` is the smallest element with an error, -1
+    outside of kernels."""
 
     code: int
     site: int

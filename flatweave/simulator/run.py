@@ -104,7 +104,7 @@ class _Host(Runner):
             case h.Fail(condition=condition, code=code, site=site, value=value, extent=extent):
                 if self.atom(env, condition):
                     numbers = self.number(env, value), self.number(env, extent)
-                    raise _Failed(Failure(code, site, 0, *numbers))
+                    raise _Failed(Failure(code, site, -1, *numbers))
                 return ()
             case h.Threads():
                 return (np.asarray(self.threads),)

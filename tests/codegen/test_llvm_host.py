@@ -142,7 +142,7 @@ def test_memory_that_there_is_not(count: int) -> None:
 
 
 def test_fail_ends_the_program() -> None:
-    """What comes after is not run; the values are in the context."""
+    """What comes after is not run; the values are in the context, and that it is no element."""
 
     def host(w, n, xs):
         w.do(Fail(w.apply("lt", n, index(0)), 3, 8, n, w.load(xs, index(0))))
@@ -151,7 +151,7 @@ def test_fail_ends_the_program() -> None:
     fn = Writer().fn([i64, buffer(i32)], host)
     xs = np.array([-7], np.int32)
     bad, good = run_host(fn, [], [-4, xs]), run_host(fn, [], [4, xs])
-    assert (bad.status, bad.report) == (1, (3, 8, 0, -4, -7))
+    assert (bad.status, bad.report) == (1, (3, 8, -1, -4, -7))
     assert (good.status, good.scalar(0)) == (0, 8)
 
 

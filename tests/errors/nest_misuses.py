@@ -79,3 +79,15 @@ def recursion_that_depends_on_a_row():
             fw.filter(lambda x: x >= row[0], row)]))  # fmt: skip
 
     fw.map(sorted_, THREE)
+
+
+def greatest_of_the_first_row():
+    fw.map(fw.max, fw.ragged([[], [1]]))
+
+
+def index_outside_the_first_row():
+    fw.map(lambda row: fw.sort(row)[3], THREE)
+
+
+def index_outside_for_the_first_element():
+    fw.map(lambda i: ROWS.values[i], np.array([3, 4]))

@@ -348,7 +348,7 @@ def test_reports_and_failures():
 
     fails = parse_unit("host(n: i64) =>\n p: bool = lt n 4\n fail p 3 1 n 4\n in n")
     assert run(fails, [4]) == [4]
-    assert run(fails, [3]) == Failure(3, 1, 0, 3, 4)
+    assert run(fails, [3]) == Failure(3, 1, -1, 3, 4)
     memory = parse_unit("host(n: i64) =>\n b: global i64 = alloc i64 n 6\n in b")
     assert run(memory, [-2]) == Failure(1, 6, 0, -2, DTYPES.index(i64))
 

@@ -292,7 +292,7 @@ def _fail(maker: _Maker, let: Let) -> Step:
 
     def step(running: Running, frame: Frame) -> None:
         if condition(frame):
-            raise Stop(Status(code, site, 0, int(value(frame)), int(extent(frame))))
+            raise Stop(Status(code, site, -1, int(value(frame)), int(extent(frame))))
 
     return step
 

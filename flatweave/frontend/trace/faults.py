@@ -87,8 +87,8 @@ def user_error(fault: Fault) -> UserError:
 
 
 def _element(fault: Fault) -> str:
-    """Which element of a map it is, or row, if it is not the first."""
-    return f" (first found at element {fault.index})" if fault.index > 0 else ""
+    """Which element of a map it is, or row."""
+    return f" (first found at element {fault.index})" if fault.index >= 0 else ""
 
 
 def out_of_memory(failure: MemoryError) -> OutOfMemory:

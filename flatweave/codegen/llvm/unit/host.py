@@ -184,7 +184,7 @@ def emit_fail(e: Emitter, let: Let) -> Sequence[Held]:
     bad, good = e.code.names("bad", "good")
     e.code.branch(e.uniform(op.condition), bad, good)
     e.code.label(bad)
-    call_report(e, op.code, op.site, "0", as_bits(e, op.value), as_bits(e, op.extent))
+    call_report(e, op.code, op.site, "-1", as_bits(e, op.value), as_bits(e, op.extent))
     e.code.jump(FAILED)
     e.code.label(good)
     return ()
