@@ -1,0 +1,67 @@
+"""One result of a whole array of any length: in two launches, and in one.
+
+    python examples/kernels large_reduction
+
+    two_launches     a result of each block, then one block reduces those
+    with_atomics     blocks add their results to one number, in no order
+
+Blocks of one launch may run one after the other, so none can wait for all of them; a launch begins
+when the one before is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from kernels.reductions import plus, red3, red5
+
+from flatweave import kernel as fk
+
+PART, THREADS = 4096, 256
+block_sum = partial(red5, plus, each=PART // THREADS)
+
+
+def sum_of_any(xs: Any) -> Any:
+    """One block's sum of an array whose length is known at run time only: thread t takes elements
+    t, t + 256, .."""
+
+    def thread(t: Any) -> Any:
+        mine = fk.pull((xs.length - t + (THREADS - 1)) // THREADS, lambda j: xs[t + THREADS * j])
+        return fk.seq_reduce(plus, mine, 0)
+
+    return red3(plus, fk.force(fk.generate(THREADS, thread)))
+
+
+@fk.kernel(threads=THREADS)
+def two_launches(xs: Any) -> Any:
+    """`force` in code of the grid ends the first launch."""
+    sums = fk.force(fk.pconcat_map(block_sum, fk.split_up(PART, xs, pad=0)))
+    return fk.generate(1, lambda _: sum_of_any(sums))
+
+
+@fk.kernel(threads=THREADS)
+def with_atomics(xs: Any) -> Any:
+    """Addition of integers may be done in any order; that of floats would round differently."""
+    total = fk.fill(fk.replicate(1, 0))
+
+    def block(part: Any) -> None:
+        block_sum(part).write(lambda _, value: fk.atomic_add(total, 0, value))
+
+    parts = fk.split_up(PART, xs, pad=0)
+    fk.for_all(parts.length, lambda b: block(parts[b]))
+    return total
+
+
+KERNELS = {"two_launches": two_launches, "with_atomics": with_atomics}
+
+
+def cases(quick: bool) -> Iterator[tuple[str, str, Callable, Callable, Callable]]:
+    """Program, input, the job here, the same in NumPy, whether they agree."""
+    n = 100_001 if quick else 1 << 24
+    xs = np.random.default_rng(1).integers(-9, 10, n)
+    for name, ours in KERNELS.items():
+        yield (name, f"{n:,} i64", partial(ours, xs), partial(np.sum, xs, keepdims=True),
+               np.array_equal)  # fmt: skip
