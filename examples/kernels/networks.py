@@ -1,4 +1,14 @@
-"""Networks of comparators as columns: each column pairs all elements, and puts both of each pair.
+"""Sorters of a part in a block: networks of comparators, a force behind each of their columns.
+
+    python examples/kernels networks
+
+             columns for 2^n
+    tsort1   n (n + 1) / 2    bitonic; a thread for each element, which asks
+    tsort2   n (n + 1) / 2    bitonic; a thread for each pair, which does not
+    vsort    n (n + 1) / 2    the same of interleaved halves
+    psort    n * n            one merger, again and again
+
+Each column pairs all elements, and puts both of each pair:
 
     column         pairs i with                     pairs are left, right
     ilv(i)         i with bit i flipped             x, x ^ 2^i
@@ -6,24 +16,28 @@
     ilv_vee(i, j)  the bits from i to i + j         x, x ^ ((2^(j+1) - 1) << i)
 
 A column has two forms: `pull`, in which a thread for each element asks whether it is the left or
-the right one of its pair; and `push`, half as many threads, which put both and ask nothing. Whoever
-composes columns forces between them. After Claessen, Sheeran and Svensson (2012).
+the right one of its pair; and `push`, half as many threads, which put both and ask nothing. After
+Claessen, Sheeran and Svensson (2012). A network sorts everything when it sorts all inputs of zeros
+and ones, which is how the tests know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
+
+import numpy as np
 
 import flatweave as fw
 from flatweave import kernel as fk
 
+PART = 512
 Pairwise = Callable[[Any, Any], Any]
 
 
 class Column(NamedTuple):
-    """The left one of each pair has bit `bit` 0; `flips` are the bits that the right one differs in.
-    """
+    """The left one of each pair has bit `bit` 0; the right one has the bits `flips` flipped."""
 
     bit: int
     flips: int
@@ -33,9 +47,7 @@ class Column(NamedTuple):
 
         def at(i: Any) -> Any:
             mine, other = xs[i], xs[i ^ self.flips]
-            return fk.cond(
-                i & (1 << self.bit) == 0, lambda: f(mine, other), lambda: g(other, mine)
-            )
+            return fk.cond(i & (1 << self.bit) == 0, lambda: f(mine, other), lambda: g(other, mine))
 
         return fk.pull(len(xs), at)
 
@@ -114,3 +126,42 @@ def run(columns: Iterable[Column], xs: Any, form: Any = Column.push) -> Any:
     for column in columns:
         xs = fk.force(form(column, fw.minimum, fw.maximum, xs))
     return xs
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+NETWORKS: dict[str, Callable[[int, Any], Any]] = {
+    "tsort1": lambda n, xs: run(tsort(n), xs, Column.pull),
+    "tsort2": lambda n, xs: run(tsort(n), xs),
+    "vsort": lambda n, xs: run(vsort(n), xs),
+    "psort": lambda n, xs: run(psort(n), xs),
+    "bmerge": lambda n, xs: run(bmerge(n), xs),
+    "tmerge": lambda n, xs: run(tmerge(n), xs),
+    "bpmerge": lambda n, xs: run(bpmerge(n), xs),
+}
+"""What a block does with 2^n elements. The first four sort; the others merge."""
+SORTERS = list(NETWORKS)[:4]
+
+
+def by_blocks(name: str, n: int = PART.bit_length() - 1) -> Any:
+    """A kernel that gives each 2^n elements of an array to a block with such a network."""
+
+    def columns(xs: Any) -> Any:
+        return fk.pconcat_map(partial(NETWORKS[name], n), fk.split_up(1 << n, xs))
+
+    columns.__name__ = name
+    return fk.kernel(columns, threads=1 << n if name == "tsort1" else max(1, (1 << n) // 2))
+
+
+KERNELS = {name: by_blocks(name) for name in NETWORKS}
+
+
+def cases(quick: bool) -> Iterator[tuple[str, str, Callable, Callable, Callable]]:
+    """Program, input, the job here, the same in NumPy, whether they agree."""
+    count = 1 << (11 if quick else 22)
+    keys = np.random.default_rng(1).integers(0, 1 << 32, count, dtype=np.uint32)
+    for name in SORTERS:
+        yield (
+            name, f"{count:,} u32", partial(KERNELS[name], keys),
+            lambda: np.sort(keys.reshape(-1, PART), axis=1).ravel(), np.array_equal,
+        )  # fmt: skip

@@ -89,14 +89,19 @@ def sklansky2(op: Op, part: Any) -> Any:
     return part
 
 
+def loaded(part: Any) -> Any:
+    """By half as many threads, neighbours by neighbours."""
+    return fk.load(min(2, len(part)), part)
+
+
 def sklansky3(op: Op, part: Any) -> Any:
     """The first stage reads pairs: loading all before it lets neighbours read neighbours."""
-    return sklansky2(op, fk.force(fk.load(2, part)))
+    return sklansky2(op, fk.force(loaded(part)))
 
 
 def sklansky4(op: Op, part: Any) -> Any:
     """No thread reads what another writes in the same stage, so it can be done in place."""
-    held = fk.fill(fk.load(2, part))
+    held = fk.fill(loaded(part))
     for i in range(stages(part)):
 
         def thread(t: Any, i: int = i) -> None:
@@ -122,7 +127,7 @@ def kogge_stone(op: Op, part: Any) -> Any:
 
 def brent_kung(op: Op, part: Any) -> Any:
     """Sums of 2, 4, 8, .. up a tree; then down again, to the places between."""
-    held = fk.fill(fk.load(2, part))
+    held = fk.fill(loaded(part))
     n = len(part)
 
     def step(d: int, first: int, count: int) -> None:

@@ -24,7 +24,9 @@ def composed():
 
         @fk.kernel
         def parts(a, b):
-            return fk.pconcat_map(lambda part: block(affine, part), fk.split_up(extent, fk.zip(a, b)))
+            return fk.pconcat_map(
+                lambda part: block(affine, part), fk.split_up(extent, fk.zip(a, b))
+            )
 
         with fw.target(target):
             found = parts(slopes, offsets)
