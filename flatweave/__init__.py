@@ -47,6 +47,7 @@ from flatweave.base.errors import (
     EscapedArrayError,
     ExtentOverflowError,
     IndexOutOfBounds,
+    KernelError,
     NegativeExtentError,
     NestingError,
     NotTraceableError,
@@ -212,10 +213,10 @@ BESIDE_BUILTINS = ("abs", "all", "any", "filter", "map", "max", "min", "pow", "r
 # what `from flatweave import *` brings: every public name that does not hide a builtin
 __all__ = [
     "ArgumentError", "Array", "CompilerBug", "DTypeError", "EscapedArrayError",
-    "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "NegativeExtentError", "NestingError",
-    "NotTraceableError", "OperatorError", "OutOfMemory", "Ragged", "ShapeError", "Stages",
-    "Tuning", "Unsupported", "UserError", "__version__", "absolute", "acos", "acosh", "add",
-    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
+    "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "KernelError", "NegativeExtentError",
+    "NestingError", "NotTraceableError", "OperatorError", "OutOfMemory", "Ragged", "ShapeError",
+    "Stages", "Tuning", "Unsupported", "UserError", "__version__", "absolute", "acos", "acosh",
+    "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
     "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh",
     "backpermute", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast",

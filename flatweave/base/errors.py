@@ -122,6 +122,13 @@ class OutOfMemory(UserError, MemoryError):
     anchor = "out-of-memory"
 
 
+class KernelError(UserError, RuntimeError):
+    """Units of a kernel get in each other's way: a race, a barrier that some never reach, a read of
+    what nobody wrote. The simulator finds it."""
+
+    anchor = "kernel-error"
+
+
 class Unsupported(UserError, NotImplementedError):
     """A known gap, with a way round: `fw.argmin` of a Ragged along axis 0."""
 

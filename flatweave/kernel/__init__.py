@@ -24,6 +24,8 @@ docs/kernel.md teaches it.
     stores.py    force, memory that changes, barriers
     atomics.py   updates of memory that are indivisible
     tracing.py   a function becomes host code and kernels
+    written.py   what was traced, for the warps and lanes of a machine
+    simulated.py run in the simulator, which finds races and counts
     build.py     these become programs of each target
     called.py    @kernel: what users call
 """
@@ -98,6 +100,7 @@ from flatweave.kernel.units import (
     unpair_p,
 )
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP
+from flatweave.simulator import schedules
 
 __all__ = [
     "BLOCK", "GRID", "Kernel", "Memory", "Pull", "Push", "THREAD", "WARP", "atomic_add",
@@ -106,7 +109,7 @@ __all__ = [
     "first", "flatten", "for_all", "force", "force_below", "gather", "generate", "halve",
     "interleave_p", "iterations", "ix_map", "kernel", "last", "load", "make_push", "map",
     "memory", "odds", "p_map", "padded", "pair", "pconcat", "pconcat_map", "pull", "push",
-    "push_n", "replicate", "reverse", "rotate", "seq_concat", "seq_for", "seq_iterate",
+    "push_n", "replicate", "reverse", "rotate", "schedules", "seq_concat", "seq_for", "seq_iterate",
     "seq_reduce", "seq_scan", "seq_until", "seq_while", "shift_left", "shift_right", "singleton",
     "split_at", "split_up", "take", "transpose", "unpair", "unpair_p", "unsafe_force", "unzip",
     "when", "zip", "zip_with",

@@ -32,11 +32,15 @@ from flatweave.frontend.trace.faults import out_of_memory, user_error
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.tree import Tree
-from flatweave.kernel.build import Written, build, simulated
+from flatweave.kernel.build import build
 from flatweave.kernel.pulls import Typed
+from flatweave.kernel.simulated import Way, schedule_for, simulated
 from flatweave.kernel.tracing import trace_kernel
+from flatweave.kernel.written import Written
 from flatweave.lower.machine.machine import CUDA
 from flatweave.pipeline import Executable
+from flatweave.simulator.counts import Counting, Counts
+from flatweave.simulator.schedules import Schedule
 from flatweave.targets import target_named
 
 THREADS = 256
@@ -94,12 +98,32 @@ class Kernel:
         return Stages(self.__name__, self._entry(args, kwargs)[0].executable)
 
     def simulate(
-        self, *args: Any, blocks: int = 1, seed: int | None = None, **kwargs: Any
-    ) -> Any:
-        """Run in the simulator, `blocks` at a time; with a seed they and their warps take turns at
-        random. Raises CompilerBug for a race, a read of what nobody wrote, or out of bounds."""
+        self, *args: Any, blocks: int = 1, seed: int | None = None,
+        schedule: Schedule | None = None, threads: int | None = None, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        """Run in the simulator, `blocks` at a time, which take turns as a schedule of
+        `fk.schedules` says, or with a seed at random. With `threads` the kernel is distributed to
+        so many of a block, as for a device.
+
+        Raises KernelError for a race, a read of what nobody wrote, or a barrier that some never
+        reach, and IndexOutOfBounds.
+        """
         made, flat = self._entry(args, kwargs)
-        return made.finished(flat, lambda: simulated(made.traced, flat, blocks, seed))
+        way = Way(blocks, schedule_for(seed, schedule), threads)
+        return made.finished(flat, lambda: simulated(made.traced, flat, way))
+
+    def counts(self, *args: Any, threads: int | None = None, **kwargs: Any) -> Counts:
+        """What the kernel does when it is called on these arguments, as the simulator counts it:
+        barriers, accesses of shared memory and of the grid's, bank conflicts, sectors, ..
+
+        `.barriers` and so on are numbers, `.kernels` has them by launch, and as a string they are
+        a table. With `threads` those of the kernel distributed to so many of a block.
+        """
+        made, flat = self._entry(args, kwargs)
+        counter = Counting()
+        way = Way(threads=threads, counter=counter)
+        made.finished(flat, lambda: simulated(made.traced, flat, way))
+        return counter.counts()
 
     @property
     def text(self) -> Mapping[str, str]:

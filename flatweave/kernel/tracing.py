@@ -18,7 +18,6 @@ from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
-from flatweave.kernel.build import Written
 from flatweave.kernel.chunks import flatten as one_row
 from flatweave.kernel.code import Extent, KernelTrace, extent_of, here, number
 from flatweave.kernel.elements import Kind
@@ -26,6 +25,7 @@ from flatweave.kernel.finish import finish
 from flatweave.kernel.pulls import Pull, rows, total
 from flatweave.kernel.pushes import Push
 from flatweave.kernel.stores import Memory, read, written
+from flatweave.kernel.written import Written
 from flatweave.lower.machine.machine import Machine
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 

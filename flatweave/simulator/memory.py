@@ -24,6 +24,7 @@ PLAINLY, ATOMICALLY = 0, 1
 """How an element was last written; a higher number stands for a lock."""
 
 BARRIER = "Let a barrier stand between the two, as force does; or write it by one of them alone."
+LAUNCH = "Blocks are in no order: write in one launch and read in the next, or use atomic updates."
 
 
 @record(frozen=False)
@@ -70,6 +71,9 @@ class Buffer:
         if bad.size:
             raise Misuse(
                 f"out of bounds: index {at[bad[0]]} of {self.name}, which has {self.data.size}.",
+                origin=self.made,
+                role="made here:",
+                remedy=f"Indices go from 0 to {self.data.size - 1}.",
                 bounds=True,
             )
 
@@ -79,7 +83,8 @@ class Buffer:
         if unset.size:
             raise Misuse(
                 f"{self.name}[{at[unset[0]]}] is {what}, but nobody has written it.",
-                before=self.made,
+                origin=self.made,
+                role="made here:",
                 remedy="Write each element before; a push array must put every one.",
             )
 
@@ -144,8 +149,9 @@ class Buffer:
             who, before = by.who(int(found[0])), trace.who(place, by)
             raise Misuse(
                 f"race: {self.name}[{place}] {what}, with nothing between them ({before}; {who}).",
-                before=trace.where(place),
-                remedy=BARRIER,
+                origin=trace.where(place),
+                role="the other one:",
+                remedy=BARRIER if trace.block(place, by) == by.block else LAUNCH,
             )
 
     def _refuse_twice(self, at: Value, by: Agent) -> None:
@@ -223,6 +229,7 @@ class Private:
             raise Misuse(
                 f"out of bounds: index {at[bad[0]]} of {self.buffer.name}, of which a thread has "
                 f"{self.count}.",
+                remedy=f"Indices go from 0 to {self.count - 1}.",
                 bounds=True,
             )
         return np.asarray(threads * self.count + at)

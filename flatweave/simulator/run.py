@@ -38,6 +38,16 @@ def run(
     schedule: Schedule | None = None, counter: Counter | None = None,
 ) -> list[Any] | Failure:  # fmt: skip
     """The host's results for arguments that match its parameters: scalars, and arrays for buffers.
+    """
+    found = run_to_buffers(unit, args, threads, seed, schedule, counter)
+    return found if isinstance(found, Failure) else [_result(value) for value in found]
+
+
+def run_to_buffers(
+    unit: ir.Unit, args: Sequence[Any], threads: int = 1, seed: int | None = None,
+    schedule: Schedule | None = None, counter: Counter | None = None,
+) -> list[Any] | Failure:  # fmt: skip
+    """As `run`, but arrays are buffers, which know what has been written.
 
     `threads` blocks run at a time; they and their warps take turns as a schedule says, or with a
     seed at random.
@@ -51,7 +61,7 @@ def run(
     except _Failed as stop:
         return stop.failure
     host.expect_no_leaks(results)
-    return [_result(value) for value in results]
+    return list(results)
 
 
 def _argument(param: Var, arg: Any) -> Any:

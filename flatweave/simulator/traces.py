@@ -84,6 +84,10 @@ class Trace:
             self.lets.append(let)
         return found
 
+    def block(self, place: int, by: Agent) -> int:
+        """The block that last used an element."""
+        return int(by.clock.blocks(self.strand[place]))
+
     def who(self, place: int, by: Agent) -> str:
         """Who last used an element, in words."""
         return named(

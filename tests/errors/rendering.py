@@ -7,12 +7,21 @@ from pathlib import Path
 import pytest
 
 import flatweave as fw
-from tests.errors import argument_misuses, misuses, nest_misuses, operator_misuses, ragged_misuses
+from tests.errors import (
+    argument_misuses,
+    kernel_misuses,
+    misuses,
+    nest_misuses,
+    operator_misuses,
+    ragged_misuses,
+)
 
 MESSAGES = Path(__file__).parent / "messages"
 CASES: dict[str, Callable[[], None]] = {
     name: case
-    for module in (misuses, argument_misuses, nest_misuses, ragged_misuses, operator_misuses)
+    for module in (
+        misuses, argument_misuses, nest_misuses, ragged_misuses, operator_misuses, kernel_misuses
+    )
     for name, case in vars(module).items()
     if callable(case) and getattr(case, "__module__", "") == module.__name__
     and not isinstance(case, type)
