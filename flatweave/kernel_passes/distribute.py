@@ -36,6 +36,7 @@ from flatweave.kernel_ir.syntax import (
 )
 from flatweave.kernel_ir.updates import Atomic
 from flatweave.kernel_passes.guarded import emit_guarded, expect_together, meets
+from flatweave.kernel_passes.steps import Registers, parts
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
@@ -50,8 +51,9 @@ class BlockShape:
     """What a machine gives each block: `warps` of `width` lanes.
 
     `simt`: lanes are threads, and idle ones are masked; else a step has all lanes, and what is left
-    goes one by one. `warps_meet_alone`: a warp's barrier concerns no other warp. `memory`: bytes of
-    shared memory that a block may have.
+    goes one by one: with `registers` in steps as wide as suits what it does (`steps.py`).
+    `warps_meet_alone`: a warp's barrier concerns no other warp. `memory`: bytes of shared memory
+    that a block may have.
     """
 
     warps: int
@@ -59,6 +61,7 @@ class BlockShape:
     simt: bool = True
     warps_meet_alone: bool = True
     memory: int = 48 * 1024
+    registers: Registers | None = None
 
 
 def distribute(unit: Unit, shape: BlockShape) -> Unit:
@@ -178,7 +181,7 @@ class Distributor:
         if self.shape.simt:
             self._masked_threads(b, op.body, count)
         else:
-            self._steps(b, op.body, count)
+            self._steps(b, op, count)
 
     def _masked_threads(self, b: Builder, fn: Lambda, count: Atom) -> None:
         """Every thread takes its share; the last step of all runs with some of them idle."""
@@ -199,29 +202,38 @@ class Distributor:
         _turns(region, index(0), count, stride, turn)
         b.emit(Lanes(width, region.close([], [])))
 
-    def _steps(self, b: Builder, fn: Lambda, count: Atom) -> None:
-        """Steps of all lanes, then one by one what is left."""
-        width = self.shape.width
-        whole = index(0) if width == 1 else b.sub(count, b.apply("mod", count, index(width)))
+    def _steps(self, b: Builder, op: ForAll, count: Atom) -> None:
+        """Steps of all lanes, then narrower ones of what is left."""
+        fn, width = op.body, self.shape.width
+        lo: Atom = index(0)
+        widths: list[tuple[int, int | None]] = [(width, None), (1, None)]
+        if self.shape.registers is not None:
+            widths = parts(op, count, self.shape.registers)
+        widest = max(lanes for lanes, _ in widths)
         own = [(let.vars[0], let.op) for let in walk_lets(fn) if isinstance(let.op, Local)]
         for var, memory in own:
-            self._move(b, var, memory.dtype, memory.count * width, lambda b, at: at)
-        parts = [(width, index(0), whole), (1, whole, count)] if width > 1 else [(1, whole, count)]
-        for lanes, lo, hi in parts:
-            if lo == hi:
-                continue
-            region = b.inner()
-            lane = region.emit(Lane(index(0)))[0] if own and lanes > 1 else index(0)
-            for var, _ in own:
-                self.places[var] = _side_by_side(lane, width)
+            self._move(b, var, memory.dtype, memory.count * widest, lambda b, at: at)
+        for lanes, end in widths:
+            hi = index(end) if end is not None else _whole_steps(b, count, lanes)
+            if lo != hi:
+                self._part_in_steps(b, fn, lanes, lo, hi, [(var, widest) for var, _ in own])
+            lo = hi
 
-            def turn(c: Builder, base: Atom, lanes: int = lanes) -> None:
-                hint = fn.params[0].name
-                i: Atom = c.emit(Lane(base), hint)[0] if lanes > 1 else base
-                self.bound(c, fn, i)
+    def _part_in_steps(
+        self, b: Builder, fn: Lambda, lanes: int, lo: Atom, hi: Atom, own: list[tuple[Var, int]]
+    ) -> None:
+        """Threads from lo below hi in steps of so many lanes, which have memory of their own."""
+        region = b.inner()
+        lane = region.emit(Lane(index(0)))[0] if own and lanes > 1 else index(0)
+        for var, apart in own:
+            self.places[var] = _side_by_side(lane, apart)
 
-            _turns(region, lo, hi, lanes, turn)
-            b.emit(Lanes(lanes, region.close([], [])))
+        def turn(c: Builder, base: Atom) -> None:
+            i: Atom = c.emit(Lane(base), fn.params[0].name)[0] if lanes > 1 else base
+            self.bound(c, fn, i)
+
+        _turns(region, lo, hi, lanes, turn)
+        b.emit(Lanes(lanes, region.close([], [])))
 
     # -- warps ------------------------------------------------------------------------------------
 
@@ -263,6 +275,11 @@ def _turns(
     base = inside.param("base", index(0).type)
     turn(inside, base)
     b.emit(For(lo, hi, index(step), inside.close([base], []), ()))
+
+
+def _whole_steps(b: Builder, count: Atom, lanes: int) -> Atom:
+    """The threads that fill steps of so many lanes."""
+    return b.sub(count, b.apply("mod", count, index(lanes))) if lanes > 1 else count
 
 
 def _is_one_turn(lo: Atom, hi: Atom, step: int) -> bool:

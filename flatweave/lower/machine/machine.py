@@ -7,6 +7,7 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.base.thresholds import ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
+from flatweave.kernel_passes.steps import Registers
 
 KIB = 1024
 WIDEST = 64
@@ -82,7 +83,10 @@ class Machine:
     def block_shape(self) -> BlockShape:
         """What levels are distributed over."""
         width = self.lanes([i64])
-        return BlockShape(self.warps, width, self.simt, self.warps_meet_alone)
+        registers = None if self.simt else Registers(self.registers, self.vector_bytes)
+        return BlockShape(
+            self.warps, width, self.simt, self.warps_meet_alone, registers=registers
+        )
 
     def warps_of(self, width: int) -> Warps:
         """The warps of a block, of which each takes steps of so many lanes."""
