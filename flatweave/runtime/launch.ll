@@ -205,14 +205,20 @@ done:
   ret void
 }
 
-; Tries to enter the gate as it was seen: the job must be open and have room.
-define internal i1 @enter(i64 %seen) {
-  %open.bit = and i64 %seen, 4294967296
-  %open = icmp ne i64 %open.bit, 0
+; Whether fewer workers are inside than are allowed.
+define internal i1 @has_room(i64 %seen) {
   %inside = and i64 %seen, 65535
   %shifted = lshr i64 %seen, 16
   %allowed = and i64 %shifted, 65535
   %room = icmp ult i64 %inside, %allowed
+  ret i1 %room
+}
+
+; Tries to enter the gate as it was seen: the job must be open and have room.
+define internal i1 @enter(i64 %seen) {
+  %open.bit = and i64 %seen, 4294967296
+  %open = icmp ne i64 %open.bit, 0
+  %room = call i1 @has_room(i64 %seen)
   %may = and i1 %open, %room
   br i1 %may, label %try, label %no
 no:
@@ -237,7 +243,7 @@ out:
   ret void
 }
 
-; Sleeps until a job newer than `epoch` is published.
+; Sleeps until a job newer than `epoch` is published, while there is none that has room.
 define internal void @doze(i64 %epoch) {
   %word = load atomic i32, ptr @wake_word seq_cst, align 4
   atomicrmw add ptr @sleepers, i64 1 seq_cst
@@ -246,7 +252,9 @@ define internal void @doze(i64 %epoch) {
   %open.bit = and i64 %gate, 4294967296
   %open = icmp ne i64 %open.bit, 0
   %other = icmp ne i64 %now, %epoch
-  %work = and i1 %open, %other
+  %fresh = and i1 %open, %other
+  %room = call i1 @has_room(i64 %gate)
+  %work = and i1 %fresh, %room
   %stop = load atomic i64, ptr @stopping seq_cst, align 8
   %stopped = icmp ne i64 %stop, 0
   %stay = or i1 %work, %stopped

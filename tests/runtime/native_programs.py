@@ -204,9 +204,12 @@ trim:
 """
 
 
-def launching(kernel: str) -> NativeProgram:
-    """A program that launches `kernel` over slots[0] blocks."""
-    return NativeProgram(compile_text(DECLARATIONS + LAUNCH + kernel))
+def launching(kernel: str, before: int = 0) -> NativeProgram:
+    """A program that launches `kernel` over slots[0] blocks, and `before` that over 2, so often."""
+    one = "  call i1 @fw_launch(ptr %ctx, ptr @kernel, ptr %slots, i64 {})\n"
+    last = one.format("%n")
+    text = LAUNCH.replace(last, one.format("2") * before + last)
+    return NativeProgram(compile_text(DECLARATIONS + text + kernel))
 
 
 def allocating() -> NativeProgram:

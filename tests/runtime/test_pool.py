@@ -153,6 +153,22 @@ def test_parked_workers_wake_up():
             assert time.perf_counter() - start < 0.2
 
 
+def test_workers_that_a_job_has_no_room_for_sleep():
+    """Those that are awake when it begins must not look for room until it ends."""
+    program = launching(SLEEP, before=6)
+    with pool.threads(7):
+        run(program, 20)
+    wall = busy = 0.0
+    with pool.threads(2):
+        for _ in range(10):
+            start, used = time.perf_counter(), time.process_time()
+            run(program, 60)
+            wall += time.perf_counter() - start
+            busy += time.process_time() - used
+
+    assert busy < 0.4 * wall
+
+
 def test_other_python_threads_run_meanwhile():
     """A launch holds no lock of the interpreter."""
     turns = []
