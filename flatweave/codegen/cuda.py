@@ -27,7 +27,7 @@ typedef long long int64_t; typedef unsigned long long uint64_t;
 """
 ATOMICS = {
     "add": "atomicAdd", "minimum": "atomicMin", "maximum": "atomicMax",
-    "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor",
+    "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor", "exchange": "atomicExch",
 }  # fmt: skip
 
 
@@ -51,8 +51,10 @@ def _ballot(e: KernelText, flag: str) -> str:
 
 
 def _atomic(fn: str, dtype: DType) -> str | None:
-    """Floats are added only; 64 bits are added and masked as unsigned ones only."""
-    if dtype is bool_ or dtype.bits < 32 or (dtype.is_float and fn != "add"):
+    """Floats are added only, those of 32 bits exchanged; 64 bits are added, masked and exchanged
+    as unsigned ones only."""
+    floats = ("add", "exchange") if dtype.bits == 32 else ("add",)
+    if dtype is bool_ or dtype.bits < 32 or (dtype.is_float and fn not in floats):
         return None
     kind = dtype.c
     if dtype is i64 and fn not in ("minimum", "maximum"):
@@ -67,6 +69,7 @@ CUDA_C = Dialect(
     global_pointer="{type} *",
     shared="__shared__",
     shared_space="FW_GLOBAL",
+    shared_fence="__threadfence_block();",
     thread="(int)threadIdx.x",
     block="(int64_t)blockIdx.x",
     barrier="__syncthreads();",

@@ -38,7 +38,7 @@ typedef uchar uint8_t; typedef ushort uint16_t; typedef uint uint32_t; typedef u
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
 # `sync` orders stores to global memory, too: lanes may store over what others have filled there.
 SYNC = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
-ATOMICS = {"minimum": "min", "maximum": "max"}
+ATOMICS = {"minimum": "min", "maximum": "max", "exchange": "xchg"}
 
 
 def emit(unit: Unit) -> str:
@@ -93,6 +93,7 @@ OPENCL_C = Dialect(
     global_pointer="__global {type} *",
     shared="__local",
     shared_space="__local",
+    shared_fence="mem_fence(CLK_LOCAL_MEM_FENCE);",
     thread="(int)get_local_id(0)",
     block="(int64_t)get_group_id(0)",
     barrier=SYNC,

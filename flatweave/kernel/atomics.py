@@ -1,39 +1,81 @@
 """Updates of one element of memory that are indivisible, whoever else is at it.
 
-    atomic(op, m, i, value)       m[i] = op(m[i], value), by any operator that commutes
+    atomic(op, m, i, value)       m[i] = op(m[i], value), by any operator, of any elements
     atomic_add(m, i, value)       the same with +; gives what was there before
+    atomic_exchange(m, i, value)  m[i] = value; gives what was there before
 
-What a machine cannot do at once is done by compare-and-swap, or under a lock.
+What a machine cannot do by an instruction is done by compare-and-swap, and where an element is no
+one word, under a lock. Which update comes first nobody knows: operators should not care.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from flatweave.base.dtypes import bool_
-from flatweave.base.errors import DTypeError
+from flatweave.base.dtypes import DType, bool_, u32
+from flatweave.base.errors import ArgumentError, DTypeError, NestingError
 from flatweave.base.source import user_location
-from flatweave.kernel.code import emit, place
-from flatweave.kernel.stores import Memory
-from flatweave.kernel_ir.updates import Atomic
+from flatweave.frontend.values.scope import Scope, entered
+from flatweave.kernel.code import emit, here, level, number, place, trace
+from flatweave.kernel.elements import Kind
+from flatweave.kernel.pulls import Pull
+from flatweave.kernel.stores import Memory, written
+from flatweave.kernel_ir.arrays import UnitCode
+from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
+from flatweave.kernel_ir.updates import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
+from flatweave.passes.operators import component_functions
+from flatweave.terms.build import lambda_of
+from flatweave.terms.syntax import BufferType, Lambda, Var
+from flatweave.terms.traverse import free_vars
+
+STRIPES = {GRID: 4096, BLOCK: 64}
+"""How many locks the places of memory share: that of the grid, and that of a block."""
+WORD_BITS = 32
+"""Elements of shared memory that a device updates by itself have so many bits at least."""
+
+Op = Callable[[Any, Any], Any]
 
 
-def _update(fn: str, m: Memory, i: Any, value: Any) -> Any:
-    """One of the functions that machines have; the value from before."""
-    at = place(i)
-    if len(m.buffers) != 1 or m.kind.dtypes[0] is bool_:
-        raise DTypeError(
-            f"atomic_{fn} updates one number, and the elements here are {m.kind}.",
-            where=user_location(),
-            remedy="Use memory of one number for each element.",
-        )
-    (atom,) = m.kind.atoms(value)
-    return m.kind.value(emit(Atomic(fn, m.buffers[0], at, atom)))
+def atomic(op: Op, m: Memory, i: Any, value: Any) -> None:
+    """m[i] = op(m[i], value), indivisibly, for any function of two elements.
+
+    Components that know nothing of each other are updated one by one.
+    """
+    _in_threads("atomic")
+    at, values = place(i), m.kind.atoms(value)
+    if _space(m) == "local":  # nobody else is at it
+        m[i] = op(m[i], value)
+        return
+    fn = _operator(op, m.kind)
+    names = component_functions(fn)
+    if names is not None and not any(map(_needs_lock, m.buffers)):
+        for name, buffer, atom in zip(names, m.buffers, values, strict=True):
+            if name in ATOMIC:
+                emit(Atomic(name, buffer, at, atom))
+            else:
+                emit(AtomicUpdate(lambda_of(name, _dtype(buffer)), buffer, at, (atom,)))
+    elif len(values) == 1 and not _needs_lock(m.buffers[0]):
+        emit(AtomicUpdate(fn, m.buffers[0], at, tuple(values)))
+    else:
+        around = GRID if _space(m) == "global" else BLOCK
+        locks = _locks(around)
+        emit(LockedUpdate(fn, locks, STRIPES[around], m.buffers, at, tuple(values)))
+
+
+def atomic_exchange(m: Memory, i: Any, value: Any) -> Any:
+    """m[i] = value; gives what was there before."""
+    return _update(EXCHANGE, m, i, value)
 
 
 def atomic_add(m: Memory, i: Any, value: Any) -> Any:
     """m[i] += value; gives what was there before."""
     return _update("add", m, i, value)
+
+
+def atomic_sub(m: Memory, i: Any, value: Any) -> Any:
+    """m[i] -= value; gives what was there before."""
+    return atomic_add(m, i, -m.kind.value(m.kind.atoms(value)))
 
 
 def atomic_inc(m: Memory, i: Any) -> Any:
@@ -64,3 +106,117 @@ def atomic_or(m: Memory, i: Any, value: Any) -> Any:
 def atomic_xor(m: Memory, i: Any, value: Any) -> Any:
     """m[i] ^= value; gives what was there before."""
     return _update("xor", m, i, value)
+
+
+def _update(fn: str, m: Memory, i: Any, value: Any) -> Any:
+    """One of the functions that machines have; the value from before."""
+    what = f"atomic_{NAMES.get(fn, fn)}"
+    _in_threads(what)
+    dtype = m.kind.dtypes[0]
+    adds_bools = fn == "add" and dtype is bool_
+    bitwise = fn in ("and", "or", "xor") and dtype.is_float
+    if len(m.buffers) != 1 or adds_bools or bitwise:
+        raise DTypeError(
+            f"{what} updates one number that has such an operation, and the elements here are "
+            f"{m.kind}.",
+            where=user_location(),
+            remedy="Use fk.atomic(op, m, i, value), which takes any operator and elements of any "
+            "kind, and gives nothing back.",
+        )
+    at, (atom,) = place(i), m.kind.atoms(value)
+    if _needs_lock(m.buffers[0]):
+        raise DTypeError(
+            f"{what} of {dtype.name} in memory of a {m.buffers[0].type.space}: devices update "  # type: ignore[union-attr]
+            f"words of {WORD_BITS} bits there.",
+            where=user_location(),
+            remedy="Use fk.atomic(op, m, i, value), which takes a lock, or memory of i32.",
+        )
+    return m.kind.value(emit(Atomic(fn, m.buffers[0], at, atom)))
+
+
+NAMES = {"minimum": "min", "maximum": "max"}
+"""Functions whose updates have another name."""
+
+
+def _in_threads(what: str) -> None:
+    """Refuse code that runs once for several threads: how many of them would do it?"""
+    around = level()
+    if around is not THREAD:
+        raise NestingError(
+            f"{what} in code of a {around.word}: each thread does its own update, and here is "
+            "none.",
+            where=user_location(),
+            remedy="Write it inside of a for_all over threads; for_all(1, ..) is one of them.",
+        )
+
+
+def _space(m: Memory) -> str:
+    type_ = m.buffers[0].type
+    assert isinstance(type_, BufferType)
+    return type_.space
+
+
+def _dtype(buffer: Var) -> DType:
+    assert isinstance(buffer.type, BufferType)
+    return buffer.type.dtype
+
+
+def _needs_lock(buffer: Var) -> bool:
+    """Whether a device may have no way to update an element by itself."""
+    dtype = _dtype(buffer)
+    bits = 8 if dtype is bool_ else dtype.bits
+    assert isinstance(buffer.type, BufferType)
+    return buffer.type.space != "global" and bits < WORD_BITS
+
+
+def _operator(op: Op, kind: Kind) -> Lambda:
+    """The operator as a function of two elements' leaves."""
+    code = here().builder.inner()
+    inside = trace().scope_of(code)
+    old = [code.param("old", dtype) for dtype in kind.dtypes]
+    new = [code.param("new", dtype) for dtype in kind.dtypes]
+    with entered(inside):
+        made = op(kind.value(old), kind.value(new))
+        results = kind.atoms(made, "what the operator of an atomic gives")
+    inside.closed = True
+    fn = code.close([*old, *new], results)
+    if any(map(_varies, free_vars(fn))):
+        raise ArgumentError(
+            "the operator of an atomic reads a number of the thread around it.",
+            where=user_location(),
+            remedy="Make it part of the value: a tuple of numbers is a value, too; or read "
+            "arguments of the kernel.",
+        )
+    return fn
+
+
+def _varies(var: Var) -> bool:
+    """Whether a variable is bound inside of the units that share the block's work."""
+    scope = trace().homes[var]
+    return any(isinstance(around.builder, UnitCode) and around.builder.level < BLOCK
+               for around in scope.around())  # fmt: skip
+
+
+def _locks(around: Level) -> Var:
+    """Locks that nobody holds, made at the head of the code of a level."""
+    scope = _outermost(around)
+    made = trace()
+    found = made.locks.get(scope)
+    if found is None:
+        with entered(scope):
+            free = number(0, "a lock").astype(u32)
+            (memory,) = written(Pull(STRIPES[around], lambda i: free), barrier=True)
+        found = made.locks[scope] = memory.buffers[0]
+    return found
+
+
+def _outermost(around: Level) -> Scope:
+    """The outermost code of a level's unit around the code that is being written; of the grid, the
+    code that launches the block."""
+    chain = list(here().around())
+    heads = [scope for scope in chain if isinstance(scope.builder, UnitCode)]
+    if around is BLOCK:
+        return next(scope for scope in heads if scope.builder.level is BLOCK)  # type: ignore[attr-defined]
+    block = next(scope for scope in heads if scope.builder.level is BLOCK)  # type: ignore[attr-defined]
+    assert block.outer is not None
+    return block.outer

@@ -49,6 +49,7 @@ class KernelTrace(Trace):
         self.threads = threads
         self.kernels: list[Kernel] = []
         self.buffers: list[Var] = []  # that the host has made
+        self.locks: dict[Scope, Var] = {}  # of the code of a block, or of the host (`atomics.py`)
         self.sites = Sites()
         self._scopes: dict[int, Scope] = {id(self.root.builder): self.root}
 

@@ -11,12 +11,17 @@ from flatweave.terms.rules import index_misfits, operator_misfits
 from flatweave.terms.syntax import Atom, Const, Lambda, Type, Var, op, types_of
 
 ATOMIC = ("add", "minimum", "maximum", "and", "or", "xor")
-"""The functions that `atomic` takes."""
+"""The functions by which `atomic` combines."""
+EXCHANGE = "exchange"
+"""What `atomic` does that only replaces."""
 
 
 @op
 class Atomic(KernelOp):
-    """buffer[index] = buffer[index] `fn` value, indivisibly; gives what was there before."""
+    """buffer[index] = buffer[index] `fn` value, indivisibly; gives what was there before.
+
+    With `exchange`, buffer[index] = value.
+    """
 
     fn: str
     buffer: Var
@@ -31,7 +36,7 @@ class Atomic(KernelOp):
     def misfits(self) -> Iterator[str]:
         yield from index_misfits("the index", (self.index,))
         yield from contents_misfit((self.buffer,), (self.value,))
-        if self.fn not in ATOMIC:
+        if self.fn not in (*ATOMIC, EXCHANGE):
             yield f"there is no atomic {self.fn}"
 
 

@@ -34,7 +34,7 @@ from flatweave.kernel_ir.syntax import (
     Unit,
     WarpIndex,
 )
-from flatweave.kernel_ir.updates import Atomic
+from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.kernel_passes.guarded import emit_guarded, expect_together, meets
 from flatweave.kernel_passes.steps import Registers, parts
 from flatweave.terms.build import Builder, index
@@ -152,8 +152,11 @@ class Distributor:
                 self._bind(
                     b, let, map_field(op, self.renaming.atom, lambda fn: self.function(b, fn))
                 )
-            case Load() | Store() | Atomic() if let.op.buffer in self.places:
+            case Load() | Store() | Atomic() | AtomicUpdate() if let.op.buffer in self.places:
                 at = self.places[let.op.buffer](b, self.renaming.atom(let.op.index))
+                self._bind(b, let, self.renaming.op(let.op).replace(index=at))
+            case LockedUpdate(buffers=buffers) if buffers[0] in self.places:
+                at = self.places[buffers[0]](b, self.renaming.atom(let.op.index))
                 self._bind(b, let, self.renaming.op(let.op).replace(index=at))
             case op if any(buffer in self.places for buffer in free_vars(op)):
                 raise CompilerBug(f"{op.name} on memory of a thread or warp", where=let.where)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
+from flatweave.kernel_ir.updates import EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
 from flatweave.scalar import ops as scalar
 from flatweave.simulator.access import Accessor
 from flatweave.simulator.agents import Agent
@@ -34,7 +34,8 @@ class Updater(Accessor):
         for lane in self._lanes_in_turn(at):
             place = buffer.updated(int(at[lane]), self._one_of(env, lane))
             before[lane] = place[0]
-            place[0] = scalar.evaluate(op.fn, place[0], values[lane])
+            new = values[lane]
+            place[0] = new if op.fn == EXCHANGE else scalar.evaluate(op.fn, place[0], new)
         self.progress.events += 1
         return (before,)
 

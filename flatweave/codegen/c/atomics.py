@@ -14,6 +14,7 @@ from flatweave.base.dtypes import DType, bool_
 from flatweave.base.errors import CompilerBug
 from flatweave.codegen.c.dialect import Dialect
 from flatweave.codegen.c.values import buffer_dtype, stored
+from flatweave.kernel_ir.updates import EXCHANGE
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.syntax import BufferType, Var
 
@@ -66,6 +67,8 @@ def atomic_helper(
     if expression is not None:
         head = f"FW_FN {dtype.c} {name}({space} {dtype.c} *at, {dtype.c} x)"
         return name, (f"{head} {{\n    return {expression};\n}}\n",)
+    if fn == EXCHANGE:
+        return name, (_by_swap(name, dtype, "x", space),)
     spelled = TABLE[fn].c(dtype)
     combined = spelled.template.format("old", "x")
     return name, (*spelled.helpers, _by_swap(name, dtype, combined, space))

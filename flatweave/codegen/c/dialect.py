@@ -48,7 +48,7 @@ class Dialect:
     `highest` tell of a word of 32 bits how many are set and which is the highest. `atomic` gives
     the device's own atomic update, as an expression on at and x, where it has one. `function`
     begins one that is never written out where it is called. `shared_space` qualifies what a pointer
-    to shared memory points to.
+    to shared memory points to, and `shared_fence` orders what one thread does there.
     """
 
     name: str
@@ -57,6 +57,7 @@ class Dialect:
     global_pointer: str
     shared: str
     shared_space: str
+    shared_fence: str
     thread: str
     block: str
     barrier: str

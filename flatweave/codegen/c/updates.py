@@ -16,7 +16,7 @@ from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.memory import from_memory, to_memory
 from flatweave.codegen.c.values import buffer_dtype, stored
 from flatweave.kernel_ir.updates import AtomicUpdate, LockedUpdate
-from flatweave.terms.syntax import Let
+from flatweave.terms.syntax import BufferType, Let, Var
 
 
 def emit_atomic_update(e: CEmitter, let: Let) -> None:
@@ -44,28 +44,35 @@ def emit_locked_update(e: CEmitter, let: Let) -> None:
     """A spinlock for each stripe; one lane at a time is inside."""
     op: LockedUpdate = let.op  # type: ignore[assignment]
     _in_lanes(e, let)
-    if any(space_of(e.dialect, buffer) != GLOBAL for buffer in (op.locks, *op.buffers)):
-        raise CompilerBug("a locked update of shared memory", where=let.where)
+    shared = _is_shared(op.locks)
+    if any(_is_shared(buffer) != shared for buffer in op.buffers):
+        raise CompilerBug("locks in other memory than what they protect", where=let.where)
+    space = e.dialect.shared_space if shared else GLOBAL
+    fence = e.dialect.shared_fence if shared else "FW_FENCE();"
     at = e.atom(op.index)
     e.open("{")
-    e.line(f"FW_GLOBAL uint32_t *lock = {e.names.of(op.locks)} + ({at} & {op.stripes - 1});")
+    e.line(f"{space} uint32_t *lock = {e.names.of(op.locks)} + ({at} & {op.stripes - 1});")
     e.open("for (int done = 0; !done;) {")
     e.open("if (FW_SWAP32(lock, 0U, 1U) == 0U) {")
-    e.line("FW_FENCE();")
+    e.line(fence)
     old = []
     for buffer in op.buffers:
         dtype = buffer_dtype(buffer)
-        text = f"((volatile FW_GLOBAL {stored(dtype).c} *){e.names.of(buffer)})[{at}]"
+        text = f"((volatile {space} {stored(dtype).c} *){e.names.of(buffer)})[{at}]"
         old.append(e.temporary(dtype, from_memory(dtype, text), "old"))
     made = e.run(op.fn, [*old, *(e.atom(value) for value in op.values_)])
     for buffer, value in zip(op.buffers, made, strict=True):
         e.line(f"{e.names.of(buffer)}[{at}] = {to_memory(buffer_dtype(buffer), value)};")
-    e.line("FW_FENCE();")
+    e.line(fence)
     e.line("FW_SWAP32(lock, 1U, 0U);")
     e.line("done = 1;")
     e.close()
     e.close()
     e.close()
+
+
+def _is_shared(buffer: Var) -> bool:
+    return isinstance(buffer.type, BufferType) and buffer.type.space == "shared"
 
 
 def _in_lanes(e: CEmitter, let: Let) -> None:

@@ -22,7 +22,7 @@ from flatweave.codegen.llvm.memory.access import (
 )
 from flatweave.codegen.llvm.text.code import Code
 from flatweave.codegen.llvm.text.module import vec
-from flatweave.kernel_ir.updates import Atomic
+from flatweave.kernel_ir.updates import EXCHANGE, Atomic
 from flatweave.terms.syntax import Let
 
 _BOOLS = {"add": "or", "minimum": "and", "maximum": "or", "and": "and", "or": "or", "xor": "xor"}
@@ -102,6 +102,8 @@ def _update(e: Emitter, fn: str, dtype: DType, at: str, value: str) -> str:
 
 def _opcode(fn: str, dtype: DType) -> str | None:
     """The instruction's name for an update; None where there is none."""
+    if fn == EXCHANGE:
+        return "xchg"
     if dtype is bool_:
         return _BOOLS[fn]
     if dtype.is_float:
