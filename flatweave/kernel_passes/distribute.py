@@ -152,7 +152,9 @@ class Distributor:
                 self._bind(
                     b, let, map_field(op, self.renaming.atom, lambda fn: self.function(b, fn))
                 )
-            case Load() | Store() | Atomic() | AtomicUpdate() if let.op.buffer in self.places:
+            case Load() | Store() | Atomic() | AtomicUpdate(values_=(_,)) if (
+                let.op.buffer in self.places
+            ):
                 at = self.places[let.op.buffer](b, self.renaming.atom(let.op.index))
                 self._bind(b, let, self.renaming.op(let.op).replace(index=at))
             case LockedUpdate(buffers=buffers) if buffers[0] in self.places:

@@ -198,13 +198,14 @@ def test_collectives_of_warps():
         distribute(unit, BlockShape(4, 32, warps_meet_alone=False))
 
 
-def test_memory_of_threads_is_loaded_and_stored():
-    """Other uses of it are refused on a machine where it becomes a part of the block's."""
+def test_memory_of_threads_is_used_element_by_element():
+    """An update of two words is refused on a machine where it becomes a part of the block's."""
     body = """
         for_all thread 4 (i: i64 =>
-            m: local i64 = local i64 1
-            store m 0 i
-            atomic_update (add i64) m 0 [i])
+            m: local u64 = local u64 2
+            store m 0 1u64
+            store m 1 1u64
+            atomic_update (a: u64, b: u64, c: u64, d: u64 =>\n in a, d) m 0 [1u64, 2u64])
     """
     with pytest.raises(CompilerBug, match="atomic_update on memory of a thread"):
         distribute(one_kernel(body), CPU_SHAPES[1])
