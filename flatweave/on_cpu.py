@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.array_ir.fault import INDEX, NEGATIVE, Fault, index_fault, memory_fault
-from flatweave.base.dtypes import DTYPES
-from flatweave.base.plan import OUT_OF_MEMORY, Plan
+from flatweave.array_ir.fault import fault_of
 from flatweave.runtime.cpu import CpuProgram
 from flatweave.runtime.execute import Status
 
@@ -31,19 +29,3 @@ class OnCpu:
         if isinstance(results, Status):
             raise fault_of(results, self.program.plan)
         return results
-
-
-def fault_of(status: Status, plan: Plan) -> Exception:
-    """What a failed run reports, with the place in the user's program."""
-    site = plan.sites[status.site]
-    if status.code == OUT_OF_MEMORY and status.value < 0:
-        return Fault(NEGATIVE, value=status.value, where=site.where)
-    if status.code == OUT_OF_MEMORY:
-        return memory_fault(status.value, DTYPES[status.extent], site.where)
-    if site.kind == INDEX:
-        axis = site.axis or int(site.message or 0)
-        fault = index_fault(status.index, status.value, status.extent, axis)
-        fault.where = site.where
-        return fault
-    values = (status.value, status.extent)[: site.count]
-    return Fault(site.kind, status.index, values=values, message=site.message, where=site.where)

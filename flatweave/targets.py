@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from flatweave.array_ir import interp
+from flatweave.array_ir.fault import fault_of
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.laps import Laps
@@ -16,7 +17,7 @@ from flatweave.codegen.c.host_steps import host_steps
 from flatweave.codegen.llvm import isa
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.machine.machine import CUDA, OPENCL, Machine, cpu
-from flatweave.on_cpu import OnCpu, fault_of
+from flatweave.on_cpu import OnCpu
 from flatweave.runtime import nvrtc
 from flatweave.runtime.device import Device, HostProgram
 from flatweave.runtime.execute import Status

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import DType
+from typing import Protocol
+
+from flatweave.base.dtypes import DTYPES, DType
+from flatweave.base.plan import OUT_OF_MEMORY, Plan
 from flatweave.base.records import record
 from flatweave.base.source import Location
 
@@ -57,3 +60,43 @@ def memory_fault(count: int, dtype: DType, where: Location | None = None) -> Fau
 def index_fault(index: int, i: int, extent: int, axis: int) -> Fault:
     """The fault of a read at i; a negative index was wrapped before it came here: i + extent."""
     return Fault(INDEX, index, i if i >= 0 else i - extent, extent, axis)
+
+
+class Status(Protocol):
+    """What a run reports that failed, on a machine or in the simulator."""
+
+    @property
+    def code(self) -> int:
+        """What went wrong (`base/plan.py`)."""
+
+    @property
+    def site(self) -> int:
+        """Where in the program."""
+
+    @property
+    def index(self) -> int:
+        """At which element."""
+
+    @property
+    def value(self) -> int:
+        """With which value."""
+
+    @property
+    def extent(self) -> int:
+        """What it had to stay below, or a second value."""
+
+
+def fault_of(status: Status, plan: Plan) -> Fault:
+    """What a failed run reports, with the place in the user's program."""
+    site = plan.sites[status.site]
+    if status.code == OUT_OF_MEMORY and status.value < 0:
+        return Fault(NEGATIVE, value=status.value, where=site.where)
+    if status.code == OUT_OF_MEMORY:
+        return memory_fault(status.value, DTYPES[status.extent], site.where)
+    if site.kind == INDEX:
+        axis = site.axis or int(site.message or 0)
+        fault = index_fault(status.index, status.value, status.extent, axis)
+        fault.where = site.where
+        return fault
+    values = (status.value, status.extent)[: site.count]
+    return Fault(site.kind, status.index, values=values, message=site.message, where=site.where)

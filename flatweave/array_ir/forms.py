@@ -50,7 +50,9 @@ class Form:
 TRACED = Form("traced", host=CONTROL | READS, element=CONTROL | READS, arrays=True)
 SWEPT = Form(
     "swept",
-    host=HOST_BODIES | READS | {"suits", "sweep", "empty", "reshape", "radix_sort", "sort_row"},
+    host=HOST_BODIES
+    | READS
+    | {"suits", "sweep", "empty", "reshape", "radix_sort", "sort_row", "call_kernel"},
     element=CONTROL | READS | {"fold", "prefix"},
     scalar=True,
 )

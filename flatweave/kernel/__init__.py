@@ -24,7 +24,6 @@ docs/kernel.md teaches it.
     stores.py    force, memory that changes, barriers
     atomics.py   updates of memory that are indivisible
     tracing.py   a function becomes host code and kernels
-    written.py   what was traced, for the warps and lanes of a machine
     simulated.py run in the simulator, which finds races and counts
     build.py     these become programs of each target
     called.py    @kernel: what users call

@@ -7,15 +7,16 @@ from functools import partial
 from flatweave.base.config import config
 from flatweave.base.laps import Laps
 from flatweave.kernel.simulated import Simulated
-from flatweave.kernel.written import Written, unit_for
 from flatweave.kernel_ir.text import print_unit
 from flatweave.kernel_ir.verify import verify
+from flatweave.lower.call_kernel import unit_for
+from flatweave.ops import KernelProgram
 from flatweave.pipeline import EXTENSION, Executable, Texts, dump
 from flatweave.runtime.deep import on_deep_stack
 from flatweave.targets import TARGETS, Target
 
 
-def build(written: Written, target: Target) -> Executable:
+def build(written: KernelProgram, target: Target) -> Executable:
     """Compile a traced kernel for a target; the interpreter's is the simulator."""
     laps = Laps(written.name)
     if config.verify:
@@ -43,7 +44,7 @@ def build(written: Written, target: Target) -> Executable:
     return on_deep_stack(compiled)
 
 
-def _text(written: Written, target: Target, stage: str) -> str:
+def _text(written: KernelProgram, target: Target, stage: str) -> str:
     """What a kernel becomes on a target."""
     machine = target.machine
     assert machine is not None

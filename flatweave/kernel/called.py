@@ -31,13 +31,17 @@ from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.trace.faults import out_of_memory, user_error
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Tree
 from flatweave.kernel.build import build
+from flatweave.kernel.code import NotElements, is_writing
+from flatweave.kernel.fused import fused
+from flatweave.kernel.inside import Inside, call_program
 from flatweave.kernel.pulls import Typed
 from flatweave.kernel.simulated import Way, schedule_for, simulated
 from flatweave.kernel.tracing import trace_kernel
-from flatweave.kernel.written import Written
 from flatweave.lower.machine.machine import CUDA
+from flatweave.ops import KernelProgram
 from flatweave.pipeline import Executable
 from flatweave.simulator.counts import Counting, Counts
 from flatweave.simulator.schedules import Schedule
@@ -50,7 +54,7 @@ MOST_THREADS = 1024
 class Made:
     """A kernel for one signature: what was traced, ready to run."""
 
-    def __init__(self, traced: Written, tree: Tree, executable: Executable) -> None:
+    def __init__(self, traced: KernelProgram, tree: Tree, executable: Executable) -> None:
         self.traced = traced
         self.tree = tree
         self.executable = executable
@@ -90,8 +94,26 @@ class Kernel:
         self._last: Made | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        around = innermost()
+        if around is not None and is_writing(around):
+            return self.__wrapped__(*args, **kwargs)
+        if around is not None:
+            return self._inside(args, kwargs)
         made, flat = self._entry(args, kwargs)
         return made(flat)
+
+    def _inside(self, args: Any, kwargs: Any) -> Any:
+        """A call in a jitted function: it fuses with what is around it where it can."""
+        call = Inside(self.__name__, self.static, args, kwargs)
+        body = functools.partial(call.body, self.__wrapped__)
+        try:
+            return fused(body, call.leaves)
+        except NotElements:
+            machine = target_named(self.target or config.target).machine or CUDA
+            program, tree = trace_kernel(
+                self.__name__, body, call.described(), machine, self.threads
+            )
+            return call_program(program, tree, call.leaves)
 
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
         """Compile for these arguments without running, and show every stage."""

@@ -13,7 +13,7 @@ from flatweave.base.plan import CHECK_ERROR, Site
 from flatweave.base.source import user_location
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.values.array import Tracer
-from flatweave.kernel.code import Extent, here, trace
+from flatweave.kernel.code import Extent, here, writing
 from flatweave.kernel.loops import cond
 from flatweave.kernel.pulls import Pull, need_pull
 from flatweave.kernel_ir.host import Fail
@@ -74,10 +74,10 @@ def parts_of(k: int, length: Extent, who: str) -> Extent:
 
 def _check_even(k: int, length: Tracer, who: str) -> None:
     """Refuse, when it runs, a length that leaves elements over."""
-    scope, made = here(), trace()
+    scope, made = here(), writing()
     uneven = scope.apply("ne", (length % k).atom, index(0))
     message = check_message(UNEVEN.format(who=who, k=k), [], REMEDY)
-    site = made.sites.add(Site("shape", made.where, message, 1))
+    site = made.sites.add(Site("shape", scope.trace.where, message, 1))
     made.check(Fail(uneven, CHECK_ERROR, site, length.atom, index(0)))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, EscapedArrayError
@@ -36,6 +36,43 @@ PER_THREAD, PER_LANE = 4, 64
 """Elements of an array of the grid for each thread, and for each of so many on a CPU."""
 
 
+class NotElements(Exception):
+    """A function of the kernel tier needs units or memory, where it may only compute elements."""
+
+
+class Writing(Protocol):
+    """A kernel, or elements that need none."""
+
+    sites: Sites
+
+    def check(self, fail: Fail) -> None:
+        """End the program where a condition of the host holds."""
+
+    def scope_of(self, b: Builder) -> Scope:
+        """The scope whose code goes to a builder."""
+
+
+class Scopes:
+    """The scopes whose code goes to builders: those that are open, and new ones inside of them."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Scope] = {}
+
+    def of(self, b: Builder) -> Scope:
+        """The scope of a builder, made as one inside that of the builder around."""
+        assert STATE.scope is not None
+        known = {id(scope.builder): scope for scope in STATE.scope.around()}
+        return self._of(b, known)
+
+    def _of(self, b: Builder, known: dict[int, Scope]) -> Scope:
+        found = known.get(id(b)) or self._made.get(id(b))
+        if found is None:
+            assert b.outer is not None
+            around = self._of(b.outer, known)
+            found = self._made[id(b)] = Scope(around.trace, b, around, b.optional)
+        return found
+
+
 class KernelTrace(Trace):
     """A kernel under construction: its host code, and the kernels that it launches.
 
@@ -51,7 +88,7 @@ class KernelTrace(Trace):
         self.buffers: list[Var] = []  # that the host has made
         self.locks: dict[Scope, Var] = {}  # of the code of a block, or of the host (`atomics.py`)
         self.sites = Sites()
-        self._scopes: dict[int, Scope] = {id(self.root.builder): self.root}
+        self.scopes = Scopes()
 
     @property
     def block_elements(self) -> int:
@@ -66,12 +103,14 @@ class KernelTrace(Trace):
 
     def scope_of(self, b: Builder) -> Scope:
         """The scope whose code goes to a builder."""
-        found = self._scopes.get(id(b))
-        if found is None:
-            assert b.outer is not None
-            found = Scope(self, b, self.scope_of(b.outer), b.optional)
-            self._scopes[id(b)] = found
-        return found
+        return self.scopes.of(b)
+
+    @property
+    def current(self) -> Scope:
+        """The code that is being written."""
+        scope = STATE.scope
+        assert scope is not None
+        return scope
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -88,7 +127,7 @@ class KernelTrace(Trace):
 def here() -> Scope:
     """The code that is being written, of whatever level; from now on it comes from this line."""
     scope = STATE.scope
-    if scope is None or not isinstance(scope.trace, KernelTrace):
+    if scope is None or _writing(scope.trace) is None:
         raise ArgumentError(
             "this function writes a kernel's code, and no kernel is being written.",
             where=user_location(),
@@ -99,21 +138,40 @@ def here() -> Scope:
     return scope
 
 
+def _writing(made: Trace) -> Writing | None:
+    """What is being written to a trace: a kernel, or elements that need none; or nothing of ours.
+    """
+    return made if isinstance(made, KernelTrace) else getattr(made, "elements", None)
+
+
+def is_writing(scope: Scope) -> bool:
+    """Whether a kernel's code is being written, or that of its elements."""
+    return _writing(scope.trace) is not None
+
+
 def trace() -> KernelTrace:
-    """The kernel that is being written."""
-    found = here().trace
-    assert isinstance(found, KernelTrace)
+    """The kernel that is being written. Raises NotElements where it is elements alone."""
+    found = _writing(here().trace)
+    if not isinstance(found, KernelTrace):
+        raise NotElements
+    return found
+
+
+def writing() -> Writing:
+    """What is being written: a kernel, or elements that need none."""
+    found = _writing(here().trace)
+    assert found is not None
     return found
 
 
 def level() -> Level:
-    """The level whose code is being written."""
-    return level_of(here().builder)
+    """The level whose code is being written. Raises NotElements where there is none."""
+    return level_of(trace().current.builder)
 
 
 def inside(b: Builder, fn: Callable[..., R], *atoms: Atom) -> R:
     """`fn` of these atoms as numbers, its code going to a builder."""
-    with entered(trace().scope_of(b)):
+    with entered(writing().scope_of(b)):
         return fn(*numbers(atoms))
 
 

@@ -17,7 +17,17 @@ from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import Tree
-from flatweave.kernel.code import Extent, extent_of, here, level, number, numbers, place, trace
+from flatweave.kernel.code import (
+    Extent,
+    extent_of,
+    here,
+    level,
+    number,
+    numbers,
+    place,
+    trace,
+    writing,
+)
 from flatweave.kernel.elements import Kind, leaves_of
 from flatweave.kernel.launch import launch
 from flatweave.kernel.pulls import need_pull
@@ -85,7 +95,7 @@ def seq_for(
     first, end = place(lo, "the start of a loop"), place(hi, "the end of a loop")
     kind, atoms = _state(init)
     code = scope.builder.inner()
-    inner = trace().scope_of(code)
+    inner = writing().scope_of(code)
     i = code.param("i", i64, below=end)
     inner.natural.add(i)
     state = [code.param("s", dtype) for dtype in kind.dtypes]
@@ -114,7 +124,7 @@ def _state(init: Any) -> tuple[Kind, list[Any]]:
 def seq_while(holds: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
     """The state after `body` has changed it while `holds(state)`; threads may differ in how often.
     """
-    scope, made = here(), trace()
+    scope, made = here(), writing()
     kind, atoms = _state(init)
 
     def written(fn: Callable[[Any], Any], finish: Callable[[Any], list[Any]]) -> Lambda:
@@ -159,7 +169,7 @@ def seq_reduce(op: Callable[[Any, Any], Any], xs: Any, ne: Any = None) -> Any:
 
 def cond(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """The value of one of two functions; the other one does not run."""
-    scope, made = here(), trace()
+    scope, made = here(), writing()
     condition = _condition(p, "the condition of cond")
     if isinstance(condition, Const):
         return then() if condition.value else other()
@@ -188,7 +198,7 @@ def cond(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
 
 def when(p: Any, body: Callable[[], Any]) -> None:
     """`body()` where the condition holds: what it stores is what it is for."""
-    scope, made = here(), trace()
+    scope, made = here(), writing()
     condition = _condition(p, "the condition of when")
     if isinstance(condition, Const):
         if condition.value:

@@ -62,12 +62,16 @@ class Push:
     program may put several arrays, each of its own length: that is known then, too.
     """
 
-    __slots__ = ("_lengths", "_write", "level")
+    __slots__ = ("_lengths", "_write", "level", "same")
 
-    def __init__(self, length: Extent | None, write: Write, level: Level | None = None) -> None:
+    def __init__(
+        self, length: Extent | None, write: Write, level: Level | None = None,
+        same: Callable[[], Pull] | None = None,
+    ) -> None:  # fmt: skip
         self._lengths: dict[int, Extent] = {}
         self._write = write
         self.level = level
+        self.same = same  # the same array as a function, where every element is put by itself
         if length is not None:
             self.know(length)
 
@@ -125,12 +129,17 @@ class Push:
 
     def mapped(self, fn: Callable[[Any], Any]) -> Push:
         """`fn` of every element."""
-        return self._with(lambda put: lambda i, value: put(i, fn(value)))
+        made = self._with(lambda put: lambda i, value: put(i, fn(value)))
+        if (same := self.same) is not None:
+            made.same = lambda: over(fn, "map", (same(),))
+        return made
 
     def taken(self, n: Extent) -> Push:
         """What it puts below place n."""
         made = self._with(lambda put: lambda i, value: when(i < n, lambda: put(i, value)))
         made.know(n)
+        if (same := self.same) is not None:
+            made.same = lambda: Pull(n, same()._at)
         return made
 
     def _with(self, wrap: Callable[[Put], Callable[[Any, Any], None]]) -> Push:
@@ -217,7 +226,7 @@ def push(xs: Any, level: Level | None = None) -> Push:
             _need_static(array.length, around)
             for_all(array.length, lambda i: put(i, array[i]))
 
-    return Push(array.length, write, level)
+    return Push(array.length, write, level, lambda: array)
 
 
 def _level() -> Level:
@@ -257,7 +266,7 @@ def push_n(n: int, xs: Any) -> Push:
     def write(put: Put) -> None:
         _units(n, array, "push_n", lambda t, j, threads: t * n + j, put)
 
-    return Push(array.length, write)
+    return Push(array.length, write, same=lambda: array)
 
 
 def load(n: int, xs: Any) -> Push:
@@ -270,7 +279,7 @@ def load(n: int, xs: Any) -> Push:
     def write(put: Put) -> None:
         _units(n, array, "load", lambda t, j, threads: t + j * threads, put)
 
-    return Push(array.length, write)
+    return Push(array.length, write, same=lambda: array)
 
 
 def _units(
@@ -316,7 +325,7 @@ def pushed(xs: Any) -> Push:
         return push(xs)
     if isinstance(xs, tuple) and any(isinstance(x, Pull | Push) for x in xs):
         return _side_by_side([pushed(x) for x in xs])
-    return Push(1, lambda put: put(0, xs))
+    return Push(1, lambda put: put(0, xs), same=lambda: Pull(1, lambda i: xs))
 
 
 def _side_by_side(parts: list[Push]) -> Push:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from flatweave.array_ir.fault import fault_of
 from flatweave.base.errors import IndexOutOfBounds, KernelError, UserError
 from flatweave.base.records import record, replace
-from flatweave.kernel.written import Written, unit_for
+from flatweave.lower.call_kernel import unit_for
 from flatweave.lower.machine.machine import CUDA
-from flatweave.on_cpu import fault_of
-from flatweave.runtime.execute import Status
+from flatweave.ops import KernelProgram
 from flatweave.simulator.counts import Counter
 from flatweave.simulator.faults import Misuse
 from flatweave.simulator.memory import Buffer
@@ -46,15 +47,20 @@ class Simulated:
 
     made = None
 
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: KernelProgram) -> None:
         self.written = written
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault, and KernelError for races and the like."""
-        return simulated(self.written, args, Way())
+        return simulate(self.written, args)
 
 
-def simulated(written: Written, args: list[Any], way: Way) -> list[Any]:
+def simulate(written: KernelProgram, args: Sequence[Any]) -> list[Any]:
+    """The results of a kernel in a program, block by block in order."""
+    return simulated(written, args, Way())
+
+
+def simulated(written: KernelProgram, args: Sequence[Any], way: Way) -> list[Any]:
     """The results as the simulator finds them."""
     unit = written.unit
     if way.threads is not None:
@@ -64,14 +70,13 @@ def simulated(written: Written, args: list[Any], way: Way) -> list[Any]:
             unit, args, way.blocks, schedule=way.schedule, counter=way.counter
         )
         if isinstance(found, Failure):
-            status = Status(found.code, found.site, found.index, found.value, found.extent)
-            raise fault_of(status, written.plan)
+            raise fault_of(found, written.plan)
     except Misuse as misuse:
         raise _of_user(misuse) from None
     return _results(written, found)
 
 
-def _results(written: Written, found: list[Any]) -> list[Any]:
+def _results(written: KernelProgram, found: list[Any]) -> list[Any]:
     """Numbers, and arrays in their shapes, every element of which somebody has written."""
     results: list[Any] = []
     rest = iter(found)

@@ -24,9 +24,10 @@ from flatweave.kernel.elements import Kind
 from flatweave.kernel.finish import finish
 from flatweave.kernel.pulls import Pull, rows, total
 from flatweave.kernel.pushes import Push
+from flatweave.kernel.simulated import simulate
 from flatweave.kernel.stores import Memory, read, written
-from flatweave.kernel.written import Written
 from flatweave.lower.machine.machine import Machine
+from flatweave.ops import KernelProgram
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
 
 
@@ -42,7 +43,7 @@ class Held:
 def trace_kernel(
     name: str, body: Callable[[list[Any]], Any], leaves: Sequence[Leaf], machine: Machine,
     threads: int,
-) -> tuple[Written, Tree]:  # fmt: skip
+) -> tuple[KernelProgram, Tree]:  # fmt: skip
     """The kernel that `body` writes, and the structure of its results."""
     made = KernelTrace(name, machine, threads)
     with made.running():
@@ -53,7 +54,7 @@ def trace_kernel(
     unit = finish(made, [atom for each in held for atom in each.atoms])
     params = tuple(_param(var) for var in made.params)
     plan = Plan(params, tuple(each.described for each in held), made.sites.rows)
-    return Written(name, unit, plan, threads), tree
+    return KernelProgram(name, unit, plan, threads, simulate), tree
 
 
 def _param(var: Var) -> Param:

@@ -12,7 +12,7 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.kernel.code import Extent
+from flatweave.kernel.code import Extent, NotElements, here
 from flatweave.kernel.loops import below, for_all, seq_for
 from flatweave.kernel.pulls import Pull, is_static, need_pull, static
 from flatweave.kernel.pushes import Push, Put, pushed
@@ -31,7 +31,9 @@ def pconcat(arrays: Any, level: Level | None = None) -> Push:
         units = below(level, "pconcat")
         for_all(parts.length, lambda u: _put_part(parts, u, put, made, "pconcat"), units)
 
-    return _joined(write)
+    made = _joined(write)
+    made.same = lambda: _elements(parts)
+    return made
 
 
 def _joined(write: Callable[[Put, Push], None]) -> Push:
@@ -61,6 +63,29 @@ def _put_part(parts: Pull, u: Any, put: Put, made: Push, who: str) -> None:
     part.write(of(0, put))
     for k in range(part.arrays):
         made.know(parts.length * length_of(k), k)
+
+
+def _elements(parts: Pull) -> Pull:
+    """The arrays in a pull array one after the other, each element by itself.
+
+    Raises NotElements where a part is more than its elements.
+    """
+    restore = here().snapshot()
+    length = static(as_elements(parts[0]).length, "pconcat")
+    restore()
+    return Pull(
+        parts.length * length, lambda i: as_elements(parts[i // length])[i % length]
+    )
+
+
+def as_elements(value: Any) -> Pull:
+    """An array as a function from its indices. Raises NotElements where it is more than that."""
+    if isinstance(value, Pull):
+        return value
+    same = pushed(value).same
+    if same is None:
+        raise NotElements
+    return same()
 
 
 def pconcat_map(fn: Callable[[Any], Any], xs: Any, level: Level | None = None) -> Push:

@@ -20,6 +20,7 @@ from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower.by_row.lower import lower_by_row
 from flatweave.lower.by_row.suits import suits
+from flatweave.lower.call_kernel import lower_call
 from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
 from flatweave.lower.kernel.scope import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
@@ -35,6 +36,7 @@ from flatweave.lower.sweep.launches import lower_sweep
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.ops import (
     ByRow,
+    CallKernel,
     Check,
     Empty,
     Index,
@@ -197,6 +199,8 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             bind(let.vars[0], suits(lowering, let.op))
         case ByRow():
             lower_by_row(lowering, let, let.op, partial(lower_body, owned=False))
+        case CallKernel():
+            lower_call(lowering, let, let.op)
         case RadixSort():
             lower_radix_sort(lowering, let)
         case SortRow():

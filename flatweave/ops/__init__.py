@@ -4,6 +4,7 @@ What a user calls is often a composition of these, written in `frontend/`: a tra
 `generate` that reads its argument with swapped indices.
 """
 
+from flatweave.ops.call_kernel import KERNELS, CallKernel, KernelProgram
 from flatweave.ops.check import Check
 from flatweave.ops.concat import Concat
 from flatweave.ops.empty import Empty
@@ -41,9 +42,9 @@ from flatweave.ops.sweep import (
 )
 
 __all__ = [
-    "HOST_BODIES", "ByRow", "Check", "Combine", "CombineRows", "CombineSegments", "Compact",
-    "Concat", "Empty", "Filter", "Fold", "Generate", "Index", "Insert", "Locate", "Map", "Nest",
-    "Permute", "Prefix", "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter",
-    "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "SortRow", "Span", "Store", "Suits",
-    "Sweep",
+    "HOST_BODIES", "KERNELS", "ByRow", "CallKernel", "Check", "Combine", "CombineRows",
+    "CombineSegments", "Compact", "Concat", "Empty", "Filter", "Fold", "Generate", "Index",
+    "Insert", "KernelProgram", "Locate", "Map", "Nest", "Permute", "Prefix", "RadixSort",
+    "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter", "ScatterReduce", "ScatterStore",
+    "Sink", "SinkOp", "Sort", "SortRow", "Span", "Store", "Suits", "Sweep",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import (
     HOST_BODIES,
+    CallKernel,
     CombineRows,
     CombineSegments,
     Compact,
@@ -123,6 +124,8 @@ def _what(var: Var, let: Let) -> tuple[str, Location | None]:
     op = let.op
     if isinstance(op, RadixSort | SortRow):
         return "what is sorted", let.where
+    if isinstance(op, CallKernel):
+        return f"what {op.program.name} gives", let.where
     if isinstance(op, Empty):
         return "what is put together of parts", let.where
     assert isinstance(op, Sweep)
@@ -140,6 +143,8 @@ def _why(var: Var, let: Let, loops: int, use: Use) -> tuple[int, str]:
     """What a use needs an array for; a lesser number marks a stronger reason."""
     op, line = use.by.op, _line(use.where)
     match op:
+        case CallKernel():
+            return 0, f"the kernel {op.program.name} at {line} reads memory"
         case RadixSort() | SortRow():
             return 0, f"the sort at {line} moves all of it"
         case While() | For():

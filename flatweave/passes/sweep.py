@@ -36,6 +36,7 @@ from flatweave.base.errors import NestingError
 from flatweave.ops import (
     HOST_BODIES,
     ByRow,
+    CallKernel,
     Check,
     Combine,
     CombineSegments,
@@ -162,6 +163,8 @@ def _keep(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return b.emit(Empty(dtype, scope.atoms(shape)))
         case Check(condition=condition, kind=kind, values_=values, message=message):
             return b.emit(Check(scope.atom(condition), kind, scope.atoms(values), message))
+        case CallKernel(kernel=kernel, args=args):
+            return b.emit(CallKernel(kernel, scope.atoms(args)))
         case Suits(rows=rows, values_=values, longest=longest):
             sizes = scope.atoms((rows, values, longest))
             return b.emit(Suits(let.op.version, let.op.gain, let.op.exact, *sizes))

@@ -35,7 +35,7 @@ ROOMS = {
     "ops": "rows < nests",
     "frontend": "values < trace < call < elements < arrays < ragged < functions",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
-    " < scatter < sort < by_row < program",
+    " < scatter < sort < by_row, call_kernel < program",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing < nests",
     "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
     " < rows < searches < distribute < rules, versions < lift, sizes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flatweave.algorithms.by_warps import Warps
 from flatweave.base.dtypes import DType, i64
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.base.thresholds import ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.steps import Registers
@@ -87,6 +87,12 @@ class Machine:
         return BlockShape(
             self.warps, width, self.simt, self.warps_meet_alone, registers=registers
         )
+
+    def block_of(self, threads: int) -> BlockShape:
+        """What a block of so many threads is: on a machine whose lanes are no threads, any."""
+        if not self.simt or self.fixed_width is None:
+            return self.block_shape
+        return replace(self.block_shape, warps=max(1, -(-threads // self.fixed_width)))
 
     def warps_of(self, width: int) -> Warps:
         """The warps of a block, of which each takes steps of so many lanes."""
