@@ -102,17 +102,23 @@ from flatweave.kernel.units import (
     unpair_p,
 )
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP
+from flatweave.kernel_ir.hierarchy import BLOCK as Block
+from flatweave.kernel_ir.hierarchy import GRID as Grid
+from flatweave.kernel_ir.hierarchy import THREAD as Thread
+from flatweave.kernel_ir.hierarchy import WARP as Warp
 from flatweave.simulator import schedules
+from flatweave.simulator.counts import Counts
 
 __all__ = [
-    "BLOCK", "GRID", "Kernel", "Memory", "Pull", "Push", "THREAD", "WARP", "atomic", "atomic_add",
-    "atomic_and", "atomic_exchange", "atomic_inc", "atomic_max", "atomic_min", "atomic_or",
-    "atomic_sub", "atomic_xor", "barrier", "coalesce", "conc", "concat_p", "cond", "drop",
-    "even_odds", "evens", "every_nth", "fill", "first", "flatten", "for_all", "force",
-    "force_below", "gather", "generate", "halve", "interleave_p", "iterations", "ix_map", "kernel",
-    "last", "load", "make_push", "map", "memory", "odds", "p_map", "padded", "pair", "pconcat",
-    "pconcat_map", "pull", "push", "push_n", "replicate", "reverse", "rotate", "schedules",
-    "seq_concat", "seq_for", "seq_iterate", "seq_reduce", "seq_scan", "seq_until", "seq_while",
-    "shift_left", "shift_right", "singleton", "split_at", "split_up", "take", "transpose", "unpair",
-    "unpair_p", "unsafe_force", "unzip", "when", "zip", "zip_with",
+    "BLOCK", "Block", "Counts", "GRID", "Grid", "Kernel", "Memory", "Pull", "Push", "THREAD",
+    "Thread", "WARP", "Warp", "atomic", "atomic_add", "atomic_and", "atomic_exchange",
+    "atomic_inc", "atomic_max", "atomic_min", "atomic_or", "atomic_sub", "atomic_xor", "barrier",
+    "coalesce", "conc", "concat_p", "cond", "drop", "even_odds", "evens", "every_nth", "fill",
+    "first", "flatten", "for_all", "force", "force_below", "gather", "generate", "halve",
+    "interleave_p", "iterations", "ix_map", "kernel", "last", "load", "make_push", "map",
+    "memory", "odds", "p_map", "padded", "pair", "pconcat", "pconcat_map", "pull", "push",
+    "push_n", "replicate", "reverse", "rotate", "schedules", "seq_concat", "seq_for",
+    "seq_iterate", "seq_reduce", "seq_scan", "seq_until", "seq_while", "shift_left",
+    "shift_right", "singleton", "split_at", "split_up", "take", "transpose", "unpair", "unpair_p",
+    "unsafe_force", "unzip", "when", "zip", "zip_with",
 ]

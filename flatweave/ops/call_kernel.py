@@ -18,7 +18,6 @@ from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import i64
 from flatweave.base.plan import Plan
 from flatweave.base.records import record
-from flatweave.kernel_ir.syntax import Unit
 from flatweave.terms.batch import Env, Values
 from flatweave.terms.build import index
 from flatweave.terms.syntax import ArrayType, Atom, Op, Type, Var, op
@@ -28,12 +27,13 @@ from flatweave.terms.syntax import ArrayType, Atom, Op, Type, Var, op
 class KernelProgram:
     """A kernel as it was traced, for no machine in particular: host code and what it launches.
 
+    `unit` is a Unit of the kernel IR, which a process that only runs programs need not import.
     `threads` is how many a block has on machines whose threads are lanes; `simulate(program, args)`
     gives the results for flat arguments, and raises Fault.
     """
 
     name: str
-    unit: Unit
+    unit: Any
     plan: Plan
     threads: int
     simulate: Callable[[KernelProgram, Sequence[Any]], list[Any]]
