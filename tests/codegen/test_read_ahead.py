@@ -26,6 +26,9 @@ def unit(work, index="i"):
                 for 0 n {WIDTH} (p: i64 =>
                     j: i64 = lane p
                     i: i64 = add j 1
+                    m: i64 = add p 7
+                    s: i64 = add j n
+                    t: i64 = add j m
                     x0: f32 = load xs {index}
 {body}
                     store out j x{work}) [])
@@ -50,6 +53,12 @@ def test_a_loop_of_little_work_does_not():
 def test_only_where_a_step_itself_begins():
     """A stencil loads the same lines many times."""
     assert prefetches(Avx2(), 12, "i") == 0
+
+
+def test_also_at_a_distance_that_no_turn_changes():
+    """Rows of arrays that begin with others; but not at one that is found in the loop."""
+    assert prefetches(Avx2(), 12, "s") == LINES
+    assert prefetches(Avx2(), 12, "t") == 0
 
 
 @pytest.mark.parametrize("index", ["i", "j"])

@@ -1,7 +1,7 @@
 """Reading ahead: a loop of much work asks for the neighbours that later turns will load.
 
     for i = lo, lo + W, ..:    prefetch xs[i] + 2 KiB, a line at a time
-                               x = load xs (lane i)
+                               x = load xs (lane i)          or xs (lane i + n)
 
 A CPU runs ahead of itself by a few hundred instructions. Where a step takes fewer, its loads alone
 keep the memory busy; where it takes as many, memory idles while it computes, and the CPU's own
@@ -14,8 +14,8 @@ from flatweave.codegen.llvm.body.emitter import Emitter
 from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.trip_count import cost_of
 from flatweave.kernel_ir.syntax import Lane, Load
-from flatweave.terms.control import For
-from flatweave.terms.syntax import BufferType, Op, Var
+from flatweave.terms.control import Apply, For
+from flatweave.terms.syntax import Atom, BufferType, Op, Var
 from flatweave.terms.traverse import walk_lets
 
 LEAST = 12
@@ -26,21 +26,32 @@ def read_ahead(e: Emitter, op: For, i: str) -> None:
     """Ask for what a turn some KiB ahead loads from the position `i` of its counter on."""
     if e.width == 1 or not e.isa.read_ahead or cost_of(e.made, op.body) < LEAST:
         return
-    for buffer, size in _runs(op).items():
-        at = e.code.let(f"getelementptr [{size} x i8], ptr {e.held[buffer].text}, i64 {i}")
+    for buffer, (size, shift) in _runs(op).items():
+        first = i if shift is None else e.code.let(f"add i64 {i}, {e.uniform(shift)}")
+        at = e.code.let(f"getelementptr [{size} x i8], ptr {e.held[buffer].text}, i64 {first}")
         prefetch(e, at, e.isa.read_ahead, e.width * size)
 
 
-def _runs(op: For) -> dict[Var, int]:
-    """The buffers that a loop loads neighbours from at its counter, and the bytes of an element;
-    not those whose loads ask for what is ahead themselves."""
+def _runs(op: For) -> dict[Var, tuple[int, Var | None]]:
+    """The buffers that a loop loads neighbours from at its counter, the bytes of an element, and
+    the distance that a turn does not change; not those whose loads ask for what is ahead
+    themselves."""
     lets, counter = list(walk_lets(op.body)), op.body.params[0]
-    lanes = {let.vars[0] for let in lets if _counts_from(let.op, counter)}
-    bound = {var for let in lets for var in let.vars}
+    lanes: dict[Atom, Var | None] = {}
+    bound = {counter, *(var for let in lets for var in let.vars)}
+    for let in lets:
+        if _counts_from(let.op, counter):
+            lanes[let.vars[0]] = None
+        elif isinstance(let.op, Apply) and let.op.fn == "add" and let.op.args[0] in lanes:
+            shift = let.op.args[1]
+            if isinstance(shift, Var) and shift not in bound:
+                lanes[let.vars[0]] = shift
     loads = [let.op for let in lets if isinstance(let.op, Load) and let.op.index in lanes]
-    buffers = [load.buffer for load in loads if not (load.ahead or load.buffer in bound)]
+    asked = [load for load in loads if not (load.ahead or load.buffer in bound)]
     return {
-        buffer: buffer.type.dtype.bytes for buffer in buffers if isinstance(buffer.type, BufferType)
+        load.buffer: (load.buffer.type.dtype.bytes, lanes[load.index])
+        for load in reversed(asked)
+        if isinstance(load.buffer.type, BufferType)
     }
 
 
