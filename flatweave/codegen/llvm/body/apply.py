@@ -36,7 +36,7 @@ def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
     if shape is UNIFORM and _divides(e.made, op):
         a, b = (Value(e.code, dtype, 1, h.text) for h in held)
         return (Held(UNIFORM, floordiv_by_positive(a, b).text),)
-    if shape is VARYING and _divides_by_literal(op):
+    if shape is VARYING and _divides_integers(op):
         return (Held(VARYING, _quotient(e, op)),)
     if shape is not VARYING:
         return (Held(shape, emit_scalar(e.code, op.fn, dtype, 1, [h.text for h in held])),)
@@ -46,14 +46,13 @@ def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
     return (Held(VARYING, emit_scalar(e.code, op.fn, dtype, e.width, texts)),)
 
 
-def _divides_by_literal(op: Apply) -> bool:
-    """Whether this is a division by an integer that is known."""
-    by = op.args[-1]
-    return op.fn in _DIVISIONS and isinstance(by, Const) and by.dtype.is_integer
+def _divides_integers(op: Apply) -> bool:
+    """Whether this is a division of integers."""
+    return op.fn in _DIVISIONS and scalar_type(op.args[-1].type).is_integer
 
 
 def _quotient(e: Emitter, op: Apply) -> str:
-    """A division by a literal of what is known to lie within bounds."""
+    """A division of what is known to lie within bounds."""
     dtype = scalar_type(op.args[0].type)
     a, b = (Value(e.code, dtype, e.width, e.vector(arg)) for arg in op.args)
     return _DIVISIONS[op.fn](a, b, bounds_of(e.made, op.args[0])).text

@@ -38,6 +38,13 @@ def cast(x: Value, target: DType, bounds: Bounds | None = None) -> Value:
     return x.convert("sext" if source.kind == "i" else "zext", target)
 
 
+def cast_whole(x: Value, target: DType) -> Value:
+    """A whole f64 between -2**51 and 2**51, as 64 bits; anything for others."""
+    if _leaves_vectors(x):
+        return cast_64.of_whole(x, target)
+    return x.convert("fptosi" if target.kind == "i" else "fptoui", target)
+
+
 def _leaves_vectors(x: Value) -> bool:
     """Whether LLVM converts these lanes to or from 64 bits one by one."""
     return x.width > 1 and not x.body.module.isa.converts_64

@@ -54,6 +54,12 @@ def to_integer(x: Value, target: DType, rare: Callable[[], Value]) -> Value:
     return rarely(_leaves(moved), Value(x.body, target, x.width, usual.text), rare)
 
 
+def of_whole(x: Value, target: DType) -> Value:
+    """A whole f64 between -2**51 and 2**51."""
+    moved = _bits(x + _MIDDLE) - _MIDDLE_BITS
+    return Value(x.body, target, x.width, moved.text)
+
+
 def _bits(x: Value) -> Value:
     """Bits without a sign."""
     return x.convert("bitcast", u64) if x.dtype == f64 else Value(x.body, u64, x.width, x.text)

@@ -2,22 +2,26 @@
 
 Division by zero gives 0 and the least value over -1 wraps, where LLVM's sdiv traps. By a literal
 power of two it is a shift, which rounds down as it is; by another literal a product
-(reciprocals.py). By what is not known before LLVM divides vectors lane by lane, so up to 32 bits
-such quotients are taken in floats, where they are exact:
+(reciprocals.py). By what is not known before LLVM divides vectors lane by lane, so such quotients
+are taken in floats, where they are exact:
 
     i8, i16 through f32     |a / b - n| >= 2**-16 * n for every whole n that it misses
     i32, u32 through f64    .. 2**-32 * n; both far above half a unit in the last place
+    i64, u64 through f64    .. 2**-51 * n up to 2**51, above it still; what is larger in some lane
+                            is divided lane by lane
 """
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import BY_NAME, DType, f32, f64, i32, u32
+from flatweave.base.dtypes import BY_NAME, DType, f32, f64, i32, u32, u64
 from flatweave.codegen.llvm.math import reciprocals
-from flatweave.codegen.llvm.math.cast import cast
-from flatweave.codegen.llvm.text.values import Value, call_function
+from flatweave.codegen.llvm.math.cast import cast, cast_whole
+from flatweave.codegen.llvm.text.values import Value, call_function, rarely
 from flatweave.terms.bounds import Bounds, bounds_of_dtype
 
 MAX_UNROLLED_POWER = 64
+_SMALL = Bounds(-(2**51) + 1, 2**51 - 1)
+"""Integers that f64 divides exactly, and that any CPU converts to it in a few instructions."""
 
 
 def add(a: Value, b: Value) -> Value:
@@ -59,8 +63,7 @@ def floordiv(a: Value, b: Value, bounds: Bounds | None = None) -> Value:
     """Quotient rounded down, 0 for a divisor of 0; `a` is within bounds, where these are known."""
     divisor = b.literal
     if divisor is None:
-        wide = a.dtype.bits == 64 or a.width == 1
-        return _guarded_quotient(a, b) if wide else _quotient_in_floats(a, b)
+        return _quotient(a, b, bounds)
     if divisor in (0, 1, -1):
         return a if divisor == 1 else -a if divisor else a.number(0)
     if is_power_of_two(divisor):
@@ -80,7 +83,7 @@ def mod(a: Value, b: Value, bounds: Bounds | None = None) -> Value:
     """Remainder with the divisor's sign, 0 for a divisor of 0."""
     divisor = b.literal
     if divisor is None:
-        return b.eq(0).where(a.number(0), a - floordiv(a, b) * b)
+        return b.eq(0).where(a.number(0), a - floordiv(a, b, bounds) * b)
     if divisor in (0, 1, -1):
         return a.number(0)
     if is_power_of_two(divisor):
@@ -108,6 +111,36 @@ def _guarded_quotient(a: Value, b: Value) -> Value:
     divisor = (zero | minus).where(b.number(1), b)
     quotient = _round_down(a, divisor, a.binary("sdiv", divisor))
     return zero.where(a.number(0), minus.where(-a, quotient))
+
+
+def _quotient(a: Value, b: Value, bounds: Bounds | None) -> Value:
+    """By what is not known before."""
+    if a.width == 1:
+        return _guarded_quotient(a, b)
+    if a.dtype.bits < 64:
+        return _quotient_in_floats(a, b)
+    if a.body.module.isa.register_bits <= reciprocals.PAIR:
+        return _guarded_quotient(a, b)
+    usual = _quotient_of_small(a, b)
+    large = _is_large(b)
+    if bounds is None or not _SMALL.low <= bounds.low <= bounds.high <= _SMALL.high:
+        large = large | _is_large(a)
+    return rarely(large, usual, lambda: _guarded_quotient(a, b))
+
+
+def _is_large(a: Value) -> Value:
+    """Whether an integer of 64 bits is outside of `_SMALL`."""
+    if a.dtype.kind == "u":
+        return a > _SMALL.high
+    return Value(a.body, u64, a.width, (a + _SMALL.high).text) > 2 * _SMALL.high
+
+
+def _quotient_of_small(a: Value, b: Value) -> Value:
+    """Division of integers of 64 bits within `_SMALL`, in f64."""
+    zero = b.eq(0)
+    floats = [cast(x, f64, _SMALL) for x in (a, zero.where(b.number(1), b))]
+    quotient = (floats[0] / floats[1]).intrinsic("floor")
+    return zero.where(a.number(0), cast_whole(quotient, a.dtype))
 
 
 def _quotient_in_floats(a: Value, b: Value) -> Value:
