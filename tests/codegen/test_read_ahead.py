@@ -1,4 +1,4 @@
-"""Loops of much work prefetch what later turns load; others leave it to the CPU."""
+"""Loops that only read, or of much work, prefetch what later turns load."""
 
 import pytest
 
@@ -35,6 +35,25 @@ def unit(work, index="i"):
     """)
 
 
+SUM = """
+    host(n: i64, xs: global f32) =>
+        out: global f32 = alloc f32 1 0
+        launch sums 1 [n, xs, out]
+        in out
+
+    kernel sums(n: i64, xs: global f32, out: global f32) =>
+        all: f32 = lanes WIDTH (() =>
+            of_lane: f32 = for 0 n WIDTH (p: i64, s: f32 =>
+                j: i64 = lane p
+                x: f32 = load xs j
+                t: f32 = add s x
+                in t) [0.0f32]
+            y: f32 = reduce_lanes (add f32) [of_lane]
+            in y)
+        store out 0 all
+    """
+
+
 def prefetches(isa, *args):
     """How many of them a unit has."""
     return emit(unit(*args), isa).count("call void @llvm.prefetch")
@@ -45,9 +64,16 @@ def test_a_loop_of_much_work_reads_ahead():
     assert prefetches(Avx2(), 12, "j") == LINES
 
 
-def test_a_loop_of_little_work_does_not():
+def test_a_loop_of_little_work_that_stores_does_not():
     """Its loads follow each other closely enough."""
     assert prefetches(Avx2(), 2, "j") == 0
+
+
+def test_a_loop_that_only_reads_does():
+    """However little it computes."""
+    text = SUM.replace("WIDTH", str(WIDTH))
+
+    assert emit(parse_unit(text), Avx2()).count("call void @llvm.prefetch") == LINES
 
 
 def test_only_where_a_step_itself_begins():

@@ -212,6 +212,9 @@ def _variants(
     """Every combination of where stores go and of what lanes go along, the plainest last."""
     stores = _streaming(facts, machine, traversal, division)
     by_rows = facts.located is not None and traversal.along is Along.EITHER and traversal.width > 0
+    heads = facts.heads if traversal.flagged else None
+    if heads is not None and not (heads.needs_rows or _folds_rows(facts, machine, traversal)):
+        by_rows = False
     if not by_rows:
         return *stores, PLAIN
     free = wishes.rows is None and wishes.store != "streaming"

@@ -1,6 +1,6 @@
 """What of a sweep's body asks no more than whether a row begins at an element.
 
-Such a sweep combines rows and need not know which row an element is in: flags in memory answer it.
+Such a sweep need not know which row an element is in: flags in memory answer it.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ def _combined(op: Sweep) -> list[tuple[Sink, tuple[Atom, ...]]]:
 
 
 def find_head_flags(op: Sweep, located: Locate | None) -> HeadFlags | None:
-    """How a sweep combines the rows it locates its positions in, if it does so and no other."""
+    """What of a sweep says where the rows begin that it locates its positions in: of one that
+    combines these rows and no others, or that asks nothing else of them."""
     combined, lets = _combined(op), op.body.lets
     at = next((let for let in lets if let.op is located), None)
-    if located is None or at is None or not combined:
+    if located is None or at is None:
         return None
     row, start = at.vars
     flags = [let for let in lets if _is_start(let, op.body.params[0], start)]
@@ -55,6 +56,8 @@ def find_head_flags(op: Sweep, located: Locate | None) -> HeadFlags | None:
     needs_rows = any({row, start} & free_vars(let.op).keys() for let in others) or any(
         atom in (row, start) for atom in results
     ) or op.body.results.count(row) > len(combined)
+    if not combined and (needs_rows or not flags):
+        return None
     rest = [let for let in lets if let not in flags and (needs_rows or let is not at)]
     return HeadFlags(located, tuple(bound), tuple(rest), needs_rows)
 

@@ -1,11 +1,11 @@
-"""Reading ahead: a loop of much work asks for the neighbours that later turns will load.
+"""Reading ahead: a loop that only reads, or of much work, asks for what later turns will load.
 
     for i = lo, lo + W, ..:    prefetch xs[i] + 2 KiB, a line at a time
                                x = load xs (lane i)          or xs (lane i + n)
 
-A CPU runs ahead of itself by a few hundred instructions. Where a step takes fewer, its loads alone
-keep the memory busy; where it takes as many, memory idles while it computes, and the CPU's own
-prefetcher begins anew at each page.
+A CPU's own prefetcher begins anew at each page, and it runs ahead of itself by a few hundred
+instructions: unless it is asked, memory idles there, and wherever a step takes that many. Where
+little is computed and stored again, writing takes that time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from flatweave.codegen.llvm.body.emitter import Emitter
 from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.trip_count import cost_of
+from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Lane, Load
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Atom, BufferType, Op, Var
@@ -24,20 +25,22 @@ LEAST = 12
 
 def read_ahead(e: Emitter, op: For, i: str) -> None:
     """Ask for what a turn some KiB ahead loads from the position `i` of its counter on."""
-    if e.width == 1 or not e.isa.read_ahead or cost_of(e.made, op.body) < LEAST:
+    if e.width == 1 or not e.isa.read_ahead:
+        return
+    stores = any(let.op.effect for let in walk_lets(op.body))
+    if stores and cost_of(e.made, op.body) < LEAST:
         return
     for buffer, (size, shift) in _runs(op).items():
         first = i if shift is None else e.code.let(f"add i64 {i}, {e.uniform(shift)}")
-        at = e.code.let(f"getelementptr [{size} x i8], ptr {e.held[buffer].text}, i64 {first}")
-        prefetch(e, at, e.isa.read_ahead, e.width * size)
+        prefetch(e, e.held[buffer].text, size, first, e.isa.read_ahead, e.width * size)
 
 
 def _runs(op: For) -> dict[Var, tuple[int, Var | None]]:
     """The buffers that a loop loads neighbours from at its counter, the bytes of an element, and
-    the distance that a turn does not change; not those whose loads ask for what is ahead
-    themselves."""
+    the distance that a turn does not change; not those that the loop asks for itself."""
     lets, counter = list(walk_lets(op.body)), op.body.params[0]
     lanes: dict[Atom, Var | None] = {}
+    asked = {let.op.buffer for let in lets if isinstance(let.op, Prefetch)}
     bound = {counter, *(var for let in lets for var in let.vars)}
     for let in lets:
         if _counts_from(let.op, counter):
@@ -47,11 +50,11 @@ def _runs(op: For) -> dict[Var, tuple[int, Var | None]]:
             if isinstance(shift, Var) and shift not in bound:
                 lanes[let.vars[0]] = shift
     loads = [let.op for let in lets if isinstance(let.op, Load) and let.op.index in lanes]
-    asked = [load for load in loads if not (load.ahead or load.buffer in bound)]
+    asked |= {load.buffer for load in loads if load.ahead}
     return {
         load.buffer: (load.buffer.type.dtype.bytes, lanes[load.index])
-        for load in reversed(asked)
-        if isinstance(load.buffer.type, BufferType)
+        for load in reversed(loads)
+        if isinstance(load.buffer.type, BufferType) and load.buffer not in asked | bound
     }
 
 

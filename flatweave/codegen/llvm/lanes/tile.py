@@ -42,7 +42,7 @@ def emit_tile(e: Emitter, let: Let) -> Sequence[Held]:
         rows.append(e.code.let(f"load {kind}, ptr {place}, align {kept.bytes}"))
         if e.isa.read_ahead:
             size = e.width * kept.bytes  # no CPU's prefetcher follows as many streams as rows
-            prefetch(e, place, TILES_AHEAD * size, size)
+            prefetch(e, place, 1, "0", TILES_AHEAD * size, size)
     columns = _transposed(e, kind, rows)
     return [Held(VARYING, from_memory(e, dtype, e.width, column)) for column in columns]
 

@@ -86,7 +86,7 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
         return (Held(UNIFORM, load_scalar(e, buffer, dtype, index.text)),)
     kept = stored(dtype)
     if op.ahead and index.shape is LINEAR and e.mask is None:
-        prefetch(e, _place(e, buffer, kept, index), AHEAD, e.width * kept.bytes)
+        prefetch(e, buffer, kept.bytes, index.text, AHEAD, e.width * kept.bytes)
     clipped = find_clipped(e, op.index) if index.shape is VARYING else None
     if clipped is not None:
         text = load_clipped(e, buffer, kept, index, clipped, _load_run, gather)
@@ -101,8 +101,8 @@ def emit_prefetch(e: Emitter, let: Let) -> Sequence[Held]:
     op: Prefetch = let.op  # type: ignore[assignment]
     kept, index = stored(element_dtype(op.buffer)), e.hold(op.index)
     if e.isa.read_ahead and index.shape is LINEAR:
-        at = _place(e, e.held[op.buffer].text, kept, index)
-        prefetch(e, at, 0, e.width * kept.bytes)
+        buffer = e.held[op.buffer].text
+        prefetch(e, buffer, kept.bytes, index.text, 0, e.width * kept.bytes)
     return ()
 
 
