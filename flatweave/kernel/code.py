@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, EscapedArrayError
-from flatweave.base.source import user_location
+from flatweave.base.source import UNKNOWN, Location, user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, kind_of
@@ -89,6 +89,8 @@ class KernelTrace(Trace):
         self.locks: dict[Scope, Var] = {}  # of the code of a block, or of the host (`atomics.py`)
         self.sites = Sites()
         self.scopes = Scopes()
+        self.caller = UNKNOWN  # the line that calls the kernel
+        self.returned: Location | None = None  # where what it returns was made
 
     @property
     def block_elements(self) -> int:
@@ -115,7 +117,7 @@ class KernelTrace(Trace):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Trace inside the `with`."""
-        self.where = user_location()
+        self.where = self.caller = user_location()
         self.frame, self.asides = sys._getframe(2), asides()
         try:
             with entered(self.root):
@@ -133,8 +135,11 @@ def here() -> Scope:
             where=user_location(),
             remedy="Call it inside of a function that @fk.kernel stands above.",
         )
-    scope.trace.where = user_location()
-    scope.builder.where = scope.trace.where
+    where = user_location()
+    made = scope.trace
+    if isinstance(made, KernelTrace) and made.returned and where._code is made.caller._code:
+        where = made.returned  # what is returned is written behind the function's own lines
+    made.where = scope.builder.where = where
     return scope
 
 

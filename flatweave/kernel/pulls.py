@@ -27,11 +27,12 @@ class Pull:
     """An array as a function. `length` is an int, or a number of the host where it is not known
     when the kernel is written."""
 
-    __slots__ = ("_at", "length", "memory")
+    __slots__ = ("_at", "length", "made", "memory")
 
     def __init__(self, length: Extent, at: At, memory: Any = None) -> None:
         self.length = simplest(length)
         self._at = at
+        self.made = user_location()
         self.memory = memory  # what holds it, if that holds nothing else
 
     def __class_getitem__(cls, dtype: Any) -> Any:

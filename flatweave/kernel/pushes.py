@@ -62,7 +62,7 @@ class Push:
     program may put several arrays, each of its own length: that is known then, too.
     """
 
-    __slots__ = ("_lengths", "_write", "level", "same")
+    __slots__ = ("_lengths", "_write", "level", "made", "same")
 
     def __init__(
         self, length: Extent | None, write: Write, level: Level | None = None,
@@ -71,6 +71,7 @@ class Push:
         self._lengths: dict[int, Extent] = {}
         self._write = write
         self.level = level
+        self.made = user_location()
         self.same = same  # the same array as a function, where every element is put by itself
         if length is not None:
             self.know(length)

@@ -95,6 +95,7 @@ def _result(made: KernelTrace, value: Any) -> Any:
     if isinstance(value, Memory):
         value = value.pull()
     if isinstance(value, Pull | Push):
+        made.returned = value.made
         shape, flat = _shape(value)
         own = flat.memory if isinstance(flat, Pull) else None
         if own is not None and own.buffers[0] in made.buffers:  # the kernel's

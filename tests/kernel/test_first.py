@@ -187,3 +187,26 @@ def test_text_needs_dtypes():
     assert "kernel add(" in add.text["kernel"]
     with pytest.raises(fw.ArgumentError, match=r"xs: fk.Pull\[fw.f32\]"):
         _ = fk.kernel(lambda xs: xs).text["cuda"]
+
+
+def test_where_results_are_written():
+    """What a kernel returns is written behind its lines, and comes from the one that made it."""
+    early = fk.kernel(
+        lambda xs: fk.make_push(
+            8, lambda put: fk.for_all(2, lambda b: fk.for_all(4, lambda t: put(t, xs[t])))
+        )
+    )
+
+    @fk.kernel
+    def without_barrier(xs):
+        def block(part):
+            held = fk.memory(64, fw.i64)
+            fk.for_all(64, lambda t: held.__setitem__(t, part[t]))
+            return fk.reverse(held.pull())
+
+        return fk.pconcat_map(block, fk.split_up(64, xs))  # here
+
+    for kernel, line in ((early, "lambda t: put(t, xs[t])"), (without_barrier, "# here")):
+        with pytest.raises(fw.KernelError) as caught:
+            kernel.simulate(XS[:64])
+        assert line in str(caught.value)
