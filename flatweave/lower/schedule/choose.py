@@ -39,7 +39,7 @@ from flatweave.lower.schedule.plan import (
 from flatweave.lower.schedule.register_tile import LEAST_WORK, NARROWEST, choose_register_tile
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.tiling import choose_tiling, element_dtypes
-from flatweave.ops import Locate, Store
+from flatweave.ops import Fold, Locate, Store
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
@@ -76,7 +76,10 @@ def plan_sweep(
     panel = choose_panel(facts, machine, lanes)
     tiling = taller(tiling) if panel else tiling
     traversal = replace(lanes, along=along, flagged=flagged, panel=panel)
-    traversal = replace(traversal, overlaps=_overlaps(facts, machine, lanes))
+    tiling = replace(tiling, folds=_divides_folds(facts, machine, division))
+    overlaps = _overlaps(facts, machine, lanes)
+    masked = overlaps and any(isinstance(let.op, Fold) for let in op.body.lets)
+    traversal = replace(traversal, overlaps=overlaps, masked=masked)
     reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
     variants = _variants(facts, machine, traversal, division, wishes)
     if tile != NO_TILE:
@@ -110,6 +113,14 @@ def _tiling(
     return choose_tiling(
         machine, work, in_order=in_order, along_rows=along_rows, streams=streams
     )
+
+
+def _divides_folds(facts: SweepFacts, machine: Machine, division: Division) -> bool:
+    """Whether the length of folds counts for blocks: not where these combine elements, as results
+    are what sizes of blocks make them; threads divide folds by themselves."""
+    stored = all(isinstance(sink, Store) for sink in facts.op.sinks)
+    plain = not (machine.simt or facts.scans.depth or division.sources)
+    return plain and stored and bool(facts.even_folds)
 
 
 def _overlaps(facts: SweepFacts, machine: Machine, lanes: Traversal) -> bool:

@@ -8,7 +8,7 @@ from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.neighbours import Neighbours, find_neighbours
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
-from flatweave.ops import Check, Index, Locate, Sweep
+from flatweave.ops import Check, Fold, Index, Locate, Sweep
 from flatweave.terms.traverse import walk_lets
 
 
@@ -42,6 +42,14 @@ class SweepFacts:
             isinstance(let.op, Check) or (isinstance(let.op, Index) and let.op.checked)
             for let in walk_lets(self.op.body)
         )
+
+    @property
+    def even_folds(self) -> tuple[Fold, ...]:
+        """The folds whose length is the same for all elements."""
+        body = self.op.body
+        own = {*body.params, *(var for let in body.lets for var in let.vars)}
+        folds = (let.op for let in body.lets if isinstance(let.op, Fold))
+        return tuple(fold for fold in folds if fold.extent not in own)
 
     @property
     def combines(self) -> tuple[ScanRecord, ...]:

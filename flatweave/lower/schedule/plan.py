@@ -93,11 +93,13 @@ class When(Enum):
 
 @record(eq=True)
 class Tiling:
-    """How a sweep is divided: lanes of a step, and least and most elements of a block."""
+    """How a sweep is divided: lanes of a step, and least and most elements of a block, which are
+    fewer by `folds` that are long when the program runs."""
 
     width: int
     least: int
     most: int
+    folds: bool = False
 
 
 @record(eq=True)
@@ -108,8 +110,9 @@ class Traversal:
     `reach`, positions that far from both ends of the last axis are visited apart, so that the tests
     of a stencil's boundary fall away elsewhere. With a `panel`, so many columns of all rows of a
     block are visited before those behind them (`panels.py`). Where it `overlaps`, the ends of a row
-    are visited by steps that lie over others. `along` matters where rows are located, whose heads
-    are `flagged` in memory where nobody need know the rows themselves.
+    are visited by steps that lie over others; if it is `masked`, too, what is left of a row that is
+    shorter than any step goes by a step some of whose lanes are idle. `along` matters where rows
+    are located, whose heads are `flagged` in memory where nobody need know the rows themselves.
     """
 
     lanes: Lanes
@@ -118,6 +121,7 @@ class Traversal:
     reach: int = 0
     panel: int = 0
     overlaps: bool = False
+    masked: bool = False
     along: Along = Along.EITHER
     flagged: bool = False
 

@@ -22,7 +22,7 @@ from flatweave.kernel_ir.swap_lanes import SwapLanes
 from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.lower.sort.lines import scalar_loop
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import NO_BODY, If
+from flatweave.terms.control import NO_BODY, Apply, If
 from flatweave.terms.syntax import Atom, Const, Var
 
 Register = Sequence[Atom]
@@ -168,9 +168,12 @@ class Network:
 
 
 def _ordered(b: Builder, x: Register, y: Register) -> tuple[Register, Register]:
-    """Of each two elements the one that comes first, and the other one."""
+    """Of each two elements the one that comes first, and the other one.
+
+    Nothing is known of any of them, and asking what is takes longer with each comparison.
+    """
     if len(x) == 1:
-        return [b.apply("minimum", x[0], y[0])], [b.apply("maximum", x[0], y[0])]
+        return b.emit(Apply("minimum", (x[0], y[0]))), b.emit(Apply("maximum", (x[0], y[0])))
     less: Atom = Const(False, bool_)
     for one, other in reversed(list(zip(x, y, strict=True))):
         tie = b.apply("and", b.apply("eq", one, other), less)

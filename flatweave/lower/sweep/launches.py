@@ -29,6 +29,7 @@ from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.words import why_variant
 from flatweave.lower.sweep.conditions import SUFFIXES, holds, rows_of_host
 from flatweave.lower.sweep.contracted import write_contracted
+from flatweave.lower.sweep.fold_work import fewer_with_folds
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
@@ -72,6 +73,7 @@ class SweepLowering:
         wanted = host.apply("floordiv", total, index(self.lowering.machine.blocks_wanted * step))
         size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
         size = host.apply("minimum", size, index(tiling.most))
+        size = fewer_with_folds(self.lowering, self.facts, self.plan, total, size)
         blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
         return size, host.apply("maximum", blocks, index(least)) if least else blocks
 

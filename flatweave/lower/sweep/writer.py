@@ -145,7 +145,8 @@ class KernelWriter:
             case Lanes.FOLDS:
                 return OneByOne(space, 0, kept)
             case Lanes.ROW_BY_ROW:
-                return RowByRow(space, width, kept, plan.reach, plan.panel, plan.overlaps)
+                ends = (plan.reach, plan.panel, plan.overlaps, plan.masked)
+                return RowByRow(space, width, kept, *ends)
             case _:
                 return Flat(space, width, kept, plan.reach)
 

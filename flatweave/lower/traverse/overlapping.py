@@ -7,16 +7,18 @@
     one by one            reach elements
 
 The first step and the last lie over others. A part of a row that is shorter than a step goes by
-short steps, and the rest of it one by one.
+short steps, and the rest of it one by one; or, `masked`, by one step more, some lanes of which are
+idle: that pays where an element is a loop, which one lane runs as long as all.
 """
 
 from __future__ import annotations
 
 from flatweave.base.records import record, replace
-from flatweave.lower.traverse.position import Position, Step
+from flatweave.kernel_ir.syntax import Lane
+from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.traversal import At, Traversal
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import If
+from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom
 
 
@@ -26,6 +28,7 @@ class Overlapping:
 
     walk: Traversal
     reach: int
+    masked: bool
     step: Step
     at: At
 
@@ -71,7 +74,22 @@ class Overlapping:
             end = b.add(first, b.mul(steps, index(lanes)))
             self.walk.region(b, lanes, first, end, stop, (), self.step, self._unaligned)
             first = end
+        if self.masked and lanes:
+            return self._masked_step(b, first, stop, lanes)
         self.walk.region(b, 1, first, stop, stop, (), self.step, self._inside)
+
+    def _masked_step(self, b: Builder, first: Atom, stop: Atom, lanes: int) -> None:
+        """The last elements, fewer than there are lanes."""
+
+        def act(c: Builder, i: Atom, state: State) -> State:
+            there = c.inner()
+            position = self._unaligned(there, i, lanes, stop)
+            self.step(there, position, ())
+            active = c.apply("lt", c.emit(Lane(i))[0], stop)
+            c.emit(If(active, there.close([], []), NO_BODY))
+            return ()
+
+        self.walk.in_lanes(b, lanes, first, stop, (), act)
 
     def _inside(self, b: Builder, base: Atom, lanes: int, limit: Atom) -> Position:
         """A step that is far from both ends."""

@@ -20,11 +20,12 @@ from flatweave.terms.syntax import Atom
 class RowByRow(Traversal):
     """With a `reach`, positions that far from both ends of a row are visited apart; with a `panel`,
     so many columns of all rows before those behind them; where it `overlaps`, an element may be
-    visited twice."""
+    visited twice, and where it is `masked` lanes may idle at the end of a row."""
 
     reach: int = 0
     panel: int = 0
     overlaps: bool = False
+    masked: bool = False
     has_rows: ClassVar[bool] = True
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
@@ -64,7 +65,7 @@ class RowByRow(Traversal):
             return Position(c.add(start, j), (*leading, j), width, active, fetches=fetches)
 
         if self.overlaps:
-            Overlapping(self, self.reach, step, at).visit(outer, j_lo, j_hi)
+            Overlapping(self, self.reach, self.masked, step, at).visit(outer, j_lo, j_hi)
             out: State = ()
         else:
             short = self.space.steps.short(self.width)

@@ -1,0 +1,48 @@
+"""Blocks of fewer elements, where each of them folds over many.
+
+    12 means of 10^6 values: 12 blocks of one element, not one block of 12
+
+How long a fold is the host knows when it runs. Elements that do no more than the smallest block's
+work are blocks of their own, and there are no more blocks than are wanted anyway.
+"""
+
+from __future__ import annotations
+
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.plan import Lanes, SweepPlan
+from flatweave.passes.cost import cost_of_body
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom
+
+
+def fewer_with_folds(
+    lowering: Lowering, facts: SweepFacts, plan: SweepPlan, total: Atom, size: Atom
+) -> Atom:
+    """The elements of a block: `size`, or fewer."""
+    if not plan.tiling.folds:
+        return size
+    host, machine = lowering.host, lowering.machine
+    work: Atom = index(1)
+    for fold in facts.even_folds:
+        cost = index(max(1, cost_of_body(fold.body) + cost_of_body(fold.fn)))
+        work = host.add(work, host.mul(lowering.scope.scalar(fold.extent), cost))
+    enough = host.apply("floordiv", index(machine.block_work), work)
+    share = _ceil_div(host, total, index(machine.blocks_wanted))
+    wanted = host.apply("maximum", host.apply("maximum", enough, share), index(1))
+    step = _step(lowering, facts, plan)
+    return host.apply("minimum", size, host.mul(_ceil_div(host, wanted, step), step))
+
+
+def _step(lowering: Lowering, facts: SweepFacts, plan: SweepPlan) -> Atom:
+    """The elements that lanes take at once: a block has some times as many."""
+    width = index(max(plan.traversal.width, 1))
+    if plan.traversal.lanes is not Lanes.ROW_BY_ROW:
+        return width
+    host = lowering.host
+    row = host.apply("maximum", lowering.scope.scalar(facts.op.shape[-1]), index(1))
+    return host.apply("minimum", width, row)
+
+
+def _ceil_div(b: Builder, a: Atom, by: Atom) -> Atom:
+    return b.apply("floordiv", b.add(a, b.sub(by, index(1))), by)
