@@ -23,6 +23,9 @@ docs/kernel.md teaches it.
     chunks.py    arrays cut into parts of one length, and joined
     stores.py    force, memory that changes, barriers
     atomics.py   updates of memory that are indivisible
+    warps.py     shuffles, reductions and scans of a warp
+    networks.py  stages, and columns of comparators
+    filters.py   arrays whose length is found by computing
     tracing.py   a function becomes host code and kernels
     simulated.py run in the simulator, which finds races and counts
     build.py     these become programs of each target
@@ -45,6 +48,7 @@ from flatweave.kernel.called import Kernel, kernel
 from flatweave.kernel.chunks import (
     coalesce,
     conc,
+    fix_size,
     flatten,
     padded,
     rotate,
@@ -54,6 +58,7 @@ from flatweave.kernel.chunks import (
     transpose,
     unpair,
 )
+from flatweave.kernel.filters import filter
 from flatweave.kernel.loops import (
     cond,
     for_all,
@@ -63,6 +68,30 @@ from flatweave.kernel.loops import (
     seq_until,
     seq_while,
     when,
+)
+from flatweave.kernel.networks import (
+    bin_split,
+    compose,
+    fan,
+    flip_bit,
+    flip_bits_from,
+    flip_lsbs_to,
+    ilv,
+    ilv1,
+    ilv2,
+    ilv_vee1,
+    ilv_vee2,
+    insert_zero,
+    low_bit,
+    on_evens,
+    on_odds,
+    one_bits,
+    repeated,
+    riffle,
+    two,
+    vee1,
+    vee2,
+    zero_bits,
 )
 from flatweave.kernel.pulls import (
     Pull,
@@ -88,18 +117,27 @@ from flatweave.kernel.pulls import (
     zip,
     zip_with,
 )
-from flatweave.kernel.pushes import Push, load, make_push, map, push, push_n
+from flatweave.kernel.pushes import Push, load, make_push, map, push, push_how, push_n, scatter
 from flatweave.kernel.stores import Memory, barrier, fill, force, force_below, memory, unsafe_force
 from flatweave.kernel.units import (
     concat_p,
     generate,
     interleave_p,
     p_map,
+    p_zip_with,
     pconcat,
     pconcat_map,
     seq_concat,
     seq_scan,
     unpair_p,
+)
+from flatweave.kernel.warps import (
+    shuffle,
+    shuffle_down,
+    shuffle_up,
+    shuffle_xor,
+    warp_reduce,
+    warp_scan,
 )
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP
 from flatweave.kernel_ir.hierarchy import BLOCK as Block
@@ -111,14 +149,18 @@ from flatweave.simulator.counts import Counts
 
 __all__ = [
     "BLOCK", "Block", "Counts", "GRID", "Grid", "Kernel", "Memory", "Pull", "Push", "THREAD",
-    "Thread", "WARP", "Warp", "atomic", "atomic_add", "atomic_and", "atomic_exchange",
-    "atomic_inc", "atomic_max", "atomic_min", "atomic_or", "atomic_sub", "atomic_xor", "barrier",
-    "coalesce", "conc", "concat_p", "cond", "drop", "even_odds", "evens", "every_nth", "fill",
-    "first", "flatten", "for_all", "force", "force_below", "gather", "generate", "halve",
-    "interleave_p", "iterations", "ix_map", "kernel", "last", "load", "make_push", "map",
-    "memory", "odds", "p_map", "padded", "pair", "pconcat", "pconcat_map", "pull", "push",
-    "push_n", "replicate", "reverse", "rotate", "schedules", "seq_concat", "seq_for",
-    "seq_iterate", "seq_reduce", "seq_scan", "seq_until", "seq_while", "shift_left",
-    "shift_right", "singleton", "split_at", "split_up", "take", "transpose", "unpair", "unpair_p",
-    "unsafe_force", "unzip", "when", "zip", "zip_with",
+    "Thread", "WARP", "Warp", "atomic", "atomic_add", "atomic_and", "atomic_exchange", "atomic_inc",
+    "atomic_max", "atomic_min", "atomic_or", "atomic_sub", "atomic_xor", "barrier", "bin_split",
+    "coalesce", "compose", "conc", "concat_p", "cond", "drop", "even_odds", "evens", "every_nth",
+    "fan", "fill", "filter", "first", "fix_size", "flatten", "flip_bit", "flip_bits_from",
+    "flip_lsbs_to", "for_all", "force", "force_below", "gather", "generate", "halve", "ilv", "ilv1",
+    "ilv2", "ilv_vee1", "ilv_vee2", "insert_zero", "interleave_p", "iterations", "ix_map", "kernel",
+    "last", "load", "low_bit", "make_push", "map", "memory", "odds", "on_evens", "on_odds",
+    "one_bits", "p_map", "p_zip_with", "padded", "pair", "pconcat", "pconcat_map", "pull", "push",
+    "push_how", "push_n", "repeated", "replicate", "reverse", "riffle", "rotate", "scatter",
+    "schedules", "seq_concat", "seq_for", "seq_iterate", "seq_reduce", "seq_scan", "seq_until",
+    "seq_while", "shift_left", "shift_right", "shuffle", "shuffle_down", "shuffle_up",
+    "shuffle_xor", "singleton", "split_at", "split_up", "take", "transpose", "two", "unpair",
+    "unpair_p", "unsafe_force", "unzip", "vee1", "vee2", "warp_reduce", "warp_scan", "when",
+    "zero_bits", "zip", "zip_with",
 ]

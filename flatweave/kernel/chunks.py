@@ -20,6 +20,7 @@ from flatweave.kernel_ir.host import Fail
 from flatweave.terms.build import index
 
 REMEDY = "Pad it: fk.split_up(k, xs, pad=0) fills the last part up."
+WRONG_SIZE = "fix_size wants {n} elements, and there are {{0}}."
 UNEVEN = "{who} cuts {{0}} elements into parts of {k}, and that leaves some over."
 
 
@@ -79,6 +80,24 @@ def _check_even(k: int, length: Tracer, who: str) -> None:
     message = check_message(UNEVEN.format(who=who, k=k), [], REMEDY)
     site = made.sites.add(Site("shape", scope.trace.where, message, 1))
     made.check(Fail(uneven, CHECK_ERROR, site, length.atom, index(0)))
+
+
+def fix_size(n: int, xs: Any) -> Pull:
+    """The array, whose length is known to be n: refused when it runs with another."""
+    array = need_pull(xs, "fix_size")
+    if isinstance(array.length, int):
+        if array.length != n:
+            raise ShapeError(
+                WRONG_SIZE.format(n=n).format(array.length),
+                where=user_location(), remedy="Cut or pad it first.",
+            )  # fmt: skip
+        return array
+    scope, made = here(), trace()
+    other = scope.apply("ne", array.length.atom, index(n))
+    message = check_message(WRONG_SIZE.format(n=n), [], "Cut or pad it before the call.")
+    site = made.sites.add(Site("shape", made.where, message, 1))
+    made.check(Fail(other, CHECK_ERROR, site, array.length.atom, index(0)))
+    return Pull(n, lambda i: array[i])
 
 
 def conc(a: Any, b: Any) -> Pull:

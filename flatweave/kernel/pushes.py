@@ -12,8 +12,8 @@ simulator finds both.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from flatweave.base.errors import ArgumentError, NestingError, ShapeError
 from flatweave.base.source import user_location
@@ -283,17 +283,55 @@ def load(n: int, xs: Any) -> Push:
     return Push(array.length, write, same=lambda: array)
 
 
+def push_how(threads: int, how: Callable[[Any], Sequence[Any]], xs: Any) -> Push:
+    """As push, by so many threads, of which thread t puts the elements how(t): a list of indices,
+    [t, t + 256] of 512 elements. Each element must be in one list (the thesis's syncHow)."""
+    array = need_pull(xs, "push_how")
+    if not isinstance(threads, int) or threads < 1:
+        raise ShapeError(
+            f"push_how shares work among {threads!r} threads.",
+            where=user_location(), remedy="Give a whole number from 1 on, such as 256.",
+        )  # fmt: skip
+
+    def thread(t: Any, put: Put) -> None:
+        for i in how(t):
+            put(i, array[i])
+
+    def write(put: Put) -> None:
+        if level() is THREAD:
+            seq_for(0, threads, lambda t: thread(t, put))
+        elif level() is GRID:
+            _refuse_grid("push_how", f"{threads}, how")
+        else:
+            for_all(threads, lambda t: thread(t, put))
+
+    return Push(array.length, write)
+
+
+def scatter(to: Callable[[Any], Any], xs: Any, length: Extent | None = None) -> Push:
+    """Element i goes to place to(i) of `length`, another for each i; places that get none have no
+    value. `m.write(scatter(to, xs))` writes them into memory that is there."""
+    moved = pushed(xs).permuted(to)
+    if length is not None:
+        moved.know(length)
+    return moved
+
+
+def _refuse_grid(who: str, given: str) -> NoReturn:
+    raise NestingError(
+        f"{who} is for the threads of a block, and this is code of the grid.",
+        where=user_location(),
+        remedy=f"Give blocks their parts first: pconcat_map(lambda part: fk.{who}({given}, part), "
+        "fk.split_up(1024, xs)).",
+    )
+
+
 def _units(
     n: int, array: Pull, who: str, place: Callable[[Any, Any, int], Any], put: Put
 ) -> None:
     """Each thread of the block puts n elements, in a loop."""
     if level() is GRID:
-        raise NestingError(
-            f"{who} is for the threads of a block, and this is code of the grid.",
-            where=user_location(),
-            remedy=f"Give blocks their parts first: pconcat_map(lambda part: fk.{who}({n}, part), "
-            "fk.split_up(1024, xs)).",
-        )
+        _refuse_grid(who, str(n))
     length = static(array.length, who)
     if level() is THREAD:
         push(array).write(put)

@@ -14,7 +14,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.kernel.code import Extent, NotElements, here
 from flatweave.kernel.loops import below, for_all, seq_for
-from flatweave.kernel.pulls import Pull, is_static, need_pull, static
+from flatweave.kernel.pulls import Pull, is_static, need_pull, over, static
 from flatweave.kernel.pushes import Push, Put, pushed
 from flatweave.kernel_ir.hierarchy import Level
 
@@ -104,6 +104,11 @@ def p_map(fn: Callable[[Any], Any], xs: Any) -> Pull:
     """`fn` of each element, to be given to units by pconcat."""
     array = need_pull(xs, "p_map")
     return Pull(array.length, lambda i: fn(array[i]))
+
+
+def p_zip_with(fn: Callable[..., Any], *arrays: Any) -> Pull:
+    """`fn` of elements side by side, to be given to units by pconcat."""
+    return over(fn, "p_zip_with", arrays)
 
 
 def seq_concat(arrays: Any) -> Push:

@@ -1,0 +1,273 @@
+"""Networks: stages of an array with a force between them, and comparators of pairs.
+
+    compose([f, g])        g of f, and a store behind each: three phases of a block
+    two(f)                 f of both halves;  ilv(f)  of the even and of the odd elements
+    bin_split(k, f)        f of each of 2^k parts of one length
+    ilv1(i, f, g)          a column of comparators, one element for each thread
+    ilv2(i, f, g)          the same, a pair for each thread and no test
+
+A column pairs each element that has bit b of its index clear, the left one, with one that has it
+set; f(left, right) becomes the left one, g(left, right) the right one. Which is whose partner:
+
+    ilv(i)          i = b        bit b flipped                 2 7 4 9 | ..  by 2^i apart
+    vee(i)          i = b        bits 0 to b flipped           first with last of 2^(i + 1)
+    ilv_vee(i, j)   i + j = b    bits i to b flipped           vee(j) of elements 2^i apart
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from flatweave.base.errors import ShapeError
+from flatweave.base.source import user_location
+from flatweave.kernel.chunks import conc
+from flatweave.kernel.loops import cond
+from flatweave.kernel.pulls import Pull, halve, need_pull, static
+from flatweave.kernel.pulls import evens as even_elements
+from flatweave.kernel.pulls import odds as odd_elements
+from flatweave.kernel.pushes import Push, Put, pushed
+from flatweave.kernel.stores import force
+
+Stage = Callable[[Any], Any]
+Op = Callable[[Any, Any], Any]
+
+# -- bits of an index -----------------------------------------------------------------------------
+
+
+def one_bits(i: int) -> int:
+    """The lowest i bits, all 1."""
+    return (1 << i) - 1
+
+
+def zero_bits(i: int, x: Any) -> Any:
+    """x with the lowest i bits 0."""
+    return x & ~one_bits(i)
+
+
+def low_bit(i: int, x: Any) -> Any:
+    """Whether bit i of x is 0."""
+    return (x & (1 << i)) == 0
+
+
+def flip_bit(i: int, x: Any) -> Any:
+    """x with bit i flipped."""
+    return x ^ (1 << i)
+
+
+def flip_lsbs_to(i: int, x: Any) -> Any:
+    """x with bits 0 to i flipped."""
+    return x ^ one_bits(i + 1)
+
+
+def flip_bits_from(i: int, j: int, x: Any) -> Any:
+    """x with bits i to i + j flipped."""
+    return x ^ (one_bits(j + 1) << i)
+
+
+def insert_zero(i: int, x: Any) -> Any:
+    """x with a 0 pushed in as bit i: the left one of pair x."""
+    return x + (x & ~one_bits(i))
+
+
+# -- stages ---------------------------------------------------------------------------------------
+
+
+def compose(stages: Iterable[Stage], store: Stage = force) -> Stage:
+    """One stage after the other, and what each gives is stored: `store` is force unless given."""
+    listed = list(stages)
+
+    def composed(xs: Any) -> Any:
+        for stage in listed:
+            xs = store(stage(xs))
+        return xs
+
+    return composed
+
+
+def repeated(n: int, stage: Stage) -> Stage:
+    """A stage n times, stored between: the thesis's rep."""
+    return compose([stage] * n)
+
+
+def two(f: Stage) -> Stage:
+    """f of the first half, and of the rest."""
+    return bin_split(1, f)
+
+
+def bin_split(k: int, f: Stage) -> Stage:
+    """f of each of 2^k parts of one length, joined without a test: each index tells its part."""
+
+    def stage(xs: Any) -> Pull:
+        array = need_pull(xs, "bin_split")
+        width = _parts(array, 1 << k, "bin_split")
+        length = static(f(_part(array, 0, width)).length, "bin_split")
+        return Pull(
+            length << k, lambda i: f(_part(array, i // length * width, width))[i % length]
+        )
+
+    return stage
+
+
+def _part(array: Pull, first: Any, width: int) -> Pull:
+    return Pull(width, lambda i: array[first + i])
+
+
+def _parts(array: Pull, count: int, who: str) -> int:
+    """How long each of so many parts is; none may be longer than another."""
+    n = static(array.length, who)
+    if n % count:
+        raise ShapeError(
+            f"{who} needs {count} parts of one length, and {n} elements do not give them.",
+            where=user_location(), remedy="Take a power of two of elements, such as 256.",
+        )  # fmt: skip
+    return n // count
+
+
+def fan(op: Op) -> Stage:
+    """The last element of the first half combined with each of the second: a step of Sklansky's."""
+
+    def stage(xs: Any) -> Pull:
+        first, second = halve(xs)
+        middle = first[static(first.length, "fan") - 1]
+        return conc(first, Pull(second.length, lambda i: op(middle, second[i])))
+
+    return stage
+
+
+def ilv(f: Stage) -> Stage:
+    """f of the even and of the odd elements, an element of each in turn again."""
+
+    def stage(xs: Any) -> Pull:
+        array = need_pull(xs, "ilv")
+        _parts(array, 2, "ilv")
+        one, other = f(even_elements(array)), f(odd_elements(array))
+        return Pull(
+            2 * one.length,
+            lambda i: cond(i % 2 == 0, lambda: one[i // 2], lambda: other[i // 2]),
+        )
+
+    return stage
+
+
+def riffle(xs: Any) -> Pull:
+    """The two halves, an element of each in turn: a perfect shuffle."""
+    first, second = halve(need_pull(xs, "riffle"))
+    return Pull(
+        2 * first.length,
+        lambda i: cond(i % 2 == 0, lambda: first[i // 2], lambda: second[i // 2]),
+    )
+
+
+def on_evens(f: Callable[[Any, Any], tuple[Any, Any]]) -> Stage:
+    """f of the pairs (0, 1), (2, 3), ..; f gives both."""
+    return _pairwise(f, 0, "on_evens")
+
+
+def on_odds(f: Callable[[Any, Any], tuple[Any, Any]]) -> Stage:
+    """f of the pairs (1, 2), (3, 4), ..; who has no partner stays."""
+    return _pairwise(f, 1, "on_odds")
+
+
+def _pairwise(f: Callable[[Any, Any], tuple[Any, Any]], first: int, who: str) -> Stage:
+    def stage(xs: Any) -> Push:
+        array = need_pull(xs, who)
+        n = static(array.length, who)
+        pairs = (n - first) // 2
+        alone = [*range(first), *range(first + 2 * pairs, n)]
+
+        def write(put: Put) -> None:
+            both = Pull(pairs, lambda t: f(array[2 * t + first], array[2 * t + first + 1]))
+
+            def of_pair(t: Any, made: Any) -> None:
+                put(2 * t + first, made[0])
+                put(2 * t + first + 1, made[1])
+
+            pushed(both).write(Put(of_pair))
+            for i in alone:
+                pushed(array[i : i + 1]).write(Put(lambda _, x, i=i: put(i, x)))  # type: ignore[misc]
+
+        return Push(n, write)
+
+    return stage
+
+
+# -- columns of comparators -----------------------------------------------------------------------
+
+
+def ilv1(i: int, f: Op, g: Op) -> Stage:
+    """Pairs 2^i apart; an element for each thread, which asks whether it is the left one."""
+    return _by_elements(i, lambda x: flip_bit(i, x), f, g, "ilv1")
+
+
+def vee1(i: int, f: Op, g: Op) -> Stage:
+    """The first with the last of each 2^(i + 1), the second with the last but one, .."""
+    return _by_elements(i, lambda x: flip_lsbs_to(i, x), f, g, "vee1")
+
+
+def ilv_vee1(i: int, j: int, f: Op, g: Op) -> Stage:
+    """vee1(j) of the elements that are 2^i apart."""
+    return _by_elements(i + j, lambda x: flip_bits_from(i, j, x), f, g, "ilv_vee1")
+
+
+def ilv2(i: int, f: Op, g: Op) -> Stage:
+    """As ilv1, a pair for each thread: half as many, and none of them asks."""
+    return _by_pairs(i, lambda x: flip_bit(i, x), f, g, "ilv2")
+
+
+def vee2(i: int, f: Op, g: Op) -> Stage:
+    """As vee1, a pair for each thread."""
+    return _by_pairs(i, lambda x: flip_lsbs_to(i, x), f, g, "vee2")
+
+
+def ilv_vee2(i: int, j: int, f: Op, g: Op) -> Stage:
+    """As ilv_vee1, a pair for each thread."""
+    return _by_pairs(i + j, lambda x: flip_bits_from(i, j, x), f, g, "ilv_vee2")
+
+
+def _by_elements(bit: int, partner: Callable[[Any], Any], f: Op, g: Op, who: str) -> Stage:
+    def stage(xs: Any) -> Pull:
+        array = need_pull(xs, who)
+        _whole_pairs(array, bit, who)
+
+        def at(x: Any) -> Any:
+            other = partner(x)
+            return cond(
+                low_bit(bit, x),
+                lambda: f(array[x], array[other]),
+                lambda: g(array[other], array[x]),
+            )
+
+        return Pull(array.length, at)
+
+    return stage
+
+
+def _by_pairs(bit: int, partner: Callable[[Any], Any], f: Op, g: Op, who: str) -> Stage:
+    def stage(xs: Any) -> Push:
+        array = need_pull(xs, who)
+        _whole_pairs(array, bit, who)
+        pairs = Pull(array.length // 2, lambda t: t)
+
+        def write(put: Put) -> None:
+            def of_pair(t: Any, _: Any) -> None:
+                left = insert_zero(bit, t)
+                right = partner(left)
+                a, b = array[left], array[right]
+                put(left, f(a, b))
+                put(right, g(a, b))
+
+            pushed(pairs).write(Put(of_pair))
+
+        return Push(array.length, write)
+
+    return stage
+
+
+def _whole_pairs(array: Pull, bit: int, who: str) -> None:
+    n = static(array.length, who)
+    if n % (2 << bit):
+        raise ShapeError(
+            f"{who} pairs elements within {2 << bit}, and {n} elements are no multiple of it.",
+            where=user_location(), remedy=f"Take {2 << bit} elements, or a multiple of it.",
+        )  # fmt: skip

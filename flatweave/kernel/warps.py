@@ -1,0 +1,113 @@
+"""What the threads of a warp do together: shuffles, reductions and scans of a warp's array.
+
+    shuffle_up(d, xs)       element i is element i - d; the first d stay what they are
+    shuffle_xor(m, xs)      element i is element i ^ m
+    warp_scan(op, xs)       all prefixes; op need not commute
+
+They are code of a warp (`pconcat_map(.., level=WARP)`), of any length: where there are more
+elements than lanes, a lane has several. Values travel through the warp's own memory; its barrier
+is a warp's, and no other warp waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.base.errors import ArgumentError, NestingError
+from flatweave.base.source import user_location
+from flatweave.kernel.code import level
+from flatweave.kernel.loops import cond
+from flatweave.kernel.pulls import Pull, static
+from flatweave.kernel.stores import force
+from flatweave.kernel_ir.hierarchy import WARP
+
+Op = Callable[[Any, Any], Any]
+
+
+def shuffle(to: Callable[[Any], Any], xs: Any) -> Pull:
+    """Element i is element to(i), which another lane has computed."""
+    kept = _kept(xs, "shuffle")
+    return Pull(kept.length, lambda i: kept[to(i)])
+
+
+def shuffle_up(d: int, xs: Any) -> Pull:
+    """Element i is element i - d; the first d stay what they are."""
+    kept = _kept(xs, "shuffle_up")
+    return Pull(kept.length, lambda i: kept[cond(i < d, lambda: i, lambda: i - d)])
+
+
+def shuffle_down(d: int, xs: Any) -> Pull:
+    """Element i is element i + d; the last d stay what they are."""
+    kept = _kept(xs, "shuffle_down")
+    rest = kept.length - d
+    return Pull(kept.length, lambda i: kept[cond(i < rest, lambda: i + d, lambda: i)])
+
+
+def shuffle_xor(mask: int, xs: Any) -> Pull:
+    """Element i is element i ^ mask: neighbours change places for 1, halves for n / 2."""
+    kept = _kept(xs, "shuffle_xor")
+    n = static(kept.length, "shuffle_xor")
+    if n & (n - 1) or not 0 <= mask < n:
+        raise ArgumentError(
+            f"shuffle_xor with {mask} of {n} elements pairs some with none.",
+            where=user_location(),
+            remedy="Take a power of two of elements, and a mask below it.",
+        )
+    return Pull(n, lambda i: kept[i ^ mask])
+
+
+def warp_reduce(op: Op, xs: Any) -> Any:
+    """All elements combined in their order: neighbours, then neighbours of those."""
+    kept = _kept(xs, "warp_reduce")
+    n = static(kept.length, "warp_reduce")
+    if n < 1:
+        raise ArgumentError(
+            "warp_reduce of no elements has no value.",
+            where=user_location(), remedy="Give the warp one element at least.",
+        )  # fmt: skip
+    while n > 1:
+        kept = force(_of_neighbours(op, kept, n))
+        n = (n + 1) // 2
+    return kept[0]
+
+
+def _of_neighbours(op: Op, xs: Pull, n: int) -> Pull:
+    """Pairs combined; an odd one out is left as it is."""
+    if n % 2 == 0:
+        return Pull(n // 2, lambda i: op(xs[2 * i], xs[2 * i + 1]))
+    return Pull(
+        n // 2 + 1,
+        lambda i: cond(i < n // 2, lambda: op(xs[2 * i], xs[2 * i + 1]), lambda: xs[2 * i]),
+    )
+
+
+def warp_scan(op: Op, xs: Any) -> Pull:
+    """All prefixes, in log n steps: after the one with distance d, element i combines the last 2 d
+    that end at it."""
+    kept = _kept(xs, "warp_scan")
+    n, d = static(kept.length, "warp_scan"), 1
+    while d < n:
+        kept = force(_of_distance(op, kept, d))
+        d *= 2
+    return kept
+
+
+def _of_distance(op: Op, xs: Pull, d: int) -> Pull:
+    return Pull(
+        xs.length, lambda i: cond(i < d, lambda: xs[i], lambda: op(xs[i - d], xs[i]))
+    )
+
+
+def _kept(xs: Any, who: str) -> Pull:
+    """An array in memory of the warp whose code this is."""
+    around = level()
+    if around is not WARP:
+        raise NestingError(
+            f"{who} is what threads of a warp do together, and this is code of a {around.word}.",
+            where=user_location(),
+            remedy=f"Give warps their parts: pconcat_map(lambda part: fk.{who}(.., part), "
+            "fk.split_up(32, xs), level=fk.WARP).",
+        )
+    kept: Pull = force(xs)
+    return kept
