@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType
-from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.base.errors import CompilerBug
 from flatweave.base.records import record
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.syntax import (
@@ -36,6 +36,7 @@ from flatweave.kernel_ir.syntax import (
 )
 from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.kernel_passes.guarded import emit_guarded, expect_together, meets
+from flatweave.kernel_passes.room import expect_room
 from flatweave.kernel_passes.steps import Registers, parts
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
@@ -79,25 +80,8 @@ def distribute_kernel(kernel: Kernel, shape: BlockShape) -> Kernel:
     body = Lambda((), tuple(b.lets), ())
     if not shape.warps_meet_alone:
         expect_together(body)
-    _expect_room(kernel.name, body, shape)
+    expect_room(kernel.name, body, shape.memory)
     return Kernel(kernel.name, kernel.params, body, shape.warps)
-
-
-def _expect_room(name: str, body: Lambda, shape: BlockShape) -> None:
-    """Refuse a kernel with more memory than a block has."""
-    memory = [let for let in walk_lets(body) if isinstance(let.op, Shared)]
-    size = sum(let.op.count * let.op.dtype.bytes for let in memory)  # type: ignore[attr-defined]
-    if size > shape.memory:
-        listed = ", ".join(
-            f"{let.op.dtype}[{let.op.count}]"  # type: ignore[attr-defined]
-            for let in memory
-        )
-        raise Unsupported(
-            f"{name} needs {size} bytes of shared memory, and a block has {shape.memory}.",
-            where=memory[-1].where,
-            origins=[f"shared memory: {listed}"],
-            remedy="Force fewer elements at once, or run reuse_memory before.",
-        )
 
 
 class Distributor:
