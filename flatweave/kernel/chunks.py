@@ -18,6 +18,7 @@ from flatweave.kernel.loops import cond
 from flatweave.kernel.pulls import Pull, need_pull
 from flatweave.kernel_ir.host import Fail
 from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom
 
 REMEDY = "Pad it: fk.split_up(k, xs, pad=0) fills the last part up."
 WRONG_SIZE = "fix_size wants {n} elements, and there are {{0}}."
@@ -75,11 +76,16 @@ def parts_of(k: int, length: Extent, who: str) -> Extent:
 
 def _check_even(k: int, length: Tracer, who: str) -> None:
     """Refuse, when it runs, a length that leaves elements over."""
+    uneven = here().apply("ne", (length % k).atom, index(0))
+    _refuse_where(uneven, length, UNEVEN.format(who=who, k=k), REMEDY)
+
+
+def _refuse_where(wrong: Atom, length: Tracer, message: str, remedy: str) -> None:
+    """Refuse, when it runs, a length of which `wrong` holds."""
     scope, made = here(), writing()
-    uneven = scope.apply("ne", (length % k).atom, index(0))
-    message = check_message(UNEVEN.format(who=who, k=k), [], REMEDY)
-    site = made.sites.add(Site("shape", scope.trace.where, message, 1))
-    made.check(Fail(uneven, CHECK_ERROR, site, length.atom, index(0)))
+    text = check_message(message, [], remedy)
+    site = made.sites.add(Site("shape", scope.trace.where, text, 1))
+    made.check(Fail(wrong, CHECK_ERROR, site, length.atom, index(0)))
 
 
 def fix_size(n: int, xs: Any) -> Pull:
@@ -92,11 +98,8 @@ def fix_size(n: int, xs: Any) -> Pull:
                 where=user_location(), remedy="Cut or pad it first.",
             )  # fmt: skip
         return array
-    scope, made = here(), trace()
-    other = scope.apply("ne", array.length.atom, index(n))
-    message = check_message(WRONG_SIZE.format(n=n), [], "Cut or pad it before the call.")
-    site = made.sites.add(Site("shape", made.where, message, 1))
-    made.check(Fail(other, CHECK_ERROR, site, array.length.atom, index(0)))
+    other = here().apply("ne", array.length.atom, index(n))
+    _refuse_where(other, array.length, WRONG_SIZE.format(n=n), "Cut or pad it before the call.")
     return Pull(n, lambda i: array[i])
 
 
