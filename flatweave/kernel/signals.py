@@ -1,0 +1,68 @@
+"""How a block learns what an earlier one of the same launch has done: words that are released.
+
+    wait_until(lambda state: state == READY, states, b)     block b - 1 has said that it is ready
+    sums[b + 1] = sums[b] + mine                            what it wrote before is there
+    release(states, b + 1, READY)                           and so is this, for block b + 1
+
+Words are i64, in memory of the grid. Blocks start in the order of their numbers: a block may wait
+for those before it, and for no other, which may not have started, and never would. Code of a
+block, outside of its for_all: all its threads wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import DTypeError, NestingError
+from flatweave.base.source import user_location
+from flatweave.kernel.code import emit, here, level, place
+from flatweave.kernel.loops import seq_while
+from flatweave.kernel.stores import Memory
+from flatweave.kernel_ir.hierarchy import BLOCK
+from flatweave.kernel_ir.syntax import Acquire, Backoff, Release, Sync
+
+
+def release(m: Memory, i: Any, value: Any) -> None:
+    """m[i] = value, behind all that the block has written so far: who acquires it sees that."""
+    _expect_words(m, "release")
+    at, (atom,) = place(i), m.kind.atoms(value)
+    here().emit(Sync())
+    emit(Release(m.buffers[0], at, atom))
+
+
+def acquire(m: Memory, i: Any) -> Any:
+    """m[i]; what was written before its release may be read from now on."""
+    _expect_words(m, "acquire")
+    return m.kind.value(emit(Acquire(m.buffers[0], place(i))))
+
+
+def wait_until(holds: Callable[[Any], Any], m: Memory, i: Any) -> Any:
+    """Acquire m[i] again and again, until it holds; that value."""
+    _expect_words(m, "wait_until")
+
+    def turn(state: Any) -> Any:
+        _, attempt = state
+        emit(Backoff(attempt.atom))
+        return acquire(m, i), attempt + 1
+
+    found, _ = seq_while(lambda state: ~holds(state[0]), turn, (acquire(m, i), 0))
+    return found
+
+
+def _expect_words(m: Memory, who: str) -> None:
+    """Refuse memory that no block can wait for, and code of units that would wait one by one."""
+    around = level()
+    if around is not BLOCK:
+        raise NestingError(
+            f"{who} is for a whole block, and this is code of a {around.word}.",
+            where=user_location(),
+            remedy="Write it in code of the block, behind the for_all.",
+        )
+    if m.kind.dtypes != (i64,) or m.buffers[0].type.space != "global":  # type: ignore[union-attr]
+        raise DTypeError(
+            f"{who} is of words of i64 in memory of the grid, and this is {m.kind}.",
+            where=user_location(),
+            remedy="Make them in code of the grid: fk.fill(fk.replicate(n, 0)).",
+        )
