@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.errors import Unsupported
+from flatweave.base.records import replace
 from flatweave.kernel.code import KernelTrace
 from flatweave.kernel_ir.host import Free, Retain
 from flatweave.kernel_ir.op import KernelOp
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.verify import SCALAR
-from flatweave.terms.syntax import Atom, Let, Var
-from flatweave.terms.traverse import free_vars, walk_lets
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.traverse import free_vars, map_field, walk_lets
 
 
 def finish(made: KernelTrace, results: Sequence[Atom]) -> Unit:
@@ -24,18 +25,32 @@ def finish(made: KernelTrace, results: Sequence[Atom]) -> Unit:
             builder.emit(Retain(atom))
         if isinstance(atom, Var):
             kept.add(atom)
-    last: dict[Var, int] = {}
-    for number, let in enumerate(builder.lets):
-        for var in (*let.vars, *free_vars(let.op)):
-            if var in made.buffers and var not in kept:
-                last[var] = number
-    lets: list[Let] = []
-    for number, let in enumerate(builder.lets):
-        lets.append(let)
-        lets += [Let((), Free(var), let.where) for var in last if last[var] == number]
-    builder.lets = lets
+    builder.lets = _freeing(builder.lets, set(made.buffers) - kept)
     host = builder.close(made.params, results)
     return Unit(host, tuple(made.kernels))
+
+
+def _freeing(lets: Sequence[Let], buffers: set[Var]) -> list[Let]:
+    """Code of the host that gives back each of these buffers that it makes, when it was last used;
+    a loop's body in each of its turns."""
+    inner = [
+        replace(let, op=map_field(let.op, lambda atom: atom, lambda fn: _body(fn, buffers)))
+        for let in lets
+    ]
+    own = {var for let in lets for var in let.vars if var in buffers}
+    last = {
+        var: number
+        for number, let in enumerate(lets) for var in (*let.vars, *free_vars(let.op)) if var in own
+    }  # fmt: skip
+    freed: list[Let] = []
+    for number, let in enumerate(inner):
+        freed.append(let)
+        freed += [Let((), Free(var), let.where) for var in last if last[var] == number]
+    return freed
+
+
+def _body(fn: Lambda, buffers: set[Var]) -> Lambda:
+    return replace(fn, lets=tuple(_freeing(fn.lets, buffers)))
 
 
 def _only_kernel_code(made: KernelTrace) -> None:
