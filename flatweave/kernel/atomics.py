@@ -20,7 +20,7 @@ from flatweave.frontend.values.scope import Scope, entered
 from flatweave.kernel.code import emit, here, level, number, place, trace
 from flatweave.kernel.elements import Kind
 from flatweave.kernel.pulls import Pull
-from flatweave.kernel.stores import Memory, written
+from flatweave.kernel.stores import Memory, need_memory, written
 from flatweave.kernel_ir.arrays import UnitCode
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
 from flatweave.kernel_ir.updates import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
@@ -42,6 +42,7 @@ def atomic(op: Op, m: Memory, i: Any, value: Any) -> None:
 
     Components that know nothing of each other are updated one by one.
     """
+    need_memory(m, "atomic")
     _in_threads("atomic")
     at, values = place(i), m.kind.atoms(value)
     if _space(m) == "local":  # nobody else is at it
@@ -75,7 +76,8 @@ def atomic_add(m: Memory, i: Any, value: Any) -> Any:
 
 def atomic_sub(m: Memory, i: Any, value: Any) -> Any:
     """m[i] -= value; gives what was there before."""
-    return atomic_add(m, i, -m.kind.value(m.kind.atoms(value)))
+    kind = need_memory(m, "atomic_sub").kind
+    return atomic_add(m, i, -kind.value(kind.atoms(value)))
 
 
 def atomic_inc(m: Memory, i: Any) -> Any:
@@ -111,6 +113,7 @@ def atomic_xor(m: Memory, i: Any, value: Any) -> Any:
 def _update(fn: str, m: Memory, i: Any, value: Any) -> Any:
     """One of the functions that machines have; the value from before."""
     what = f"atomic_{NAMES.get(fn, fn)}"
+    need_memory(m, what)
     _in_threads(what)
     dtype = m.kind.dtypes[0]
     adds_bools = fn == "add" and dtype is bool_

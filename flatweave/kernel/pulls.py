@@ -54,6 +54,13 @@ class Pull:
                 return self._at(numbers([place(self.length + int(atom.value))])[0])
         return self._at(numbers([atom])[0])
 
+    def __setitem__(self, i: Any, value: Any) -> None:
+        raise ArgumentError(
+            "a pull array is a function, and has no elements to change.",
+            where=user_location(),
+            remedy="Make memory with its elements, m = fk.fill(xs), and change that: m[i] = x.",
+        )
+
     def __len__(self) -> int:
         return static(self.length, "len")
 

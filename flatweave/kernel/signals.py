@@ -19,7 +19,7 @@ from flatweave.base.errors import DTypeError, NestingError
 from flatweave.base.source import user_location
 from flatweave.kernel.code import emit, here, level, place
 from flatweave.kernel.loops import seq_while
-from flatweave.kernel.stores import Memory
+from flatweave.kernel.stores import Memory, need_memory
 from flatweave.kernel_ir.hierarchy import BLOCK
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Release, Sync
 
@@ -53,6 +53,7 @@ def wait_until(holds: Callable[[Any], Any], m: Memory, i: Any) -> Any:
 
 def _expect_words(m: Memory, who: str) -> None:
     """Refuse memory that no block can wait for, and code of units that would wait one by one."""
+    need_memory(m, who)
     around = level()
     if around is not BLOCK:
         raise NestingError(

@@ -15,6 +15,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import ArgumentError, NestingError, ShapeError
 from flatweave.base.plan import Site
 from flatweave.base.source import user_location
+from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.tree import LEAF
 from flatweave.kernel.code import Extent, emit, extent_of, here, level, place, trace
@@ -62,6 +63,17 @@ class Memory:
     def write(self, array: Any) -> None:
         """Write all elements of an array here, without a barrier."""
         pushed(array).write(Put(self.__setitem__))
+
+
+def need_memory(m: Any, who: str) -> Memory:
+    """Memory that may be changed."""
+    if isinstance(m, Memory):
+        return m
+    raise ArgumentError(
+        f"{who} changes memory, got {kind_of(m)}.",
+        where=user_location(),
+        remedy="Make it with fk.fill(xs) or fk.memory(n, dtype): what force gives is only read.",
+    )
 
 
 def read(buffers: tuple[Var, ...], kind: Kind, length: Extent) -> Pull:

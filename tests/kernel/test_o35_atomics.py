@@ -266,6 +266,9 @@ def test_memory_of_a_thread_and_of_a_warp():
         (lambda m, t: fk.atomic(lambda a, b: a + b + t, m, 0, 1), "reads a number of the thread"),
         (lambda m, t: fk.atomic(lambda a, b: 1.5, m, 0, 1), "where others are i64"),
         (lambda m, t: fk.atomic_add(m, 0, 1.5), "where others are i64"),
+        (lambda m, t: fk.atomic_inc(m.pull(), 0), "changes memory, got a Pull"),
+        (lambda m, t: fk.atomic(max, m.pull(), 0, 1), "changes memory, got a Pull"),
+        (lambda m, t: m.pull().__setitem__(0, 1), "a pull array is a function"),
     ],
 )
 def test_refused(update, message):
