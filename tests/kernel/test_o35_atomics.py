@@ -5,6 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
+from flatweave.base.config import config
 from tests.kernel.programs import check, refused
 
 N, PLACES = 512, 5
@@ -143,6 +144,41 @@ def test_elements_of_several_words_under_a_lock(shared):
     best = wanted(-50, np.maximum, XS, shared)
     check(kernel, AT, XS, want=(best, 2 * best))
     assert "locked_update" in kernel.text["kernel"]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("bits", [8, 64, 128])
+def test_by_any_number_of_threads(threads, bits):
+    """Of the machine: instructions, swaps and locks keep every update of 64,000."""
+    def update(m, i, value):
+        if bits == 8:
+            fk.atomic(lambda a, b: a * 3 + b * 0 + 1, m, i, value.astype(fw.u8))
+        elif bits == 64:
+            fk.atomic_add(m, i, value)
+        else:
+            fk.atomic(both, m, i, (value, value * 2))
+
+    def both(a, b):
+        return a[0] + b[0], fw.where(a[0] > 10**12, a[1], a[1] + b[1])
+
+    starts = {8: lambda: fw.u8(0), 64: lambda: fw.i64(0), 128: lambda: (fw.i64(0), fw.i64(0))}
+    places, values = np.tile(AT, 125), np.tile(XS, 125)
+    with config.scoped(target="cpu", threads=threads):
+        kernel = scatter(starts[bits], update)
+        found = kernel(places, values)
+    assert ("locked_update" in kernel.text["kernel"]) == (bits == 128)
+    sums = np.bincount(places, values, PLACES).astype(np.int64)
+    if bits == 8:
+        times = np.bincount(places)
+        want = [0] * PLACES
+        for k in range(PLACES):
+            for _ in range(times[k]):
+                want[k] = (want[k] * 3 + 1) % 256
+        assert found.tolist() == want
+    elif bits == 64:
+        assert found.tolist() == sums.tolist()
+    else:
+        assert [x.tolist() for x in found] == [sums.tolist(), (2 * sums).tolist()]
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["global", "shared"])

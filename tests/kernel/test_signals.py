@@ -5,6 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
+from flatweave.base.config import config
 from tests.kernel.programs import check, refused
 
 
@@ -51,6 +52,15 @@ def test_a_scan_in_one_pass(blocks):
     kernel = scan()
 
     check(kernel, XS[: 64 * blocks], want=XS[: 64 * blocks].cumsum())
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_by_any_number_of_threads(threads):
+    """Of the machine, each of which runs blocks."""
+    xs = np.random.default_rng(1).integers(-9, 9, 64 * 2000)
+
+    with config.scoped(target="cpu", threads=threads):
+        np.testing.assert_array_equal(scan()(xs), xs.cumsum())
 
 
 @pytest.mark.parametrize("seed", range(5))
