@@ -18,12 +18,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from kernels.networks import PART
 from kernels.scans import bin_split
 
 import flatweave as fw
 from flatweave import kernel as fk
 
+PART = 256
 Stage = Callable[[Any], Any]
 
 
