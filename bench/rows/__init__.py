@@ -12,6 +12,7 @@ from bench.rows import (
     expansion,
     filter,
     histogram,
+    kernels,
     nests,
     overhead,
     permute,
@@ -50,5 +51,6 @@ FILES = (
     overhead,
     alignment,
     nests,
+    kernels,
 )
 ROWS = {row.name: row for file in FILES for row in file.ROWS}

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from kernels.reductions import plus, red3, red5
 
+import flatweave as fw
 from flatweave import kernel as fk
 
 PART, THREADS = 4096, 256
@@ -48,7 +49,7 @@ def with_atomics(xs: Any) -> Any:
     total = fk.fill(fk.replicate(1, 0))
 
     def block(part: Any) -> None:
-        block_sum(part).write(lambda _, value: fk.atomic_add(total, 0, value))
+        block_sum(part).write(lambda _, value: fk.atomic_add(total, 0, value.astype(fw.i64)))
 
     parts = fk.split_up(PART, xs, pad=0)
     fk.for_all(parts.length, lambda b: block(parts[b]))

@@ -10,6 +10,7 @@ from bench.tools import Tools
 from bench.values import compare, leaves, total_bytes
 
 SMALL = {"stencil_5": 40, "stencil_7x7": 24, "nest_product": 33, "nest_options": 20}
+SMALL |= dict.fromkeys(("kernel_mandel", "kernel_mandel1", "kernel_mandel2", "kernel_mandel3"), 2)
 TOOLS = Tools(exclude=("numba", "jax", "awkward", "c", "processes"))
 
 

@@ -63,8 +63,8 @@ def test_sums_for_every_number_of_threads(example, threads, name):
 
 
 def barriers(text):
-    """How many barriers a kernel's text has."""
-    return text.count("__syncthreads();")
+    """How many barriers a kernel has as it was written, for no machine yet."""
+    return sum(line.strip() == "sync" for line in text.splitlines())
 
 
 def test_barriers_of_reductions(example):
@@ -74,7 +74,7 @@ def test_barriers_of_reductions(example):
     xs = np.zeros(8192, np.int32)
     for name, kernel in reductions.KERNELS.items():
         kernel(xs)
-        found[name] = barriers(kernel.text["cuda"])
+        found[name] = barriers(kernel.text["kernel"])
 
     assert found["red1"] == found["red2"] == 11
     assert found["red3"] == 10

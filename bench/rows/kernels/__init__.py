@@ -1,0 +1,14 @@
+"""Kernels of `examples/kernels`, which say who computes what, beside the array language's own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# each example is a program of its own, in no package
+sys.path.append(str(Path(__file__).resolve().parents[3] / "examples"))
+
+from bench.rows.kernels import matrices, pictures, reductions, scans, sorts
+
+FILES = (reductions, scans, sorts, matrices, pictures)
+ROWS = [row for file in FILES for row in file.ROWS]
