@@ -15,11 +15,11 @@ build = pipeline._build
 
 
 def recording(program, *given):
-    """Compile a program and keep what it is."""
-    text = print_program(program)
+    """Compile a program and keep what it is, unless the compiler refuses it."""
+    made, text = build(program, *given), print_program(program)
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     (FOLDER / f"{name}.air").write_text(text, encoding="utf-8")
-    return build(program, *given)
+    return made
 
 
 FOLDER.mkdir(parents=True, exist_ok=True)
