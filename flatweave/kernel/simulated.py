@@ -10,6 +10,7 @@ import numpy as np
 from flatweave.array_ir.fault import fault_of
 from flatweave.base.errors import IndexOutOfBounds, KernelError, UserError
 from flatweave.base.records import record, replace
+from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.call_kernel import unit_for
 from flatweave.lower.machine.machine import CUDA
 from flatweave.ops import KernelProgram
@@ -60,11 +61,17 @@ def simulate(written: KernelProgram, args: Sequence[Any]) -> list[Any]:
     return simulated(written, args, Way())
 
 
+def unit_of(written: KernelProgram, threads: int | None) -> Unit:
+    """The kernel as it was written, or for blocks of so many threads."""
+    if threads is None:
+        whole: Unit = written.unit
+        return whole
+    return unit_for(replace(written, threads=threads), CUDA)
+
+
 def simulated(written: KernelProgram, args: Sequence[Any], way: Way) -> list[Any]:
     """The results as the simulator finds them."""
-    unit = written.unit
-    if way.threads is not None:
-        unit = unit_for(replace(written, threads=way.threads), CUDA)
+    unit = unit_of(written, way.threads)
     try:
         found = run_to_buffers(
             unit, args, way.blocks, schedule=way.schedule, counter=way.counter

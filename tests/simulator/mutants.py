@@ -1,0 +1,138 @@
+"""Kernels deliberately broken: copies of a unit, each with one thing missing that orders its work.
+
+    sync                 is left out
+    release              becomes a plain store: nobody is told what was done before
+    acquire              becomes a plain load: nobody is listened to
+    atomic, locked_update, atomic_update    become load, combine, store
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import CompilerBug
+from flatweave.base.records import record, replace
+from flatweave.kernel_ir.syntax import Acquire, Load, Release, Store, Sync, Unit
+from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
+from flatweave.simulator.progress import Failure
+from flatweave.simulator.run import run
+from flatweave.simulator.schedules import Schedule
+from flatweave.terms.control import Apply
+from flatweave.terms.print import print_let
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import Substitution, map_field
+
+ORDERING = (Sync, Release, Acquire, Atomic, AtomicUpdate, LockedUpdate)
+
+
+@record
+class Mutant:
+    """A broken copy: the kernel, the let that is missing, and how many like it stand before it."""
+
+    kernel: str
+    number: int
+    let: Let
+    unit: Unit
+
+    @property
+    def lost(self) -> Op:
+        """What is missing."""
+        return self.let.op
+
+    def __str__(self) -> str:
+        return f"{self.kernel}, number {self.number}: {print_let(self.let)}"
+
+
+def mutants(unit: Unit) -> Iterator[Mutant]:
+    """Every copy with one thing missing."""
+    unit = unit.complete()
+    for kernel in unit.kernels:
+        sites = _Break(-1)
+        sites.body(kernel.body)
+        for number in range(sites.seen):
+            broken = _Break(number)
+            body = broken.body(kernel.body)
+            assert broken.what is not None
+            made = replace(kernel, body=body)
+            kernels = tuple(made if k is kernel else k for k in unit.kernels)
+            yield Mutant(kernel.name, number, broken.what, Unit(unit.host, kernels))
+
+
+class _Break:
+    """Takes one thing out of a body."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.seen = 0
+        self.what: Let | None = None
+
+    def body(self, fn: Lambda) -> Lambda:
+        """The body, broken if the thing is in it."""
+        return replace(fn, lets=tuple(made for let in fn.lets for made in self._let(let)))
+
+    def _let(self, let: Let) -> Sequence[Let]:
+        if not isinstance(let.op, ORDERING):
+            return [replace(let, op=map_field(let.op, lambda atom: atom, self.body))]
+        self.seen += 1
+        if self.seen - 1 != self.number:
+            return [let]
+        self.what = let
+        return list(without_order(let))
+
+
+def without_order(let: Let) -> Iterator[Let]:
+    """What stands where something that orders stood."""
+    match let.op:
+        case Release(buffer=buffer, index=index, value=value):
+            yield replace(let, op=Store(buffer, index, value))
+        case Acquire(buffer=buffer, index=index):
+            yield replace(let, op=Load(buffer, index))
+        case Atomic(fn=fn, buffer=buffer, index=index, value=value):
+            (before,) = let.vars
+            after = Var(f"{before.name}_after", before.type)
+            yield replace(let, op=Load(buffer, index))
+            yield replace(let, vars=(after,), op=Apply(fn, (before, value)))
+            yield replace(let, vars=(), op=Store(buffer, index, after))
+        case AtomicUpdate(fn=fn, buffer=buffer, index=index, values_=values):
+            assert len(values) == 1, "an element of several words"
+            yield from _plainly(let, fn, [buffer], index, values)
+        case LockedUpdate(fn=fn, buffers=buffers, index=index, values_=values):
+            yield from _plainly(let, fn, buffers, index, values)
+
+
+def _plainly(
+    let: Let, fn: Lambda, buffers: Sequence[Var], index: Atom, values: Sequence[Atom]
+) -> Iterator[Let]:
+    for param, buffer in zip(fn.params, buffers, strict=False):
+        yield replace(let, vars=(param,), op=Load(buffer, index))
+    given = Substitution(dict(zip(fn.params[len(buffers) :], values, strict=True)))
+    for inner in fn.lets:
+        yield replace(inner, op=given.op(inner.op))
+    for buffer, result in zip(buffers, fn.results, strict=True):
+        yield replace(let, vars=(), op=Store(buffer, index, given.atom(result)))
+
+
+def is_found(
+    unit: Unit, args: Sequence[Any], wanted: Sequence[Any], orders: Sequence[Schedule],
+    at_once: int = 3, agree: Callable[[Any, Any], bool] | None = None,
+) -> str:  # fmt: skip
+    """How the simulator finds that a unit is broken: its words, or in which order the results are
+    others; "" if it does not."""
+    agree = agree or _are_same
+    for schedule in orders:
+        try:
+            found = run(unit, list(args), at_once, schedule=schedule)
+        except CompilerBug as bug:
+            return bug.message
+        if isinstance(found, Failure) or not all(map(agree, found, wanted)):
+            return f"other results by {schedule}"
+    return ""
+
+
+def _are_same(found: Any, wanted: Any) -> bool:
+    return bool(np.array_equal(found, wanted))
+
+

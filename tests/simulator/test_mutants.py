@@ -1,0 +1,204 @@
+"""What the compiler writes stands in every order of blocks and warps; broken copies do not.
+
+Each barrier, release, acquire and update of a look-back, of histograms with atomics,
+compare-and-swap and locks, and of fused expansions is left out once, and the simulator finds every
+one of them.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave import kernel as fk
+from flatweave.kernel.simulated import unit_of
+from flatweave.kernel_ir.syntax import Acquire, Release, Sync
+from flatweave.lower.machine.machine import CUDA, OPENCL, cpu
+from flatweave.simulator.counts import Counting
+from flatweave.simulator.run import run
+from flatweave.simulator.schedules import adversaries
+from tests.codegen.device_programs import PROGRAMS, arguments, flat, lowered, small_blocks, traced
+from tests.simulator.mutants import is_found, mutants
+
+MACHINES = {
+    "cuda": small_blocks(CUDA, warps=4),
+    "opencl": small_blocks(OPENCL, warps=4),
+    "cpu": small_blocks(cpu(256, 16)),
+}
+AT_ONCE = 4
+LEAST_BLOCKS = 3
+"""With fewer, a block that looks back finds what was there before the launch."""
+
+
+def decoded(values, counts):
+    """Each value as often as its count says."""
+    return fw.expand(lambda run: run[1], lambda run, i: run[0], (values, counts))
+
+
+def numbered(values, counts):
+    """An expansion whose elements are computed, and added up."""
+    made = fw.expand(lambda run: run[1], lambda run, i: run[0] * 2 + i, (values, counts))
+    return fw.sum(made), fw.filter(lambda x: x % 3 == 0, made)
+
+
+RUNS = np.arange(110), np.random.default_rng(1).integers(0, 9, 110)
+CASES = {
+    **{name: (PROGRAMS[name], arguments(260)) for name in PROGRAMS},
+    "decoded": (decoded, RUNS),
+    "numbered": (numbered, RUNS),
+}
+LOOK_BACK = ["scan_order", "filter", "siblings"]
+UPDATES = ["histogram", "permute_any", "permute_wide", "permute_of_scan"]
+EXPANSIONS = ["decoded", "numbered"]
+ON = [
+    *(("cuda", name) for name in (*LOOK_BACK, *UPDATES, *EXPANSIONS)),
+    *(("opencl", name) for name in ("scan_order", "filter", "reduce_order", *UPDATES[:3])),
+    ("opencl", "decoded"),
+    *(("cpu", name) for name in ("scan_order", "filter", *EXPANSIONS)),
+]
+
+
+@cache
+def made(machine, name):
+    """The unit of a program, its arguments, what it gives, and how many blocks each kernel had."""
+    fn, arrays = CASES[name]
+    unit = lowered(traced("f", fn, *arrays), MACHINES[machine]).unit.complete()
+    args, counting = flat(*arrays), Counting()
+    wanted = run(unit, list(args), counter=counting)
+    blocks = {counted.kernel: counted.blocks for counted in counting.counts().kernels}
+    return unit, args, wanted, blocks
+
+
+def agree(a, b):
+    """Floats up to the order of additions."""
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-10, atol=1e-10))
+
+
+@pytest.mark.parametrize(("machine", "name"), ON)
+def test_in_every_order(machine, name):
+    """No race, nobody waits for ever, the same results."""
+    unit, args, wanted, _ = made(machine, name)
+    for schedule in adversaries():
+        found = run(unit, list(args), AT_ONCE, schedule=schedule)
+        assert all(map(agree, found, wanted)), schedule
+
+
+@pytest.mark.parametrize(("machine", "name"), ON)
+def test_each_broken_copy_is_found(machine, name):
+    """Of the kernels that run on these arguments, chains of blocks where there are enough."""
+    unit, args, wanted, blocks = made(machine, name)
+    tried = missed = 0
+    for mutant in mutants(unit):
+        chain = isinstance(mutant.lost, Release | Acquire)
+        if blocks.get(mutant.kernel, 0) < (LEAST_BLOCKS if chain else 1):
+            continue
+        tried += 1
+        if not is_found(mutant.unit, args, wanted, adversaries(), AT_ONCE, agree):
+            missed += 1
+            print(mutant)
+
+    assert tried
+    assert not missed
+
+
+def test_the_look_back_is_broken_in_all_its_parts():
+    """Its two releases, two acquires and two barriers: what the tests above break."""
+    unit, _, _, blocks = made("cuda", "scan_order")
+    lost = [type(mutant.lost).__name__ for mutant in mutants(unit)]
+
+    assert max(blocks.values()) >= LEAST_BLOCKS
+    assert sorted(lost) == ["Acquire", "Acquire", "Release", "Release", "Sync", "Sync"]
+
+
+def plus(a, b):
+    return a + b
+
+
+def halves(part):
+    """red3 of the thesis."""
+    while part.length > 1:
+        part = fk.force(fk.zip_with(plus, *fk.halve(part)))
+    return part
+
+
+def sklansky(part):
+    """sklansky1 of the thesis: log n steps over shared memory."""
+    n, half = part.length, 1
+    while half < n:
+        step = half
+
+        def at(i, before=part, step=step):
+            last = (i // step) * step - 1
+            return fk.cond(
+                (i // step) % 2 == 1, lambda: before[last] + before[i], lambda: before[i]
+            )
+
+        part = fk.force(fk.pull(n, at))
+        half *= 2
+    return part
+
+
+@fk.kernel
+def reduced(xs):
+    return fk.pconcat_map(halves, fk.split_up(128, xs))
+
+
+@fk.kernel
+def scanned(xs):
+    return fk.pconcat_map(sklansky, fk.split_up(64, xs))
+
+
+@fk.kernel
+def counted(xs):
+    found = fk.fill(fk.replicate(8, 0))
+
+    def block(b):
+        own = fk.fill(fk.replicate(8, 0))
+        fk.for_all(64, lambda i: fk.atomic_inc(own, xs[b * 64 + i]))
+        fk.barrier()
+        fk.for_all(8, lambda j: fk.atomic_add(found, j, own[j]))
+
+    fk.for_all(4, block)
+    return found
+
+
+XS = np.random.default_rng(2).integers(0, 8, 256)
+
+
+def units_of(kernel, threads):
+    """A user's kernel, as written or for blocks of so many threads."""
+    made, args = kernel._entry((XS,), {})
+    return unit_of(made.traced, threads), args
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wanted", "threads", "redundant"),
+    [
+        (reduced, XS.reshape(-1, 128).sum(1), None, 0),
+        (reduced, XS.reshape(-1, 128).sum(1), 64, 6),
+        (scanned, XS.reshape(-1, 64).cumsum(1).ravel(), None, 0),
+        (scanned, XS.reshape(-1, 64).cumsum(1).ravel(), 64, 5),
+        (counted, np.bincount(XS, minlength=8), None, 0),
+        (counted, np.bincount(XS, minlength=8), 64, 0),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_kernels_of_users(kernel, wanted, threads, redundant):
+    """As written, where threads are in no order, and in warps of 32 lanes in lock step.
+
+    There, barriers between threads of one warp are redundant: 64 sums are written by two warps, but
+    32 or fewer by the one that reads them. A scan of up to 32 stays in its warp, too, and what is
+    forced last is read by the lane that wrote it. As written, that may be another thread.
+    """
+    unit, args = units_of(kernel, threads)
+    for schedule in adversaries():
+        np.testing.assert_array_equal(run(unit, list(args), AT_ONCE, schedule=schedule)[0], wanted)
+    results = run(unit, list(args))
+    missed = [
+        mutant
+        for mutant in mutants(unit)
+        if not is_found(mutant.unit, args, results, adversaries(), AT_ONCE)
+    ]
+    assert len(missed) == redundant, [str(mutant) for mutant in missed]
+    assert all(isinstance(mutant.lost, Sync) for mutant in missed)
