@@ -185,12 +185,10 @@ def units_of(kernel, threads):
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_kernels_of_users(kernel, wanted, threads, redundant):
-    """As written, where threads are in no order, and in warps of 32 lanes in lock step.
-
-    There, barriers between threads of one warp are redundant: 64 sums are written by two warps, but
-    32 or fewer by the one that reads them. A scan of up to 32 stays in its warp, too, and what is
-    forced last is read by the lane that wrote it. As written, that may be another thread.
-    """
+    """As written, where threads are in no order, and in warps of 32 lanes in lock step."""
+    # In lock step, barriers between threads of one warp are redundant: 64 sums are written by two
+    # warps, but 32 or fewer by the one that reads them. A scan of up to 32 stays in its warp, too,
+    # and what is forced last is read by the lane that wrote it.
     unit, args = units_of(kernel, threads)
     for schedule in adversaries():
         np.testing.assert_array_equal(run(unit, list(args), AT_ONCE, schedule=schedule)[0], wanted)
