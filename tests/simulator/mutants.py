@@ -4,6 +4,7 @@
     release              becomes a plain store: nobody is told what was done before
     acquire              becomes a plain load: nobody is listened to
     atomic, locked_update, atomic_update    become load, combine, store
+    release              once more, stands before the stores that it is to publish (`early`)
 """
 
 from __future__ import annotations
@@ -59,6 +60,43 @@ def mutants(unit: Unit) -> Iterator[Mutant]:
             made = replace(kernel, body=body)
             kernels = tuple(made if k is kernel else k for k in unit.kernels)
             yield Mutant(kernel.name, number, broken.what, Unit(unit.host, kernels))
+
+
+def early(unit: Unit) -> Iterator[Mutant]:
+    """Every copy with one release before the stores that stood in front of it."""
+    unit = unit.complete()
+    for kernel in unit.kernels:
+        number = 0
+        while (made := _hasty(kernel.body, number)) is not None:
+            body, let = made
+            broken = replace(kernel, body=body)
+            kernels = tuple(broken if k is kernel else k for k in unit.kernels)
+            yield Mutant(kernel.name, number, let, Unit(unit.host, kernels))
+            number += 1
+
+
+def _hasty(fn: Lambda, number: int) -> tuple[Lambda, Let] | None:
+    """The body with release `number` moved up over the stores before it, and that release."""
+    seen = 0
+    moved: list[Let] = []
+
+    def body(fn: Lambda) -> Lambda:
+        nonlocal seen
+        lets: list[Let] = []
+        for let in fn.lets:
+            lets.append(replace(let, op=map_field(let.op, lambda atom: atom, body)))
+            if isinstance(let.op, Release):
+                seen += 1
+                if seen - 1 == number:
+                    moved.append(let)
+                    at = len(lets) - 1
+                    while at and isinstance(lets[at - 1].op, Store):
+                        at -= 1
+                    lets.insert(at, lets.pop())
+        return replace(fn, lets=tuple(lets))
+
+    made = body(fn)
+    return (made, moved[0]) if moved else None
 
 
 class _Break:

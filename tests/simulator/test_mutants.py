@@ -19,7 +19,7 @@ from flatweave.simulator.counts import Counting
 from flatweave.simulator.run import run
 from flatweave.simulator.schedules import adversaries
 from tests.codegen.device_programs import PROGRAMS, arguments, flat, lowered, small_blocks, traced
-from tests.simulator.mutants import is_found, mutants
+from tests.simulator.mutants import early, is_found, mutants
 
 MACHINES = {
     "cuda": small_blocks(CUDA, warps=4),
@@ -109,6 +109,17 @@ def test_the_look_back_is_broken_in_all_its_parts():
 
     assert max(blocks.values()) >= LEAST_BLOCKS
     assert sorted(lost) == ["Acquire", "Acquire", "Release", "Release", "Sync", "Sync"]
+
+
+@pytest.mark.parametrize("machine", ["cuda", "cpu"])
+def test_a_block_that_publishes_too_early_is_found(machine):
+    """What it stores behind its release nobody has been told of."""
+    unit, args, wanted, blocks = made(machine, "scan_order")
+    hasty = [mutant for mutant in early(unit) if blocks.get(mutant.kernel, 0) >= LEAST_BLOCKS]
+
+    assert len(hasty) == 2
+    for mutant in hasty:
+        assert is_found(mutant.unit, args, wanted, adversaries(), AT_ONCE, agree), str(mutant)
 
 
 def plus(a, b):
