@@ -247,12 +247,13 @@ def added(a: Array, b: Array) -> Array:
     return np.concatenate(sums)
 
 
-COLUMNS = {
-    "threads": "threads", "barriers": "barriers", "shared reads": "shared_reads",
-    "shared writes": "shared_writes", "bank conflicts": "bank_conflicts",
-    "global reads": "global_reads", "global writes": "global_writes", "sectors": "sectors",
-    "uncoalesced": "uncoalesced",
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "threads": ("threads",), "barriers": ("barriers", "warp_barriers"),
+    "shared reads": ("shared_reads",), "shared writes": ("shared_writes",),
+    "bank conflicts": ("bank_conflicts",), "global reads": ("global_reads",),
+    "global writes": ("global_writes",), "sectors": ("sectors",), "uncoalesced": ("uncoalesced",),
 }  # fmt: skip
+"""What a table shows, and the counts that are added up for it."""
 
 
 def main() -> None:
@@ -264,7 +265,10 @@ def main() -> None:
             kernel = kernel_of(block, q)
             np.testing.assert_array_equal(kernel.simulate(*args), wanted)
             counts = kernel.counts(*args, threads=BLOCK // q)
-            cells = [f"{getattr(counts, field) // BLOCKS:,}" for field in COLUMNS.values()]
+            cells = [
+                f"{sum(getattr(counts, field) for field in fields) // BLOCKS:,}"
+                for fields in COLUMNS.values()
+            ]
             print(f"| {name} | {q} |", " | ".join(cells), "|")
 
 

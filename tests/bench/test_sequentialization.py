@@ -23,13 +23,15 @@ def test_every_benchmark(name, q):
 
 @pytest.mark.parametrize("q", FACTORS)
 def test_what_a_reduction_saves(q):
-    """Barriers: the tile, the chunks, and one for each level of the tree of n / q sums."""
+    """Barriers: the tile, the chunks, and one for each level of the tree of n / q sums, of
+    which those of 32 sums or fewer may be barriers of one warp."""
     block, args, _ = CASES["reduce"]
     counts = kernel_of(block, q).counts(*args, threads=BLOCK // q)
     sums = BLOCK // q
 
     assert counts.threads == BLOCKS * sums
-    assert counts.barriers == BLOCKS * (1 + (q > 1) + sums.bit_length() - 1)
+    barriers = counts.barriers + counts.warp_barriers
+    assert barriers == BLOCKS * (1 + (q > 1) + sums.bit_length() - 1)
     tree = sums - 1
     assert counts.shared_writes == BLOCKS * (BLOCK + (sums if q > 1 else 0) + tree)
     assert counts.shared_reads == BLOCKS * ((BLOCK if q > 1 else 0) + 2 * tree + 1)
