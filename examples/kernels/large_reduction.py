@@ -3,7 +3,8 @@
     python examples/kernels large_reduction
 
     two_launches     a result of each block, then one block reduces those
-    with_atomics     blocks add their results to one number, in no order
+    with_atomics     blocks add their results to one number, in no order; one more block adds what
+                     is left behind the last whole part
 
 Blocks of one launch may run one after the other, so none can wait for all of them; a launch begins
 when the one before is done.
@@ -36,23 +37,31 @@ def sum_of_any(xs: Any) -> Any:
     return red3(plus, fk.force(fk.generate(THREADS, thread)))
 
 
+def parts_and_rest(xs: Any) -> tuple[Any, Any]:
+    """Whole parts, in which no thread asks where the array ends, and what is left."""
+    whole = xs.length // PART * PART
+    return fk.split_up(PART, fk.take(whole, xs)), fk.drop(whole, xs)
+
+
 @fk.kernel(threads=THREADS)
 def two_launches(xs: Any) -> Any:
     """`force` in code of the grid ends the first launch."""
-    sums = fk.force(fk.pconcat_map(block_sum, fk.split_up(PART, xs, pad=0)))
-    return fk.generate(1, lambda _: sum_of_any(sums))
+    parts, rest = parts_and_rest(xs)
+    sums = fk.force(fk.pconcat_map(block_sum, parts))
+    return fk.generate(1, lambda _: sum_of_any(fk.conc(sums, rest)))
 
 
 @fk.kernel(threads=THREADS)
 def with_atomics(xs: Any) -> Any:
     """Addition of integers may be done in any order; that of floats would round differently."""
     total = fk.fill(fk.replicate(1, 0))
+    parts, rest = parts_and_rest(xs)
 
-    def block(part: Any) -> None:
-        block_sum(part).write(lambda _, value: fk.atomic_add(total, 0, value.astype(fw.i64)))
+    def add(sums: Any) -> None:
+        sums.write(lambda _, value: fk.atomic_add(total, 0, value.astype(fw.i64)))
 
-    parts = fk.split_up(PART, xs, pad=0)
-    fk.for_all(parts.length, lambda b: block(parts[b]))
+    fk.for_all(parts.length, lambda b: add(block_sum(parts[b])))
+    fk.for_all(1, lambda _: add(sum_of_any(rest)))
     return total
 
 

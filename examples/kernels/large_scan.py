@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 from kernels.reductions import Op, plus
-from kernels.scans import by_chunks, sklansky4
+from kernels.scans import kogge_stone, sklansky4
 
 import flatweave as fw
 from flatweave import kernel as fk
 
-PART, THREADS = 2048, 256
+PART, THREADS = 1024, 256
 
 
 def prefixes_before(op: Op, xs: Any, neutral: Any) -> Any:
@@ -59,13 +59,17 @@ def scan_then_add(op: Op, xs: Any, neutral: Any) -> Any:
     """Two arrays of the first launch: parts that are scanned, and the last element of each."""
 
     def block(part: Any) -> Any:
-        scanned = sklansky4(op, part)
+        scanned = kogge_stone(op, part)
         return scanned, fk.singleton(fk.last(scanned))
 
     parts = fk.split_up(PART, xs, pad=neutral)
     scanned, lasts = fk.force(fk.pconcat_map(block, parts))
     before = fk.force(prefixes_before(op, lasts, neutral))
-    return fk.pull(xs.length, lambda i: op(before[i // PART], scanned[i]))
+
+    def distribute(b: Any) -> Any:
+        return fk.pull(PART, lambda i: op(before[b], scanned[b * PART + i]))
+
+    return fk.take(xs.length, fk.generate(parts.length, distribute))
 
 
 def reduce_then_scan(op: Op, xs: Any, neutral: Any) -> Any:
@@ -78,14 +82,19 @@ def reduce_then_scan(op: Op, xs: Any, neutral: Any) -> Any:
             part = fk.force(fk.zip_with(op, *fk.even_odds(part)))
         return part
 
-    parts = fk.split_up(PART, xs, pad=neutral)
-    before = fk.force(prefixes_before(op, fk.force(fk.pconcat_map(total, parts)), neutral))
+    whole = xs.length // PART
+    parts = fk.split_up(PART, fk.take(whole * PART, xs))
+    rest = fk.split_up(PART, fk.drop(whole * PART, xs), pad=neutral)  # one part, or none
+    totals = fk.force(fk.concat_p(fk.pconcat_map(total, parts), fk.pconcat_map(total, rest)))
+    before = fk.force(prefixes_before(op, totals, neutral))
 
-    def block(b: Any) -> Any:
-        scanned = by_chunks(op, parts[b], PART // THREADS)
-        return fk.map(lambda x: op(before[b], x), scanned)
+    def of(parts: Any, first: Any) -> Any:
+        def block(b: Any) -> Any:
+            return fk.map(lambda x: op(before[first + b], x), kogge_stone(op, parts[b]))
 
-    return fk.take(xs.length, fk.generate(parts.length, block))
+        return fk.generate(parts.length, block)
+
+    return fk.concat_p(of(parts, 0), fk.take(xs.length - whole * PART, of(rest, whole)))
 
 
 VARIANTS = {scan.__name__: scan for scan in (scan_then_add, reduce_then_scan)}
