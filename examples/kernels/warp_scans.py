@@ -6,7 +6,8 @@
     2  one warp scans the last elements of all warps
     3  each element is combined with what stands before its warp: two barriers of the block in all
 
-`force` in code of a warp stores in memory of the warp and waits for its lanes alone.
+`force` in code of a warp stores in memory of the warp and waits for its lanes alone;
+`fk.warp_scan` hands values from lane to lane by itself.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ VARIANTS: dict[str, Callable[[Op, Any], Any]] = {
     "warps_sklansky2": partial(scan, of_warp=sklansky2),
     "warps_sklansky4": partial(scan, of_warp=sklansky4),
     "warps_brent_kung": partial(scan, of_warp=brent_kung),
+    "warps_warp_scan": partial(scan, of_warp=fk.warp_scan),
 }
 
 

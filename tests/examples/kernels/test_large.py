@@ -8,14 +8,14 @@ from flatweave import kernel as fk
 from tests.examples.kernels.conftest import affine
 
 SIZES = [0, 1, 127, 129, 2047, 2048, 2049, 5000]
-WARPS = ["warps_kogge_stone", "warps_sklansky2", "warps_sklansky4", "warps_brent_kung"]
+WARPS = ["kogge_stone", "sklansky2", "sklansky4", "brent_kung", "warp_scan"]
 
 
 @pytest.mark.parametrize("extent", [1, 2, 32, 64, 1024])
 @pytest.mark.parametrize("name", WARPS)
 def test_scans_by_warps(example, composed, name, extent):
     """Also where there is one warp, or less."""
-    scan = example("kernels.warp_scans").VARIANTS[name]
+    scan = example("kernels.warp_scans").VARIANTS[f"warps_{name}"]
 
     found, wanted = composed(scan, extent, "cpu")
 
