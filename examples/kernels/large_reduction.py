@@ -5,9 +5,10 @@
     two_launches     a result of each block, then one block reduces those
     with_atomics     blocks add their results to one number, in no order; one more block adds what
                      is left behind the last whole part
+    last_block       one more block, behind all others, waits until each has stored its result
 
-Blocks of one launch may run one after the other, so none can wait for all of them; a launch begins
-when the one before is done.
+Blocks of one launch start in the order of their numbers and may run one after the other: one can
+wait for those before it, and for no others. A launch begins when the one before is done.
 """
 
 from __future__ import annotations
@@ -65,7 +66,31 @@ def with_atomics(xs: Any) -> Any:
     return total
 
 
-KERNELS = {"two_launches": two_launches, "with_atomics": with_atomics}
+@fk.kernel(threads=THREADS)
+def last_block(xs: Any) -> Any:
+    """What is released is there for who acquires it."""
+    parts, rest = parts_and_rest(xs)
+    sums, ready = (fk.fill(fk.replicate(parts.length, 0)) for _ in range(2))
+    total = fk.fill(fk.replicate(1, 0))
+
+    def store(b: Any) -> None:
+        block_sum(parts[b]).write(lambda _, value: sums.__setitem__(b, value.astype(fw.i64)))
+        fk.release(ready, b, 1)
+
+    def finish() -> None:
+        fk.seq_for(0, parts.length, lambda b: fk.wait_until(lambda word: word == 1, ready, b))
+        others = fk.map(lambda x: x.astype(fw.i64), rest)
+        total.write(sum_of_any(fk.conc(sums.pull(), others)))
+
+    def block(b: Any) -> None:
+        fk.when(b < parts.length, lambda: store(b))
+        fk.when(b == parts.length, finish)
+
+    fk.for_all(parts.length + 1, block)
+    return total
+
+
+KERNELS = {kernel.__name__: kernel for kernel in (two_launches, with_atomics, last_block)}
 
 
 def cases(quick: bool) -> Iterator[tuple[str, str, Callable, Callable, Callable]]:

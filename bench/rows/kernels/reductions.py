@@ -66,7 +66,7 @@ ROWS = [
         Row(f"kernel_sum_{name}", f"{name}: sum of 2^24 i32", SIZE, QUICK,
             kernel, inputs, NEEDS, partial(sums, dtype))
         for (name, kernel), dtype in zip(
-            large_reduction.KERNELS.items(), (np.int32, np.int64), strict=True
+            large_reduction.KERNELS.items(), (np.int32, np.int64, np.int64), strict=True
         )
     ),
 ]  # fmt: skip

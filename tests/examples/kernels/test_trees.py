@@ -46,7 +46,7 @@ def test_other_operators(example, target):
 
 
 @pytest.mark.parametrize("n", [0, 1, 127, 4095, 4096, 4097, 20_000])
-@pytest.mark.parametrize("name", ["two_launches", "with_atomics"])
+@pytest.mark.parametrize("name", ["two_launches", "with_atomics", "last_block"])
 def test_sums_of_any_length(example, target, name, n):
     """Also of none."""
     xs = np.arange(n) - 77
@@ -54,7 +54,7 @@ def test_sums_of_any_length(example, target, name, n):
     assert np.asarray(example("kernels.large_reduction").KERNELS[name](xs)).tolist() == [xs.sum()]
 
 
-@pytest.mark.parametrize("name", ["two_launches", "with_atomics"])
+@pytest.mark.parametrize("name", ["two_launches", "with_atomics", "last_block"])
 def test_sums_for_every_number_of_threads(example, threads, name):
     """Each block is run by one thread of the machine or another."""
     xs = np.arange(100_000)
