@@ -10,6 +10,7 @@ from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.kernel_passes.distribute import distribute
 from flatweave.kernel_passes.reuse_memory import reuse_memory
+from flatweave.kernel_passes.warp_phases import warp_phases
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.machine.machine import Machine
@@ -20,7 +21,8 @@ from flatweave.terms.traverse import map_field
 
 def unit_for(program: KernelProgram, machine: Machine) -> Unit:
     """The kernels for the warps and lanes of a machine."""
-    return distribute(reuse_memory(program.unit), machine.block_of(program.threads))
+    shape = machine.block_of(program.threads)
+    return distribute(warp_phases(reuse_memory(program.unit), shape), shape)
 
 
 def lower_call(lowering: Lowering, let: Let, op: CallKernel) -> None:
