@@ -22,6 +22,8 @@ docs/kernel.md teaches it.
     units.py     push arrays whose parts are written by units of the level below
     chunks.py    arrays cut into parts of one length, and joined
     stores.py    force, memory that changes, barriers
+    folds.py     reduce and scan, as the machine does them best
+    look_back.py blocks that wait for each other
     atomics.py   updates of memory that are indivisible
     signals.py   what a block waits for that an earlier one does
     warps.py     shuffles, reductions and scans of a warp
@@ -60,6 +62,8 @@ from flatweave.kernel.chunks import (
     unpair,
 )
 from flatweave.kernel.filters import filter
+from flatweave.kernel.folds import reduce, scan
+from flatweave.kernel.look_back import chain, look_back
 from flatweave.kernel.loops import (
     cond,
     for_all,
@@ -151,18 +155,19 @@ from flatweave.simulator.counts import Counts
 
 __all__ = [
     "BLOCK", "Block", "Counts", "GRID", "Grid", "Kernel", "Memory", "Pull", "Push", "THREAD",
-    "Thread", "WARP", "Warp", "acquire", "atomic", "atomic_add", "atomic_and", "atomic_exchange",
-    "atomic_inc", "atomic_max", "atomic_min", "atomic_or", "atomic_sub", "atomic_xor", "barrier",
-    "bin_split", "coalesce", "compose", "conc", "concat_p", "cond", "drop", "even_odds", "evens",
-    "every_nth", "fan", "fill", "filter", "first", "fix_size", "flatten", "flip_bit",
-    "flip_bits_from", "flip_lsbs_to", "for_all", "force", "force_below", "gather", "generate",
-    "halve", "ilv", "ilv1", "ilv2", "ilv_vee1", "ilv_vee2", "insert_zero", "interleave_p",
-    "iterations", "ix_map", "kernel", "last", "load", "low_bit", "make_push", "map", "memory",
-    "odds", "on_evens", "on_odds", "one_bits", "p_map", "p_zip_with", "padded", "pair", "pconcat",
-    "pconcat_map", "pull", "push", "push_how", "push_n", "release", "repeated", "replicate",
-    "reverse", "riffle", "rotate", "scatter", "schedules", "seq_concat", "seq_for", "seq_iterate",
+    "Thread", "WARP", "Warp", "acquire", "atomic", "atomic_add", "atomic_and",
+    "atomic_exchange", "atomic_inc", "atomic_max", "atomic_min", "atomic_or", "atomic_sub",
+    "atomic_xor", "barrier", "bin_split", "chain", "coalesce", "compose", "conc", "concat_p",
+    "cond", "drop", "even_odds", "evens", "every_nth", "fan", "fill", "filter", "first",
+    "fix_size", "flatten", "flip_bit", "flip_bits_from", "flip_lsbs_to", "for_all", "force",
+    "force_below", "gather", "generate", "halve", "ilv", "ilv1", "ilv2", "ilv_vee1", "ilv_vee2",
+    "insert_zero", "interleave_p", "iterations", "ix_map", "kernel", "last", "load",
+    "look_back", "low_bit", "make_push", "map", "memory", "odds", "on_evens", "on_odds",
+    "one_bits", "p_map", "p_zip_with", "padded", "pair", "pconcat", "pconcat_map", "pull",
+    "push", "push_how", "push_n", "reduce", "release", "repeated", "replicate", "reverse",
+    "riffle", "rotate", "scan", "scatter", "schedules", "seq_concat", "seq_for", "seq_iterate",
     "seq_reduce", "seq_scan", "seq_until", "seq_while", "shift_left", "shift_right", "shuffle",
     "shuffle_down", "shuffle_up", "shuffle_xor", "singleton", "split_at", "split_up", "take",
-    "transpose", "two", "unpair", "unpair_p", "unsafe_force", "unzip", "vee1", "vee2", "wait_until",
-    "warp_reduce", "warp_scan", "when", "zero_bits", "zip", "zip_with",
+    "transpose", "two", "unpair", "unpair_p", "unsafe_force", "unzip", "vee1", "vee2",
+    "wait_until", "warp_reduce", "warp_scan", "when", "zero_bits", "zip", "zip_with",
 ]

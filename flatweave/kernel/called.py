@@ -182,6 +182,7 @@ class Kernel:
         traced, tree = trace_kernel(
             self.__name__, body, leaves, target.machine or CUDA, self.threads
         )
+        call.forget_values()  # the function may be traced once more, for the text of others
         return Made(traced, tree, build(traced, target))
 
     def __repr__(self) -> str:

@@ -54,7 +54,11 @@ def trace_kernel(
     unit = finish(made, [atom for each in held for atom in each.atoms])
     params = tuple(_param(var) for var in made.params)
     plan = Plan(params, tuple(each.described for each in held), made.sites.rows)
-    return KernelProgram(name, unit, plan, threads, simulate), tree
+
+    def again(other: Machine) -> KernelProgram:
+        return trace_kernel(name, body, leaves, other, threads)[0]
+
+    return KernelProgram(name, unit, plan, threads, simulate, machine, again), tree
 
 
 def _param(var: Var) -> Param:

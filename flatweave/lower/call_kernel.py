@@ -22,12 +22,12 @@ from flatweave.terms.traverse import map_field
 def unit_for(program: KernelProgram, machine: Machine) -> Unit:
     """The kernels for the warps and lanes of a machine."""
     shape = machine.block_of(program.threads)
-    return distribute(warp_phases(reuse_memory(program.unit), shape), shape)
+    return distribute(warp_phases(reuse_memory(program.on(machine).unit), shape), shape)
 
 
 def lower_call(lowering: Lowering, let: Let, op: CallKernel) -> None:
     """Run the host code of a kernel here, its launches among the program's own."""
-    program, made = op.program, lowering.program
+    program, made = op.program.on(lowering.machine), lowering.program
     unit = unit_for(program, lowering.machine)
     number = len(made.kernels)
     names = {kernel.name: f"{kernel.name}_{number}" for kernel in unit.kernels}

@@ -25,11 +25,12 @@ from flatweave.terms.syntax import ArrayType, Atom, Op, Type, Var, op
 
 @record
 class KernelProgram:
-    """A kernel as it was traced, for no machine in particular: host code and what it launches.
+    """A kernel as it was traced for a machine: host code and what it launches.
 
     `unit` is a Unit of the kernel IR, which a process that only runs programs need not import.
     `threads` is how many a block has on machines whose threads are lanes; `simulate(program, args)`
-    gives the results for flat arguments, and raises Fault.
+    gives the results for flat arguments, and raises Fault. `again(machine)` traces it for another
+    one: what warps do together is written for the lanes of each.
     """
 
     name: str
@@ -37,6 +38,12 @@ class KernelProgram:
     plan: Plan
     threads: int
     simulate: Callable[[KernelProgram, Sequence[Any]], list[Any]]
+    machine: Any
+    again: Callable[[Any], KernelProgram]
+
+    def on(self, machine: Any) -> KernelProgram:
+        """The kernel as it is written for a machine."""
+        return self if machine == self.machine else self.again(machine)
 
 
 KERNELS: dict[str, KernelProgram] = {}

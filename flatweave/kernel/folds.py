@@ -1,0 +1,187 @@
+"""All elements of an array combined, or all prefixes, by the unit whose code is written.
+
+    total = fk.reduce(op, xs, 0)                 of a block: by its warps, each in steps of lanes
+    sums, total = fk.scan(op, xs, 0)             a push array of the prefixes, and all of them
+
+What a machine does best is found when the kernel is made for it: the lanes of vector registers on a
+CPU, collectives of warps where lanes are threads; one by one in code of a thread. The operator must
+be associative, and need not commute; elements may be tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.algorithms.by_warps import Warps, reduce_by_warps, scan_by_warps
+from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
+from flatweave.algorithms.operator import Operator
+from flatweave.base.errors import NestingError
+from flatweave.base.source import user_location
+from flatweave.frontend.values.scope import entered
+from flatweave.frontend.values.tree import unflatten
+from flatweave.kernel.code import extent_of, here, level, numbers, trace
+from flatweave.kernel.elements import Kind, kind_of_leaves, leaves_of
+from flatweave.kernel.loops import seq_for
+from flatweave.kernel.pulls import Pull, need_pull
+from flatweave.kernel.pushes import Push, Put
+from flatweave.kernel_ir import arrays
+from flatweave.kernel_ir.arrays import UnitCode, Values
+from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Var
+
+Op = Callable[[Any, Any], Any]
+REGISTERS = 4
+"""Registers of a step on a machine of vectors: additions that do not wait for each other."""
+
+
+def reduce(op: Op, xs: Any, ne: Any) -> Any:
+    """The elements combined in their order; `ne` is neutral, and the result of no elements.
+
+    In code of a block or warp all its threads share the work and may read the result.
+    """
+    array = need_pull(xs, "reduce")
+    around = _level_for("reduce")
+    if around is THREAD:
+        kind = _kind_of(array)
+        start = kind.value(kind.atoms(ne, "the neutral element"))
+        return seq_for(0, array.length, lambda i, s: op(s, array[i]), start)
+    fold = _Fold(op, array, ne)
+    b = here().builder
+    if around is BLOCK:
+        found = reduce_by_warps(b, fold.operator, fold.elements, fold.warps)
+    else:
+        found = reduce_in_lanes(
+            b, fold.operator, fold.elements, fold.warps.width, masked=fold.warps.masked
+        )
+    return fold.kind.value(found)
+
+
+def scan(op: Op, xs: Any, ne: Any, before: Any = None, *, exclusive: bool = False) -> Push:
+    """All prefixes; they go on from `before`, if it is given. With `exclusive` element i is what
+    stands before i.
+
+    Elements are computed twice where a block has several warps: force them before if they are
+    expensive. What is put must not be what `xs` reads.
+    """
+    array = need_pull(xs, "scan")
+
+    def write(put: Put) -> None:
+        around = _level_for("scan")
+        if around is THREAD:
+            _one_by_one(op, array, ne if before is None else before, put, exclusive=exclusive)
+            return
+        fold = _Fold(op, array, ne)
+        first = None if before is None else tuple(fold.kind.atoms(before, "what stands before"))
+
+        def put_there(c: Builder, i: Atom, values: Values) -> None:
+            tree = fold.kind.tree
+            _as_thread(c, (i, *values), lambda at, *atoms: put(at, unflatten(tree, atoms)))
+
+        b = here().builder
+        if around is BLOCK:
+            scan_by_warps(
+                b, fold.operator, fold.elements, fold.warps, put_there, first, exclusive=exclusive
+            )
+        else:
+            start = fold.operator.neutral if first is None else first
+            scan_in_lanes(
+                b, fold.operator, fold.elements, fold.warps.width, start, put_there,
+                exclusive=exclusive, masked=fold.warps.masked,
+            )  # fmt: skip
+
+    return Push(array.length, write)
+
+
+def _one_by_one(op: Op, array: Pull, start: Any, put: Put, *, exclusive: bool) -> None:
+    """Prefixes in a thread."""
+    kind = _kind_of(array)
+
+    def turn(i: Any, before: Any) -> Any:
+        after = op(before, array[i])
+        put(i, before if exclusive else after)
+        return after
+
+    seq_for(0, array.length, turn, kind.value(kind.atoms(start, "the neutral element")))
+
+
+def _level_for(who: str) -> Any:
+    around = level()
+    if around is GRID:
+        raise NestingError(
+            f"{who} is for the threads of a block, and this is code of the grid.",
+            where=user_location(),
+            remedy=f"Give blocks their parts, pconcat_map(lambda part: fk.{who}(..), "
+            "fk.split_up(1024, xs)), and combine what they give by a second launch; or look back, "
+            "fk.look_back.",
+        )
+    return around
+
+
+class _Fold:
+    """An operator and the elements it is for, as code of the machine's warps and lanes."""
+
+    def __init__(self, op: Op, array: Pull, ne: Any) -> None:
+        made = trace()
+        self.kind = kind = _kind_of(array)
+        self.operator = operator_on(kind, op, ne)
+        self.elements = arrays.Pull(extent_of(array.length), _elements(kind, array))
+        machine = made.machine
+        width = machine.lanes(list(kind.dtypes))
+        if machine.simt:
+            self.warps = Warps(max(1, -(-made.threads // width)), width)
+        else:
+            self.warps = Warps(1, min(64, REGISTERS * width), masked=False)
+
+
+def operator_on(kind: Kind, op: Op, ne: Any) -> Operator:
+    """A function of two elements as an operator on their atoms."""
+
+    def combine(b: Builder, left: Values, right: Values) -> Values:
+        with entered(trace().scope_of(b)):
+            return tuple(kind.atoms(op(kind.value(left), kind.value(right)), "a combination"))
+
+    return Operator(combine, tuple(kind.atoms(ne, "the neutral element")))
+
+
+def _elements(kind: Kind, array: Pull) -> arrays.At:
+    def at(b: Builder, i: Atom) -> Values:
+        found: Values = _as_thread(b, (i,), lambda at: tuple(kind.atoms(array[at])))
+        return found
+
+    return at
+
+
+def _as_thread(b: Builder, atoms: Values, write: Callable[..., Any]) -> Any:
+    """What `write` gives for atoms as numbers, which writes code of a thread; that of its lane goes
+    on with it."""
+    code = UnitCode(b, THREAD)
+    made = trace()
+    scope, around = made.scope_of(code), made.scope_of(b)
+    for atom in atoms:
+        if isinstance(atom, Var):
+            made.homes[atom] = made.scope_of(_owner(b, atom))
+    with entered(scope):
+        found = write(*numbers(atoms))
+    scope.closed = True
+    for let in code.lets:
+        b.lets.append(let)
+        b.adopt(let)
+        made.homes.update((var, around) for var in let.vars)
+    return found
+
+
+def _owner(b: Builder, var: Var) -> Builder:
+    """The body in which a variable is bound, which may be one around `b`."""
+    while var not in b.own and b.outer is not None:
+        b = b.outer
+    return b
+
+
+def _kind_of(array: Pull) -> Kind:
+    """The kind of an array's elements, seen in one that nobody keeps."""
+    code = UnitCode(here().builder, THREAD)
+    code.hoists = False
+    with entered(trace().scope_of(code)):
+        return kind_of_leaves(*leaves_of(array[0]))
