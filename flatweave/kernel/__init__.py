@@ -22,8 +22,7 @@ docs/kernel.md teaches it.
     units.py     push arrays whose parts are written by units of the level below
     chunks.py    arrays cut into parts of one length, and joined
     stores.py    force, memory that changes, barriers
-    folds.py     reduce and scan, as the machine does them best
-    look_back.py blocks that wait for each other
+    folds.py     reduce and scan, as the machine does them best; blocks that look back
     atomics.py   updates of memory that are indivisible
     signals.py   what a block waits for that an earlier one does
     warps.py     shuffles, reductions and scans of a warp
@@ -33,6 +32,7 @@ docs/kernel.md teaches it.
     simulated.py run in the simulator, which finds races and counts
     build.py     these become programs of each target
     called.py    @kernel: what users call
+    tune.py      the fastest of several kernels
 """
 
 from flatweave.kernel.atomics import (
@@ -62,8 +62,7 @@ from flatweave.kernel.chunks import (
     unpair,
 )
 from flatweave.kernel.filters import filter
-from flatweave.kernel.folds import reduce, scan
-from flatweave.kernel.look_back import chain, look_back
+from flatweave.kernel.folds import chain, look_back, reduce, scan
 from flatweave.kernel.loops import (
     cond,
     for_all,
@@ -125,6 +124,7 @@ from flatweave.kernel.pulls import (
 from flatweave.kernel.pushes import Push, load, make_push, map, push, push_how, push_n, scatter
 from flatweave.kernel.signals import acquire, release, wait_until
 from flatweave.kernel.stores import Memory, barrier, fill, force, force_below, memory, unsafe_force
+from flatweave.kernel.tune import Tuned, tune, variants
 from flatweave.kernel.units import (
     concat_p,
     generate,
@@ -155,7 +155,7 @@ from flatweave.simulator.counts import Counts
 
 __all__ = [
     "BLOCK", "Block", "Counts", "GRID", "Grid", "Kernel", "Memory", "Pull", "Push", "THREAD",
-    "Thread", "WARP", "Warp", "acquire", "atomic", "atomic_add", "atomic_and",
+    "Thread", "Tuned", "WARP", "Warp", "acquire", "atomic", "atomic_add", "atomic_and",
     "atomic_exchange", "atomic_inc", "atomic_max", "atomic_min", "atomic_or", "atomic_sub",
     "atomic_xor", "barrier", "bin_split", "chain", "coalesce", "compose", "conc", "concat_p",
     "cond", "drop", "even_odds", "evens", "every_nth", "fan", "fill", "filter", "first",
@@ -168,6 +168,7 @@ __all__ = [
     "riffle", "rotate", "scan", "scatter", "schedules", "seq_concat", "seq_for", "seq_iterate",
     "seq_reduce", "seq_scan", "seq_until", "seq_while", "shift_left", "shift_right", "shuffle",
     "shuffle_down", "shuffle_up", "shuffle_xor", "singleton", "split_at", "split_up", "take",
-    "transpose", "two", "unpair", "unpair_p", "unsafe_force", "unzip", "vee1", "vee2",
-    "wait_until", "warp_reduce", "warp_scan", "when", "zero_bits", "zip", "zip_with",
+    "transpose", "tune", "two", "unpair", "unpair_p", "unsafe_force", "unzip", "variants",
+    "vee1", "vee2", "wait_until", "warp_reduce", "warp_scan", "when", "zero_bits", "zip",
+    "zip_with",
 ]

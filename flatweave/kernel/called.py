@@ -45,7 +45,7 @@ from flatweave.ops import KernelProgram
 from flatweave.pipeline import Executable
 from flatweave.simulator.counts import Counting, Counts
 from flatweave.simulator.schedules import Schedule
-from flatweave.targets import target_named
+from flatweave.targets import Target, target_named
 
 THREADS = 256
 MOST_THREADS = 1024
@@ -115,6 +115,11 @@ class Kernel:
             )
             return call_program(program, tree, call.leaves)
 
+    def traced(self, *args: Any, **kwargs: Any) -> KernelProgram:
+        """The kernel for these arguments as it was written, neither compiled nor run."""
+        call = Call(self.__name__, self.static, args, kwargs)
+        return self._traced(call, target_named(self.target or config.target))[0]
+
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
         """Compile for these arguments without running, and show every stage."""
         return Stages(self.__name__, self._entry(args, kwargs)[0].executable)
@@ -177,13 +182,15 @@ class Kernel:
     def _make(self, call: Call, name: str) -> Made:
         """Trace and compile the function for the signature of a call."""
         target = target_named(name)
-        leaves = leaves_of(call.values, call.names, frozenset())
-        body = functools.partial(call.body, self.__wrapped__)
-        traced, tree = trace_kernel(
-            self.__name__, body, leaves, target.machine or CUDA, self.threads
-        )
+        traced, tree = self._traced(call, target)
         call.forget_values()  # the function may be traced once more, for the text of others
         return Made(traced, tree, build(traced, target))
+
+    def _traced(self, call: Call, target: Target) -> tuple[KernelProgram, Tree]:
+        leaves = leaves_of(call.values, call.names, frozenset())
+        body = functools.partial(call.body, self.__wrapped__)
+        machine = target.machine or CUDA
+        return trace_kernel(self.__name__, body, leaves, machine, self.threads)
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}>"

@@ -1,8 +1,9 @@
-"""Thresholds that `fw.tune` measured, by program and machine: of this process, and on disk.
+"""What `fw.tune` and `fk.tune` measured, by program and machine: of this process, and on disk.
 
     key = key_of(print_program(program), schedule)
     keep(key, (Thresholds(..), None))     one for each nest with versions; None: the machine's
     kept(key)  ==>  the same              also in a later process; () if nobody has tuned it
+    keep_choice(key, digest)              which of several kernels is the fastest
 
 They lie in a folder beside compiled code, under the same rules, and are data: what is damaged
 there or was made on another machine is not found.
@@ -14,6 +15,7 @@ import functools
 import hashlib
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from flatweave.base.config import config
@@ -65,6 +67,33 @@ def kept(key: str) -> Tuned:
     return tuple(map(_thresholds, found)) if isinstance(found, tuple) else ()
 
 
+def key_of_kernels(parts: Sequence[str]) -> str:
+    """What the choice among kernels is kept under: their texts and sizes, the machine."""
+    whole = "\0".join(["kernels 1", _machine(), config.cpu, *parts])
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def keep_choice(key: str, chosen: str) -> bool:
+    """Keep which kernel was fastest; whether it is kept for later processes."""
+    _CHOSEN[key] = chosen
+    return not config.no_cache and _folder().put(key, to_bytes((chosen,)))
+
+
+def kept_choice(key: str) -> str | None:
+    """Which kernel was fastest; None if nobody has measured."""
+    if key in _CHOSEN or config.no_cache:
+        return _CHOSEN.get(key)
+    content = _folder().get(key)
+    try:
+        found = None if content is None else from_bytes(content)
+    except Unfit:
+        return None
+    match found:
+        case (str(chosen),):
+            return chosen
+    return None
+
+
 def is_any_kept() -> bool:
     """Whether it is worth while to make a key."""
     return bool(_KEPT) or (not config.no_cache and _folder().folder.is_dir())
@@ -97,3 +126,4 @@ def _machine() -> str:
 
 
 _KEPT: dict[str, Tuned] = {}
+_CHOSEN: dict[str, str] = {}
