@@ -60,6 +60,7 @@ from flatweave.ops import Check, CombineRows, Fold, Index, Locate, Prefix, Sink,
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.cost import cost_of_result
 from flatweave.passes.monoid import with_initial
+from flatweave.passes.nests.distribute import numbered
 from flatweave.passes.rewrite import rewrite
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import Apply, If
@@ -317,6 +318,7 @@ class _Rows:
             (self.i, *fold.body.params, *row.stored),
             (*needed, *fold.body.lets), fold.body.results,
         )  # fmt: skip
+        fn = numbered(fn, self.i)  # positions are no elements of the user's
         b = row.inside
         held = [b.emit(Index(xs, (row.number,), checked=False))[0] for xs in row.stored.values()]
         values = b.inline(fn, [row.number, b.sub(row.position, row.begin), *held])

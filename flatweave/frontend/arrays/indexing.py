@@ -198,15 +198,20 @@ def sliced(part: slice, extent: Atom) -> Slice:
     if step.value < 0:
         return _backward(part, extent, step)
     start: Atom = ZERO
-    stop = extent
+    cut = stop = extent
     if part.start is not None:
         start = _from_end(_bound(part.start, "the start of a slice"), extent)
     if part.stop is not None:
         stop = _bound(part.stop, "the stop of a slice")
         is_below = isinstance(stop, Const) and stop.value < 0
-        stop = _from_end(stop, extent)
+        cut = stop = _from_end(stop, extent)
         stop = stop if is_below else least(stop, extent)
-    return Slice(start, step, _count(sub(stop, start), step))
+    length = _count(sub(stop, start), step)
+    if step == ONE and part.start is not None and part.stop is None:
+        extents.known_part(length, extent, start, is_first=False)
+    elif step == ONE and part.start is None and part.stop is not None:
+        extents.known_part(length, extent, cut, is_first=True)
+    return Slice(start, step, length)
 
 
 def _either_way(part: slice, extent: Atom, step: Atom) -> Slice:

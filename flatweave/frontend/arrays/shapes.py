@@ -27,7 +27,6 @@ from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Node, Tree, unflatten
 from flatweave.ops import Concat, Reshape
-from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const
 
 
@@ -280,12 +279,9 @@ def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
                 a, b, "concat needs rows of one shape, got extents {0} and {1}.",
                 remedy="Bring the arrays to one shape but for the axis they are joined along.",
             )  # fmt: skip
-    total: Atom = index(0)
-    for array in converted:
-        total = sizes.total(total, array.extents[0], "concat")
-    extents.known_extent(total)
     if len(converted) == 1:
         return converted[0]
+    total = extents.joined([array.extents[0] for array in converted], "concat")
     return emit(Concat(total, tuple(a.atom for a in converted)))[0]
 
 

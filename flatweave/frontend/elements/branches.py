@@ -54,7 +54,8 @@ def branch(condition: Tracer, then: Callable[[], Any], other: Callable[[], Any])
     weak: list[bool] = []
     for i, name in enumerate(names):
         weak.append(_one_dtype(first, second, i, name))
-    bodies = [body.close(_results(body.leaves)) for body in (first, second)]
+    shapes = [_shape(first.leaves[i], second.leaves[i]) for i in range(len(names))]
+    bodies = [body.close(_results(body.leaves, shapes)) for body in (first, second)]
     results = current().emit(If(condition.atom, *bodies), "y")
     return _bound(results, [leaf.ndim for leaf in first.leaves], weak, first.tree)
 
@@ -88,9 +89,20 @@ def _at(name: str) -> str:
     return f" at result{name}" if name else ""
 
 
-def _results(leaves: Leaves) -> list[Atom]:
+def _shape(a: Tracer, b: Tracer) -> list[Atom | None]:
+    """The extents that both bodies are known to give; None for others."""
+    pairs = zip(a.extents, b.extents, strict=True)
+    return [x if extents.are_same(x, y) else None for x, y in pairs]
+
+
+def _results(leaves: Leaves, shapes: Sequence[Sequence[Atom | None]]) -> list[Atom]:
     """A body's atoms: for each leaf its extents, then the leaf."""
-    return [atom for leaf in leaves for atom in (*leaf.extents, leaf.atom)]
+    found: list[Atom] = []
+    for leaf, shape in zip(leaves, shapes, strict=True):
+        pairs = zip(leaf.extents, shape, strict=True)
+        found += [own if common is None else common for own, common in pairs]
+        found.append(leaf.atom)
+    return found
 
 
 def _bound(

@@ -29,7 +29,7 @@ from flatweave.frontend.ragged.map_rows import is_irregular, map_rows
 from flatweave.frontend.ragged.nest import mapped
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.ragged.selection import gathered
-from flatweave.frontend.trace.extents import same_length
+from flatweave.frontend.trace.extents import known_part, same_length
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.tree import LEAF, Tree, paths, unflatten
@@ -167,9 +167,10 @@ def partition(p: Callable[[Any], Any], xs: Any) -> Any:
         return gathered(xs, _places(mask)), gathered(xs, _places(as_tracer(~mask)))
     arrays, tree = arrays_of_one_length(xs, "partition")
     mask = mask_of(p, arrays, tree, "partition")
-    holds = unflatten(tree, compacted(mask, arrays))
-    others = as_tracer(~mask)
-    return holds, unflatten(tree, compacted(others, arrays))
+    holds, others = compacted(mask, arrays), compacted(as_tracer(~mask), arrays)
+    for part, is_first in ((holds, True), (others, False)):
+        known_part(part[0].extents[0], arrays[0].extents[0], mask.atom, is_first=is_first)
+    return unflatten(tree, holds), unflatten(tree, others)
 
 
 zip_with = map

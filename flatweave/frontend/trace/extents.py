@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import NegativeExtentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.sizes import check, fit, is_refused
+from flatweave.frontend.trace.sizes import check, fit, is_refused, total
 from flatweave.frontend.trace.tracers import extent_of
 from flatweave.frontend.values.array import Tracer, origin
-from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.scope import Part, current
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Var
 
@@ -95,6 +96,43 @@ def known_extent(atom: Atom) -> None:
     if isinstance(atom, Var):
         current().natural.add(atom)
         current().extents.add(atom)
+
+
+def known_part(part: Atom, whole: Atom, cut: Any, *, is_first: bool) -> None:
+    """Remember that an extent is one of the two parts of another, cut in some way."""
+    current().trace.parts[part] = Part(whole, cut, is_first)
+
+
+def joined(parts: Sequence[Atom], who: str) -> Atom:
+    """The extent of parts end to end: that of the whole, where they are known to be its parts."""
+    left: Sequence[Atom] | None = parts
+    while left is not None:
+        parts, left = left, _with_a_whole(left)
+    sum_: Atom = ZERO
+    for part in parts:
+        sum_ = total(sum_, part, who)
+    known_extent(sum_)
+    return sum_
+
+
+def _with_a_whole(parts: Sequence[Atom]) -> list[Atom] | None:
+    """The extents, two of which are both parts of another one, with that instead; None if none."""
+    known = current().trace.parts
+    for i, j in permutations(range(len(parts)), 2):
+        first, second = known.get(parts[i]), known.get(parts[j])
+        if first and first.is_first and first._replace(is_first=False) == second:
+            return [first.whole, *(part for k, part in enumerate(parts) if k not in (i, j))]
+    return None
+
+
+def are_same(a: Atom, b: Atom) -> bool:
+    """Whether two extents are known to be equal: one atom, or a check here has found it."""
+    if a == b:
+        return True
+    scope = current()
+    homes = [scope.trace.homes[atom] for atom in (a, b) if isinstance(atom, Var)]
+    is_here = all(home in scope.around() for home in homes)
+    return is_here and scope.is_checked(scope.apply("eq", a, b))
 
 
 def same(

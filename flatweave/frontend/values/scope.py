@@ -26,7 +26,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,14 @@ Values = np.ndarray[Any, np.dtype[Any]]
 
 KEEPS_NATURAL = frozenset({"floordiv", "mod", "minimum", "maximum", "shr", "and", "or", "xor"})
 COUNTS = KEEPS_NATURAL | {"add", "mul"}  # natural as well, unless they wrap
+
+
+class Part(NamedTuple):
+    """An extent that with the other part of the same cut adds up to the whole."""
+
+    whole: Atom
+    cut: Any
+    is_first: bool
 
 
 class Trace:
@@ -60,6 +68,7 @@ class Trace:
         self.origins: dict[Var, str] = {}
         self.numbers: set[Var] = set()  # arguments that are Python numbers
         self.hints: dict[Var, int] = {}
+        self.parts: dict[Atom, Part] = {}  # extents that are parts of another one
         self.params: list[Var] = []
         self.hidden: list[Values] = []
         self._captured: dict[int, Var] = {}

@@ -1,5 +1,7 @@
 """A loop in every row: turns over the rows that are not finished, until there are none.
 
+    i => for lo hi f s       where all rows have the same range: one loop, each turn for all rows
+
     i => while c body s      left = all rows
                              while there are any left:
                                  those for which c does not hold any more give their state back
@@ -83,7 +85,9 @@ def _host_loop(rows: Rows, op: While, slots: Sequence[Slot], init: Sequence[Atom
 
 @rule(For)
 def lift_for(rows: Rows, op: For) -> Sequence[Atom]:
-    """A loop over a range that may be another one for every row, as a while loop."""
+    """A loop over a range: if that may be another one for every row, as a while loop."""
+    if not any(map(rows.varies, (op.lo, op.hi, op.step))):
+        return _in_step(rows, op)
     dtype = op.lo.type
     assert isinstance(dtype, DType)
     b = rows.body
@@ -98,3 +102,38 @@ def lift_for(rows: Rows, op: For) -> Sequence[Atom]:
     body = turn.close([i, *state], [turn.apply("add", i, op.step), *after])
     return lift_while(rows, While(condition, body, (op.lo, *op.init)))[1:]
 
+
+def _in_step(rows: Rows, op: For) -> Sequence[Atom]:
+    """A loop over a range that all rows share: its index stays a scalar, and all rows finish in
+    the same turn. Where there are no rows there are no turns."""
+    rows.settle(free_vars(op.body))
+    b, (index_, *params) = rows.b, op.body.params
+    slots = slots_of(rows, params)
+    init = [
+        atom for slot, value in zip(slots, op.init, strict=True)
+        for atom in slot.entered(rows, value)
+    ]  # fmt: skip
+    turn = b.inner(optional=True)
+    i = turn.params_like([index_], Substitution())[0]
+    state = [slot.bind(turn, rows.count) for slot in slots]
+
+    def own(c: Builder, k: Atom, renaming: Substitution) -> list[Atom]:
+        found: list[Atom] = []
+        for slot, group in zip(slots, state, strict=True):
+            found.append(slot.read(c, group, k, found, renaming))
+        return [i, *found]
+
+    going, results = over_some(rows, turn, rows.count, lambda c, k: k, op.body, own)
+    after = [
+        atom for slot, value in zip(slots, results, strict=True)
+        for atom in slot.entered(going, value)
+    ]  # fmt: skip
+    body = turn.close([i, *(var for group in state for var in group)], after)
+    any_rows = b.apply("gt", rows.count, index(0))
+    stop = b.apply("select", any_rows, op.hi, op.lo)
+    made = list(b.emit(For(op.lo, stop, op.step, body, tuple(init))))
+    bound: list[Atom] = []
+    for slot, group in zip(slots, state, strict=True):
+        bound.append(slot.kept(rows, made[: len(group)], bound))
+        made = made[len(group) :]
+    return bound

@@ -13,8 +13,8 @@ from flatweave.base.records import record
 from flatweave.ops import Concat, Reshape, Scatter
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.arrays import array_of, at, each
-from flatweave.passes.nests.rows import Rows
-from flatweave.passes.nests.segments import Uneven, from_lengths
+from flatweave.passes.nests.rows import Flat, Rows
+from flatweave.passes.nests.segments import Uneven, from_lengths, from_offsets
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import ArrayType, Atom, Var, constant
 from flatweave.terms.traverse import Substitution
@@ -56,7 +56,11 @@ class Slot:
         raise NotImplementedError
 
     def left(self, rows: Rows, result: Sequence[Atom], before: Sequence[Atom]) -> Atom:
-        """What the row at hand has when its loop has ended."""
+        """What the row at hand has when its loop has ended, of what rows have given back."""
+        raise NotImplementedError
+
+    def kept(self, rows: Rows, group: Sequence[Atom], before: Sequence[Atom]) -> Atom:
+        """What the row at hand has, of its atoms for all rows."""
         raise NotImplementedError
 
 
@@ -111,6 +115,9 @@ class Scalar(Slot):
     def left(self, rows: Rows, result: Sequence[Atom], before: Sequence[Atom]) -> Atom:
         return rows.scalar(result[0])
 
+    def kept(self, rows: Rows, group: Sequence[Atom], before: Sequence[Atom]) -> Atom:
+        return rows.scalar(group[0])
+
 
 @record(eq=True)
 class Fixed(Slot):
@@ -164,6 +171,10 @@ class Fixed(Slot):
     def left(self, rows: Rows, result: Sequence[Atom], before: Sequence[Atom]) -> Atom:
         segments = rows.segments(self.shape)
         return rows.bind_line(segments, result[0], self.shape)
+
+    def kept(self, rows: Rows, group: Sequence[Atom], before: Sequence[Atom]) -> Atom:
+        (whole,) = rows.b.emit(Reshape(group[0], (*rows.shape, *self.shape)))
+        return rows.bind(Flat(whole), self.shape)
 
 
 @record(eq=True)
@@ -241,6 +252,14 @@ class Varying(Slot):
         _, values, begins = result
         extents = self._extents(before, Substitution())
         return _row_from(rows.body, values, rows.scalar(begins), extents)
+
+    def kept(self, rows: Rows, group: Sequence[Atom], before: Sequence[Atom]) -> Atom:
+        _, offsets, _, values = group
+        extents = self._extents(before, Substitution())
+        segments = from_offsets(rows.b, rows.count, offsets)
+        if len(extents) == 1:
+            rows.know(extents, segments)
+        return rows.bind(Flat(values, segments), extents)
 
 
 def _row_from(b: Builder, values: Atom, begin: Atom, shape: Sequence[Atom]) -> Atom:
