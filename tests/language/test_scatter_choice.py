@@ -63,6 +63,37 @@ def test_elements_are_sorted_if_they_go_far_from_each_other(f, kind, expected):
     assert way(f, dest, idx, vals, threads=1) == expected
 
 
+@pytest.mark.parametrize(
+    ("each", "dtype", "expected"),
+    [
+        (16, np.float64, ("private", "private")), (4, np.float64, ("private", "private")),
+        (3, np.float64, ("alone", "owner")),
+        (8, np.int64, ("private", "private")), (4, np.int64, ("alone", "private")),
+        (3, np.int64, ("alone", "owner")),
+    ],
+)  # fmt: skip
+def test_copies_are_made_where_elements_are_many(each, dtype, expected):
+    """From 4 for each place on; of integers, which any grouping leaves, by one thread from 8 on."""
+    places = (1 << 20) // 4
+    total = places * each
+    idx = np.random.default_rng(each).integers(0, places, total)
+    dest, vals = np.zeros(places, dtype), (np.arange(total) % 10).astype(dtype)
+
+    assert [way(sums, dest, idx, vals, threads=t) for t in (1, 4)] == list(expected)
+
+
+@pytest.mark.parametrize(
+    ("places", "threads", "expected"),
+    [(4000, 1, "alone"), (4000, 2, "alone"), (4000, 7, "alone"), (70_000, 2, "alone"),
+     (70_000, 7, "owner")],
+)  # fmt: skip
+def test_one_owner_is_enough_for_what_its_first_cache_holds(places, threads, expected):
+    """Several all look at each element, which costs more than to write it."""
+    idx, vals = INDICES["uniform"] % places, np.arange(MANY) * 0.1
+
+    assert way(last, np.zeros(places), idx, vals, threads=threads) == expected
+
+
 @pytest.mark.parametrize("kind", INDICES)
 def test_every_way_leaves_the_same_bits(kind):
     """Whatever data and threads choose: sums that round, and NaNs that meet."""

@@ -2,9 +2,10 @@
 
     alone       one thread computes elements and writes them
                   WRITE, and for each component that misses a cache
-                  FIRST, + SECOND beyond the core's own, + SHARED beyond the one that cores share
-    owners      each thread computes all elements and looks where they go: LOOK; the writes are
-                divided, and so is what their own caches hold
+                  FIRST beyond a core's first, + SECOND beyond its own, + SHARED beyond the one
+                  that cores share
+    owners      each thread computes all elements and looks where they go: LOOK; writes that go
+                far are divided, those that go near may all be one owner's
     partition   MOVE + MOVE_BYTE for each byte that differs from element to element: counted, laid
                 down, and fetched again; all is divided
 
@@ -42,11 +43,11 @@ from flatweave.lower.scatter.sample import WHOLE
 from flatweave.lower.scatter.scattering import Scattering, bytes_of
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Const
 
-WRITE, FIRST, SECOND, SHARED = 9, 20, 22, 120
+WRITE, FIRST, SECOND, SHARED = 10, 18, 4, 150
 LOOK = 13
-MOVE, MOVE_BYTE = 38, 5
+MOVE, MOVE_BYTE = 38, 4
 FEW = 1 << 14
 """Up to so many elements are not worth sorting."""
 
@@ -63,20 +64,22 @@ class Costs:
     def of(host: Builder, s: Scattering, far: Atom) -> Costs:
         """By sizes and threads, where `far` of WHOLE elements go where no other went near."""
         own, shared = _caches(s)
+        first = _beyond(host, s.extent, index(_places(s, s.lowering.machine.first_level)))
         components, computed = len(s.dtypes), cost_of_body(s.op.body)
-        second = _beyond(host, s.extent, host.mul(s.threads, index(own)))
+        second = _beyond(host, s.extent, index(own))
         third = _beyond(host, s.extent, index(shared))
         missed: Atom = index(0)
-        for places, cost in ((s.extent, FIRST), (second, SECOND), (third, SHARED)):
+        for places, cost in ((first, FIRST), (second, SECOND), (third, SHARED)):
             missed = host.add(missed, host.mul(places, index(cost * components)))
         missed = host.mul(missed, far)
         all_ = host.mul(s.extent, index(WHOLE))
-        written = host.add(host.mul(all_, index(WRITE)), missed)
-        alone = host.mul(s.threads, host.add(written, host.mul(all_, index(computed))))
-        looked = host.mul(s.threads, host.mul(all_, index(LOOK + computed)))
+        spread = host.mul(host.mul(s.extent, far), index(WRITE))
+        written = host.add(host.mul(all_, index(WRITE + computed)), missed)
+        looked = host.sub(host.mul(all_, index(LOOK + WRITE + computed)), spread)
+        owners = host.add(host.mul(s.threads, looked), host.add(spread, missed))
         size = bytes_of([s.dtypes[k] for k in s.varying])
-        moved = WRITE + computed + MOVE + MOVE_BYTE * size
-        return Costs(alone, host.add(written, looked), host.mul(all_, index(moved)))
+        moved = host.mul(all_, index(WRITE + computed + MOVE + MOVE_BYTE * size))
+        return Costs(host.mul(s.threads, written), owners, moved)
 
     def partition_pays(self, host: Builder) -> Atom:
         """Whether to sort elements by tile costs less than any number of owners."""
@@ -95,10 +98,21 @@ def is_large(host: Builder, s: Scattering) -> Atom:
     return host.apply("and", large, host.apply("gt", s.total, index(FEW)))
 
 
+def is_near(s: Scattering) -> bool:
+    """Whether a core's first cache is known to hold a destination: one owner is always faster."""
+    extent, first = s.extent, s.lowering.machine.first_level
+    return isinstance(extent, Const) and extent.value <= _places(s, first)
+
+
 def _caches(s: Scattering) -> tuple[int, int]:
     """How many places a core's own cache holds, and the one that all share."""
-    own, shared = (size // bytes_of(s.dtypes) for size in s.lowering.machine.caches)
-    return own, shared
+    own, shared = s.lowering.machine.caches
+    return _places(s, own), _places(s, shared)
+
+
+def _places(s: Scattering, size: int) -> int:
+    """How many places a cache of so many bytes holds."""
+    return size // bytes_of(s.dtypes)
 
 
 def _beyond(host: Builder, extent: Atom, cached: Atom) -> Atom:

@@ -27,13 +27,14 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, St
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.called_operator import agrees_without_nan, any_nan
-from flatweave.lower.scatter.costs import Costs, is_large
+from flatweave.lower.scatter.costs import Costs, is_large, is_near
 from flatweave.lower.scatter.division import Division
 from flatweave.lower.scatter.sample import UNKNOWN, WHOLE, sampled
 from flatweave.lower.scatter.scattering import (
     NO,
     SLACK,
     UNROLLED,
+    YES,
     Scattering,
     Source,
     Stage,
@@ -102,12 +103,12 @@ class Partition(Division):
         """Whether sorting elements by tile costs less than what the caches miss; owners learn
         whether one of them is enough."""
         s = self.scattering
-        large = is_large(host, s)
-        if large == NO:
+        if is_near(s):
+            s.one_is_faster = YES
             return NO
-        asks = host.apply("and", large, self.fits(host))
-        far: Atom = index(WHOLE)
-        if not s.facts.can_fail:
+        asks = host.apply("and", is_large(host, s), self.fits(host))
+        far: Atom = index(WHOLE if s.facts.can_fail else UNKNOWN)
+        if not s.facts.can_fail and asks != NO:
             yes, no = host.inner(), host.inner()
             sample = yes.close([], [sampled(yes, s)])
             far = host.emit(If(asks, sample, no.close([], [index(UNKNOWN)])))[0]

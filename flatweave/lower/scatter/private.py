@@ -39,23 +39,26 @@ from flatweave.terms.syntax import Atom, BufferType, Const, Var
 LEAST_COPIES, FIXED_COPIES = 2, 16
 """At least and at most so many, whatever the threads, where the grouping shows in the bits."""
 SHARE = 16
-"""Elements for each place of a copy, but that there are two copies at least, for two threads:
+"""Elements for each place of a copy beyond the two that there are at least, for two threads:
 clearing and combining all of them then costs little beside the elements. On a Xeon that others
 used, too, 2^22 f64 by one thread into 2^17 places took 16.4, 16.0, 14.0, 14.0 ms with 2, 8, 16, 32,
 and into 2^18 places 27.9, 18.5, 18.4, 27.2."""
-EXACT_SHARE = 8
-"""The same where each thread has a copy. ns for each of 2^22 i64 on Zen 5 by 2 threads, with
-private copies and by owners, equally likely, by Zipf's law, sorted:
+LEAST_SHARE, ALONE_SHARE = 4, 8
+"""Elements for each place from which on there are copies at all; the second where each thread has
+one, and there is but one thread. ms for 2^22 elements into 2^20 places on Zen 5, with copies and as
+owners, where all places are equally likely, follow Zipf's law, are sorted, are one for 15 of 16:
 
-    elements for each place    16    0.8 1.5    0.6 1.3    0.6 1.3
-                                8    1.1 1.6    1.4 2.1    0.8 0.9
-                                4    1.9 1.4    1.6 2.7    0.7 0.9
-                                2    2.6 2.5    2.0 3.2    1.0 1.2
+    f32, 2 threads    4.0 6.7     4.1 7.0     1.9 3.5    7.6 12.6
+    f32, 1 thread     6.7 6.2     5.5 3.6     3.1 3.0    12.8 12.2
+    f64, 2 threads    5.0 6.8     8.8 11.4    3.2 3.7    8.8 13.3
+    f64, 1 thread     9.2 7.0    10.4 10.2    4.4 3.6    13.7 13.6
+    i32, 2 threads    4.0 5.1     2.7 9.3     2.2 3.2    7.1 11.7
+    i32, 1 thread     6.5 6.1     6.2 2.7     2.6 2.4    8.2 7.4
+
+Of floats the threads must not say which, so that one thread pays for two.
 """
 MOST_BYTES = 32 * 1024 * 1024
-"""Of all copies together."""
-MOST_BYTES_EACH = 4 * 1024 * 1024
-"""Of one copy: what lies around a core's cache in the one that cores share."""
+"""Of all copies together; each fits the cache that cores share."""
 TURNS_BYTES = 16 * 1024
 """Of the copies that the turns of a loop have, a third of a first cache. ns for each of 2^23
 elements on Zen 5, one thread, uniform and by Zipf's law, with 1, 2, 4 copies:
@@ -70,6 +73,8 @@ elements on Zen 5, one thread, uniform and by Zipf's law, with 1, 2, 4 copies:
 """
 INTEGER_TURNS = 2
 """Copies that turns share where sums take a cycle; of floats, which take four, each has its own."""
+LINE_BYTES = 128
+"""Two cache lines, which some CPUs fetch together."""
 COMBINED = 4096
 """Elements of the destination that a block combines."""
 COUNTED = 31
@@ -103,6 +108,7 @@ class Private(Division):
         self.commutes = is_commutative(scattering.sink.fn)
         floats = any(dtype.is_float for dtype in self.dtypes)
         self.most_turns = UNROLLED if floats else INTEGER_TURNS
+        self.line = LINE_BYTES // min(dtype.bytes for dtype in self.dtypes)
         copies: Own = [("copies", BufferType(dtype)) for dtype in self.dtypes]
         shared: Own = [*copies, ("blocks", i64), ("turns", i64)]
         self.own = scattering.visiting(
@@ -133,6 +139,10 @@ class Private(Division):
         least = host.add(host.apply("shr", total, index(COUNTED)), index(1))
         return host.apply("maximum", copies, least)
 
+    def stride(self, b: Builder, extent: Atom) -> Atom:
+        """Places from one copy to the next: whole lines, of which no other thread writes a part."""
+        return b.apply("and", b.add(extent, index(self.line - 1)), index(-self.line))
+
     def turns(self, host: Builder) -> Atom:
         """How many copies a block fills."""
         if not self.commutes:
@@ -146,8 +156,12 @@ class Private(Division):
     def pays(self, host: Builder) -> Atom:
         """Whether the copies fit the caches, and are combined in less work than the elements."""
         extent, total = self.scattering.extent, self.scattering.total
-        fits = host.apply("le", extent, index(MOST_BYTES_EACH // bytes_of(self.dtypes)))
-        least = index(EXACT_SHARE if self.exact else SHARE)
+        shared = self.scattering.lowering.machine.caches[1]
+        fits = host.apply("le", extent, index(shared // bytes_of(self.dtypes)))
+        least: Atom = index(LEAST_SHARE)
+        if self.exact:
+            alone = host.apply("eq", self.scattering.threads, index(1))
+            least = host.apply("select", alone, index(ALONE_SHARE), least)
         return host.apply("and", fits, host.apply("le", host.mul(self._some(host), least), total))
 
     def _some(self, host: Builder) -> Atom:
@@ -158,7 +172,8 @@ class Private(Division):
         """Copies, then their combination."""
         s = self.scattering
         blocks, turns = self.blocks(host), self.turns(host)
-        room = host.mul(host.mul(blocks, turns), s.extent)
+        most = host.add(s.extent, index(self.line))  # no stride is longer
+        room = host.mul(host.mul(blocks, turns), most)
         site = s.lowering.site()
         buffers = [host.emit(Alloc(dtype, room, site))[0] for dtype in self.dtypes]
         shared = (*buffers, blocks, turns)
@@ -199,10 +214,11 @@ class _OwnCopy:
         scattering, b = self.scattering, self.writer.b
         extent = self.kernel.capture(scattering.extent)
         block = b.emit(BlockIndex())[0]
-        self.room = b.mul(self.turns, extent)
+        stride = self.private.stride(b, extent)
+        self.room = b.mul(self.turns, stride)
         self.base = b.mul(block, self.room)
         several = b.apply("gt", self.turns, index(1))
-        apart = b.apply("select", several, extent, index(0))
+        apart = b.apply("select", several, stride, index(0))
         copies = self.private.most_turns
         self.bases = [b.add(self.base, b.mul(apart, index(k % copies))) for k in range(UNROLLED)]
         self._clear(b)
@@ -243,7 +259,7 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
     b, extent = kernel.body, kernel.capture(scattering.extent)
     dest = scattering.dest_in(kernel)
     *copies, blocks, turns = own
-    count = b.mul(blocks, turns)
+    count, stride = b.mul(blocks, turns), private.stride(b, extent)
     lo = b.mul(b.emit(BlockIndex())[0], index(COMBINED))
     hi = b.apply("minimum", b.add(lo, index(COMBINED)), extent)
 
@@ -252,7 +268,7 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
         inside = c.inner()
         k = inside.param("k", i64)
         params = [inside.param("s", dtype) for dtype in scattering.dtypes]
-        at = inside.add(inside.mul(k, extent), j)
+        at = inside.add(inside.mul(k, stride), j)
         more = _copied(private, inside, copies, at)
         combined = scattering.combine(kernel, inside, params, more)
         init = tuple(c.emit(Load(buffer, j))[0] for buffer in dest)

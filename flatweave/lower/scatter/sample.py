@@ -30,8 +30,8 @@ APART = 2048
 misses, so that it costs a hundredth of what it serves."""
 WHOLE = 1 << 10
 """What a sample finds is a part of so many."""
-UNKNOWN = 4 * WHOLE
-"""Where nobody looked: far enough apart for several threads."""
+UNKNOWN = WHOLE * 3 // 4
+"""Where nobody looked: apart, but not all."""
 LINE, PAGE = 64, 4096
 SEEN_BITS = 14
 """Lines are noted in a table of 2^14 flags: of 1024 lines one in thirty is taken for another."""
