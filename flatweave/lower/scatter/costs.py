@@ -2,8 +2,7 @@
 
     alone       one thread computes elements and writes them
                   WRITE, and for each component that misses a cache
-                  FIRST beyond a core's first, + SECOND beyond its own, + SHARED beyond the one
-                  that cores share
+                  FIRST beyond a core's first, + SHARED beyond the one that cores share
     owners      each thread computes all elements and looks where they go: LOOK; writes that go
                 far are divided, those that go near may all be one owner's
     partition   MOVE + MOVE_BYTE for each byte that differs from element to element: counted, laid
@@ -45,7 +44,7 @@ from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const
 
-WRITE, FIRST, SECOND, SHARED = 10, 18, 4, 150
+WRITE, FIRST, SHARED = 10, 18, 160
 LOOK = 13
 MOVE, MOVE_BYTE = 38, 4
 FEW = 1 << 14
@@ -63,13 +62,11 @@ class Costs:
     @staticmethod
     def of(host: Builder, s: Scattering, far: Atom) -> Costs:
         """By sizes and threads, where `far` of WHOLE elements go where no other went near."""
-        own, shared = _caches(s)
         first = _beyond(host, s.extent, index(_places(s, s.lowering.machine.first_level)))
         components, computed = len(s.dtypes), cost_of_body(s.op.body)
-        second = _beyond(host, s.extent, index(own))
-        third = _beyond(host, s.extent, index(shared))
+        last = _beyond(host, s.extent, index(_places(s, s.lowering.machine.caches[1])))
         missed: Atom = index(0)
-        for places, cost in ((first, FIRST), (second, SECOND), (third, SHARED)):
+        for places, cost in ((first, FIRST), (last, SHARED)):
             missed = host.add(missed, host.mul(places, index(cost * components)))
         missed = host.mul(missed, far)
         all_ = host.mul(s.extent, index(WHOLE))
@@ -94,7 +91,8 @@ class Costs:
 
 def is_large(host: Builder, s: Scattering) -> Atom:
     """Whether a destination leaves a core's own cache, and its elements are many."""
-    large = host.apply("gt", s.extent, index(_caches(s)[0]))
+    own = _places(s, s.lowering.machine.caches[0])
+    large = host.apply("gt", s.extent, index(own))
     return host.apply("and", large, host.apply("gt", s.total, index(FEW)))
 
 
@@ -102,12 +100,6 @@ def is_near(s: Scattering) -> bool:
     """Whether a core's first cache is known to hold a destination: one owner is always faster."""
     extent, first = s.extent, s.lowering.machine.first_level
     return isinstance(extent, Const) and extent.value <= _places(s, first)
-
-
-def _caches(s: Scattering) -> tuple[int, int]:
-    """How many places a core's own cache holds, and the one that all share."""
-    own, shared = s.lowering.machine.caches
-    return _places(s, own), _places(s, shared)
 
 
 def _places(s: Scattering, size: int) -> int:
