@@ -13,8 +13,8 @@
 
 A jitted function is traced once for its arguments' dtypes and ranks, then runs for every size.
 Outside of jit every function works at once on NumPy arrays. docs/language.md lists them all.
-`from flatweave import *` leaves out those that Python has, too: fw.abs, fw.all, fw.any, fw.filter,
-fw.map, fw.max, fw.min, fw.pow, fw.round, fw.sum.
+`from flatweave import *` leaves out those that Python has, too: fw.abs, fw.all, fw.any, fw.bool,
+fw.filter, fw.map, fw.max, fw.min, fw.pow, fw.round, fw.sum.
 
 The tour, in the order in which a program travels through the folders:
 
@@ -198,6 +198,55 @@ from flatweave.frontend.functions.reductions import (
 )
 from flatweave.frontend.ragged.cutting import ragged
 from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.standard.arrangement import (
+    broadcast_arrays,
+    broadcast_to,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    permute_dims,
+    repeat,
+    roll,
+    squeeze,
+    stack,
+    tile,
+    unstack,
+)
+from flatweave.frontend.standard.creation import (
+    arange,
+    empty_like,
+    eye,
+    full_like,
+    linspace,
+    meshgrid,
+    ones,
+    ones_like,
+    tril,
+    triu,
+    zeros,
+    zeros_like,
+)
+from flatweave.frontend.standard.dtypes import can_cast, finfo, iinfo, isdtype, result_type
+from flatweave.frontend.standard.numbers import conj, logaddexp, real, signbit
+from flatweave.frontend.standard.products import matmul, tensordot, vecdot
+from flatweave.frontend.standard.searching import (
+    nonzero,
+    searchsorted,
+    take,
+    take_along_axis,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+)
+from flatweave.frontend.standard.statistics import (
+    count_nonzero,
+    cumulative_prod,
+    cumulative_sum,
+    diff,
+    std,
+    var,
+)
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.interop import asarray
 from flatweave.jit import Jitted, jit, target
@@ -206,9 +255,16 @@ from flatweave.tuning.tune import Tuning, tune
 __version__ = "0.1.0"
 pow = power
 newaxis = None
+# the dtypes by the names of NumPy and of the array API standard
+int8, int16, int32, int64 = i8, i16, i32, i64
+uint8, uint16, uint32, uint64 = u8, u16, u32, u64
+float32, float64 = f32, f64
+bool = bool_
 
 # public names that are builtins' names as well: reached as fw.map, not by a star import
-BESIDE_BUILTINS = ("abs", "all", "any", "filter", "map", "max", "min", "pow", "round", "sum")
+BESIDE_BUILTINS = (
+    "abs", "all", "any", "bool", "filter", "map", "max", "min", "pow", "round", "sum",
+)  # fmt: skip
 
 # what `from flatweave import *` brings: every public name that does not hide a builtin
 __all__ = [
@@ -216,25 +272,32 @@ __all__ = [
     "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "KernelError", "NegativeExtentError",
     "NestingError", "NotTraceableError", "OperatorError", "OutOfMemory", "Ragged", "ShapeError",
     "Stages", "Tuning", "Unsupported", "UserError", "__version__", "absolute", "acos", "acosh",
-    "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax",
-    "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh",
+    "add", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh",
+    "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh",
     "backpermute", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast",
-    "cbrt", "ceil", "clip", "clz", "concat", "cond", "copysign", "cos", "cosh", "ctz",
-    "cumprod", "cumsum", "divide", "dot", "e", "empty", "equal", "erf", "erfc", "exp", "exp2",
-    "expand", "expand_dims", "expand_reduce", "expm1", "f32", "f64", "floor", "floor_divide",
-    "floordiv", "fma", "fori_loop", "full", "gather", "generate", "getitem", "greater",
-    "greater_equal", "histogram", "hypot", "i16", "i32", "i64", "i8", "inf", "invert", "iota",
-    "isfinite", "isinf", "isnan", "jit", "left_shift", "less", "less_equal", "log", "log10",
-    "log1p", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
-    "mean", "minimum", "mod", "mul", "multiply", "nan", "neg", "negative", "newaxis",
-    "not_equal", "partition", "permute", "pi", "popcount", "positive", "power", "prod",
-    "ragged", "reciprocal", "reduce", "reduce_by_index", "remainder", "replicate",
-    "replicated_iota", "reshape", "reverse", "right_shift", "rint", "rotate", "rsqrt", "scan",
-    "scatter", "schedule", "segmented_iota", "segmented_reduce", "segmented_scan", "sign",
-    "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "stencil", "sub", "subtract", "tan",
-    "tanh", "target", "transpose", "true_divide", "truediv", "trunc", "tune", "u16", "u32",
-    "u64", "u8", "where", "while_loop", "zip_with",
+    "broadcast_arrays", "broadcast_to", "can_cast", "cbrt", "ceil", "clip", "clz", "concat",
+    "cond", "conj", "copysign", "cos", "cosh", "count_nonzero", "ctz", "cumprod", "cumsum",
+    "cumulative_prod", "cumulative_sum", "diff", "divide", "dot", "e", "empty", "empty_like",
+    "equal", "erf", "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce", "expm1",
+    "eye", "f32", "f64", "finfo", "flip", "float32", "float64", "floor", "floor_divide",
+    "floordiv", "fma", "fori_loop", "full", "full_like", "gather", "generate", "getitem",
+    "greater", "greater_equal", "histogram", "hypot", "i16", "i32", "i64", "i8", "iinfo", "inf",
+    "int16", "int32", "int64", "int8", "invert", "iota", "isdtype", "isfinite", "isinf", "isnan",
+    "jit", "left_shift", "less", "less_equal", "linspace", "log", "log10", "log1p", "log2",
+    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
+    "matrix_transpose", "maximum", "mean", "meshgrid", "minimum", "mod", "moveaxis", "mul",
+    "multiply", "nan", "neg", "negative", "newaxis", "nonzero", "not_equal", "ones", "ones_like",
+    "partition", "permute", "permute_dims", "pi", "popcount", "positive", "power", "prod",
+    "ragged", "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat",
+    "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint",
+    "roll", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted", "segmented_iota",
+    "segmented_reduce", "segmented_scan", "sign", "signbit", "sin", "sinh", "sort", "sort_by_key",
+    "sqrt", "square", "squeeze", "stack", "std", "stencil", "sub", "subtract", "take",
+    "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "transpose", "tril", "triu",
+    "true_divide", "truediv", "trunc", "tune", "u16", "u32", "u64", "u8", "uint16", "uint32",
+    "uint64", "uint8", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "unstack", "var", "vecdot", "where", "while_loop", "zeros", "zeros_like", "zip_with",
 ]  # fmt: skip
 
 

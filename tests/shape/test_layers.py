@@ -33,7 +33,7 @@ ROOMS = {
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
     "runtime": "systems",
     "ops": "rows < nests",
-    "frontend": "values < trace < call < elements < arrays < ragged < functions",
+    "frontend": "values < trace < call < elements < arrays < ragged < functions < standard",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing < nests",

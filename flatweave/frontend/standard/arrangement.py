@@ -1,0 +1,234 @@
+"""The same elements in another arrangement, under the standard's names: stack, flip, roll, tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.shapes import (
+    axis_of,
+    broadcast,
+    concat,
+    expand_dims,
+    reshaped,
+    reverse,
+    rotate,
+    transposed,
+)
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import generated, read, zipped
+from flatweave.frontend.functions.expand import expand
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
+from flatweave.terms.build import index
+from flatweave.terms.syntax import Atom, Const
+
+
+@operation(static="axis")
+def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one shape side by side along a new axis. Raises ShapeError for other shapes."""
+    leaves = [as_tracer(array, "an array of stack") for array in arrays]
+    if not leaves:
+        raise ArgumentError(
+            "stack needs at least one array.",
+            where=user_location(), remedy="Give a list of arrays.",
+        )  # fmt: skip
+    for leaf in leaves[1:]:
+        if leaf.ndim != leaves[0].ndim:
+            raise ShapeError(
+                f"stack needs arrays of one shape, got {describe(leaves[0])} and {describe(leaf)}.",
+                where=user_location(), remedy="Broadcast them to one: fw.broadcast_to(x, shape).",
+            )  # fmt: skip
+        for k in range(leaf.ndim):
+            extents.same(
+                leaves[0].extents[k], leaf.extents[k],
+                "stack needs arrays of one shape, got extents {0} and {1}.",
+                remedy="Cut or broadcast them to one shape.",
+            )  # fmt: skip
+    return concat([expand_dims(leaf, axis) for leaf in leaves], axis)
+
+
+def _host_unstack(x: Any, axis: Any = 0) -> Any:
+    """Outside of a trace every extent is known."""
+    if not isinstance(x, HostArray | np.ndarray) or type(axis) is not int:
+        return NotImplemented
+    values = np.asarray(x)
+    if not -values.ndim <= axis < values.ndim:
+        return NotImplemented
+    rows = np.moveaxis(values, axis, 0)
+    return tuple(host_array(np.array(row)) for row in rows)
+
+
+@operation(static="axis", host=_host_unstack)
+def unstack(x: Any, axis: int = 0) -> Any:
+    """The arrays along an axis as a tuple; the extent must be known when the program is traced."""
+    array = as_tracer(x, "x of unstack")
+    at = axis_of(array, axis, "unstack")
+    extent = array.extents[at]
+    if not isinstance(extent, Const):
+        raise ShapeError(
+            "unstack gives a tuple, and how many arrays it has is known at run time only.",
+            where=user_location(), remedy="Index the axis, or map over it.",
+        )  # fmt: skip
+    rest = array.extents[:at] + array.extents[at + 1 :]
+    return tuple(
+        generated(rest, lambda *i, k=k: read(array, (*i[:at], index(k), *i[at:])))[0]
+        for k in range(int(extent.value))
+    )
+
+
+@operation(static="axis")
+def squeeze(x: Any, axis: Any) -> Any:
+    """The array without axes of extent 1. Raises ShapeError for another extent."""
+    array = as_tracer(x, "x of squeeze")
+    chosen = axis if isinstance(axis, tuple | list) else (axis,)
+    gone = {axis_of(array, each, "squeeze") for each in chosen}
+    for at in sorted(gone):
+        extents.same(
+            array.extents[at], ONE, "squeeze takes away axes of extent 1, and one has {0}.",
+            remedy="Read one element of it, or reduce along it.",
+        )  # fmt: skip
+    return reshaped(array, [e for at, e in enumerate(array.extents) if at not in gone])
+
+
+@operation(static="source destination")
+def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+    """The array with some axes at other places; the others keep their order."""
+    array = as_tracer(x, "x of moveaxis")
+    froms, tos = (
+        [axis_of(array, each, "moveaxis") for each in (v if isinstance(v, tuple | list) else (v,))]
+        for v in (source, destination)
+    )
+    if len(froms) != len(tos) or len({*froms}) != len(froms) or len({*tos}) != len(tos):
+        raise ArgumentError(
+            "moveaxis needs as many places as axes, each once.",
+            where=user_location(), remedy="For instance fw.moveaxis(x, (0, 1), (1, 0)).",
+        )  # fmt: skip
+    order = [at for at in range(array.ndim) if at not in froms]
+    for to, at in sorted(zip(tos, froms, strict=True)):
+        order.insert(to, at)
+    return transposed(array, order)
+
+
+@operation(static="axes")
+def permute_dims(x: Any, axes: Any) -> Any:
+    """The array with its axes in the order `axes`."""
+    return transposed(as_tracer(x, "x of permute_dims"), axes)
+
+
+@operation()
+def matrix_transpose(x: Any) -> Any:
+    """Matrices with rows and columns changed; axes before the last two stay."""
+    array = as_tracer(x, "x of matrix_transpose")
+    if array.ndim < 2:
+        raise ShapeError(
+            f"matrix_transpose takes matrices, got {describe(array)}.",
+            where=user_location(), remedy="Give an array of two axes or more.",
+        )  # fmt: skip
+    order = [*range(array.ndim - 2), array.ndim - 1, array.ndim - 2]
+    return transposed(array, order)
+
+
+@operation(static="axis")
+def flip(x: Any, axis: Any = None) -> Any:
+    """The elements from last to first, along all axes or those given."""
+    found: Any = as_tracer(x, "x of flip")
+    for at in _axes(found, axis, "flip"):
+        found = reverse(found, at)
+    return found
+
+
+def _axes(array: Tracer, axis: Any, who: str) -> list[int]:
+    if axis is None:
+        return list(range(array.ndim))
+    return [axis_of(array, each, who) for each in (axis if isinstance(axis, tuple) else (axis,))]
+
+
+@operation(static="axis")
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    """The elements moved to the right by `shift`, those that fall off coming in again; of all
+    elements in row-major order without an axis."""
+    array = as_tracer(x, "x of roll")
+    if axis is None:
+        total = extents.product(array.extents)
+        extents.known_extent(total)
+        flat = reshaped(array, [total])
+        return reshaped(rotate(flat, -as_tracer(shift)), array.extents)
+    found: Any = array
+    shifts = shift if isinstance(shift, tuple) else (shift,)
+    axes = _axes(array, axis, "roll")
+    for by, at in zip(shifts if len(shifts) == len(axes) else shifts * len(axes), axes):
+        found = rotate(found, -as_tracer(by), at)
+    return found
+
+
+@operation(static="axis")
+def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
+    """Each element so many times, one after the other; along an axis, each row of it.
+
+    `repeats` is a number, or one for each element. Raises NegativeExtentError below 0.
+    """
+    array = as_tracer(x, "x of repeat")
+    if axis is None:
+        total = extents.product(array.extents)
+        extents.known_extent(total)
+        array, at = reshaped(array, [total]), 0
+    else:
+        at = axis_of(array, axis, "repeat")
+    n = array.extents[at]
+    counts = zipped(lambda v: v, [as_tracer(repeats, "repeats")], "repeat")[0]
+    if not counts.ndim:
+        counts = generated((n,), lambda i: counts)[0]
+    places = expand(lambda pair: pair[1], lambda pair, k: pair[0], (_positions(n), counts))
+    shape = (*array.extents[:at], places.extents[0], *array.extents[at + 1 :])
+
+    def element(*i: Any) -> Tracer:
+        return read(array, (*i[:at], read(places, (i[at],)).atom, *i[at + 1 :]))
+
+    return generated(shape, element)[0]
+
+
+def _positions(n: Atom) -> Tracer:
+    return generated((n,), lambda i: tracer_of(i))[0]
+
+
+@operation(static="repetitions")
+def tile(x: Any, repetitions: Any) -> Any:
+    """The array so many times along each of its last axes."""
+    array = as_tracer(x, "x of tile")
+    times = list(repetitions) if isinstance(repetitions, tuple | list) else [repetitions]
+    rank = max(len(times), array.ndim)
+    times = [1] * (rank - len(times)) + times
+    shape = [ONE] * (rank - array.ndim) + list(array.extents)
+    found: Any = reshaped(array, shape)
+    for at, count in enumerate(times):
+        if count != 1:
+            found = concat([found] * count, at) if count else _none(found, at)
+    return found
+
+
+def _none(array: Tracer, axis: int) -> Tracer:
+    shape = [index(0) if k == axis else e for k, e in enumerate(array.extents)]
+    return generated(shape, lambda *at: read(array, at))[0]
+
+
+@operation()
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """The array repeated along new leading axes and along axes of extent 1."""
+    return broadcast(x, shape)
+
+
+@operation()
+def broadcast_arrays(*arrays: Any) -> Any:
+    """The arrays, each repeated to the shape that all of them have together."""
+    leaves = [as_tracer(array, "an array of broadcast_arrays") for array in arrays]
+    found = zipped(lambda *values: list(values), leaves, "broadcast_arrays")
+    return list(found)
+
+

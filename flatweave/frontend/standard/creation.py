@@ -1,0 +1,199 @@
+"""Arrays from numbers and shapes, under the standard's names: zeros, arange, linspace, eye."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flatweave.base.dtypes import bool_, f64, i64
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.scalars import apply, select, strong
+from flatweave.frontend.trace.extents import shape_of
+from flatweave.frontend.trace.tracers import as_tracer, scalar_of, tracer_of
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.promotion import dtype_of
+from flatweave.terms.syntax import constant
+
+
+def _filled(shape: Any, value: Any, dtype: Any, who: str) -> Tracer:
+    """An array of one value."""
+    extents = shape_of(shape, who)
+    wanted = dtype_of(dtype)
+    atom = constant(wanted.numpy.type(value).item(), wanted)
+    return generated(extents, lambda *at: tracer_of(atom))[0]
+
+
+@operation(static="dtype")
+def zeros(shape: Any, dtype: Any = f64) -> Any:
+    """An array of 0. Raises NegativeExtentError for an extent below 0."""
+    return _filled(shape, 0, dtype, "zeros")
+
+
+@operation(static="dtype")
+def ones(shape: Any, dtype: Any = f64) -> Any:
+    """An array of 1. Raises NegativeExtentError for an extent below 0."""
+    return _filled(shape, 1, dtype, "ones")
+
+
+def _like(x: Any, value: Tracer | None, dtype: Any, who: str) -> Tracer:
+    """An array of one value, of the shape of another, and of its dtype if none is given."""
+    array = as_tracer(x, f"x of {who}")
+    wanted = array.element if dtype is None else dtype_of(dtype)
+    element = tracer_of(constant(0, wanted)) if value is None else cast(value, wanted)
+    return generated(array.extents, lambda *at: element)[0]
+
+
+@operation(static="dtype")
+def zeros_like(x: Any, dtype: Any = None) -> Any:
+    """An array of 0, of the shape and, unless another is given, the dtype of `x`."""
+    return _like(x, None, dtype, "zeros_like")
+
+
+@operation(static="dtype")
+def ones_like(x: Any, dtype: Any = None) -> Any:
+    """An array of 1, of the shape and, unless another is given, the dtype of `x`."""
+    return _like(x, as_tracer(1), dtype, "ones_like")
+
+
+@operation(static="dtype")
+def empty_like(x: Any, dtype: Any = None) -> Any:
+    """An array of the shape and, unless another is given, the dtype of `x`; its values are 0."""
+    return _like(x, None, dtype, "empty_like")
+
+
+@operation(static="dtype")
+def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """An array of one value, of the shape and, unless another is given, the dtype of `x`."""
+    return _like(x, scalar_of(fill_value, "the value of full_like"), dtype, "full_like")
+
+
+@operation(static="start stop step dtype")
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+    """start, start + step, .. below `stop`; arange(n) is 0, 1, .. n - 1.
+
+    Numbers of Python decide how many there are; for a length that is computed see `iota`. The dtype
+    is i64, or f64 where a float is among them. Raises ArgumentError for a step of 0.
+    """
+    first, end = (0, start) if stop is None else (start, stop)
+    numbers = (first, end, step)
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise ArgumentError(
+            "arange takes Python numbers, which say how long the array is.",
+            where=user_location(), remedy="For a computed length write fw.iota(n) * step + start.",
+        )  # fmt: skip
+    if step == 0:
+        raise ArgumentError(
+            "arange with a step of 0 never ends.",
+            where=user_location(), remedy="Give another step; fw.full(n, v) repeats one value.",
+        )  # fmt: skip
+    floats = any(isinstance(number, float) for number in numbers)
+    wanted = dtype_of(dtype) if dtype is not None else f64 if floats else i64
+    own = f64 if floats or wanted.is_float else i64
+    count = max(0, math.ceil((end - first) / step))
+    begin, by = constant(first, own), constant(step, own)
+
+    def element(i: Any) -> Tracer:
+        turns = apply("mul", strong(tracer_of(i), own), tracer_of(by))
+        return strong(apply("add", tracer_of(begin), turns), wanted)
+
+    return generated(shape_of(count, "arange"), element)[0]
+
+
+@operation(static="num dtype endpoint")
+def linspace(start: Any, stop: Any, num: int, dtype: Any = None, endpoint: bool = True) -> Any:
+    """`num` numbers evenly spaced from `start` to `stop`, which is the last one if `endpoint`."""
+    if not isinstance(num, int) or num < 0:
+        raise ArgumentError(
+            f"linspace gives a whole number of numbers, from 0 on, got num={num!r}.",
+            where=user_location(), remedy="Give an int, such as 50.",
+        )  # fmt: skip
+    low = strong(scalar_of(start, "the start of linspace"), f64)
+    high = strong(scalar_of(stop, "the end of linspace"), f64)
+    parts = num - 1 if endpoint else num
+    wanted = f64 if dtype is None else dtype_of(dtype)
+    step = apply("truediv", apply("sub", high, low), tracer_of(constant(max(parts, 1), f64)))
+    last = tracer_of(constant(num - 1, i64))
+
+    def element(i: Any) -> Tracer:
+        at = tracer_of(i)
+        value = apply("add", apply("mul", strong(at, f64), step), low)
+        if endpoint and num > 1:
+            value = select(apply("eq", at, last), high, value)
+        return strong(value, wanted)
+
+    return generated(shape_of(num, "linspace"), element)[0]
+
+
+@operation(static="k dtype")
+def eye(n_rows: Any, n_cols: Any = None, *, k: int = 0, dtype: Any = f64) -> Any:
+    """A matrix with 1 on its diagonal number k, which lies above the main one for k > 0."""
+    shape = shape_of((n_rows, n_rows if n_cols is None else n_cols), "eye")
+    wanted, by = dtype_of(dtype), tracer_of(constant(k, i64))
+    zero, one = (tracer_of(constant(wanted.numpy.type(v).item(), wanted)) for v in (0, 1))
+
+    def element(i: Any, j: Any) -> Tracer:
+        on = apply("eq", apply("add", tracer_of(i), by), tracer_of(j))
+        return on if wanted is bool_ else select(on, one, zero)
+
+    return generated(shape, element)[0]
+
+
+def _triangle(x: Any, k: int, fn: str, who: str) -> Tracer:
+    """The elements of matrices on one side of a diagonal, 0 on the other."""
+    array = as_tracer(x, f"x of {who}")
+    if array.ndim < 2:
+        raise ShapeError(
+            f"{who} takes matrices, got {describe(array)}.",
+            where=user_location(), remedy="Give an array of two axes or more.",
+        )  # fmt: skip
+    by, zero = tracer_of(constant(k, i64)), tracer_of(constant(0, array.element))
+
+    def element(*at: Any) -> Tracer:
+        kept = apply(fn, tracer_of(at[-1]), apply("add", tracer_of(at[-2]), by))
+        value = read(array, at)
+        return apply("and", kept, value) if array.element is bool_ else select(kept, value, zero)
+
+    return generated(array.extents, element)[0]
+
+
+@operation(static="k")
+def tril(x: Any, *, k: int = 0) -> Any:
+    """Matrices with 0 above diagonal number k."""
+    return _triangle(x, k, "le", "tril")
+
+
+@operation(static="k")
+def triu(x: Any, *, k: int = 0) -> Any:
+    """Matrices with 0 below diagonal number k."""
+    return _triangle(x, k, "ge", "triu")
+
+
+@operation(static="indexing")
+def meshgrid(*arrays: Any, indexing: str = "xy") -> Any:
+    """The coordinates of a grid: for each array one of all its points. "xy" has the second array
+    along axis 0, "ij" the first."""
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(
+            f'indexing of meshgrid is "xy" or "ij", got {indexing!r}.',
+            where=user_location(), remedy='Leave it out for "xy".',
+        )  # fmt: skip
+    axes = [as_tracer(array, "an array of meshgrid") for array in arrays]
+    if any(axis.ndim != 1 for axis in axes):
+        raise ShapeError(
+            "meshgrid takes arrays of one axis.",
+            where=user_location(), remedy="Reshape them first: xs.reshape(-1).",
+        )  # fmt: skip
+    order = list(range(len(axes)))
+    if indexing == "xy" and len(axes) > 1:
+        order[:2] = [1, 0]
+    shape = [axes[k].extents[0] for k in order]
+    return [
+        generated(shape, lambda *at, k=k: read(axes[k], (at[order.index(k)],)))[0]
+        for k in range(len(axes))
+    ]
+
+

@@ -1,0 +1,128 @@
+"""What dtypes are, hold and become, under the standard's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import (
+    DType,
+    as_dtype,
+    bool_,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from flatweave.base.errors import DTypeError
+from flatweave.base.records import record
+from flatweave.base.source import user_location
+from flatweave.frontend.values.array import Array, kind_of
+from flatweave.frontend.values.promotion import dtype_of
+
+KINDS = {
+    "bool": (bool_,),
+    "signed integer": (i8, i16, i32, i64),
+    "unsigned integer": (u8, u16, u32, u64),
+    "integral": (i8, i16, i32, i64, u8, u16, u32, u64),
+    "real floating": (f32, f64),
+    "complex floating": (),
+    "numeric": (i8, i16, i32, i64, u8, u16, u32, u64, f32, f64),
+}
+
+
+@record(eq=True)
+class FloatInfo:
+    """What a dtype of floats holds."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+@record(eq=True)
+class IntegerInfo:
+    """What a dtype of integers holds."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def _of(value: Any) -> DType:
+    """The dtype of an array, or a dtype."""
+    if isinstance(value, Array | np.ndarray | np.generic):
+        return as_dtype(value.dtype)
+    return dtype_of(value)
+
+
+def finfo(type: Any) -> FloatInfo:
+    """What a dtype of floats, or that of an array, holds. Raises DTypeError for another one."""
+    dtype = _of(type)
+    if not dtype.is_float:
+        raise DTypeError(
+            f"finfo is of floats, got {dtype}.",
+            where=user_location(), remedy="Ask fw.iinfo for integers.",
+        )  # fmt: skip
+    held: Any = np.finfo(dtype.numpy)
+    return FloatInfo(
+        dtype.bits, float(held.eps), float(held.max), float(held.min),
+        float(held.smallest_normal), dtype,
+    )  # fmt: skip
+
+
+def iinfo(type: Any) -> IntegerInfo:
+    """What a dtype of integers, or that of an array, holds. Raises DTypeError for another one."""
+    dtype = _of(type)
+    if not dtype.is_integer:
+        raise DTypeError(
+            f"iinfo is of integers, got {dtype}.",
+            where=user_location(), remedy="Ask fw.finfo for floats.",
+        )  # fmt: skip
+    return IntegerInfo(dtype.bits, int(dtype.high), int(dtype.low), dtype)
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether values of a dtype, or of an array, keep their meaning in another one."""
+    return bool(np.can_cast(_of(from_).numpy, _of(to).numpy))
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The dtype that arrays, dtypes and Python numbers have together."""
+    parts = [
+        value if isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+        else _of(value).numpy
+        for value in arrays_and_dtypes
+    ]  # fmt: skip
+    return as_dtype(np.result_type(*parts))
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind: a dtype, the name of a kind, or a tuple of such."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, each) for each in kind)
+    own = dtype_of(dtype)
+    if isinstance(kind, str):
+        if kind not in KINDS:
+            raise DTypeError(
+                f"there is no kind of dtypes {kind!r}.",
+                where=user_location(), remedy=f"Kinds are: {', '.join(KINDS)}.",
+            )  # fmt: skip
+        return own in KINDS[kind]
+    if kind is None:
+        raise DTypeError(
+            f"a kind of dtypes is a name or a dtype, got {kind_of(kind)}.",
+            where=user_location(), remedy="For instance \"integral\" or fw.f32.",
+        )  # fmt: skip
+    return own == dtype_of(kind)

@@ -1,0 +1,110 @@
+"""Products of matrices and vectors, under the standard's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.dot import dot
+from flatweave.frontend.arrays.shapes import axis_of, reshape
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import zipped
+from flatweave.frontend.elements.scalars import apply
+from flatweave.frontend.functions.combinators import map
+from flatweave.frontend.functions.reductions import sum
+from flatweave.frontend.standard.arrangement import broadcast_to, permute_dims
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Tracer, describe
+
+
+@operation()
+def matmul(x1: Any, x2: Any) -> Any:
+    """The product of matrices, of a matrix and a vector, or of vectors; over the axes before the
+    last two, which are broadcast. Raises ShapeError for numbers and for extents that differ."""
+    a, b = as_tracer(x1, "the left of matmul"), as_tracer(x2, "the right of matmul")
+    if not a.ndim or not b.ndim:
+        raise ShapeError(
+            f"matmul takes vectors and matrices, got {describe(a)} and {describe(b)}.",
+            where=user_location(), remedy="Multiply a number with *.",
+        )  # fmt: skip
+    if a.ndim <= 2 and b.ndim <= 2:
+        return dot(a, b)
+    return _stacks(a, b)
+
+
+def _stacks(a: Any, b: Any) -> Any:
+    """The products of stacks of matrices, one by one."""
+    left = a.shape[:-2] if a.ndim > 2 else ()
+    right = b.shape[:-2] if b.ndim > 2 else ()
+    outer = _shape_of_both(a, b, len(left), len(right))
+    a = broadcast_to(a, (*outer, *a.shape[-2:])) if a.ndim > 1 else a
+    b = broadcast_to(b, (*outer, *b.shape[-2:])) if b.ndim > 1 else b
+    rank = len(outer)
+
+    def product(x: Any, y: Any, depth: int) -> Any:
+        if not depth:
+            return dot(x, y)
+        if a.ndim == 1:
+            return map(lambda row: product(x, row, depth - 1), y)
+        if b.ndim == 1:
+            return map(lambda row: product(row, y, depth - 1), x)
+        return map(lambda row, other: product(row, other, depth - 1), x, y)
+
+    return product(a, b, rank)
+
+
+def _shape_of_both(a: Tracer, b: Tracer, left: int, right: int) -> tuple[Any, ...]:
+    """The extents of the stacks, broadcast."""
+    def corner(x: Any, count: int) -> Any:
+        return x[(*[slice(None)] * count, *[slice(0, 1)] * (x.ndim - count))]
+
+    if not left or not right:
+        return (a if left else b).shape[: left or right]
+    one = reshape(corner(a, left), a.shape[:left])
+    other = reshape(corner(b, right), b.shape[:right])
+    return zipped(lambda v, w: v, [one, other], "matmul")[0].shape
+
+
+@operation(static="axis")
+def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
+    """The inner products of vectors along an axis of both arrays, broadcast over the others."""
+    a, b = as_tracer(x1, "the left of vecdot"), as_tracer(x2, "the right of vecdot")
+    products = zipped(lambda v, w: apply("mul", v, w), [a, b], "vecdot")[0]
+    wanted = products.element.numpy
+    return sum(products, axis=axis_of(products, axis, "vecdot"), dtype=wanted)
+
+
+@operation(static="axes")
+def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Any:
+    """The sums of products over some axes of both: the last of the one with the first of the other,
+    or two lists of axes."""
+    a: Any = as_tracer(x1, "the left of tensordot")
+    b: Any = as_tracer(x2, "the right of tensordot")
+    if isinstance(axes, int):
+        ours = list(range(a.ndim - axes, a.ndim))
+        theirs = list(range(axes))
+    else:
+        ours = [axis_of(a, each, "tensordot") for each in axes[0]]
+        theirs = [axis_of(b, each, "tensordot") for each in axes[1]]
+    if len(ours) != len(theirs) or any(axis < 0 for axis in ours):
+        raise ArgumentError(
+            "tensordot needs as many axes of one array as of the other.",
+            where=user_location(), remedy="For instance axes=1, or axes=((1, 2), (0, 1)).",
+        )  # fmt: skip
+    kept = [axis for axis in range(a.ndim) if axis not in ours]
+    left = [axis for axis in range(b.ndim) if axis not in theirs]
+    rows = [a.shape[axis] for axis in kept]
+    columns = [b.shape[axis] for axis in left]
+    inner: Any = 1
+    for axis in ours:
+        inner = inner * a.shape[axis]
+    count: Any = 1
+    for extent in rows:
+        count = count * extent
+    width: Any = 1
+    for extent in columns:
+        width = width * extent
+    one = reshape(permute_dims(a, (*kept, *ours)), (count, inner))
+    other = reshape(permute_dims(b, (*theirs, *left)), (inner, width))
+    return reshape(dot(one, other), (*rows, *columns))

@@ -1,0 +1,196 @@
+"""Places of elements, and sets of them, under the standard's names.
+
+What they give is as long as the values say, in jitted functions, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.columns import unravel
+from flatweave.frontend.arrays.shapes import axis_of, reshaped
+from flatweave.frontend.arrays.sorting import argsort
+from flatweave.frontend.arrays.sources import full, iota
+from flatweave.frontend.arrays.writing import scatter
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.elementwise import clz
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.combinators import filter, map
+from flatweave.frontend.functions.control import fori_loop
+from flatweave.frontend.functions.cumulative import cumsum
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.array import Tracer, describe
+
+
+def _flat(array: Tracer) -> Any:
+    """The elements in row-major order."""
+    if array.ndim == 1:
+        return array
+    total = extents.product(array.extents)
+    extents.known_extent(total)
+    return reshaped(array, [total])
+
+
+@operation()
+def nonzero(x: Any) -> Any:
+    """Where the elements are not 0: a tuple of indices along each axis, in row-major order."""
+    array = as_tracer(x, "x of nonzero")
+    if not array.ndim:
+        raise ShapeError(
+            "nonzero of a number has no indices.",
+            where=user_location(), remedy="Compare it: x != 0.",
+        )  # fmt: skip
+    flat = _flat(array)
+    places: Any = filter(lambda i: flat[i] != 0, iota(flat.shape[0]))
+    if array.ndim == 1:
+        return (places,)
+    found = map(
+        lambda k: tuple(tracer_of(i) for i in unravel(k.atom, array.extents)), places
+    )
+    return tuple(found)
+
+
+@operation(static="axis")
+def take(x: Any, indices: Any, axis: Any = None) -> Any:
+    """The elements, or rows along `axis`, at some indices. Raises IndexOutOfBounds."""
+    array: Any = as_tracer(x, "x of take")
+    if axis is None and array.ndim != 1:
+        raise ArgumentError(
+            f"take of {array.ndim} axes needs to be told which one.",
+            where=user_location(), remedy="Give axis=0, or reshape: x.reshape(-1).",
+        )  # fmt: skip
+    at = 0 if axis is None else axis_of(array, axis, "take")
+    places = as_tracer(indices, "the indices of take")
+    return array[(*[slice(None)] * at, places)]
+
+
+@operation(static="axis")
+def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
+    """At each place of `indices`, the element whose index along `axis` stands there."""
+    array, places = as_tracer(x, "x of take_along_axis"), as_tracer(indices, "the indices")
+    if array.ndim != places.ndim:
+        raise ShapeError(
+            f"take_along_axis needs as many axes of both, got {describe(array)} and "
+            f"{describe(places)}.",
+            where=user_location(), remedy="Add axes with fw.expand_dims.",
+        )  # fmt: skip
+    at = axis_of(array, axis, "take_along_axis")
+    checked: Any = array
+
+    def element(*i: Any) -> Any:
+        own = read(places, i)
+        return checked[tuple(own if k == at else tracer_of(i[k]) for k in range(array.ndim))]
+
+    return generated(places.extents, element)[0]
+
+
+@operation(static="side")
+def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where values belong in ascending ones: before their equals ("left") or behind ("right")."""
+    if side not in ("left", "right"):
+        raise ArgumentError(
+            f'side of searchsorted is "left" or "right", got {side!r}.',
+            where=user_location(), remedy='Leave it out for "left".',
+        )  # fmt: skip
+    keys: Any = as_tracer(x1, "what searchsorted looks in")
+    values: Any = as_tracer(x2, "the values of searchsorted")
+    if keys.ndim != 1:
+        raise ShapeError(
+            f"searchsorted looks in one row of ascending values, got {describe(keys)}.",
+            where=user_location(), remedy="Map it over the rows: fw.map(fw.searchsorted, xs, ys).",
+        )  # fmt: skip
+    if sorter is not None:
+        keys = keys[as_tracer(sorter, "the sorter")]
+    n = keys.shape[0]
+    turns = 64 - clz(n)
+
+    def place(value: Any) -> Any:
+        def halve(_: Any, ends: Any) -> Any:
+            low, high = ends
+            middle = (low + high) // 2
+            key = keys[where(middle < n, middle, 0)]
+            below = (key < value if side == "left" else ~(value < key)) & (low < high)
+            return where(below, middle + 1, low), where(below | (low >= high), high, middle)
+
+        zero = tracer_of(extents.ZERO)
+        return where(n == 0, 0, fori_loop(0, where(n == 0, 0, turns), halve, (zero, n))[0])
+
+    flat = _flat(values) if values.ndim != 1 else values
+    found = map(place, flat)
+    return found if values.ndim == 1 else reshaped(found, values.extents)
+
+
+class UniqueAll(NamedTuple):
+    """The different values, where each is first, which one each element is, and how many."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """The different values, and how many there are of each."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """The different values, and which one each element is."""
+
+    values: Any
+    inverse_indices: Any
+
+
+def _unique(x: Any, who: str) -> UniqueAll:
+    """The different values in ascending order; each NaN is different from all others."""
+    array = as_tracer(x, f"x of {who}")
+    flat = _flat(array)
+    n = flat.shape[0]
+    order: Any = argsort(flat)
+    ascending = flat[order]
+    first = map(
+        lambda i: where(i == 0, True, ascending[i] != ascending[where(i == 0, 0, i - 1)]), iota(n)
+    )
+    begins: Any = filter(lambda i: first[i], iota(n))
+    numbers = cumsum(first.astype(i64)) - 1
+    count = begins.shape[0]
+    ends = map(lambda k: where(k + 1 < count, begins[where(k + 1 < count, k + 1, k)], n),
+               iota(count))  # fmt: skip
+    inverse = scatter(full(n, 0), order, numbers)
+    return UniqueAll(
+        ascending[begins], order[begins], reshaped(inverse, array.extents), ends - begins
+    )
+
+
+@operation()
+def unique_all(x: Any) -> Any:
+    """The different values, ascending, where each is first, which one each element is, and how many
+    there are of each; a NaN is different from every other."""
+    return _unique(x, "unique_all")
+
+
+@operation()
+def unique_counts(x: Any) -> Any:
+    """The different values, ascending, and how many there are of each."""
+    found = _unique(x, "unique_counts")
+    return UniqueCounts(found.values, found.counts)
+
+
+@operation()
+def unique_inverse(x: Any) -> Any:
+    """The different values, ascending, and which one each element is."""
+    found = _unique(x, "unique_inverse")
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+@operation()
+def unique_values(x: Any) -> Any:
+    """The different values, ascending; a NaN is different from every other."""
+    return _unique(x, "unique_values").values

@@ -1,0 +1,105 @@
+"""Variances, differences, running sums and counts, under the standard's names."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.shapes import axis_of, concat
+from flatweave.frontend.arrays.sources import full
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.elementwise import maximum, sqrt
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.cumulative import cumprod, cumsum
+from flatweave.frontend.functions.reductions import mean, sum
+from flatweave.frontend.standard.creation import ones_like, zeros_like
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Tracer
+
+
+@operation(static="axis correction keepdims")
+def var(
+    x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+) -> Any:
+    """The mean square distance from the mean, of all elements or along `axis`.
+
+    The sum is divided by the number of elements less `correction`, 1 for a sample; NaN where that
+    is 0 or below. Read twice: once for the mean.
+    """
+    array: Any = as_tracer(x, "x of var")
+    axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    count: Any = math.prod(array.shape[axis_of(array, each, "var")] for each in axes)
+    away = array - mean(array, axis=axis, keepdims=True)
+    total = sum(away * away, axis=axis, keepdims=keepdims)
+    return total / maximum(as_tracer(count) - correction, 0)
+
+
+@operation(static="axis correction keepdims")
+def std(
+    x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
+) -> Any:
+    """The square root of the variance (`var`)."""
+    return sqrt(var(x, axis, correction, keepdims))
+
+
+@operation(static="axis n")
+def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
+    """The differences of neighbours along an axis, n times; arrays before and after it join in."""
+    found: Any = as_tracer(x, "x of diff")
+    if not isinstance(n, int) or n < 0:
+        raise ArgumentError(
+            f"diff is taken a whole number of times, from 0 on, got n={n!r}.",
+            where=user_location(), remedy="Leave it out for once.",
+        )  # fmt: skip
+    at = axis_of(found, axis, "diff")
+    parts = [part for part in (prepend, found, append) if part is not None]
+    if len(parts) > 1:
+        found = concat(parts, at)
+    for _ in range(n):
+        behind, before = [slice(None)] * found.ndim, [slice(None)] * found.ndim
+        behind[at], before[at] = slice(1, None), slice(None, -1)
+        a, b = found[tuple(behind)], found[tuple(before)]
+        found = a != b if a.dtype.kind == "b" else a - b
+    return found
+
+
+@operation(static="axis dtype include_initial")
+def cumulative_sum(
+    x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """The sum of the elements up to each one; with `include_initial` a 0 stands before them."""
+    return _cumulative(cumsum, zeros_like, x, axis, dtype, include_initial, "cumulative_sum")
+
+
+@operation(static="axis dtype include_initial")
+def cumulative_prod(
+    x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    """The product of the elements up to each one; with `include_initial` a 1 stands before them."""
+    return _cumulative(cumprod, ones_like, x, axis, dtype, include_initial, "cumulative_prod")
+
+
+def _cumulative(
+    fn: Any, start: Any, x: Any, axis: Any, dtype: Any, initial: bool, who: str
+) -> Any:
+    array: Any = as_tracer(x, f"x of {who}")
+    if axis is None and array.ndim != 1:
+        raise ArgumentError(
+            f"{who} of {array.ndim} axes needs to be told which one.",
+            where=user_location(), remedy="Give axis=0, or reshape: x.reshape(-1).",
+        )  # fmt: skip
+    at = 0 if axis is None else axis_of(array, axis, who)
+    found: Tracer = fn(array, at, dtype)
+    if not initial:
+        return found
+    shape = tuple(1 if k == at else extent for k, extent in enumerate(array.shape))
+    return concat([full(shape, start(as_tracer(0), dtype=found.dtype)), found], at)
+
+
+@operation(static="axis keepdims")
+def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """How many elements are not 0, of all or along `axis`."""
+    array: Any = as_tracer(x, "x of count_nonzero")
+    return sum(where(array != 0, 1, 0), axis=axis, keepdims=keepdims)
