@@ -14,66 +14,18 @@
 The language is Obsidian's (Svensson, Embedded Languages for Data-Parallel Programming, 2013).
 docs/kernel.md teaches it.
 
-    code.py      the code that is being written, of which level
-    elements.py  what arrays hold: numbers, and tuples of them
-    pulls.py     arrays as functions: who reads them says who computes
-    loops.py     for_all below a level, loops and branches in one unit
-    pushes.py    arrays as programs: who makes them says who computes
-    units.py     push arrays whose parts are written by units of the level below
-    chunks.py    arrays cut into parts of one length, and joined
-    stores.py    force, memory that changes, barriers
-    folds.py     reduce and scan, as the machine does them best; blocks that look back
-    atomics.py   updates of memory that are indivisible
-    signals.py   what a block waits for that an earlier one does
-    warps.py     shuffles, reductions and scans of a warp
-    networks.py  stages, and columns of comparators
-    filters.py   arrays whose length is found by computing
-    tracing.py   a function becomes host code and kernels
-    simulated.py run in the simulator, which finds races and counts
-    build.py     these become programs of each target
-    called.py    @kernel: what users call
-    tune.py      the fastest of several kernels
+The rooms, each on those before it:
+
+    writing/     the code that is being written: its level, elements, launches
+    arrays/      pulls are functions and pushes are programs; loops; units of the level below
+    storage/     force, memory that changes, atomics, what a block waits for
+    algorithms/  reduce and scan, networks, work of warps, filters: written in the language
+    programs/    traced, built, simulated, called (@kernel), tuned
 """
 
-from flatweave.kernel.atomics import (
-    atomic,
-    atomic_add,
-    atomic_and,
-    atomic_exchange,
-    atomic_inc,
-    atomic_max,
-    atomic_min,
-    atomic_or,
-    atomic_sub,
-    atomic_xor,
-)
-from flatweave.kernel.called import Kernel, kernel
-from flatweave.kernel.chunks import (
-    coalesce,
-    conc,
-    fix_size,
-    flatten,
-    padded,
-    rotate,
-    shift_left,
-    shift_right,
-    split_up,
-    transpose,
-    unpair,
-)
-from flatweave.kernel.filters import filter
-from flatweave.kernel.folds import chain, look_back, reduce, scan
-from flatweave.kernel.loops import (
-    cond,
-    for_all,
-    seq_for,
-    seq_iterate,
-    seq_reduce,
-    seq_until,
-    seq_while,
-    when,
-)
-from flatweave.kernel.networks import (
+from flatweave.kernel.algorithms.filters import filter
+from flatweave.kernel.algorithms.folds import chain, look_back, reduce, scan
+from flatweave.kernel.algorithms.networks import (
     bin_split,
     compose,
     fan,
@@ -97,7 +49,38 @@ from flatweave.kernel.networks import (
     vee2,
     zero_bits,
 )
-from flatweave.kernel.pulls import (
+from flatweave.kernel.algorithms.warps import (
+    shuffle,
+    shuffle_down,
+    shuffle_up,
+    shuffle_xor,
+    warp_reduce,
+    warp_scan,
+)
+from flatweave.kernel.arrays.chunks import (
+    coalesce,
+    conc,
+    fix_size,
+    flatten,
+    padded,
+    rotate,
+    shift_left,
+    shift_right,
+    split_up,
+    transpose,
+    unpair,
+)
+from flatweave.kernel.arrays.loops import (
+    cond,
+    for_all,
+    seq_for,
+    seq_iterate,
+    seq_reduce,
+    seq_until,
+    seq_while,
+    when,
+)
+from flatweave.kernel.arrays.pulls import (
     Pull,
     drop,
     even_odds,
@@ -121,11 +104,17 @@ from flatweave.kernel.pulls import (
     zip,
     zip_with,
 )
-from flatweave.kernel.pushes import Push, load, make_push, map, push, push_how, push_n, scatter
-from flatweave.kernel.signals import acquire, release, wait_until
-from flatweave.kernel.stores import Memory, barrier, fill, force, force_below, memory, unsafe_force
-from flatweave.kernel.tune import Tuned, tune, variants
-from flatweave.kernel.units import (
+from flatweave.kernel.arrays.pushes import (
+    Push,
+    load,
+    make_push,
+    map,
+    push,
+    push_how,
+    push_n,
+    scatter,
+)
+from flatweave.kernel.arrays.units import (
     concat_p,
     generate,
     interleave_p,
@@ -137,13 +126,29 @@ from flatweave.kernel.units import (
     seq_scan,
     unpair_p,
 )
-from flatweave.kernel.warps import (
-    shuffle,
-    shuffle_down,
-    shuffle_up,
-    shuffle_xor,
-    warp_reduce,
-    warp_scan,
+from flatweave.kernel.programs.called import Kernel, kernel
+from flatweave.kernel.programs.tune import Tuned, tune, variants
+from flatweave.kernel.storage.atomics import (
+    atomic,
+    atomic_add,
+    atomic_and,
+    atomic_exchange,
+    atomic_inc,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_sub,
+    atomic_xor,
+)
+from flatweave.kernel.storage.signals import acquire, release, wait_until
+from flatweave.kernel.storage.stores import (
+    Memory,
+    barrier,
+    fill,
+    force,
+    force_below,
+    memory,
+    unsafe_force,
 )
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP
 from flatweave.kernel_ir.hierarchy import BLOCK as Block

@@ -36,6 +36,7 @@ ROOMS = {
     "frontend": "values < trace < call < elements < arrays < ragged < functions < standard",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
+    "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing < nests",
     "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
     " < rows < searches < distribute < rules, versions < lift, sizes",

@@ -12,7 +12,7 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
-from flatweave.kernel.simulated import unit_of
+from flatweave.kernel.programs.simulated import unit_of
 from flatweave.kernel_ir.syntax import Acquire, Release, Sync
 from flatweave.lower.machine.machine import CUDA, OPENCL, cpu
 from flatweave.simulator.counts import Counting

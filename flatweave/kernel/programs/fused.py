@@ -15,12 +15,12 @@ from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import flatten, unflatten
-from flatweave.kernel.chunks import flatten as one_row
-from flatweave.kernel.code import NotElements, Scopes
-from flatweave.kernel.pulls import Pull, rows
-from flatweave.kernel.pushes import Push
-from flatweave.kernel.stores import Memory
-from flatweave.kernel.units import as_elements
+from flatweave.kernel.arrays.chunks import flatten as one_row
+from flatweave.kernel.arrays.pulls import Pull, rows
+from flatweave.kernel.arrays.pushes import Push
+from flatweave.kernel.arrays.units import as_elements
+from flatweave.kernel.storage.stores import Memory
+from flatweave.kernel.writing.code import NotElements, Scopes
 from flatweave.kernel_ir.host import Fail
 from flatweave.lower.kernel.scope import Sites
 from flatweave.ops import Check

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flatweave.base.errors import Unsupported
 from flatweave.base.records import replace
-from flatweave.kernel.code import KernelTrace
+from flatweave.kernel.writing.code import KernelTrace
 from flatweave.kernel_ir.host import Free, Retain
 from flatweave.kernel_ir.op import KernelOp
 from flatweave.kernel_ir.syntax import Unit

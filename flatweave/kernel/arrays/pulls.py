@@ -17,7 +17,7 @@ from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import listed
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Tracer, kind_of
-from flatweave.kernel.code import Extent, numbers, place, simplest
+from flatweave.kernel.writing.code import Extent, numbers, place, simplest
 from flatweave.terms.syntax import Const
 
 At = Callable[[Any], Any]

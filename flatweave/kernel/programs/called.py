@@ -33,13 +33,13 @@ from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Tree
-from flatweave.kernel.build import build
-from flatweave.kernel.code import NotElements, is_writing
-from flatweave.kernel.fused import fused
-from flatweave.kernel.inside import Inside, call_program
-from flatweave.kernel.pulls import Typed
-from flatweave.kernel.simulated import Way, schedule_for, simulated
-from flatweave.kernel.tracing import trace_kernel
+from flatweave.kernel.arrays.pulls import Typed
+from flatweave.kernel.programs.build import build
+from flatweave.kernel.programs.fused import fused
+from flatweave.kernel.programs.inside import Inside, call_program
+from flatweave.kernel.programs.simulated import Way, schedule_for, simulated
+from flatweave.kernel.programs.tracing import trace_kernel
+from flatweave.kernel.writing.code import NotElements, is_writing
 from flatweave.lower.machine.machine import CUDA
 from flatweave.ops import KernelProgram
 from flatweave.pipeline import Executable

@@ -16,10 +16,10 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError, NestingError
 from flatweave.base.source import user_location
-from flatweave.kernel.code import level
-from flatweave.kernel.loops import cond
-from flatweave.kernel.pulls import Pull, static
-from flatweave.kernel.stores import force
+from flatweave.kernel.arrays.loops import cond
+from flatweave.kernel.arrays.pulls import Pull, static
+from flatweave.kernel.storage.stores import force
+from flatweave.kernel.writing.code import level
 from flatweave.kernel_ir.hierarchy import WARP
 
 Op = Callable[[Any, Any], Any]

@@ -13,9 +13,9 @@ from flatweave.base.plan import CHECK_ERROR, Site
 from flatweave.base.source import user_location
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.values.array import Tracer
-from flatweave.kernel.code import Extent, here, writing
-from flatweave.kernel.loops import cond
-from flatweave.kernel.pulls import Pull, need_pull
+from flatweave.kernel.arrays.loops import cond
+from flatweave.kernel.arrays.pulls import Pull, need_pull
+from flatweave.kernel.writing.code import Extent, here, writing
 from flatweave.kernel_ir.host import Fail
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom

@@ -6,7 +6,7 @@ from functools import partial
 
 from flatweave.base.config import config
 from flatweave.base.laps import Laps
-from flatweave.kernel.simulated import Simulated
+from flatweave.kernel.programs.simulated import Simulated
 from flatweave.kernel_ir.text import print_unit
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.call_kernel import unit_for

@@ -32,7 +32,7 @@ from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.tree import flatten
-from flatweave.kernel.called import Kernel
+from flatweave.kernel.programs.called import Kernel
 from flatweave.kernel_ir.text import print_unit
 from flatweave.runtime.tuned import keep_choice, kept_choice, key_of_kernels
 

@@ -12,7 +12,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.tree import Tree, flatten, paths, spelled, unflatten
-from flatweave.kernel.code import number, numbers
+from flatweave.kernel.writing.code import number, numbers
 from flatweave.terms.syntax import Atom
 
 

@@ -21,13 +21,13 @@ from typing import Any
 
 from flatweave.base.errors import ShapeError
 from flatweave.base.source import user_location
-from flatweave.kernel.chunks import conc
-from flatweave.kernel.loops import cond
-from flatweave.kernel.pulls import Pull, halve, need_pull, static
-from flatweave.kernel.pulls import evens as even_elements
-from flatweave.kernel.pulls import odds as odd_elements
-from flatweave.kernel.pushes import Push, Put, pushed
-from flatweave.kernel.stores import force
+from flatweave.kernel.arrays.chunks import conc
+from flatweave.kernel.arrays.loops import cond
+from flatweave.kernel.arrays.pulls import Pull, halve, need_pull, static
+from flatweave.kernel.arrays.pulls import evens as even_elements
+from flatweave.kernel.arrays.pulls import odds as odd_elements
+from flatweave.kernel.arrays.pushes import Push, Put, pushed
+from flatweave.kernel.storage.stores import force
 
 Stage = Callable[[Any], Any]
 Op = Callable[[Any, Any], Any]

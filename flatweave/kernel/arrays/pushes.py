@@ -20,9 +20,9 @@ from flatweave.base.source import user_location
 from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.scope import entered
-from flatweave.kernel.code import Extent, here, level, simplest, trace
-from flatweave.kernel.loops import for_all, seq_for, when
-from flatweave.kernel.pulls import Pull, need_pull, over, static
+from flatweave.kernel.arrays.loops import for_all, seq_for, when
+from flatweave.kernel.arrays.pulls import Pull, need_pull, over, static
+from flatweave.kernel.writing.code import Extent, here, level, simplest, trace
 from flatweave.kernel_ir.hierarchy import GRID, THREAD, Level
 
 

@@ -36,12 +36,12 @@ from flatweave.base.source import user_location
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import unflatten
-from flatweave.kernel.code import Extent, extent_of, here, level, numbers, place, trace
-from flatweave.kernel.elements import Kind, kind_of_leaves, leaves_of
-from flatweave.kernel.loops import seq_for
-from flatweave.kernel.pulls import Pull, need_pull
-from flatweave.kernel.pushes import Push, Put
-from flatweave.kernel.stores import Memory, fill
+from flatweave.kernel.arrays.loops import seq_for
+from flatweave.kernel.arrays.pulls import Pull, need_pull
+from flatweave.kernel.arrays.pushes import Push, Put
+from flatweave.kernel.storage.stores import Memory, fill
+from flatweave.kernel.writing.code import Extent, extent_of, here, level, numbers, place, trace
+from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir import arrays
 from flatweave.kernel_ir.arrays import UnitCode, Values
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level

@@ -17,7 +17,8 @@ from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import Tree
-from flatweave.kernel.code import (
+from flatweave.kernel.arrays.pulls import need_pull
+from flatweave.kernel.writing.code import (
     Extent,
     extent_of,
     here,
@@ -28,9 +29,8 @@ from flatweave.kernel.code import (
     trace,
     writing,
 )
-from flatweave.kernel.elements import Kind, leaves_of
-from flatweave.kernel.launch import launch
-from flatweave.kernel.pulls import need_pull
+from flatweave.kernel.writing.elements import Kind, leaves_of
+from flatweave.kernel.writing.launch import launch
 from flatweave.kernel_ir.arrays import UnitCode
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP, ForAll, Level
 from flatweave.terms.build import index

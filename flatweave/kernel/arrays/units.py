@@ -12,10 +12,10 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.kernel.code import Extent, NotElements, here
-from flatweave.kernel.loops import below, for_all, seq_for
-from flatweave.kernel.pulls import Pull, is_static, need_pull, over, static
-from flatweave.kernel.pushes import Push, Put, pushed
+from flatweave.kernel.arrays.loops import below, for_all, seq_for
+from flatweave.kernel.arrays.pulls import Pull, is_static, need_pull, over, static
+from flatweave.kernel.arrays.pushes import Push, Put, pushed
+from flatweave.kernel.writing.code import Extent, NotElements, here
 from flatweave.kernel_ir.hierarchy import Level
 
 

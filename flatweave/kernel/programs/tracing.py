@@ -18,14 +18,14 @@ from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
-from flatweave.kernel.chunks import flatten as one_row
-from flatweave.kernel.code import Extent, KernelTrace, extent_of, here, number
-from flatweave.kernel.elements import Kind
-from flatweave.kernel.finish import finish
-from flatweave.kernel.pulls import Pull, rows, total
-from flatweave.kernel.pushes import Push
-from flatweave.kernel.simulated import simulate
-from flatweave.kernel.stores import Memory, read, written
+from flatweave.kernel.arrays.chunks import flatten as one_row
+from flatweave.kernel.arrays.pulls import Pull, rows, total
+from flatweave.kernel.arrays.pushes import Push
+from flatweave.kernel.programs.simulated import simulate
+from flatweave.kernel.storage.stores import Memory, read, written
+from flatweave.kernel.writing.code import Extent, KernelTrace, extent_of, here, number
+from flatweave.kernel.writing.elements import Kind
+from flatweave.kernel.writing.finish import finish
 from flatweave.lower.machine.machine import Machine
 from flatweave.ops import KernelProgram
 from flatweave.terms.syntax import Atom, BufferType, Const, Var

@@ -17,12 +17,12 @@ from flatweave.base.errors import NestingError
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.values.array import Tracer
-from flatweave.kernel.code import level, number, trace
-from flatweave.kernel.loops import cond, for_all, seq_for, when
-from flatweave.kernel.pulls import Pull, need_pull
-from flatweave.kernel.pushes import Push, Put
-from flatweave.kernel.stores import force
-from flatweave.kernel.units import generate
+from flatweave.kernel.arrays.loops import cond, for_all, seq_for, when
+from flatweave.kernel.arrays.pulls import Pull, need_pull
+from flatweave.kernel.arrays.pushes import Push, Put
+from flatweave.kernel.arrays.units import generate
+from flatweave.kernel.storage.stores import force
+from flatweave.kernel.writing.code import level, number, trace
 from flatweave.kernel_ir.hierarchy import GRID
 
 CHUNK = 64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flatweave.kernel.code import KernelTrace, here
+from flatweave.kernel.writing.code import KernelTrace, here
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel
 from flatweave.terms.syntax import Atom, Lambda, Let, Var

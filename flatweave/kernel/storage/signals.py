@@ -17,9 +17,9 @@ from typing import Any
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import DTypeError, NestingError
 from flatweave.base.source import user_location
-from flatweave.kernel.code import emit, here, level, place
-from flatweave.kernel.loops import seq_while
-from flatweave.kernel.stores import Memory, need_memory
+from flatweave.kernel.arrays.loops import seq_while
+from flatweave.kernel.storage.stores import Memory, need_memory
+from flatweave.kernel.writing.code import emit, here, level, place
 from flatweave.kernel_ir.hierarchy import BLOCK
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Release, Sync
 

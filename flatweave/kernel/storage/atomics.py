@@ -17,10 +17,10 @@ from flatweave.base.dtypes import DType, bool_, u32
 from flatweave.base.errors import ArgumentError, DTypeError, NestingError
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import Scope, entered
-from flatweave.kernel.code import emit, here, level, number, place, trace
-from flatweave.kernel.elements import Kind
-from flatweave.kernel.pulls import Pull
-from flatweave.kernel.stores import Memory, need_memory, written
+from flatweave.kernel.arrays.pulls import Pull
+from flatweave.kernel.storage.stores import Memory, need_memory, written
+from flatweave.kernel.writing.code import emit, here, level, number, place, trace
+from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir.arrays import UnitCode
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
 from flatweave.kernel_ir.updates import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate

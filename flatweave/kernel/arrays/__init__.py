@@ -1,0 +1,1 @@
+"""Pull and push arrays, and the loops in which they are computed."""

@@ -1,0 +1,1 @@
+"""Kernels as programs: traced, built, simulated, called, tuned."""
