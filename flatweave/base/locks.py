@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from flatweave.base.forks import in_every_child
@@ -32,8 +34,23 @@ class Lock:
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        self._taken()
+
+    def _taken(self) -> None:
         self._owner = threading.get_ident()
         self._depth += 1
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[bool]:
+        """Hold it inside the `with`, or go on without it after so long: whether it is held."""
+        held = self._lock.acquire(timeout=seconds)
+        if held:
+            self._taken()
+        try:
+            yield held
+        finally:
+            if held:
+                self.__exit__(None, None, None)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,

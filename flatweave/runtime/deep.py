@@ -23,6 +23,7 @@ from flatweave.base.locks import Lock
 R = TypeVar("R")
 
 STACK_SIZES = (256 * 2**20, 16 * 2**20)  # bytes of address space; the second where that is scarce
+PATIENCE_SECONDS = 1.0  # for another thread to start
 LOOK_SECONDS = 0.2  # between two looks whether the thread is still there
 
 
@@ -119,7 +120,8 @@ def started(
     others get; None if there can be none, as at exit."""
     for size in stack_sizes:
         thread = threading.Thread(target=run, name=name, daemon=is_daemon)
-        with _SIZING:
+        # who has it may be waiting, in a signal handler, for work that starts a thread in turn
+        with _SIZING.within(PATIENCE_SECONDS):
             try:
                 before = threading.stack_size(size)
             except ValueError:  # not a size that this system gives

@@ -16,6 +16,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from flatweave.base.locks import Lock
+from flatweave.runtime import deep
 from flatweave.runtime.deep import NotWanted, Work, check_wanted, on_deep_stack
 
 
@@ -232,6 +233,18 @@ def test_signal_handlers_run_while_a_program_is_compiled(monkeypatch):
     expected = float(np.sum(np.arange(3.0) * np.cumsum(np.arange(3.0)) + 0.125))
     assert found == expected
     assert seen == [expected] * len(seen)
+
+
+def test_a_thread_starts_while_another_one_keeps_others_from_it(monkeypatch):
+    """Whoever starts a thread may be in a signal handler, waiting for what starts one in turn."""
+    monkeypatch.setattr(deep, "PATIENCE_SECONDS", 0.05)
+    found: list[int] = []
+    with deep._SIZING:
+        asker = threading.Thread(target=lambda: found.append(on_deep_stack(lambda: 7)))
+        asker.start()
+        asker.join(10)
+
+        assert found == [7]
 
 
 def test_a_lock_may_be_taken_again_by_its_thread():
