@@ -16,13 +16,13 @@ demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
 test: $(STAMP) lint types
-	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"
 	FLATWEAVE_RUNTIME=portable $(BIN)/python -m pytest -q -n $(JOBS) $(PORTABLE)
 
 # what macOS and Windows run (runtime/portable.ll), on Linux: threads, buffers, forks
 PORTABLE := tests/runtime/test_pool.py tests/runtime/test_buffers.py tests/runtime/test_later.py
 
-# all of make test with the libraries that Ragged values come from, then what takes an hour: many
+# all of make test, the tests marked `slow`, which say more of what others say, with the libraries that Ragged values come from, then what takes an hour: many
 # more examples for every law, 5,000 random programs against NumPy, 3,000 random nests against plain
 # Python, 50 programs run 1,000 times each for the same bits, and for each level of x86-64, and for
 # the portable runtime, the language's tests and some random programs
@@ -31,6 +31,7 @@ ORACLE := $(BIN)/python -m tests.oracle --workers $(JOBS)
 LAWS := tests/laws tests/terms tests/array_ir tests/frontend tests/language
 
 test-all: $(VENV)/installed-exchange test
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m slow
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --hypothesis-profile=thorough $(LAWS)
 	$(ORACLE) --programs 5000 --seed 10000
 	$(BIN)/python -m tests.nests --workers $(JOBS) --nests 3000 --seed 10000

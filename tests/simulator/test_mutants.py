@@ -57,6 +57,8 @@ ON = [
     ("opencl", "decoded"),
     *(("cpu", name) for name in ("scan_order", "filter", *EXPANSIONS)),
 ]
+QUICK = {("cuda", "scan_order"), ("cuda", "permute_wide"), ("opencl", "filter"), ("cpu", "filter")}
+ALL = [on if on in QUICK else pytest.param(*on, marks=pytest.mark.slow) for on in ON]
 
 
 @cache
@@ -75,7 +77,7 @@ def agree(a, b):
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=1e-10, atol=1e-10))
 
 
-@pytest.mark.parametrize(("machine", "name"), ON)
+@pytest.mark.parametrize(("machine", "name"), ALL)
 def test_in_every_order(machine, name):
     """No race, nobody waits for ever, the same results."""
     unit, args, wanted, _ = made(machine, name)
