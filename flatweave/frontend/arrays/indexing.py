@@ -27,6 +27,7 @@ from flatweave.frontend.arrays.reading import (
     must_be_a_place,
     read_atom,
 )
+from flatweave.frontend.arrays.shapes import raveled
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import common_shape, generated, read_stretched
 from flatweave.frontend.trace import extents
@@ -132,15 +133,9 @@ def _masked(array: Tracer, mask: Tracer) -> Tracer:
             f"a mask of type {describe(mask)} does not fit an array of type {describe(array)}.",
             where=user_location(), remedy="Give a mask of the array's shape, or one for its rows.",
         )  # fmt: skip
-    flat = [_flattened(x) for x in (array, mask)]
+    flat = [raveled(x) for x in (array, mask)]
     extents.same_length(flat, "a mask", ["the array", "the mask"])
     return compacted(flat[1], [flat[0]])[0]
-
-
-def _flattened(array: Tracer) -> Tracer:
-    total = extents.product(array.extents)
-    extents.known_extent(total)
-    return emit(Reshape(array.atom, (total,)))[0]
 
 
 def _expanded(array: Tracer, parts: list[Any]) -> list[Any]:

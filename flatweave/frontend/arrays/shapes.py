@@ -88,6 +88,15 @@ def reshaped(array: Tracer, wanted: Sequence[Atom]) -> Tracer:
     return emit(Reshape(array.atom, tuple(shape)))[0]
 
 
+def raveled(array: Tracer) -> Tracer:
+    """The elements in row-major order along one axis."""
+    if array.ndim == 1:
+        return array
+    total = extents.product(array.extents)
+    extents.known_extent(total)
+    return reshaped(array, [total])
+
+
 AMBIGUOUS = (
     "reshape cannot find the extent that is -1: another one is 0, and then every extent fits."
 )

@@ -11,7 +11,7 @@ from typing import Any
 from flatweave.base.dtypes import DType
 from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.arrays.down import scan_along
-from flatweave.frontend.arrays.shapes import axis_of, reshaped
+from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply
@@ -43,10 +43,8 @@ def _cumulative(who: str, fn: str, xs: Any, axis: Any, dtype: Any) -> Any:
     array = single(xs, who)
     wanted = wide_dtype(array.element) if dtype is None else dtype_of(dtype)
     array = converted(array, wanted)
-    if axis is None and array.ndim != 1:
-        total = extents.product(array.extents)
-        extents.known_extent(total)
-        array = reshaped(array, [total])
+    if axis is None:
+        array = raveled(array)
     number = 0 if axis is None else axis_of(array, axis, who)
     if array.extents[number] == extents.ONE:
         return array

@@ -14,6 +14,7 @@ from flatweave.frontend.arrays.shapes import (
     broadcast,
     concat,
     expand_dims,
+    raveled,
     reshaped,
     reverse,
     rotate,
@@ -156,10 +157,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     elements in row-major order without an axis."""
     array = as_tracer(x, "x of roll")
     if axis is None:
-        total = extents.product(array.extents)
-        extents.known_extent(total)
-        flat = reshaped(array, [total])
-        return reshaped(rotate(flat, -as_tracer(shift)), array.extents)
+        return reshaped(rotate(raveled(array), -as_tracer(shift)), array.extents)
     found: Any = array
     shifts = shift if isinstance(shift, tuple) else (shift,)
     axes = _axes(array, axis, "roll")
@@ -176,9 +174,7 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
     """
     array = as_tracer(x, "x of repeat")
     if axis is None:
-        total = extents.product(array.extents)
-        extents.known_extent(total)
-        array, at = reshaped(array, [total]), 0
+        array, at = raveled(array), 0
     else:
         at = axis_of(array, axis, "repeat")
     n = array.extents[at]

@@ -11,7 +11,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import unravel
-from flatweave.frontend.arrays.shapes import axis_of, reshaped
+from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.arrays.sorting import argsort
 from flatweave.frontend.arrays.sources import full, iota
 from flatweave.frontend.arrays.writing import scatter
@@ -24,16 +24,7 @@ from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.functions.cumulative import cumsum
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Tracer, describe
-
-
-def _flat(array: Tracer) -> Any:
-    """The elements in row-major order."""
-    if array.ndim == 1:
-        return array
-    total = extents.product(array.extents)
-    extents.known_extent(total)
-    return reshaped(array, [total])
+from flatweave.frontend.values.array import describe
 
 
 @operation()
@@ -45,7 +36,7 @@ def nonzero(x: Any) -> Any:
             "nonzero of a number has no indices.",
             where=user_location(), remedy="Compare it: x != 0.",
         )  # fmt: skip
-    flat = _flat(array)
+    flat: Any = raveled(array)
     places: Any = filter(lambda i: flat[i] != 0, iota(flat.shape[0]))
     if array.ndim == 1:
         return (places,)
@@ -120,7 +111,7 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> An
         zero = tracer_of(extents.ZERO)
         return where(n == 0, 0, fori_loop(0, where(n == 0, 0, turns), halve, (zero, n))[0])
 
-    flat = _flat(values) if values.ndim != 1 else values
+    flat: Any = raveled(values)
     found = map(place, flat)
     return found if values.ndim == 1 else reshaped(found, values.extents)
 
@@ -151,7 +142,7 @@ class UniqueInverse(NamedTuple):
 def _unique(x: Any, who: str) -> UniqueAll:
     """The different values in ascending order; each NaN is different from all others."""
     array = as_tracer(x, f"x of {who}")
-    flat = _flat(array)
+    flat: Any = raveled(array)
     n = flat.shape[0]
     order: Any = argsort(flat)
     ascending = flat[order]

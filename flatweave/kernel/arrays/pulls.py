@@ -8,7 +8,6 @@ Elements are numbers, trees of them, or arrays: `split_up` gives a pull array of
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -322,11 +321,8 @@ def rows(shape: tuple[Extent, ...], at: Callable[..., Any]) -> Pull:
 
 def total(shape: tuple[Extent, ...]) -> Extent:
     """How many elements a shape has."""
-    return simplest(math.prod(builtins.map(_whole, shape)))
-
-
-def _whole(extent: Extent) -> Any:
-    return extent
+    count: Any = math.prod(shape)
+    return simplest(count)
 
 
 def is_static(*lengths: Extent) -> bool:

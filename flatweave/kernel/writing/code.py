@@ -8,9 +8,9 @@ Scalars are the tracers of the array language, so that all its functions on them
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, EscapedArrayError
@@ -28,7 +28,6 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const, Op, Var
 
-R = TypeVar("R")
 Extent = int | Tracer
 """A length: an int where it is known when the kernel is written, else a number of the host."""
 
@@ -107,13 +106,6 @@ class KernelTrace(Trace):
         """The scope whose code goes to a builder."""
         return self.scopes.of(b)
 
-    @property
-    def current(self) -> Scope:
-        """The code that is being written."""
-        scope = STATE.scope
-        assert scope is not None
-        return scope
-
     @contextmanager
     def running(self) -> Iterator[None]:
         """Trace inside the `with`."""
@@ -171,13 +163,8 @@ def writing() -> Writing:
 
 def level() -> Level:
     """The level whose code is being written. Raises NotElements where there is none."""
-    return level_of(trace().current.builder)
-
-
-def inside(b: Builder, fn: Callable[..., R], *atoms: Atom) -> R:
-    """`fn` of these atoms as numbers, its code going to a builder."""
-    with entered(writing().scope_of(b)):
-        return fn(*numbers(atoms))
+    trace()
+    return level_of(here().builder)
 
 
 def numbers(atoms: Sequence[Atom]) -> list[Tracer]:
