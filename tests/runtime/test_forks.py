@@ -266,6 +266,7 @@ INTERRUPTED = """
             time.sleep(0.3)
         return made
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job lacks it
     real, syntax.op = syntax.op, op
     try:
         fw.jit(lambda xs: fw.sum(xs * 2))(np.arange(5.0))

@@ -214,8 +214,8 @@ INTERRUPTED = """
 
     class Custom(Exception): pass
     def handler(number, frame): raise Custom
-    if sys.argv[2] == "custom":
-        signal.signal(signal.SIGINT, handler)
+    default = signal.default_int_handler  # which jobs in the background of a shell lack
+    signal.signal(signal.SIGINT, handler if sys.argv[2] == "custom" else default)
     program = launching(SLEEP)
     with pool.threads(int(sys.argv[1])):
         run(program, 4)
