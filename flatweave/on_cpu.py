@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from flatweave.array_ir.fault import fault_of
+from flatweave.base.plan import Status
 from flatweave.runtime.cpu import CpuProgram
-from flatweave.runtime.execute import Status
 
 
 class OnCpu:

@@ -10,7 +10,7 @@ from flatweave.array_ir.fault import fault_of
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.laps import Laps
-from flatweave.base.plan import Plan
+from flatweave.base.plan import Plan, Status
 from flatweave.base.records import record
 from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.c.host_steps import host_steps
@@ -18,11 +18,10 @@ from flatweave.codegen.llvm import isa
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.machine.machine import CUDA, OPENCL, Machine, cpu
 from flatweave.on_cpu import OnCpu
-from flatweave.runtime import nvrtc
-from flatweave.runtime.device import Device, HostProgram
-from flatweave.runtime.execute import Status
+from flatweave.runtime.devices import nvrtc
+from flatweave.runtime.devices.device import Device, HostProgram
+from flatweave.runtime.devices.opencl import device as opencl_device
 from flatweave.runtime.native import assembly
-from flatweave.runtime.opencl import device as opencl_device
 from flatweave.runtime.processor import processor
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
-from flatweave.runtime import opencl
+from flatweave.runtime.devices import opencl
 
 TARGETS = ["interp", "cpu"]
 THREADS = [1, 2, 3, 7]

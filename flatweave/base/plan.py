@@ -2,7 +2,7 @@
 
 Slots are eight bytes each. Every parameter takes one (a pointer, or a scalar in the low bytes);
 then come the results: a scalar takes one slot, an array two (data and owner) and one more for each
-extent that is not known beforehand.
+extent that is not known beforehand. A run ends with a status.
 """
 
 from __future__ import annotations
@@ -51,3 +51,19 @@ class Plan:
     params: tuple[Param, ...]
     results: tuple[Result, ...]
     sites: Mapping[int, Site]
+
+
+@record(eq=True)
+class Status:
+    """How a call went: all zero, or the error that compiled code reported."""
+
+    code: int = 0
+    site: int = 0
+    index: int = 0
+    value: int = 0
+    extent: int = 0
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether there are results."""
+        return self.code == 0

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import DType
-from flatweave.base.plan import Plan, Result
+from flatweave.base.plan import Plan, Result, Status
 from flatweave.runtime.address import address_of
-from flatweave.runtime.execute import NativeProgram, Status, adopt
+from flatweave.runtime.execute import NativeProgram, adopt
 from flatweave.runtime.later import Table
 from flatweave.runtime.support import Code
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.config import config
-from flatweave.base.records import record
+from flatweave.base.plan import Status
 from flatweave.runtime.buffers import buffer_pool
 from flatweave.runtime.later import Table
 from flatweave.runtime.pool import POOL
@@ -31,22 +31,6 @@ PEAK_BYTES = 10
 RAISED = 13
 TABLE = 17
 LONGEST = 2**46  # bytes; what an Owner says it has, only so that any array fits
-
-
-@record(eq=True)
-class Status:
-    """How a call went: all zero, or the error that compiled code reported."""
-
-    code: int = 0
-    site: int = 0
-    index: int = 0
-    value: int = 0
-    extent: int = 0
-
-    @property
-    def is_ok(self) -> bool:
-        """Whether there are results."""
-        return self.code == 0
 
 
 OK = Status()

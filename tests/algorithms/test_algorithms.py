@@ -5,7 +5,7 @@ import pytest
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
-from flatweave.runtime import nvrtc
+from flatweave.runtime.devices import nvrtc
 from tests.algorithms.programs import (
     CASES,
     SIZES,

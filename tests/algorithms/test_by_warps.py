@@ -9,7 +9,7 @@ from flatweave.base.errors import Unsupported
 from flatweave.kernel_ir.arrays import zipped
 from flatweave.kernel_ir.syntax import Store
 from flatweave.kernel_passes.distribute import BlockShape
-from flatweave.runtime import nvrtc
+from flatweave.runtime.devices import nvrtc
 from flatweave.terms.build import index
 from tests.algorithms.programs import AFFINE, CASES, SIZES, Case, _keep, affine, arguments
 from tests.kernel_ir.machines import (

@@ -20,8 +20,8 @@ from flatweave.frontend.trace.trace import Leaf, trace
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import OPENCL, Machine
 from flatweave.lower.program import Lowered, lower
-from flatweave.runtime.opencl import OpenClDevice
-from flatweave.runtime.opencl import device as best_device
+from flatweave.runtime.devices.opencl import OpenClDevice
+from flatweave.runtime.devices.opencl import device as best_device
 from flatweave.simulator import run as simulator
 from flatweave.targets import OnDevice
 

@@ -10,7 +10,7 @@ from flatweave.base.records import replace
 from flatweave.codegen import cuda
 from flatweave.kernel_ir.syntax import Sync, Unit
 from flatweave.lower.machine.machine import CUDA
-from flatweave.runtime import nvrtc
+from flatweave.runtime.devices import nvrtc
 from flatweave.simulator import run as simulator
 from flatweave.terms.syntax import Lambda
 from tests.codegen import scalar_programs

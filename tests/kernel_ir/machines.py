@@ -15,8 +15,8 @@ from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.verify import verify
 from flatweave.kernel_passes.distribute import BlockShape, distribute
 from flatweave.kernel_passes.reuse_memory import reuse_memory
-from flatweave.runtime.device import HostProgram
-from flatweave.runtime.opencl import device
+from flatweave.runtime.devices.device import HostProgram
+from flatweave.runtime.devices.opencl import device
 from flatweave.simulator.run import run
 from flatweave.terms.syntax import BufferType
 from tests.codegen.llvm_programs import run_host

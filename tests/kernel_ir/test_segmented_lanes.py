@@ -9,8 +9,8 @@ from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen import cuda, opencl
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir.text import parse_unit, print_unit, same
-from flatweave.runtime.device import HostProgram
-from flatweave.runtime.opencl import device
+from flatweave.runtime.devices.device import HostProgram
+from flatweave.runtime.devices.opencl import device
 from flatweave.simulator.run import run
 from tests.codegen.llvm_programs import run_host
 from tests.kernel_ir.units import unit

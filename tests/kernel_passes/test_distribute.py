@@ -8,7 +8,7 @@ from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.kernel_ir.hierarchy import ForAll, WarpShared
 from flatweave.kernel_ir.text import print_unit
 from flatweave.kernel_passes.distribute import BlockShape, distribute
-from flatweave.runtime import nvrtc
+from flatweave.runtime.devices import nvrtc
 from flatweave.terms.traverse import walk_lets
 from tests.kernel_ir.machines import (
     ALL_SHAPES,

@@ -14,7 +14,7 @@ from flatweave.kernel_passes.reuse_memory import reuse_memory
 from flatweave.kernel_passes.warp_phases import warp_phases
 from flatweave.lower.call_kernel import unit_for
 from flatweave.lower.machine.machine import CUDA
-from flatweave.runtime import nvrtc
+from flatweave.runtime.devices import nvrtc
 from flatweave.simulator.run import run
 from tests.kernel_ir.machines import CUDA_SHAPES
 from tests.kernel_ir.units import one_kernel

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from flatweave.runtime.execute import NativeProgram, Status
+from flatweave.base.plan import Status
+from flatweave.runtime.execute import NativeProgram
 from flatweave.runtime.native import compile_text
 
 DECLARATIONS = """

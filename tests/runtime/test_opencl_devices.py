@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from flatweave.base.errors import Unsupported
-from flatweave.runtime import opencl
+from flatweave.runtime.devices import opencl
 
 EXTENSIONS = "cl_khr_int64_base_atomics cl_khr_int64_extended_atomics cl_khr_fp64"
 

@@ -31,7 +31,7 @@ ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
 ROOMS = {
     "codegen": "c, llvm < cuda, opencl",
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
-    "runtime": "systems",
+    "runtime": "systems < cache < devices",
     "ops": "rows < nests",
     "frontend": "values < trace < call < elements < arrays < ragged < functions < standard",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"

@@ -16,12 +16,12 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import CompilerBug
+from flatweave.base.plan import Status
 from flatweave.codegen.c.kernel import kernel_symbol, shape_of
 from flatweave.codegen.c.values import scalar_type
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
-from flatweave.runtime.device import HostSteps, Launchable, Running, Stop
-from flatweave.runtime.execute import Status
+from flatweave.runtime.devices.device import HostSteps, Launchable, Running, Stop
 from flatweave.scalar.cast import evaluate_cast
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.control import Apply, Cast, For, If, While

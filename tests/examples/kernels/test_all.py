@@ -9,7 +9,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.errors import Unsupported
-from flatweave.runtime import nvrtc
+from flatweave.runtime.devices import nvrtc
 from tests.shape.tree import ROOT
 
 FOLDER = ROOT / "examples" / "kernels"

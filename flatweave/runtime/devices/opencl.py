@@ -14,7 +14,7 @@ from typing import Any
 
 from flatweave.base.errors import CompilerBug, Unsupported
 from flatweave.base.locks import Lock
-from flatweave.runtime.device import Values
+from flatweave.runtime.devices.device import Values
 
 SHORTEST_PAUSE = 2e-6  # seconds between two looks at a running kernel; they grow with its time
 LONGEST_PAUSE = 5e-3

@@ -14,9 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from flatweave.base.dtypes import DTYPES, DType, bool_, u8
-from flatweave.base.plan import OUT_OF_MEMORY, Plan
+from flatweave.base.plan import OUT_OF_MEMORY, Plan, Status
 from flatweave.base.records import record
-from flatweave.runtime.execute import Status
 
 Values = np.ndarray[Any, np.dtype[Any]]
 STATUS_WORDS = 6  # code, site, index, value, extent, and the lock of those who write them

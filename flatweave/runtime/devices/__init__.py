@@ -1,0 +1,1 @@
+"""Devices with memory of their own: what all share, and a driver for each kind."""
