@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 
 import flatweave as fw
+from tests.conftest import missing_opencl
 
 DEVICES = ("cuda", "opencl")
 
 
 def check(kernel: Any, *args: Any, want: Any, simulate: bool = True) -> None:
-    """The kernel gives what is wanted on the CPU and in the simulator, and has text for devices."""
+    """The kernel gives what is wanted on the CPU, in the simulator and on OpenCL where there is a
+    device, and has text for others."""
     targets = ["cpu", "interp"] if simulate else ["cpu"]
+    targets += [] if missing_opencl() else ["opencl"]
     for target in targets:
         with fw.target(target):
             _same(kernel(*args), want)

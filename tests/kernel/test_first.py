@@ -1,5 +1,7 @@
 """Kernels of all levels give what NumPy gives, on the CPU and in the simulator."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -210,3 +212,17 @@ def test_where_results_are_written():
         with pytest.raises(fw.KernelError) as caught:
             kernel.simulate(XS[:64])
         assert line in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["<lambda>", "größer", "_"])
+def test_names_in_text(name):
+    """C knows fewer letters than Python."""
+
+    def double(xs):
+        return fk.map(lambda x: x + x, xs)
+
+    double.__name__ = name
+    kernel = fk.kernel(double)
+    kernel(np.arange(3))
+
+    assert re.search(r"\bk_[a-z_]+\(", kernel.text["cuda"])

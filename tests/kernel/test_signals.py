@@ -82,6 +82,15 @@ def test_a_sum_written_behind_its_release_is_found():
             scan(release=False).simulate(XS[:640], blocks=4, seed=seed)
 
 
+def test_where_blocks_may_not_wait_it_is_refused():
+    """OpenCL promises no progress of other blocks."""
+    kernel = scan()
+    kernel(XS)
+
+    with pytest.raises(fw.Unsupported, match="opencl does not promise"):
+        print(kernel.text["opencl"])
+
+
 @pytest.mark.parametrize(
     ("use", "message"),
     [

@@ -30,7 +30,7 @@ from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
 from flatweave.algorithms.look_back import NOTHING, PREFIX, Slots
 from flatweave.algorithms.meet import by_first_warp
 from flatweave.algorithms.operator import Operator
-from flatweave.base.errors import NestingError, Unsupported
+from flatweave.base.errors import NestingError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.scalars import where
@@ -39,6 +39,7 @@ from flatweave.frontend.values.tree import unflatten
 from flatweave.kernel.arrays.loops import seq_for
 from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.arrays.pushes import Push, Put
+from flatweave.kernel.storage.signals import expect_progress
 from flatweave.kernel.storage.stores import Memory, fill
 from flatweave.kernel.writing.code import Extent, extent_of, here, level, numbers, place, trace
 from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
@@ -223,7 +224,7 @@ def chain(blocks: Extent, first: Any) -> Chain:
     """Memory in which `blocks` blocks publish; `first` is what stands before all of them, of the
     dtypes that are combined."""
     _need(GRID, "chain")
-    _expect_progress()
+    expect_progress()
     slots = blocks + 1
     states = fill(Pull(slots, lambda i: where(i == 0, _value(PREFIX), _value(NOTHING))))
     aggregates = fill(Pull(slots, lambda i: first))
@@ -270,17 +271,4 @@ def _need_below_grid(who: str) -> None:
             remedy="Call it in code of a block: for_all(blocks, lambda b: ..), outside of the "
             "loops over its threads.",
         )
-    _expect_progress()
-
-
-def _expect_progress() -> None:
-    """Refuse a machine whose blocks may not wait for each other."""
-    machine = trace().machine
-    if not machine.forward_progress:
-        raise Unsupported(
-            f"a block waits for another one, and {machine.name} does not promise that the other "
-            "one runs meanwhile.",
-            where=user_location(),
-            remedy="Take two launches: force what each block has, scan that in a second launch, "
-            "and add it in a third; or run it on the CPU.",
-        )
+    expect_progress()

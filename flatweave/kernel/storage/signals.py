@@ -6,7 +6,8 @@
 
 Words are i64, in memory of the grid. Blocks start in the order of their numbers: a block may wait
 for those before it, and for no other, which may not have started, and never would. Code of a
-block, outside of its for_all: all its threads wait.
+block, outside of its for_all: all its threads wait. OpenCL does not promise that other blocks run
+while one waits.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 from flatweave.base.dtypes import i64
-from flatweave.base.errors import DTypeError, NestingError
+from flatweave.base.errors import DTypeError, NestingError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.kernel.arrays.loops import seq_while
 from flatweave.kernel.storage.stores import Memory, need_memory
-from flatweave.kernel.writing.code import emit, here, level, place
+from flatweave.kernel.writing.code import emit, here, level, place, trace
 from flatweave.kernel_ir.hierarchy import BLOCK
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Release, Sync
 
@@ -39,8 +40,12 @@ def acquire(m: Memory, i: Any) -> Any:
 
 
 def wait_until(holds: Callable[[Any], Any], m: Memory, i: Any) -> Any:
-    """Acquire m[i] again and again, until it holds; that value."""
+    """Acquire m[i] again and again, until it holds; that value.
+
+    Raises Unsupported for machines whose blocks may not wait for each other.
+    """
     _expect_words(m, "wait_until")
+    expect_progress()
 
     def turn(state: Any) -> Any:
         _, attempt = state
@@ -49,6 +54,19 @@ def wait_until(holds: Callable[[Any], Any], m: Memory, i: Any) -> Any:
 
     found, _ = seq_while(lambda state: ~holds(state[0]), turn, (acquire(m, i), 0))
     return found
+
+
+def expect_progress() -> None:
+    """Refuse a machine whose blocks may not wait for each other."""
+    machine = trace().machine
+    if not machine.forward_progress:
+        raise Unsupported(
+            f"a block waits for another one, and {machine.name} does not promise that the other "
+            "one runs meanwhile.",
+            where=user_location(),
+            remedy="Take two launches: force what each block has, scan that in a second launch, "
+            "and add it in a third; or run it on the CPU.",
+        )
 
 
 def _expect_words(m: Memory, who: str) -> None:
