@@ -10,7 +10,7 @@ STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 
-.PHONY: demo test test-all test-aarch64 lint types bench docs clean
+.PHONY: demo test test-all test-opencl test-aarch64 lint types bench docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -43,6 +43,14 @@ test-all: $(VENV)/installed-exchange test
 		FLATWEAVE_CPU=$$level $(ORACLE) --programs 300 --seed 20000 || exit 1; done
 	FLATWEAVE_RUNTIME=portable $(BIN)/python -m pytest -q -n $(JOBS) tests/language tests/runtime
 	FLATWEAVE_RUNTIME=portable $(ORACLE) --programs 300 --seed 30000
+
+# every test that runs on each target, on an OpenCL device, and what has no other target; skipped
+# where there is no device (docs/add_a_target.md says how to get one)
+OPENCL := FLATWEAVE_TEST_TARGETS=opencl $(BIN)/python -m pytest -q -n $(JOBS) -m needs_opencl
+
+test-opencl: $(STAMP)
+	$(OPENCL) --dist worksteal tests
+	$(BIN)/python -m tests.nests --target opencl --workers $(JOBS) --nests 300 --seed 40000
 
 # the language's tests as aarch64 code: LLVM selects every kernel for NEON and for SVE2, and an
 # emulated Python runs them all with NEON (hours; needs Debian's debootstrap and qemu-user)

@@ -14,7 +14,9 @@ from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.devices import opencl
 
-TARGETS = ["interp", "cpu"]
+# FLATWEAVE_TEST_TARGETS=opencl pytest -m needs_opencl tests/language: the same tests elsewhere
+TARGETS = os.environ.get("FLATWEAVE_TEST_TARGETS", "interp,cpu").split(",")
+NEEDS = {"opencl": [pytest.mark.needs_opencl], "cuda": [pytest.mark.needs_cuda]}
 THREADS = [1, 2, 3, 7]
 
 hypothesis.settings.register_profile(
@@ -36,7 +38,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("quick")
 
 
-@pytest.fixture(params=TARGETS)
+@pytest.fixture(params=[pytest.param(name, marks=NEEDS.get(name, ())) for name in TARGETS])
 def target(request) -> Iterator[str]:
     """The name of each target in turn, which is also the one in force."""
     with config.scoped(target=request.param):

@@ -42,7 +42,7 @@ def _row(name: str, function: Callable[..., Values], cost: int, arity: int = 1) 
 
 ROWS = (
     ScalarFn("sqrt", 1, "f", np.sqrt, c=c.call("sqrt"), promotion="float", cost=8),
-    ScalarFn("rsqrt", 1, "f", _rsqrt, c=c.call("rsqrt"), promotion="float", cost=14),
+    ScalarFn("rsqrt", 1, "f", _rsqrt, c=c.plain("(1 / sqrt({0}))"), promotion="float", cost=14),
     _row("cbrt", np.cbrt, 20),
     _row("exp", np.exp, 14),
     _row("exp2", np.exp2, 12),
