@@ -46,7 +46,7 @@ test-all: $(VENV)/installed-exchange test
 
 # every test that runs on each target, on an OpenCL device, and what has no other target; skipped
 # where there is no device (docs/add_a_target.md says how to get one)
-OPENCL := FLATWEAVE_TEST_TARGETS=opencl $(BIN)/python -m pytest -q -n $(JOBS) -m needs_opencl
+OPENCL := TEST_TARGETS=opencl $(BIN)/python -m pytest -q -n $(JOBS) -m needs_opencl
 
 test-opencl: $(STAMP)
 	$(OPENCL) --dist worksteal tests

@@ -13,7 +13,7 @@ from flatweave.base.laps import Laps
 from flatweave.base.plan import Plan, Status
 from flatweave.base.records import record
 from flatweave.codegen import cuda, llvm, opencl
-from flatweave.codegen.c.host_steps import host_steps
+from flatweave.codegen.c.program import Emit, program_of
 from flatweave.codegen.llvm import isa
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.machine.machine import CUDA, OPENCL, Machine, cpu
@@ -74,21 +74,29 @@ class Interpreted:
 
 
 class OnDevice:
-    """A program whose kernels run on a device, found and loaded by the first call."""
+    """A program whose kernels run on a device, which the first call finds."""
 
-    made = None
-
-    def __init__(self, find: Callable[[], Device], text: str, plan: Plan, unit: Unit) -> None:
-        self.find = find
-        self.text = text
+    def __init__(
+        self, find: Callable[[], Device], emit: Emit, plan: Plan, unit: Unit,
+        laps: Laps | None = None,
+    ) -> None:  # fmt: skip
         self.plan = plan
-        self.steps = host_steps(unit)
         self._program: HostProgram | None = None
+
+        def loaded() -> HostProgram:
+            return program_of(unit, plan, find(), emit, laps)
+
+        self._load = loaded
+
+    @property
+    def made(self) -> frozenset[str]:
+        """The kernels that the device has compiled."""
+        return self._program.kernels.made if self._program is not None else frozenset()
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault, or Unsupported."""
         if self._program is None:
-            self._program = HostProgram(self.find(), self.text, self.steps, self.plan)
+            self._program = self._load()
         results = self._program.run(args)
         if isinstance(results, Status):
             raise fault_of(results, self.plan)
@@ -121,7 +129,7 @@ def _emit_opencl(unit: Unit) -> dict[str, str]:
 
 
 def _load_opencl(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
-    return _on_device(opencl_device, text, "opencl", plan, unit, laps)
+    return OnDevice(opencl_device, opencl.emit, plan, unit, laps)
 
 
 def _emit_cuda(unit: Unit) -> dict[str, str]:
@@ -129,17 +137,7 @@ def _emit_cuda(unit: Unit) -> dict[str, str]:
 
 
 def _load_cuda(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
-    return _on_device(_no_cuda, text, "cuda", plan, unit, laps)
-
-
-def _on_device(
-    find: Callable[[], Device], text: Mapping[str, str], stage: str, plan: Plan, unit: Unit,
-    laps: Laps,
-) -> Runnable:  # fmt: skip
-    with laps.stage("emit"):
-        made = text[stage]
-    with laps.stage("compile"):
-        return OnDevice(find, made, plan, unit)
+    return OnDevice(_no_cuda, cuda.emit, plan, unit, laps)
 
 
 def _no_cuda() -> Device:

@@ -14,8 +14,8 @@ from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.devices import opencl
 
-# FLATWEAVE_TEST_TARGETS=opencl pytest -m needs_opencl tests/language: the same tests elsewhere
-TARGETS = os.environ.get("FLATWEAVE_TEST_TARGETS", "interp,cpu").split(",")
+# TEST_TARGETS=opencl pytest -m needs_opencl tests/language: the same tests elsewhere
+TARGETS = os.environ.get("TEST_TARGETS", "interp,cpu").split(",")
 NEEDS = {"opencl": [pytest.mark.needs_opencl], "cuda": [pytest.mark.needs_cuda]}
 THREADS = [1, 2, 3, 7]
 

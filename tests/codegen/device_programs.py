@@ -172,8 +172,7 @@ def on_opencl(made: Program, machine: Machine = OPENCL, optimised: bool = False)
     """A program ready to run on PoCL, or whatever OpenCL device there is."""
     for_machine = lowered(made, machine)
     find = best_device if optimised else quick_device
-    text = opencl.emit(for_machine.unit)
-    return OnDevice(find, text, for_machine.plan, for_machine.unit)
+    return OnDevice(find, opencl.emit, for_machine.plan, for_machine.unit)
 
 
 def simulated(for_machine: Lowered, args: list[Any], threads: int, seed: int) -> list[Any]:

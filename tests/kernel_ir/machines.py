@@ -10,12 +10,11 @@ import numpy as np
 from flatweave.base.dtypes import DType
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen import cuda, opencl
-from flatweave.codegen.c.host_steps import host_steps
+from flatweave.codegen.c.program import program_of
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.verify import verify
 from flatweave.kernel_passes.distribute import BlockShape, distribute
 from flatweave.kernel_passes.reuse_memory import reuse_memory
-from flatweave.runtime.devices.device import HostProgram
 from flatweave.runtime.devices.opencl import device
 from flatweave.simulator.run import run
 from flatweave.terms.syntax import BufferType
@@ -66,7 +65,6 @@ class OnOpenCl:
             params.append(Param(var.type.dtype if is_buffer else var.type, is_buffer))  # type: ignore[union-attr]
         self.made, self.params, self.dtypes = made, tuple(params), dtypes
         self.device = device().with_options("-cl-opt-disable")
-        self.text = opencl.emit(made)
 
     def run(self, args: Sequence[Any], lengths: Sequence[int]) -> list[np.ndarray]:
         """What the device gives: arrays of these lengths."""
@@ -74,7 +72,7 @@ class OnOpenCl:
             Result(dtype, (n,)) for dtype, n in zip(self.dtypes, lengths, strict=True)
         )
         plan = Plan(self.params, results, ())
-        program = HostProgram(self.device, self.text, host_steps(self.made), plan)
+        program = program_of(self.made, plan, self.device, opencl.emit)
         return [np.asarray(x) for x in program.run(list(args))]
 
 

@@ -7,9 +7,8 @@ from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Param, Plan, Result
 from flatweave.codegen import cuda, opencl
-from flatweave.codegen.c.host_steps import host_steps
+from flatweave.codegen.c.program import program_of
 from flatweave.kernel_ir.text import parse_unit, print_unit, same
-from flatweave.runtime.devices.device import HostProgram
 from flatweave.runtime.devices.opencl import device
 from flatweave.simulator.run import run
 from tests.codegen.llvm_programs import run_host
@@ -110,7 +109,7 @@ def test_opencl(share):
         Result(u64, (len(xs) // LANES,)), Result(bool_, (len(xs),))
     ]
     plan = Plan((Param(i64, False), *[Param(i64, True)] * 2), tuple(results), ())
-    program = HostProgram(device(), opencl.emit(made), host_steps(made), plan)
+    program = program_of(made, plan, device(), opencl.emit)
 
     agree([np.asarray(x) for x in program.run([len(xs), xs, ys])], xs, ys)
 

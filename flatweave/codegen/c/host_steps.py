@@ -1,6 +1,6 @@
 """The host lambda as Python closures: what drives devices that have no host code of their own.
 
-    launch k_scale g [n, xs]       running.launch(Launchable("k_scale", 256, ..), frame[3], [..])
+    launch scale g [n, xs]       running.launch("scale", frame[3], [frame[0], frame[1]])
 
 Variables live in a list, a frame, at numbers given here, so that the runtime knows no IR. Scalars
 are Python numbers; i64 arithmetic, most of what a host does, is done on them directly.
@@ -9,7 +9,7 @@ are Python numbers; i64 arithmetic, most of what a host does, is done on them di
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,10 @@ import numpy as np
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Status
-from flatweave.codegen.c.kernel import kernel_symbol, shape_of
 from flatweave.codegen.c.values import scalar_type
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
-from flatweave.runtime.devices.device import HostSteps, Launchable, Running, Stop
+from flatweave.runtime.devices.device import HostSteps, Running, Stop
 from flatweave.scalar.cast import evaluate_cast
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -34,7 +33,7 @@ Get = Callable[[Frame], Any]
 
 def host_steps(unit: k.Unit) -> HostSteps:
     """The function that runs a unit's host program."""
-    maker = _Maker({kernel.name: _launchable(kernel) for kernel in unit.complete().kernels})
+    maker = _Maker()
     numbers = [maker.number(param) for param in unit.host.params]
     run, results = maker.body(unit.host)
 
@@ -48,16 +47,10 @@ def host_steps(unit: k.Unit) -> HostSteps:
     return steps
 
 
-def _launchable(kernel: k.Kernel) -> Launchable:
-    shape = shape_of(kernel)
-    return Launchable(kernel_symbol(kernel.name), shape.threads, shape.claims, shape.reports)
-
-
 class _Maker:
     """Makes closures of lets; `numbers` gives each variable its place in the frame."""
 
-    def __init__(self, kernels: Mapping[str, Launchable]) -> None:
-        self.kernels = kernels
+    def __init__(self) -> None:
         self.numbers: dict[Var, int] = {}
 
     def number(self, var: Var) -> int:
@@ -265,8 +258,8 @@ def _store(maker: _Maker, let: Let) -> Step:
 
 def _launch(maker: _Maker, let: Let) -> Step:
     op: h.Launch = let.op  # type: ignore[assignment]
-    kernel, grid = maker.kernels[op.kernel], maker.get(op.grid)
-    variants = [(maker.get(each.condition), maker.kernels[each.kernel]) for each in op.variants]
+    kernel, grid = op.kernel, maker.get(op.grid)
+    variants = [(maker.get(each.condition), each.kernel) for each in op.variants]
     args = [_argument(maker, atom) for atom in op.args]
 
     def step(running: Running, frame: Frame) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from flatweave.base.dtypes import DTYPES, DType, bool_, u8
 from flatweave.base.plan import OUT_OF_MEMORY, Plan, Status
-from flatweave.base.records import record
+from flatweave.runtime.devices.kernels import Kernels
 
 Values = np.ndarray[Any, np.dtype[Any]]
 STATUS_WORDS = 6  # code, site, index, value, extent, and the lock of those who write them
@@ -68,9 +68,9 @@ class Buffer:
 class Running:
     """One call in progress: the device, its status word, the memory in use."""
 
-    def __init__(self, device: Device, module: Any) -> None:
+    def __init__(self, device: Device, kernels: Kernels) -> None:
         self.device = device
-        self.module = module
+        self.kernels = kernels
         self.buffers: set[Buffer] = set()
         self.status: Any = None
 
@@ -105,17 +105,18 @@ class Running:
         values = np.asarray([value], buffer.dtype.numpy)
         self.device.upload(buffer.memory, values, index * buffer.dtype.bytes)
 
-    def launch(self, kernel: Launchable, grid: int, args: Sequence[Any]) -> None:
+    def launch(self, name: str, grid: int, args: Sequence[Any]) -> None:
         """Run a kernel; the end of the program where it reports an error."""
         if grid <= 0:
             return
+        kernel = self.kernels[name]
         given: list[Any] = [self._status()]
         claim: Any = None
         if kernel.claims:
             claim = self._words(np.zeros(1, np.uint32))
             given.append(claim)
         given += [arg.memory if isinstance(arg, Buffer) else arg for arg in args]
-        self.device.launch(self.module, kernel.name, grid, kernel.threads, given)
+        self.device.launch(kernel.module, kernel.name, grid, kernel.threads, given)
         if claim is not None:
             self.device.free(claim)
         if kernel.reports:
@@ -146,31 +147,21 @@ class Running:
             self.device.free(self.status)
 
 
-@record(eq=True)
-class Launchable:
-    """What a launch must know of a kernel."""
-
-    name: str
-    threads: int
-    claims: bool
-    reports: bool
-
-
 HostSteps = Callable[[Running, list[Any]], list[Any]]
 
 
 class HostProgram:
     """A program whose host steps run in Python and whose kernels run on a device."""
 
-    def __init__(self, device: Device, text: str, steps: HostSteps, plan: Plan) -> None:
+    def __init__(self, device: Device, kernels: Kernels, steps: HostSteps, plan: Plan) -> None:
         self.plan = plan
+        self.kernels = kernels
         self._device = device
-        self._module = device.load(text)
         self._steps = steps
 
     def run(self, args: list[Any]) -> list[Any] | Status:
         """The results for flat arguments; the status instead when the program failed."""
-        running = Running(self._device, self._module)
+        running = Running(self._device, self.kernels)
         try:
             given = [self._argument(running, n, arg) for n, arg in enumerate(args)]
             return self._results(running, self._steps(running, given))

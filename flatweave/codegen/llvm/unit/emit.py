@@ -26,10 +26,10 @@ from flatweave.codegen.llvm.memory.access import emit_load, emit_store, fence_st
 from flatweave.codegen.llvm.text.code import STOPPED, Code
 from flatweave.codegen.llvm.text.module import Module
 from flatweave.codegen.llvm.unit import host
-from flatweave.codegen.llvm.unit.parts import Parts
 from flatweave.codegen.llvm.unit.rows import HEAD, row_program
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import Launch
+from flatweave.kernel_ir.parts import Parts
 from flatweave.terms.syntax import BufferType, Lambda, Var
 from flatweave.terms.traverse import free_vars
 

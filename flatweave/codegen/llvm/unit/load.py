@@ -22,7 +22,7 @@ from flatweave.base.progress import shown
 from flatweave.codegen.llvm.isa import here
 from flatweave.codegen.llvm.unit.emit import emit_host, emit_kernels
 from flatweave.codegen.llvm.unit.level import level_of
-from flatweave.codegen.llvm.unit.parts import parts_of
+from flatweave.kernel_ir.parts import parts_of
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.runtime.cpu import CpuProgram
 from flatweave.runtime.deep import check_wanted, on_deep_stack
