@@ -22,6 +22,23 @@ def _floordiv(a: Values, b: Values) -> Values:
     return np.asarray(np.floor_divide(a, b))
 
 
+def _mul_hi(a: Values, b: Values) -> Values:
+    """The upper half of the whole product; of 64 bits from products of halves."""
+    bits, kind = 8 * a.dtype.itemsize, a.dtype.kind
+    if bits < 64:
+        wide = f"{kind}{bits // 4}"
+        return (a.astype(wide) * b.astype(wide) >> bits).astype(a.dtype)
+    x, y = a.astype(np.uint64), b.astype(np.uint64)
+    low, half = np.uint64(2**32 - 1), np.uint64(32)
+    one = (x >> half) * (y & low) + ((x & low) * (y & low) >> half)
+    other = (x & low) * (y >> half) + (one & low)
+    high = (x >> half) * (y >> half) + (one >> half) + (other >> half)
+    if kind == "i":  # what the signs are worth is 2**64 times the other operand
+        zero = np.uint64(0)
+        high = high - np.where(a < 0, y, zero) - np.where(b < 0, x, zero)
+    return high.astype(a.dtype)
+
+
 def _power(a: Values, b: Values) -> Values:
     """Powers; integers by repeated squaring, with 0 for 1/a**-b unless a is 1 or -1."""
     if a.dtype.kind == "f":
@@ -104,6 +121,7 @@ ROWS = (
         "mul", 2, "biuf", np.multiply, commutative=True, associative=True,
         c=c.by_kind(b=c.plain("({0} && {1})"), iuf=c.operator("*")),
     ),
+    ScalarFn("mul_hi", 2, "iu", _mul_hi, c=c.mul_hi, commutative=True, cost=3),
     ScalarFn("truediv", 2, "f", np.true_divide, c=c.operator("/"), promotion="truediv", cost=6),
     ScalarFn(
         "floordiv", 2, "iuf", _floordiv, cost=16, promotion="number",

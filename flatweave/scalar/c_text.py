@@ -19,12 +19,15 @@ C_PRELUDE = """\
 #if defined(__CUDACC__)
 #define FW_FN static __device__ __forceinline__
 #define FW_POPCOUNT(x) __popcll((uint64_t)(x))
+#define FW_MUL_HI64(x, y) __umul64hi(x, y)
 #elif defined(__OPENCL_VERSION__)
 #define FW_FN static inline
 #define FW_POPCOUNT(x) popcount((uint64_t)(x))
+#define FW_MUL_HI64(x, y) mul_hi(x, y)
 #else
 #define FW_FN static inline
 #define FW_POPCOUNT(x) __builtin_popcountll((uint64_t)(x))
+#define FW_MUL_HI64(x, y) ((uint64_t)((unsigned __int128)(x) * (y) >> 64))
 #endif
 """
 
@@ -111,6 +114,13 @@ def helper(source: str, arity: int = 2) -> Spelling:
     return spell
 
 
+def mul_hi(dtype: DType) -> CText:
+    """The upper half of a product: of integers of 64 bits by the machine's instruction."""
+    if dtype.bits == 64:
+        return helper(MUL_HI_I64 if dtype.kind == "i" else MUL_HI_U64)(dtype)
+    return helper(MUL_HI_SIGNED if dtype.kind == "i" else MUL_HI_UNSIGNED)(dtype)
+
+
 FLOORDIV_SIGNED = """\
 FW_FN $t fw_floordiv_$n($t a, $t b) {
     if (b == 0) return 0;
@@ -160,6 +170,15 @@ FW_FN $t fw_pow_$n($t a, $t b) {
     return ($t)r;
 }
 """
+MUL_HI_SIGNED = "FW_FN $t fw_mul_hi_$n($t a, $t b) { return ($t)((int64_t)a * b >> $bits); }\n"
+MUL_HI_UNSIGNED = "FW_FN $t fw_mul_hi_$n($t a, $t b) { return ($t)((uint64_t)a * b >> $bits); }\n"
+MUL_HI_I64 = """\
+FW_FN $t fw_mul_hi_$n($t a, $t b) {
+    uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    return ($t)(FW_MUL_HI64(x, y) - (a < 0 ? y : 0) - (b < 0 ? x : 0));
+}
+"""
+MUL_HI_U64 = "FW_FN $t fw_mul_hi_$n($t a, $t b) { return FW_MUL_HI64(a, b); }\n"
 ABS = "FW_FN $t fw_abs_$n($t a) { return a < 0 ? ($t)(($w)0 - ($w)a) : a; }\n"
 SIGN = "FW_FN $t fw_sign_$n($t a) { return a > 0 ? 1 : a < 0 ? -1 : a == 0 ? 0 : a; }\n"
 SIGN_UNSIGNED = "FW_FN $t fw_sign_$n($t a) { return a != 0; }\n"

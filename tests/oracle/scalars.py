@@ -79,6 +79,13 @@ def unsigned(a: Any) -> np.ndarray:
     return array.view(f"u{array.dtype.itemsize}")
 
 
+def upper_half(a: Any, b: Any) -> Any:
+    """The upper half of the product, by Python's integers."""
+    dtype = np.result_type(a, b)
+    x, y = (np.asarray(each, dtype).astype(object) for each in (a, b))
+    return np.asarray(x * y >> 8 * dtype.itemsize).astype(dtype)
+
+
 def popcount(a: Any) -> Any:
     """The number of one bits."""
     return np.bitwise_count(unsigned(a)).astype(a.dtype)
@@ -131,6 +138,7 @@ SCALARS = {
     "add": Scalar("({0} + {1})", np.add, "biuf"),
     "sub": Scalar("({0} - {1})", np.subtract, "iuf"),
     "mul": Scalar("({0} * {1})", np.multiply, "biuf"),
+    "mul_hi": Scalar("fw.mul_hi({0}, {1})", upper_half, "iu"),
     "truediv": Scalar("({0} / {1})", np.true_divide, "f"),
     "floordiv": Scalar("({0} // {1})", np.floor_divide, "iuf"),
     "mod": Scalar("({0} % {1})", np.remainder, "iuf"),

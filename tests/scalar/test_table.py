@@ -157,6 +157,18 @@ def test_bit_counts(dtype):
     assert apply("ctz", dtype, values) == [len(t) - len(t.rstrip("0")) for t in texts]
 
 
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_mul_hi_is_the_upper_half_of_the_product(dtype):
+    """As Python's integers have it, of every pair of edges."""
+    ends = np.iinfo(dtype.numpy)
+    edges = [ends.min, ends.min + 1, 0, 1, 3, ends.max // 3, ends.max - 1, ends.max]
+    pairs = [(a, b) for a in edges for b in edges]
+
+    found = apply("mul_hi", dtype, [a for a, _ in pairs], [b for _, b in pairs])
+
+    assert found == [a * b >> dtype.bits for a, b in pairs]
+
+
 def test_popcount_of_a_negative_number_counts_its_bits():
     """Unlike NumPy's bitwise_count, which counts those of the absolute value."""
     assert apply("popcount", i8, [-1, -128]) == [8, 1]

@@ -90,6 +90,7 @@ bitwise_not = unary("bitwise_not", "`~x`, bit by bit; of bools: not", "not")
 add = binary("add", "add", "`x + y`; of bools: or")
 sub = binary("sub", "sub", "`x - y`")
 mul = binary("mul", "mul", "`x * y`; of bools: and")
+mul_hi = binary("mul_hi", "mul_hi", "The upper half of the whole product of two integers")
 truediv = binary("truediv", "truediv", "`x / y`: integers become f64")
 floordiv = binary("floordiv", "floordiv", "`x // y`, rounded down; 0 for an integer divided by 0")
 mod = binary("mod", "mod", "`x % y`, with the sign of y")
@@ -136,7 +137,7 @@ __all__ = [
     "neg", "abs", "sign", "round", "sqrt", "rsqrt", "cbrt", "exp",
     "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
     "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "isnan",
-    "isinf", "isfinite", "popcount", "clz", "ctz", "bitwise_not", "add", "sub", "mul",
+    "isinf", "isfinite", "popcount", "clz", "ctz", "bitwise_not", "add", "sub", "mul", "mul_hi",
     "truediv", "floordiv", "mod", "minimum", "maximum", "bitwise_and", "bitwise_or",
     "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal", "less", "less_equal",
     "greater", "greater_equal", "atan2", "hypot", "copysign", "fma", "subtract", "multiply",

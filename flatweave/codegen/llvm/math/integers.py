@@ -34,6 +34,38 @@ def mul(a: Value, b: Value) -> Value:
     return a & b if a.dtype.kind == "b" else a * b
 
 
+def mul_hi(a: Value, b: Value) -> Value:
+    """The upper half of the whole product."""
+    if a.dtype.bits < 64:
+        wide = BY_NAME[f"{a.dtype.kind}{2 * a.dtype.bits}"]
+        product = cast(a, wide) * cast(b, wide)
+        return cast(product >> a.dtype.bits, a.dtype)
+    x, y = (Value(v.body, u64, v.width, v.text) for v in (a, b))
+    high = _high_of_halves(x, y) if a.width > 1 else _high_of_128_bits(x, y)
+    if a.dtype.kind == "i":  # what the signs are worth is 2**64 times the other operand
+        high = high - (a < 0).where(y, 0) - (b < 0).where(x, 0)
+    return Value(a.body, a.dtype, a.width, high.text)
+
+
+def _high_of_128_bits(x: Value, y: Value) -> Value:
+    """By the instruction that gives both halves."""
+    wide = [x.body.fresh("wide") for _ in range(4)]
+    for name, operand in zip(wide, (x, y), strict=False):
+        x.body.line(f"{name} = zext i64 {operand.text} to i128")
+    x.body.line(f"{wide[2]} = mul i128 {wide[0]}, {wide[1]}")
+    x.body.line(f"{wide[3]} = lshr i128 {wide[2]}, 64")
+    return x.let(f"trunc i128 {wide[3]} to i64")
+
+
+def _high_of_halves(x: Value, y: Value) -> Value:
+    """From products of 32 bits by 32, which vectors have an instruction for."""
+    low = 2**32 - 1
+    x_low, x_high, y_low, y_high = x & low, x >> 32, y & low, y >> 32
+    one = x_high * y_low + (x_low * y_low >> 32)
+    other = x_low * y_high + (one & low)
+    return x_high * y_high + (one >> 32) + (other >> 32)
+
+
 def absolute(a: Value) -> Value:
     """Absolute value; the least integer stays."""
     return a.intrinsic("abs", flag="false") if a.dtype.kind == "i" else a

@@ -63,6 +63,7 @@ _INTEGERS: Mapping[str, Emit] = {
     **_BOTH,
     "add": integers.add,
     "mul": integers.mul,
+    "mul_hi": integers.mul_hi,
     "floordiv": integers.floordiv,
     "mod": integers.mod,
     "abs": integers.absolute,
