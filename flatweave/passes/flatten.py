@@ -132,7 +132,7 @@ def _uneven_folds(op: Sweep) -> list[Let]:
             varying.update(let.vars)
     return [
         let for let in lets
-        if isinstance(let.op, Fold) and let.op.extent in varying and _is_global(let.op, lets)
+        if isinstance(let.op, Fold) and let.op.extent in varying and _is_global(let.op, op.body)
     ]  # fmt: skip
 
 
@@ -156,14 +156,14 @@ def _folds_of_scans(b: Builder, op: Sweep) -> list[Let]:
 
     return [
         let for let in lets
-        if isinstance(let.op, Fold) and let.op.extent not in bound and _is_global(let.op, lets)
+        if isinstance(let.op, Fold) and let.op.extent not in bound and _is_global(let.op, op.body)
         and any(is_scanned(inner, let.op) for inner in let.op.body.lets)
     ]  # fmt: skip
 
 
-def _is_global(fold: Fold, lets: Sequence[Let]) -> bool:
+def _is_global(fold: Fold, row: Lambda) -> bool:
     """Whether the operator and its neutral element are the same for every row."""
-    bound = {var for let in lets for var in let.vars}
+    bound = {*row.params, *(var for let in row.lets for var in let.vars)}
     return not bound & free_vars((fold.fn, fold.neutral)).keys()
 
 

@@ -62,6 +62,16 @@ def test_reductions_of_rows(target, lengths):
     ))  # fmt: skip
 
 
+def test_the_number_of_a_row_is_its_initial_element(target):
+    """Rows as long as their number; each reduction begins with that number."""
+    values = np.array([5, -3, 8, 2, -7, 1, 0])
+
+    f = fw.jit(lambda xs, n: fw.generate(n, lambda i: fw.min(xs[:i], initial=i)))
+
+    for n in (0, 1, 7):
+        same(f(values, n), np.array([min([i, *values[:i]]) for i in range(n)], np.int64))
+
+
 @UNEVEN
 def test_a_reduction_that_needs_another(target, lengths):
     """Sums, then what lies above the mean, then how far: each reads the results before it."""
