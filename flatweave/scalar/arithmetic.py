@@ -27,7 +27,7 @@ def _mul_hi(a: Values, b: Values) -> Values:
     bits, kind = 8 * a.dtype.itemsize, a.dtype.kind
     if bits < 64:
         wide = f"{kind}{bits // 4}"
-        return (a.astype(wide) * b.astype(wide) >> bits).astype(a.dtype)
+        return np.asarray(a.astype(wide) * b.astype(wide) >> bits, a.dtype)
     x, y = a.astype(np.uint64), b.astype(np.uint64)
     low, half = np.uint64(2**32 - 1), np.uint64(32)
     one = (x >> half) * (y & low) + ((x & low) * (y & low) >> half)
@@ -36,7 +36,7 @@ def _mul_hi(a: Values, b: Values) -> Values:
     if kind == "i":  # what the signs are worth is 2**64 times the other operand
         zero = np.uint64(0)
         high = high - np.where(a < 0, y, zero) - np.where(b < 0, x, zero)
-    return high.astype(a.dtype)
+    return np.asarray(high).astype(a.dtype)
 
 
 def _power(a: Values, b: Values) -> Values:
