@@ -43,6 +43,7 @@ from flatweave.base.dtypes import bool_, f32, f64, i8, i16, i32, i64, u8, u16, u
 from flatweave.base.errors import (
     ArgumentError,
     CompilerBug,
+    DeviceError,
     DTypeError,
     EscapedArrayError,
     ExtentOverflowError,
@@ -269,7 +270,7 @@ BESIDE_BUILTINS = (
 
 # what `from flatweave import *` brings: every public name that does not hide a builtin
 __all__ = [
-    "ArgumentError", "Array", "CompilerBug", "DTypeError", "EscapedArrayError",
+    "ArgumentError", "Array", "CompilerBug", "DTypeError", "DeviceError", "EscapedArrayError",
     "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "KernelError", "NegativeExtentError",
     "NestingError", "NotTraceableError", "OperatorError", "OutOfMemory", "Ragged", "ShapeError",
     "Stages", "Tuning", "Unsupported", "UserError", "__version__", "absolute", "acos", "acosh",

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from flatweave.array_ir import interp
 from flatweave.array_ir.fault import fault_of
 from flatweave.array_ir.syntax import Program
-from flatweave.base.errors import ArgumentError, Unsupported
+from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.laps import Laps
 from flatweave.base.plan import Plan, Status
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
+from flatweave.base.source import user_location
 from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.c.program import Emit, program_of
 from flatweave.codegen.llvm import isa
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.machine.machine import CUDA, OPENCL, Machine, cpu
 from flatweave.on_cpu import OnCpu
+from flatweave.runtime.devices import cuda as cuda_devices
 from flatweave.runtime.devices import nvrtc
-from flatweave.runtime.devices.device import Device, HostProgram
-from flatweave.runtime.devices.opencl import device as opencl_device
+from flatweave.runtime.devices import opencl as opencl_devices
+from flatweave.runtime.devices.device import Device
+from flatweave.runtime.devices.programs import HostProgram
 from flatweave.runtime.native import assembly
 from flatweave.runtime.processor import processor
 
@@ -36,6 +40,9 @@ class Runnable(Protocol):
         """The kernels that have been made; None for all."""
 
 
+Load = Callable[[Mapping[str, str], Plan, Unit, Laps], Runnable]
+
+
 @record(eq=True)
 class Target:
     """A name, the machine that the lowering has in mind, and text and code for its units.
@@ -43,16 +50,18 @@ class Target:
     `load` makes a unit ready to run, and may ask for texts by their stage. `texts` are the stages
     that it is printed in, with what their files end in; `more` makes those that running does not
     need. `cpu` gives the name of the CPU that its code is made for here and now; "" where a driver
-    decides.
+    decides. `numbered` is `load` for one of a target's devices by its number; None: there are
+    none.
     """
 
     name: str
     find_machine: Callable[[], Machine | None]
     emit: Callable[[Unit], dict[str, str]]
-    load: Callable[[Mapping[str, str], Plan, Unit, Laps], Runnable]
+    load: Load
     texts: Mapping[str, str]
     more: Callable[[dict[str, str]], dict[str, str]]
     cpu: Callable[[], str] = str
+    numbered: Callable[[int], Load] | None = None
 
     @property
     def machine(self) -> Machine | None:
@@ -94,10 +103,15 @@ class OnDevice:
         return self._program.kernels.made if self._program is not None else frozenset()
 
     def run(self, args: list[Any]) -> list[Any]:
-        """The results for flat arguments; raises Fault, or Unsupported."""
-        if self._program is None:
-            self._program = self._load()
-        results = self._program.run(args)
+        """The results for flat arguments; raises Fault, or what the device says at the user's
+        line."""
+        try:
+            if self._program is None:
+                self._program = self._load()
+            results = self._program.run(args)
+        except UserError as failure:
+            failure.where = failure.where or user_location()
+            raise
         if isinstance(results, Status):
             raise fault_of(results, self.plan)
         return results
@@ -128,23 +142,20 @@ def _emit_opencl(unit: Unit) -> dict[str, str]:
     return {"opencl": opencl.emit(unit)}
 
 
-def _load_opencl(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
-    return OnDevice(opencl_device, opencl.emit, plan, unit, laps)
-
-
 def _emit_cuda(unit: Unit) -> dict[str, str]:
     return {"cuda": cuda.emit(unit)}
 
 
-def _load_cuda(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
-    return OnDevice(_no_cuda, cuda.emit, plan, unit, laps)
+def _on(find: Callable[[int], Device], emit: Emit) -> Callable[[int], Load]:
+    """How a unit is made to run on a device by its number, which the first call opens."""
+    return lambda index: _on_device(functools.partial(find, index), emit)
 
 
-def _no_cuda() -> Device:
-    raise Unsupported(
-        "Programs are printed and compiled for CUDA, but not run on it yet.",
-        remedy='Read f.stages(..).text["cuda"]; run with target="cpu" or target="opencl".',
-    )
+def _on_device(find: Callable[[], Device], emit: Emit) -> Load:
+    def load(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
+        return OnDevice(find, emit, plan, unit, laps)
+
+    return load
 
 
 def _ptx(text: dict[str, str]) -> dict[str, str]:
@@ -155,6 +166,8 @@ def _none(*given: object) -> Any:
     return {}
 
 
+ON_OPENCL = _on(opencl_devices.device, opencl.emit)
+ON_CUDA = _on(cuda_devices.device, cuda.emit)
 TARGETS = {
     target.name: target
     for target in (
@@ -162,8 +175,14 @@ TARGETS = {
             "cpu", _machine_of_cpu, _emit_cpu, _load_cpu, {"llvm": "ll", "asm": "txt"},
             _assembly, _cpu,
         ),
-        Target("opencl", lambda: OPENCL, _emit_opencl, _load_opencl, {"opencl": "cl"}, _none),
-        Target("cuda", lambda: CUDA, _emit_cuda, _load_cuda, {"cuda": "cu", "ptx": "ptx"}, _ptx),
+        Target(
+            "opencl", lambda: OPENCL, _emit_opencl, ON_OPENCL(0), {"opencl": "cl"}, _none,
+            numbered=ON_OPENCL,
+        ),
+        Target(
+            "cuda", lambda: CUDA, _emit_cuda, ON_CUDA(0), {"cuda": "cu", "ptx": "ptx"}, _ptx,
+            numbered=ON_CUDA,
+        ),
         Target("interp", lambda: None, _none, _none, {}, _none),
     )
 }  # fmt: skip
@@ -171,10 +190,19 @@ TARGET_OF_TEXT = {stage: target.name for target in TARGETS.values() for stage in
 
 
 def target_named(name: str) -> Target:
-    """The target of this name."""
-    if not isinstance(name, str) or name not in TARGETS:
+    """The target of this name: `cuda`, or one of its devices by number, `cuda:1`."""
+    kind, _, number = name.partition(":") if isinstance(name, str) else ("", "", "")
+    target = TARGETS.get(kind)
+    if target is None or (number and not number.isdecimal()) or name.endswith(":"):
         raise ArgumentError(
             f"{name!r} is not a target.",
             remedy="Targets are " + ", ".join(TARGETS) + "; see FLATWEAVE_TARGET, jit(target=..).",
         )
-    return TARGETS[name]
+    if not number:
+        return target
+    if target.numbered is None:
+        raise ArgumentError(
+            f"{name!r} is not a target: {kind} has no devices to choose from.",
+            remedy=f"Leave the number out: target={kind!r}.",
+        )
+    return replace(target, load=target.numbered(int(number)))

@@ -33,6 +33,15 @@ def word(value: object) -> str:
     raise ValueError
 
 
+def target_name(value: object) -> str:
+    """a target such as cpu, or a device of one by its number such as cuda:1"""
+    kind, _, number = str(value).partition(":")
+    name = word(kind)
+    if isinstance(value, str) and (number.strip().isdecimal() or ":" not in value):
+        return f"{name}:{int(number)}" if number else name
+    raise ValueError
+
+
 def optional_word(value: object) -> str | None:
     """a name such as fuse"""
     return None if value is None else word(value)
@@ -134,7 +143,7 @@ class Row:
 # how each switch is read, from text in the environment or from a Python value in `scoped`: the
 # reader's docstring is what the error message asks for
 ROWS: Mapping[str, Row] = {
-    "target": Row("FLATWEAVE_TARGET", word),
+    "target": Row("FLATWEAVE_TARGET", target_name),
     "dump": Row("FLATWEAVE_DUMP", names),
     "dump_dir": Row("FLATWEAVE_DUMP_DIR", path),
     "verify": Row("FLATWEAVE_VERIFY", flag),

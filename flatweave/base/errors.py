@@ -122,6 +122,12 @@ class OutOfMemory(UserError, MemoryError):
     anchor = "out-of-memory"
 
 
+class DeviceError(UserError, RuntimeError):
+    """A device cannot go on: it is lost, or was opened before a fork, or a call was cut short."""
+
+    anchor = "device-error"
+
+
 class KernelError(UserError, RuntimeError):
     """Units of a kernel get in each other's way: a race, a barrier that some never reach, a read of
     what nobody wrote. The simulator finds it."""

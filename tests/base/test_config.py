@@ -69,7 +69,14 @@ def test_an_empty_variable_counts_as_unset():
         ("FLATWEAVE_THREADS", "0", "a whole number from 1 up"),
         ("FLATWEAVE_THREADS", "many", "a whole number from 1 up"),
         ("FLATWEAVE_VERIFY", "maybe", "1 or 0"),
-        ("FLATWEAVE_TARGET", "my gpu", "a name such as cpu"),
+        (
+            "FLATWEAVE_TARGET", "my gpu",
+            "a target such as cpu, or a device of one by its number such as cuda:1",
+        ),
+        (
+            "FLATWEAVE_TARGET", "cuda:first",
+            "a target such as cpu, or a device of one by its number such as cuda:1",
+        ),
         ("FLATWEAVE_CPU", "a b", "native, or a CPU that LLVM knows such as x86-64-v3"),
         ("FLATWEAVE_RUNTIME", "linux", "system or portable"),
         ("FLATWEAVE_DUMP", "fuse;cuda", "all, or names with commas between them such as fuse,cuda"),

@@ -95,6 +95,7 @@ def test_a_compiler_bug_names_its_pass_and_how_to_replay():
         ("NestingError", [TypeError]),
         ("ArgumentError", [TypeError, ValueError]),
         ("OutOfMemory", [MemoryError]),
+        ("DeviceError", [RuntimeError]),
         ("Unsupported", [NotImplementedError]),
     ],
 )

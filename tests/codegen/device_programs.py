@@ -20,8 +20,9 @@ from flatweave.frontend.trace.trace import Leaf, trace
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import OPENCL, Machine
 from flatweave.lower.program import Lowered, lower
-from flatweave.runtime.devices.opencl import OpenClDevice
+from flatweave.runtime.devices.device import Device
 from flatweave.runtime.devices.opencl import device as best_device
+from flatweave.runtime.devices.opencl import opened
 from flatweave.simulator import run as simulator
 from flatweave.targets import OnDevice
 
@@ -163,9 +164,9 @@ def flat(*arrays: np.ndarray) -> list[Any]:
 
 
 @cache
-def quick_device() -> OpenClDevice:
+def quick_device() -> Device:
     """The device, its compiler told not to optimise: most of a test's time is spent there."""
-    return best_device().with_options("-cl-opt-disable")
+    return opened(options=["-cl-opt-disable"])
 
 
 def on_opencl(made: Program, machine: Machine = OPENCL, optimised: bool = False) -> OnDevice:

@@ -105,12 +105,6 @@ def test_stages_show_the_text_without_a_device(compiler):
         text["fortran"]
 
 
-def test_running_on_cuda_is_unsupported():
-    """Until the GPU side comes, the call says what to do instead."""
-    with pytest.raises(Unsupported, match="not run on it yet"):
-        fw.jit(lambda xs: xs + 1, target="cuda")(np.arange(3))
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_texts_are_as_kept(name):
     """A change of generated code is seen: `python -m tests.codegen.device_golden` accepts it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.verify import verify
 from flatweave.kernel_passes.distribute import BlockShape, distribute
 from flatweave.kernel_passes.reuse_memory import reuse_memory
-from flatweave.runtime.devices.opencl import device
+from flatweave.runtime.devices.device import Device
+from flatweave.runtime.devices.opencl import opened
 from flatweave.simulator.run import run
 from flatweave.terms.syntax import BufferType
 from tests.codegen.llvm_programs import run_host
@@ -54,6 +56,12 @@ def on_cpu(
     return [out.array(2 * k, *result) for k, result in enumerate(results)]
 
 
+@cache
+def quick_device() -> Device:
+    """The device, with a compiler that optimises nothing."""
+    return opened(options=["-cl-opt-disable"])
+
+
 class OnOpenCl:
     """A unit compiled once by PoCL, for runs with any arguments."""
 
@@ -64,7 +72,7 @@ class OnOpenCl:
             is_buffer = isinstance(var.type, BufferType)
             params.append(Param(var.type.dtype if is_buffer else var.type, is_buffer))  # type: ignore[union-attr]
         self.made, self.params, self.dtypes = made, tuple(params), dtypes
-        self.device = device().with_options("-cl-opt-disable")
+        self.device = quick_device()
 
     def run(self, args: Sequence[Any], lengths: Sequence[int]) -> list[np.ndarray]:
         """What the device gives: arrays of these lengths."""

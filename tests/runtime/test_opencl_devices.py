@@ -17,7 +17,8 @@ class Refused(Exception):
 
 def device(name, version):
     return SimpleNamespace(
-        name=name, version="OpenCL 3.0", extensions=EXTENSIONS, driver_version=version, type=0
+        name=name, version="OpenCL 3.0", extensions=EXTENSIONS, driver_version=version, type=0,
+        global_mem_size=1 << 30,
     )
 
 
@@ -31,17 +32,19 @@ def driver(*devices, refusing=()):
         def build(self, **given):
             if set(self.names) & set(refusing):
                 raise Refused("Build on a device:\n\nerror: unknown target CPU 'generic'\nfailed")
+            return SimpleNamespace(all_kernels=list)
 
     return SimpleNamespace(
         get_platforms=lambda: [SimpleNamespace(get_devices=lambda: list(devices))],
         Context=list, CommandQueue=lambda context: None, Program=Program,
+        MemoryError=Refused, LogicError=Refused, CompilerWarning=Warning,
         RuntimeError=Refused, Error=Refused, device_type=SimpleNamespace(GPU=4),
     )  # fmt: skip
 
 
 def chosen(monkeypatch, cl):
     monkeypatch.setitem(sys.modules, "pyopencl", cl)
-    return opencl.device.__wrapped__().name
+    return opencl.opened().name
 
 
 def test_the_newest_driver_is_taken(monkeypatch):

@@ -20,7 +20,7 @@ from flatweave.base.plan import Status
 from flatweave.codegen.c.values import scalar_type
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
-from flatweave.runtime.devices.device import HostSteps, Running, Stop
+from flatweave.runtime.devices.programs import HostSteps, Running, Stop
 from flatweave.scalar.cast import evaluate_cast
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.control import Apply, Cast, For, If, While

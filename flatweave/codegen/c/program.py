@@ -20,8 +20,9 @@ from flatweave.codegen.c.kernel import kernel_symbol, shape_of
 from flatweave.kernel_ir.parts import parts_of
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.runtime.deep import check_wanted, on_deep_stack
-from flatweave.runtime.devices.device import Device, HostProgram
+from flatweave.runtime.devices.device import Device, Module
 from flatweave.runtime.devices.kernels import Kernels, Launchable
+from flatweave.runtime.devices.programs import HostProgram
 
 Emit = Callable[[Unit], str]
 
@@ -59,7 +60,7 @@ def _made(
     return {kernel.name: _launchable(kernel, module) for kernel in kernels}
 
 
-def _launchable(kernel: Kernel, module: object) -> Launchable:
+def _launchable(kernel: Kernel, module: Module) -> Launchable:
     shape = shape_of(kernel)
     name = kernel_symbol(kernel.name)
     return Launchable(module, name, shape.threads, shape.claims, shape.reports)

@@ -1,201 +1,207 @@
-"""The six verbs of a device with memory of its own, and the programs that use them.
+"""A machine that runs kernels on memory of its own: what all kinds of them share.
 
-    allocate free upload download load launch      what a target's driver supplies
-    HostProgram                                    runs a program's host steps with them
+    Driver      what a kind supplies: a dozen calls (`opencl.py`, `cuda.py`)
+    Device      one machine: memory for reuse, programs by their text, launches, waits
 
-Buffers count their owners as on the CPU; memory goes back with the last one.
+Calls put work into one queue and come back; `wait` is where Python waits for it, and where what
+went wrong is told. Threads may share a device, the child of a fork may not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import os
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from flatweave.base.dtypes import DTYPES, DType, bool_, u8
-from flatweave.base.plan import OUT_OF_MEMORY, Plan, Status
-from flatweave.runtime.devices.kernels import Kernels
+from flatweave.base.errors import DeviceError
+from flatweave.base.locks import Lock
+from flatweave.runtime.cache import process_cache
+from flatweave.runtime.devices.memory import Memory, Pool, Source
 
 Values = np.ndarray[Any, np.dtype[Any]]
-STATUS_WORDS = 6  # code, site, index, value, extent, and the lock of those who write them
+Module = Mapping[str, Any]  # kernels by name
+SOON = 50e-6  # seconds for which a wait looks again at once; then it sleeps between two looks
+SHORTEST_PAUSE = 2e-6  # they grow with the time that was waited
+LONGEST_PAUSE = 5e-3
+PAUSE_GROWTH = 1.25
 
 
-class Device(Protocol):
-    """A machine that runs kernels on memory of its own."""
+class Refused(Exception):
+    """A driver does not take a binary that is no longer its own."""
 
-    def allocate(self, size: int) -> Any:
-        """Memory of `size` bytes, at least one; raises MemoryError."""
 
-    def free(self, memory: Any) -> None:
-        """Give memory back."""
+class Driver(Source, Protocol):
+    """What a kind of device supplies. Work goes into its `queue` in the order of the calls."""
 
-    def upload(self, memory: Any, values: Values, offset: int = 0) -> None:
+    kind: str
+    name: str
+
+    @property
+    def compiler(self) -> str:
+        """All that a binary depends on but its text."""
+
+    def upload(self, memory: Any, offset: int, values: Values) -> None:
+        """Copy an array to memory; when this returns, the array may change."""
+
+    def download(self, memory: Any, offset: int, into: Values) -> None:
+        """Copy memory to an array, and wait for that."""
+
+    def copy(self, to: Any, to_offset: int, source: Any, offset: int, size: int) -> None:
+        """Copy memory to memory."""
+
+    def fill(self, memory: Any, offset: int, value: np.generic, count: int) -> None:
+        """Store a value `count` times."""
+
+    def build(self, text: str) -> tuple[Module, bytes]:
+        """The kernels of a program's text, and the binary that they can be had from again."""
+
+    def open(self, binary: bytes) -> Module:
+        """The kernels of a binary; raises Refused."""
+
+    def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
+        """Run a kernel on `grid` blocks; arguments are handles and NumPy scalars."""
+
+    def mark(self) -> Any:
+        """Where the queue ends now."""
+
+    def is_reached(self, mark: Any) -> bool:
+        """Whether all before a mark is done; raises DeviceError if it failed."""
+
+    def leave(self) -> None:
+        """From now on use a new queue: the old one may never come to its end."""
+
+
+class Device:
+    """One machine; `uploads` and `downloads` count the arrays that went there and came back."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self.kind = driver.kind
+        self.name = driver.name
+        self.pool = Pool(driver)
+        self.uploads = 0
+        self.downloads = 0
+        self._modules: dict[str, Module] = {}
+        self._lock = Lock()
+        self._process = os.getpid()
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def allocate(self, size: int) -> Memory:
+        """Memory of `size` bytes; raises MemoryError when there is none without what is idle."""
+        self._check()
+        with self._lock:
+            try:
+                return self.pool.take(size)
+            except MemoryError:
+                pass
+        self.wait()  # until then kernels may hold what is idle
+        with self._lock:
+            self.pool.trim()
+            return self.pool.take(size)
+
+    def upload(self, memory: Memory, values: Values, offset: int = 0) -> None:
         """Copy an array to memory, from byte `offset` on."""
+        self._check()
+        with self._lock:
+            self.uploads += 1
+            self._driver.upload(self._handle(memory), offset, values)
 
-    def download(self, memory: Any, into: Values, offset: int = 0) -> None:
-        """Copy memory, from byte `offset` on, to an array."""
+    def download(self, memory: Memory, into: Values, offset: int = 0) -> None:
+        """Copy memory, from byte `offset` on, to an array, when all is done that was asked for."""
+        self.downloads += 1
+        self.wait()
+        self.read(memory, into, offset)
 
-    def load(self, text: str) -> Any:
-        """The module that a program text becomes."""
+    def read(self, memory: Memory, into: Values, offset: int = 0) -> None:
+        """Copy a few bytes of what has been waited for."""
+        with self._lock:
+            self._driver.download(self._handle(memory), offset, into)
 
-    def launch(
-        self, module: Any, kernel: str, grid: int, threads: int, args: Sequence[Any]
-    ) -> None:
+    def copy(self, to: Memory, to_offset: int, source: Memory, offset: int, size: int) -> None:
+        """Copy memory to memory."""
+        with self._lock:
+            self._driver.copy(self._handle(to), to_offset, self._handle(source), offset, size)
+
+    def fill(self, memory: Memory, value: np.generic, offset: int = 0, count: int = 1) -> None:
+        """Store a value `count` times, from byte `offset` on."""
+        self._check()
+        with self._lock:
+            self._driver.fill(self._handle(memory), offset, value, count)
+
+    def _handle(self, memory: Memory) -> Any:
+        """What the driver calls memory; where its queue was left, what is in it came to no end."""
+        if memory.queue is not self._driver.queue:
+            raise DeviceError(
+                f"what was computed on {self.name} is lost: a call was interrupted.",
+                remedy="Compute it again.",
+            )
+        return memory.handle
+
+    # -- programs ---------------------------------------------------------------------------------
+
+    def load(self, text: str) -> Module:
+        """The module of a text: built once, and kept on disk."""
+        self._check()
+        with self._lock:
+            if text not in self._modules:
+                self._modules[text] = self._load(text) if "k_" in text else {}
+            return self._modules[text]
+
+    def _load(self, text: str) -> Module:
+        said = "\0".join([self.kind, self._driver.compiler, text])
+        key, cache = hashlib.sha256(said.encode()).hexdigest(), process_cache()
+        binary = cache.get(key)
+        if binary is not None:
+            try:
+                return self._driver.open(binary)
+            except Refused:
+                cache.drop(key)
+        kernels, binary = self._driver.build(text)
+        if binary:
+            cache.put(key, binary)
+        return kernels
+
+    def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
         """Run a kernel on `grid` blocks; arguments are memory and NumPy scalars."""
+        self._check()
+        with self._lock:
+            given = [self._handle(arg) if isinstance(arg, Memory) else arg for arg in args]
+            self._driver.launch(kernel, grid, threads, given)
 
+    # -- waiting ----------------------------------------------------------------------------------
 
-class Stop(Exception):
-    """The program ends here with an error."""
+    def wait(self) -> None:
+        """Wait until all is done that was asked for so far: in Python, where signal handlers run.
 
-    def __init__(self, status: Status) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-class Buffer:
-    """Memory that holds `count` elements of a dtype, with its owners."""
-
-    __slots__ = ("count", "dtype", "memory", "owners")
-
-    def __init__(self, memory: Any, dtype: DType, count: int) -> None:
-        self.memory = memory
-        self.dtype = stored(dtype)
-        self.count = count
-        self.owners = 1
-
-
-class Running:
-    """One call in progress: the device, its status word, the memory in use."""
-
-    def __init__(self, device: Device, kernels: Kernels) -> None:
-        self.device = device
-        self.kernels = kernels
-        self.buffers: set[Buffer] = set()
-        self.status: Any = None
-
-    def allocate(self, dtype: DType, count: int, site: int) -> Buffer:
-        """A fresh buffer, or the end of the program."""
-        refused = Stop(Status(OUT_OF_MEMORY, site, 0, count, DTYPES.index(dtype)))
-        if count < 0:
-            raise refused
+        After an interrupt the queue is left to a kernel that may never end, with all its memory.
+        """
+        self._check()
+        with self._lock:
+            mark = self._driver.mark()
+        pause, soon = SHORTEST_PAUSE, time.perf_counter() + SOON
         try:
-            memory = self.device.allocate(max(1, count) * stored(dtype).bytes)
-        except MemoryError:
-            raise refused from None
-        buffer = Buffer(memory, dtype, count)
-        self.buffers.add(buffer)
-        return buffer
-
-    def free(self, buffer: Buffer) -> None:
-        """One owner less."""
-        buffer.owners -= 1
-        if buffer.owners == 0:
-            self.buffers.discard(buffer)
-            self.device.free(buffer.memory)
-
-    def load(self, buffer: Buffer, index: int) -> Any:
-        """One element."""
-        value = np.empty(1, buffer.dtype.numpy)
-        self.device.download(buffer.memory, value, index * buffer.dtype.bytes)
-        return value[0].item()
-
-    def store(self, buffer: Buffer, index: int, value: Any) -> None:
-        """Set one element."""
-        values = np.asarray([value], buffer.dtype.numpy)
-        self.device.upload(buffer.memory, values, index * buffer.dtype.bytes)
-
-    def launch(self, name: str, grid: int, args: Sequence[Any]) -> None:
-        """Run a kernel; the end of the program where it reports an error."""
-        if grid <= 0:
-            return
-        kernel = self.kernels[name]
-        given: list[Any] = [self._status()]
-        claim: Any = None
-        if kernel.claims:
-            claim = self._words(np.zeros(1, np.uint32))
-            given.append(claim)
-        given += [arg.memory if isinstance(arg, Buffer) else arg for arg in args]
-        self.device.launch(kernel.module, kernel.name, grid, kernel.threads, given)
-        if claim is not None:
-            self.device.free(claim)
-        if kernel.reports:
-            self._check()
-
-    def _status(self) -> Any:
-        if self.status is None:
-            self.status = self._words(np.zeros(STATUS_WORDS, np.int64))
-        return self.status
-
-    def _words(self, values: Values) -> Any:
-        memory = self.device.allocate(values.nbytes)
-        self.device.upload(memory, values)
-        return memory
+            while not self._driver.is_reached(mark):
+                if time.perf_counter() > soon:
+                    time.sleep(pause)
+                    pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
+        except DeviceError:
+            raise
+        except BaseException:
+            with self._lock:
+                self.pool.trim()
+                self._driver.leave()
+            raise
 
     def _check(self) -> None:
-        words = np.zeros(STATUS_WORDS, np.int64)
-        self.device.download(self.status, words)
-        if words[0]:
-            raise Stop(Status(*(int(word) for word in words[:5])))
-
-    def end(self) -> None:
-        """Give all memory back."""
-        for buffer in self.buffers:
-            self.device.free(buffer.memory)
-        self.buffers.clear()
-        if self.status is not None:
-            self.device.free(self.status)
-
-
-HostSteps = Callable[[Running, list[Any]], list[Any]]
-
-
-class HostProgram:
-    """A program whose host steps run in Python and whose kernels run on a device."""
-
-    def __init__(self, device: Device, kernels: Kernels, steps: HostSteps, plan: Plan) -> None:
-        self.plan = plan
-        self.kernels = kernels
-        self._device = device
-        self._steps = steps
-
-    def run(self, args: list[Any]) -> list[Any] | Status:
-        """The results for flat arguments; the status instead when the program failed."""
-        running = Running(self._device, self.kernels)
-        try:
-            given = [self._argument(running, n, arg) for n, arg in enumerate(args)]
-            return self._results(running, self._steps(running, given))
-        except Stop as stop:
-            return stop.status
-        finally:
-            running.end()
-
-    def _argument(self, running: Running, number: int, arg: Any) -> Any:
-        param = self.plan.params[number]
-        if not param.is_array:
-            return param.dtype.numpy.type(arg).item()
-        values = np.ascontiguousarray(arg)
-        buffer = running.allocate(param.dtype, values.size, 0)
-        if values.size:
-            running.device.upload(buffer.memory, values.reshape(-1).view(buffer.dtype.numpy))
-        return buffer
-
-    def _results(self, running: Running, values: list[Any]) -> list[Any]:
-        found: list[Any] = []
-        rest = iter(values)
-        for result in self.plan.results:
-            value = next(rest)
-            if result.extents is None:
-                found.append(result.dtype.numpy.type(value))
-                continue
-            shape = tuple(next(rest) if extent is None else extent for extent in result.extents)
-            array = np.empty(shape, stored(result.dtype).numpy)
-            if array.size:
-                running.device.download(value.memory, array)
-            found.append(array.view(result.dtype.numpy))
-        return found
-
-
-def stored(dtype: DType) -> DType:
-    """How a dtype lies in memory: a bool takes a byte."""
-    return u8 if dtype is bool_ else dtype
+        """Refuse work in the child of a fork, where a driver has neither threads nor a device."""
+        if os.getpid() != self._process:
+            raise DeviceError(
+                f"{self.name} was opened before this process was forked, and cannot be used here.",
+                remedy="Start processes with multiprocessing's method spawn, or use devices in "
+                "child processes alone.",
+            )

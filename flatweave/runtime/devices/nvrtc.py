@@ -1,7 +1,8 @@
 """CUDA C to PTX or machine code by NVRTC, which needs no device and no driver.
 
-    ptx(text)               the PTX for sm_90, as text
-    cubin(text, "sm_80")    machine code, as bytes
+    ptx(text)                the PTX for sm_90, as text
+    cubin(text, "sm_80")     machine code, as bytes
+    binary(text, "sm_130")   what a device takes: for one newer than the compiler, PTX
 """
 
 from __future__ import annotations
@@ -24,6 +25,22 @@ def ptx(text: str, architecture: str = ARCHITECTURE) -> str:
 def cubin(text: str, architecture: str = ARCHITECTURE) -> bytes:
     """The machine code of a CUDA C text."""
     return _compiled(text, architecture, "CUBIN")
+
+
+def binary(text: str, architecture: str) -> bytes:
+    """What a device of this architecture loads: machine code, or PTX for the newest one that the
+    compiler knows, which the device's own driver compiles."""
+    known = sorted(_call(_library().nvrtcGetSupportedArchs()))
+    number = int(architecture.removeprefix("sm_"))
+    if number in known or number < known[0]:
+        return cubin(text, architecture)
+    nearest = max(each for each in known if each < number)
+    return ptx(text, f"sm_{nearest}").encode() + b"\0"
+
+
+def version() -> str:
+    """The compiler's version."""
+    return ".".join(str(part) for part in _library().nvrtcVersion()[1:])
 
 
 @functools.cache

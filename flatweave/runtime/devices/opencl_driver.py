@@ -1,0 +1,155 @@
+"""OpenCL by pyopencl: one device's context, its queue, and the calls that put work into it."""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import CompilerBug, DeviceError
+from flatweave.runtime.devices.device import Module, Refused, Values
+
+EMPTY_KERNEL = "__kernel void nothing(void) {}"
+SMALL = 1 << 14  # bytes; so many are copied aside, and nobody waits until they are on the device
+
+
+class OpenClDriver:
+    """What a device needs of OpenCL; `options` go to its compiler."""
+
+    kind = "opencl"
+
+    def __init__(self, cl: Any, device: Any, options: Sequence[str] = ()) -> None:
+        self._cl = cl
+        self._device = device
+        self._options = list(options)
+        self.name = f"{device.name}, {device.version}"
+        self.compiler = f"{self.name}, {device.driver_version} {self._options}"
+        self.total = int(device.global_mem_size)
+        self._context = cl.Context([device])
+        self._memory_errors = (cl.MemoryError, OverflowError)
+        self._errors = (cl.LogicError, cl.RuntimeError)
+        self.leave()
+
+    def leave(self) -> None:
+        """From now on use a new queue."""
+        self.queue = self._cl.CommandQueue(self._context)
+        self._uploads: deque[Any] = deque()  # each keeps what it copies
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def allocate(self, size: int) -> Any:
+        """Memory of `size` bytes; raises MemoryError."""
+        flags = self._cl.mem_flags.READ_WRITE
+        try:
+            return self._cl.Buffer(self._context, flags, size)
+        except (*self._memory_errors, *self._errors) as error:
+            raise MemoryError(f"{size} bytes on {self.name}: {error}") from None
+
+    def free(self, handle: Any, queue: Any) -> None:
+        """Give memory back; the driver keeps it until commands that use it are done."""
+        handle.release()
+
+    def upload(self, memory: Any, offset: int, values: Values) -> None:
+        """Copy an array to memory."""
+        if values.nbytes > SMALL:
+            self._copy(memory, values, dst_offset=offset)
+            return
+        while self._uploads and self._is_done(self._uploads[0]):
+            self._uploads.popleft()
+        begun = self._copy(memory, values.copy(), dst_offset=offset, is_blocking=False)
+        self._uploads.append(begun)
+
+    def download(self, memory: Any, offset: int, into: Values) -> None:
+        """Copy memory to an array."""
+        self._copy(into, memory, src_offset=offset)
+
+    def copy(self, to: Any, to_offset: int, source: Any, offset: int, size: int) -> None:
+        """Copy memory to memory."""
+        self._copy(to, source, byte_count=size, src_offset=offset, dst_offset=to_offset)
+
+    def _copy(self, to: Any, source: Any, **how: Any) -> Any:
+        return self._called(self._cl.enqueue_copy, self.queue, to, source, **how)
+
+    def fill(self, memory: Any, offset: int, value: np.generic, count: int) -> None:
+        """Store a value `count` times."""
+        size = count * value.nbytes
+        self._called(self._cl.enqueue_fill_buffer, self.queue, memory, value, offset, size)
+
+    def _called(self, work: Any, *args: Any, **how: Any) -> Any:
+        """The result of a call that puts work into the queue."""
+        try:
+            return work(*args, **how)
+        except self._memory_errors as error:
+            raise MemoryError(f"on {self.name}: {error}") from None
+        except self._errors as error:
+            raise self._lost(error) from None
+
+    def _lost(self, error: object) -> DeviceError:
+        return DeviceError(
+            f"{self.name} does not work any more: {error}.", remedy="Start this process anew."
+        )
+
+    # -- programs ---------------------------------------------------------------------------------
+
+    def build(self, text: str) -> tuple[Module, bytes]:
+        """The kernels of a text, and its binary."""
+        program = self._cl.Program(self._context, text)
+        try:
+            kernels = self._built(program)
+        except self._cl.RuntimeError as error:
+            raise CompilerBug(
+                f"{self.name} refuses what codegen/opencl.py wrote:\n{error}", program=text
+            ) from None
+        return kernels, bytes(program.get_info(self._cl.program_info.BINARIES)[0])
+
+    def open(self, binary: bytes) -> Module:
+        """The kernels of a binary; raises Refused."""
+        try:
+            return self._built(self._cl.Program(self._context, [self._device], [binary]))
+        except self._errors as error:
+            raise Refused(str(error)) from None
+
+    def _built(self, program: Any) -> Module:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", self._cl.CompilerWarning)
+            built = program.build(options=self._options, cache_dir=False)
+        return {kernel.function_name: kernel for kernel in built.all_kernels()}
+
+    def refusal(self) -> str:
+        """What its compiler says against an empty kernel; "" if nothing.
+
+        PoCL 3 compiles nothing on processors that its LLVM has never heard of.
+        """
+        try:
+            self._built(self._cl.Program(self._context, EMPTY_KERNEL))
+        except self._cl.RuntimeError as error:
+            said = (line for line in str(error).splitlines() if line.startswith("error: "))
+            return next(said, str(error))
+        return ""
+
+    # -- work -------------------------------------------------------------------------------------
+
+    def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
+        """Run a kernel on `grid` blocks."""
+        kernel.set_args(*args)
+        size = (grid * threads,), (threads,)
+        self._called(self._cl.enqueue_nd_range_kernel, self.queue, kernel, *size)
+
+    def mark(self) -> Any:
+        """Where the queue ends now."""
+        mark = self._called(self._cl.enqueue_marker, self.queue)
+        self.queue.flush()
+        return mark
+
+    def is_reached(self, mark: Any) -> bool:
+        """Whether all before a mark is done."""
+        return self._is_done(mark)
+
+    def _is_done(self, event: Any) -> bool:
+        status = event.command_execution_status
+        if status < 0:
+            raise self._lost(f"a command failed with status {status}")
+        return bool(status == self._cl.command_execution_status.COMPLETE)

@@ -1,0 +1,281 @@
+"""A GPU that is none: the calls of `cuda.bindings.driver` that ours makes, on memory of the host.
+
+    cu = FakeCuda(text, {"k_scale": scale})      programs of one text, its kernels in Python
+    cu.calls, cu.live, cu.current                what was called, what is not freed yet, contexts
+
+It is as strict as the driver: a stream does its work later, when somebody asks how far it is; a
+pointer must lie within memory that is allocated when its turn comes; what is freed twice, or used
+on no context, is an error. Kernels get their parameters by name, read by the types of the text.
+"""
+
+import ctypes
+import re
+import threading
+from collections import Counter
+from enum import IntEnum
+from types import SimpleNamespace
+
+import numpy as np
+
+CTYPES = {
+    "int8_t": ctypes.c_int8, "int16_t": ctypes.c_int16, "int32_t": ctypes.c_int32,
+    "int64_t": ctypes.c_int64, "uint8_t": ctypes.c_uint8, "uint16_t": ctypes.c_uint16,
+    "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "float": ctypes.c_float,
+    "double": ctypes.c_double,
+}  # fmt: skip
+FIRST, GAP = 0x7F0000000000, 4096
+
+
+class Result(IntEnum):
+    """The codes of `CUresult` that matter here."""
+
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_INVALID_VALUE = 1
+    CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_NO_DEVICE = 100
+    CUDA_ERROR_INVALID_DEVICE = 101
+    CUDA_ERROR_INVALID_IMAGE = 200
+    CUDA_ERROR_INVALID_CONTEXT = 201
+    CUDA_ERROR_INVALID_HANDLE = 400
+    CUDA_ERROR_NOT_FOUND = 500
+    CUDA_ERROR_NOT_READY = 600
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700
+
+
+class Failed(Exception):
+    """A call that gives an error code."""
+
+
+def call(fn):
+    """A function of the driver: counted, on the context of its thread, its code first."""
+
+    def called(self, *args):
+        self.calls.append(fn.__name__)
+        try:
+            if self.sticky is not None:
+                raise Failed(self.sticky)
+            given = fn(self, *args)
+        except Failed as failed:
+            return (Result(failed.args[0]), None)
+        return (Result.CUDA_SUCCESS,) if given is None else (Result.CUDA_SUCCESS, given)
+
+    return called
+
+
+class Stream:
+    """Work that is done in order, when somebody looks."""
+
+    def __init__(self):
+        self.work, self.freed = [], set()
+        self.lock = threading.Lock()
+
+    def step(self):
+        """Do the next piece of work, if there is one."""
+        with self.lock:
+            if self.work:
+                self.work.pop(0)()
+
+
+class FakeCuda:
+    """Stands for the module `cuda.bindings.driver`."""
+
+    CUresult = Result
+    CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
+    CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
+    CUdevice_attribute = SimpleNamespace(
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=75,
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR=76,
+    )
+
+    def __init__(self, text="", kernels=(), devices=1, total=1 << 30):
+        self.text, self.kernels, self.devices, self.total = text, dict(kernels), devices, total
+        self.calls, self.live, self.sticky, self.launches = [], {}, None, []
+        self.images, self.next, self.current = Counter(), FIRST, threading.local()
+        self.endless = False
+
+    # -- the device -------------------------------------------------------------------------------
+
+    @call
+    def cuInit(self, flags):
+        assert flags == 0
+        if not self.devices:
+            raise Failed(Result.CUDA_ERROR_NO_DEVICE)
+
+    @call
+    def cuDeviceGetCount(self):
+        return self.devices
+
+    @call
+    def cuDeviceGet(self, ordinal):
+        if not 0 <= ordinal < self.devices:
+            raise Failed(Result.CUDA_ERROR_INVALID_DEVICE)
+        return ordinal
+
+    @call
+    def cuDeviceGetName(self, size, device):
+        return f"Fake H{device}".encode().ljust(size, b"\0")
+
+    @call
+    def cuDeviceGetAttribute(self, attribute, device):
+        return {75: 9, 76: 0}[attribute]
+
+    @call
+    def cuDeviceTotalMem(self, device):
+        return self.total
+
+    @call
+    def cuDevicePrimaryCtxRetain(self, device):
+        return f"context {device}"
+
+    @call
+    def cuCtxSetCurrent(self, context):
+        self.current.context = context
+
+    def cuGetErrorString(self, code):
+        return Result.CUDA_SUCCESS, f"what {code.name} means".encode()
+
+    def _on_context(self):
+        if getattr(self.current, "context", None) is None:
+            raise Failed(Result.CUDA_ERROR_INVALID_CONTEXT)
+
+    # -- streams and events -----------------------------------------------------------------------
+
+    @call
+    def cuStreamCreate(self, flags):
+        self._on_context()
+        assert flags == 1
+        return Stream()
+
+    @call
+    def cuStreamSynchronize(self, stream):
+        while stream.work:
+            stream.step()
+        if self.sticky is not None:
+            raise Failed(self.sticky)
+
+    @call
+    def cuEventCreate(self, flags):
+        self._on_context()
+        event = SimpleNamespace(is_reached=None)
+        self.live[id(event)] = event
+        return event
+
+    @call
+    def cuEventRecord(self, event, stream):
+        event.is_reached, event.stream = False, stream
+        stream.work.append(lambda: setattr(event, "is_reached", True))
+
+    @call
+    def cuEventQuery(self, event):
+        if not event.is_reached:
+            if not self.endless:
+                event.stream.step()
+            if self.sticky is not None:
+                raise Failed(self.sticky)
+            raise Failed(Result.CUDA_ERROR_NOT_READY)
+
+    @call
+    def cuEventDestroy(self, event):
+        if self.live.pop(id(event), None) is None:
+            raise Failed(Result.CUDA_ERROR_INVALID_HANDLE)
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    @call
+    def cuMemAllocAsync(self, size, stream):
+        self._on_context()
+        kept = {at: m for at, m in self.live.items() if isinstance(m, bytearray)}
+        used = sum(len(m) for at, m in kept.items() if at not in stream.freed)
+        if used + size > self.total:
+            raise Failed(Result.CUDA_ERROR_OUT_OF_MEMORY)
+        at, self.next = self.next, self.next + -(-size // GAP) * GAP + GAP
+        self.live[at] = bytearray(b"\xcd" * size)
+        return at
+
+    @call
+    def cuMemFreeAsync(self, at, stream):
+        def free():
+            if self.live.pop(at, None) is None:
+                self.sticky = Result.CUDA_ERROR_INVALID_VALUE
+
+        stream.freed.add(at)  # what is allocated behind it in the same stream may lie there
+        stream.work.append(free)
+
+    def bytes(self, at, size):
+        """The part of an allocation at a pointer; an address that is in none is as on a GPU."""
+        for start, memory in self.live.items():
+            if isinstance(memory, bytearray) and start <= at and at + size <= start + len(memory):
+                return memoryview(memory)[at - start : at - start + size]
+        self.sticky = Result.CUDA_ERROR_ILLEGAL_ADDRESS
+        return memoryview(bytearray(size))
+
+    def view(self, at, dtype, count):
+        """So many elements at a pointer, to read and write."""
+        return np.frombuffer(self.bytes(at, count * np.dtype(dtype).itemsize), dtype)
+
+    @call
+    def cuMemcpyHtoDAsync(self, to, source, size, stream):
+        given = ctypes.string_at(source, size)  # pageable memory is read at once
+        stream.work.append(lambda: self.bytes(to, size).__setitem__(slice(None), given))
+
+    @call
+    def cuMemcpyDtoHAsync(self, to, source, size, stream):
+        stream.work.append(lambda: ctypes.memmove(to, bytes(self.bytes(source, size)), size))
+
+    @call
+    def cuMemcpyDtoDAsync(self, to, source, size, stream):
+        def copy():
+            self.bytes(to, size)[:] = bytes(self.bytes(source, size))
+
+        stream.work.append(copy)
+
+    def _set(self, at, value, count, dtype, stream):
+        stream.work.append(lambda: self.view(at, dtype, count).fill(value))
+
+    @call
+    def cuMemsetD8Async(self, at, value, count, stream):
+        self._set(at, value, count, np.uint8, stream)
+
+    @call
+    def cuMemsetD16Async(self, at, value, count, stream):
+        self._set(at, value, count, np.uint16, stream)
+
+    @call
+    def cuMemsetD32Async(self, at, value, count, stream):
+        self._set(at, value, count, np.uint32, stream)
+
+    # -- programs ---------------------------------------------------------------------------------
+
+    @call
+    def cuModuleLoadData(self, image):
+        self._on_context()
+        if not image.startswith((b"\x7fELF", b"//")):
+            raise Failed(Result.CUDA_ERROR_INVALID_IMAGE)
+        self.images[image] += 1
+        return image
+
+    @call
+    def cuModuleGetFunction(self, module, name):
+        if name not in module:
+            raise Failed(Result.CUDA_ERROR_NOT_FOUND)
+        return name.decode()
+
+    @call
+    def cuLaunchKernel(self, kernel, gx, gy, gz, x, y, z, shared, stream, params, extra):
+        assert (gy, gz, y, z, shared, extra) == (1, 1, 1, 1, 0, 0)
+        given = {}
+        for number, (type_, name) in enumerate(self.parameters(kernel)):
+            at = ctypes.c_uint64.from_address(params + 8 * number).value
+            given[name] = type_.from_address(at).value
+        self.launches.append((kernel, gx, x))
+        stream.work.append(lambda: self.kernels[kernel](self, gx, x, **given))
+
+    def parameters(self, kernel):
+        """The type and name of each parameter of a kernel, as its text declares them."""
+        listed = re.search(rf"\b{kernel}\((.*?)\) {{", self.text).group(1)
+        for param in listed.split(", "):
+            if "*" in param:
+                yield ctypes.c_uint64, param.split("*")[1].strip()
+            else:
+                _, type_, name = param.split()
+                yield CTYPES[type_], name
