@@ -25,15 +25,15 @@ def put(spot: Any, strike: Any, years: Any, volatility: Any, rate: Any, steps: A
     up, down = ((growth - low) / (high - low)) ** 2, ((high - growth) / (high - low)) ** 2
     discount = fw.exp(-rate * time)
 
-    def exercised(step: Any) -> Any:
-        places = fw.iota(2 * step + 1) - step
-        return fw.maximum(strike - spot * fw.exp(2 * jump * places), 0)
+    places = fw.iota(2 * steps + 1) - steps
+    # in every step the prices are those of the end, without the outermost ones
+    exercised = fw.maximum(strike - spot * fw.exp(2 * jump * places), 0)
 
     def turn(i: Any, values: Any) -> Any:
         held = up * values[2:] + (1 - up - down) * values[1:-1] + down * values[:-2]
-        return fw.maximum(discount * held, exercised(steps - 1 - i))
+        return fw.maximum(discount * held, exercised[i + 1 : 2 * steps - i])
 
-    return fw.fori_loop(0, steps, turn, exercised(steps))[0]
+    return fw.fori_loop(0, steps, turn, exercised)[0]
 
 
 @fw.jit

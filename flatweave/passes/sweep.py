@@ -16,7 +16,8 @@
     map, generate   store                       filter            compact
     reduce          combine                     scatter           scatter_store
     scan            prefix in the body, store   permute           scatter_reduce
-    concat          empty, then one insert for each part
+    concat          empty, then one insert for each part; in the program of a row, whose arrays are
+                    short, one store of elements that ask which part they are in
     reduce_segments combine_segments
     sort            combine: which bits of the keys differ; then radix_sort, which is no sweep;
                     sort_row in the program of a row
@@ -71,6 +72,7 @@ from flatweave.passes.elements import (
     Pull,
     Scope,
     ends_of_row,
+    pull_of_concat,
     pull_of_reshape,
     pulls_of_generate,
     pulls_of_map,
@@ -88,6 +90,8 @@ from flatweave.terms.traverse import walk_lets
 ARRAY_OPS = (
     Map, Generate, Reduce, ReduceSegments, Scan, SinkOp, Permute, Reshape, Concat, Sort,
 )  # fmt: skip
+PARTS_OF_A_ROW = 4
+"""Parts of which each element of a row may ask in which it is."""
 Body = Callable[[Builder, tuple[Atom, ...]], Sequence[Atom]]
 
 
@@ -136,6 +140,8 @@ def _translate(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return _permute(b, scope, let.op)
         case SinkOp():
             return _over(b, scope, let.op.fed(), (let.op.sink(scope.atoms),))
+        case Concat(xs=xs) if scope.in_row and len(xs) <= PARTS_OF_A_ROW:
+            return _stores(b, [pull_of_concat(scope, let.op)])
         case Concat():
             return _concat(b, scope, let.op)
         case Sort():

@@ -1,5 +1,6 @@
 """Nests a row after the other: values, errors, memory and interrupts of rows run by one thread."""
 
+import re
 import signal
 import time
 
@@ -76,6 +77,39 @@ def test_loops_with_arrays_in_their_state():
     rows = rows_of(80, 9)
 
     assert fw.map(halved, rows).tolist() == [[x + len(r) for x in r] for r in rows.tolist()]
+
+
+@pytest.mark.parametrize("parts", range(2, 7))
+def test_joined_parts(parts):
+    """Each element comes from its own part, of which some are empty."""
+
+    def joined(row):
+        row = fw.sort(row)
+        return fw.cumsum(fw.concat([row[k:] * (k + 1) for k in range(parts)]))
+
+    rows = rows_of(80, 40)
+    given = [np.sort(row) for row in rows.tolist()]
+    parted = [[row[k:] * (k + 1) for k in range(parts)] for row in given]
+
+    assert fw.map(joined, rows).tolist() == [np.cumsum(np.concatenate(p)).tolist() for p in parted]
+
+
+def test_a_turn_of_a_loop_is_one_launch():
+    """What is put together of parts is computed where the scan reads it; no end of it is stored."""
+
+    def distance(a, b):
+        def turn(i, above):
+            best = above[1:] + (b != a[i])
+            return fw.scan(fw.minimum, 99, fw.concat([above[:1] + 1, best]))
+
+        return fw.fori_loop(0, a.shape[0], turn, fw.iota(b.shape[0] + 1))
+
+    rows = rows_of(70, 9)
+    unit = fw.jit(lambda a, b: fw.map(distance, a, b)).stages(rows, rows).text["kernel"]
+    (turn,) = re.findall(r"for 0 .*?\n        .*?\[buffer_", unit.split("_by_row(")[1], re.DOTALL)
+
+    assert turn.count("launch") == 1
+    assert turn.count("alloc") == 1
 
 
 def test_an_error_names_the_first_row_that_failed():

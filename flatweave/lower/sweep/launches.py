@@ -100,7 +100,7 @@ class SweepLowering:
             return
         first = [lowering.scope.scalar(atom) for record in records for atom in record.first]
         if self.plan.levels[level].carry is Carry.ONE_BLOCK:
-            sweep.chains.append(make_only_block(self.host, first, lowering.site()))
+            sweep.chains.append(make_only_block(self.host, records, first, lowering.site()))
             return
         clear = None if lowering.machine.shares_memory else self._clear
         sweep.chains.append(make_chain(self.host, first, sweep.blocks, lowering.site(), clear))

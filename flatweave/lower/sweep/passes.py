@@ -46,7 +46,8 @@ class Passes:
         ends = list(self.last_pass.write(block, lo, hi, carried))
         for chain in writer.chains:
             if isinstance(chain, OnlyBlock):
-                chain.leave(writer.kernel, [ends.pop(0) for _ in chain.prefixes])
+                chain.leave(writer.kernel, ends)
+                ends = ends[len(chain.first) :]
 
     def _write_combining(self, carried: State) -> WriteCombining | None:
         """Scratch memory for kept elements that go around the caches."""

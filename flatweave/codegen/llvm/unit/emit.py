@@ -79,7 +79,7 @@ def _text(module: Module, isa: InstructionSet) -> str:
 
 def _define_kernel(
     module: Module, isa: InstructionSet, kernel: k.Kernel, name: str = "",
-    linkage: str = "internal ",
+    linkage: str = "internal ", attribute: str = "",
 ) -> None:  # fmt: skip
     if kernel.warps != 1:
         raise CompilerBug(f"kernel {kernel.name} asks for {kernel.warps} warps; a CPU has one")
@@ -100,18 +100,19 @@ def _define_kernel(
         fence_streams(e)
         code.line("ret void")
     args = "(ptr noalias %ctx, ptr readonly %args, i64 %block)"
-    head = f"define {linkage}void {{name}}{args} #0 {{"
+    head = f"define {linkage}void {{name}}{args} #0{attribute} {{"
     module.define_once(name or f"@k_{kernel.name}", head, code)  # repeated operations share them
 
 
 def _define_rows(
     module: Module, isa: InstructionSet, kernel: k.Kernel, name: str, linkage: str
 ) -> None:
-    """A kernel that launches others, and these."""
+    """A kernel that launches others, and these, which stand where they are launched: for a short
+    row a call, and arguments in memory, are much of the work."""
     symbols = {}
     for inner in kernel.inner or ():
         made = f"{name or f'@k_{kernel.name}'}_{inner.name}"
-        _define_kernel(module, isa, inner, made)
+        _define_kernel(module, isa, inner, made, attribute=" alwaysinline")
         symbols[inner.name] = module.name_of(made)
     code = row_program(module, isa, kernel, symbols, HOST_HANDLERS)
     head = f"define {linkage}void {{name}}{HEAD} #0 {{"

@@ -4,6 +4,8 @@
     %ctx          slots 32 to 63: the free buffers of each class, 2^class bytes with their header
                   slot 64: where fresh memory begins; slot 65: where it ends
 
+They stand where they are called: classes of arrays whose lengths stay are found once for a loop.
+
 A buffer of more than 64 KiB is one of the whole program's kind. Fresh memory comes in chunks that
 belong to the thread's context, which frees them when its block of rows ends.
 """
@@ -17,7 +19,8 @@ SLOTS = 66
 LARGEST_CLASS = 16
 
 NEW = """\
-define internal noalias ptr @row_new(ptr %ctx, i64 %count, i64 %size, i64 %site, i64 %dtype) #0 {
+define internal noalias ptr @row_new(ptr %ctx, i64 %count, i64 %size, i64 %site, i64 %dtype)
+    #0 alwaysinline {
 entry:
   %absurd = icmp ugt i64 %count, 65536
   %product = mul i64 %count, %size
@@ -73,7 +76,7 @@ fill:
 """.replace("LARGEST_CLASS", str(LARGEST_CLASS))
 
 RELEASE = """\
-define internal void @row_release(ptr %ctx, ptr %data) #0 {
+define internal void @row_release(ptr %ctx, ptr %data) #0 alwaysinline {
 entry:
   %nobody = icmp eq ptr %data, null
   br i1 %nobody, label %out, label %count
@@ -110,7 +113,7 @@ push:
 """
 
 RETAIN = """\
-define internal void @row_retain(ptr %data) #0 {
+define internal void @row_retain(ptr %data) #0 alwaysinline {
 entry:
   %nobody = icmp eq ptr %data, null
   br i1 %nobody, label %out, label %count
@@ -126,7 +129,7 @@ count:
 """
 
 IS_UNIQUE = """\
-define internal i64 @row_is_unique(ptr %data) #0 {
+define internal i64 @row_is_unique(ptr %data) #0 alwaysinline {
 entry:
   %nobody = icmp eq ptr %data, null
   br i1 %nobody, label %no, label %count
