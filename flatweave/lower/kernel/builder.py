@@ -44,6 +44,10 @@ class KernelBuilder:
             self._captured[host] = self._shifted(host) or self._param(host)
         return self._captured[host]
 
+    def know(self, host: Atom, value: Const) -> None:
+        """A host value that is known where this kernel runs."""
+        self._captured[host] = value
+
     def give(self, hosts: Iterable[Var]) -> None:
         """These host values are all that the body may capture."""
         self._given = {host: self._new(host) for host in hosts}

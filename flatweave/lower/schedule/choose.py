@@ -97,7 +97,18 @@ def plan_sweep(
         machine.simt,
         scatter,
         tile,
+        _ones(facts, machine, wishes, traversal),
     )
+
+
+def _ones(
+    facts: SweepFacts, machine: Machine, wishes: Schedule, traversal: Traversal
+) -> tuple[SweepPlan, ...]:
+    """Rows of one element are a map, where lanes would lie along each row."""
+    lanes = Lanes.ROW_BY_ROW if facts.scans.depth else Lanes.FOLDS
+    if facts.ones is None or traversal.lanes is not lanes or machine.one_block:
+        return ()
+    return (plan_sweep(SweepFacts.of(facts.ones.op), machine, wishes),)
 
 
 def _tiling(

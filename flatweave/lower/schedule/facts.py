@@ -7,6 +7,7 @@ from flatweave.lower.schedule.contraction import Contraction, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.neighbours import Neighbours, find_neighbours
+from flatweave.lower.schedule.ones import Ones, find_ones
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
 from flatweave.ops import Check, Fold, Index, Locate, Sweep
 from flatweave.terms.traverse import walk_lets
@@ -18,7 +19,8 @@ class SweepFacts:
 
     `located` are the rows among which it locates its own positions; `heads` says which of its
     values only ask where those rows begin. `contraction` is the fold that its space is tiled for,
-    `neighbours` what it reads of rows around an element's own.
+    `neighbours` what it reads of rows around an element's own, `ones` what it is over rows of one
+    element.
     """
 
     op: Sweep
@@ -27,13 +29,16 @@ class SweepFacts:
     heads: HeadFlags | None
     contraction: Contraction | None = None
     neighbours: Neighbours | None = None
+    ones: Ones | None = None
 
     @staticmethod
     def of(op: Sweep) -> SweepFacts:
         """The facts of a sweep."""
         located = find_located(op)
         scans, heads = find_scan_levels(op), find_head_flags(op, located)
-        return SweepFacts(op, scans, located, heads, find_contraction(op), find_neighbours(op))
+        return SweepFacts(
+            op, scans, located, heads, find_contraction(op), find_neighbours(op), find_ones(op)
+        )
 
     @property
     def can_fail(self) -> bool:

@@ -213,7 +213,8 @@ class SweepPlan:
     """All that is decided about one sweep. `sources`: of an expansion, for each block.
 
     With `lockstep`, all warps of a block take the same branches. Of `scatter`, for a sweep that
-    writes to computed places, the first runs whose condition holds.
+    writes to computed places, the first runs whose condition holds. `ones` is the plan for rows of
+    one element, where there is another one for them (`ones.py`).
     """
 
     tiling: Tiling
@@ -228,3 +229,4 @@ class SweepPlan:
     lockstep: bool = False
     scatter: tuple[ScatterChoice, ...] = ()
     tile: RegisterTile = NO_TILE
+    ones: tuple[SweepPlan, ...] = ()

@@ -24,6 +24,10 @@ def verify_plan(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> None:
     wrong = [*_tiling(plan, machine), *_scans(plan, facts, machine), *_variants(plan, facts)]
     if wrong:
         raise CompilerBug("A plan breaks its rules: " + "; ".join(wrong) + ".")
+    for ones in plan.ones:
+        if facts.ones is None:
+            raise CompilerBug("A plan is for rows of one element, of a sweep that has none.")
+        verify_plan(ones, SweepFacts.of(facts.ones.op), machine)
 
 
 def _tiling(plan: SweepPlan, machine: Machine) -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from flatweave.lower.schedule.plan import Along, Variant
 
+WHY_ONES = "rows have one element each"
+
 
 def why_variant(variant: Variant, variants: tuple[Variant, ...]) -> str:
     """Why one of several variants runs; "" where there is no choice."""

@@ -28,10 +28,10 @@ def fewer_with_folds(
         cost = index(max(1, cost_of_body(fold.body) + cost_of_body(fold.fn)))
         work = host.add(work, host.mul(lowering.scope.scalar(fold.extent), cost))
     enough = host.apply("floordiv", index(machine.block_work), work)
-    share = _ceil_div(host, total, index(machine.blocks_wanted))
+    share = ceil_div(host, total, index(machine.blocks_wanted))
     wanted = host.apply("maximum", host.apply("maximum", enough, share), index(1))
     step = _step(lowering, facts, plan)
-    return host.apply("minimum", size, host.mul(_ceil_div(host, wanted, step), step))
+    return host.apply("minimum", size, host.mul(ceil_div(host, wanted, step), step))
 
 
 def _step(lowering: Lowering, facts: SweepFacts, plan: SweepPlan) -> Atom:
@@ -44,5 +44,6 @@ def _step(lowering: Lowering, facts: SweepFacts, plan: SweepPlan) -> Atom:
     return host.apply("minimum", width, row)
 
 
-def _ceil_div(b: Builder, a: Atom, by: Atom) -> Atom:
+def ceil_div(b: Builder, a: Atom, by: Atom) -> Atom:
+    """a / by, rounded up."""
     return b.apply("floordiv", b.add(a, b.sub(by, index(1))), by)

@@ -11,7 +11,7 @@ depend on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from flatweave.algorithms.look_back import NOTHING, PREFIX
 from flatweave.kernel_ir.host import Free
@@ -26,16 +26,16 @@ from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.schedule.words import why_variant
+from flatweave.lower.schedule.words import WHY_ONES, why_variant
 from flatweave.lower.sweep.conditions import SUFFIXES, holds, rows_of_host
 from flatweave.lower.sweep.contracted import write_contracted
-from flatweave.lower.sweep.fold_work import fewer_with_folds
+from flatweave.lower.sweep.fold_work import ceil_div, fewer_with_folds
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.sources import groups
 from flatweave.terms.build import index
-from flatweave.terms.syntax import Atom, Let, Var
+from flatweave.terms.syntax import Atom, Const, Let, Var
 
 
 def lower_sweep(
@@ -74,8 +74,24 @@ class SweepLowering:
         size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
         size = host.apply("minimum", size, index(tiling.most))
         size = fewer_with_folds(self.lowering, self.facts, self.plan, total, size)
+        size = self._whole_steps_of_ones(size)
         blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
         return size, host.apply("maximum", blocks, index(least)) if least else blocks
+
+    def _whole_steps_of_ones(self, size: Atom) -> Atom:
+        """Rows of one element are divided at whole steps: what streams begins on a cache line."""
+        for plan in self.plan.ones:
+            width = plan.traversal.width
+            if not isinstance(size, Const) or size.value % width:
+                steps = ceil_div(self.host, size, index(width))
+                whole = self.host.mul(steps, index(width))
+                size = self.host.apply("select", self._has_ones(), whole, size)
+        return size
+
+    def _has_ones(self) -> Atom:
+        """Whether rows have one element."""
+        assert self.facts.ones is not None
+        return self.host.apply("eq", self.lowering.scope.scalar(self.facts.ones.extent), index(1))
 
     def run(self) -> None:
         for sink in self.sinks:
@@ -132,32 +148,65 @@ class SweepLowering:
         the program, is written when somebody asks for it."""
         *others, last = self.plan.variants
         in_branch = self.lowering.may_not_run and self.lowering.machine.shares_memory
-        if not others and not in_branch:
+        if not others and not in_branch and not self.plan.ones:
             kernel = self.lowering.kernel(self.sweep.let)
             self._write(kernel, last)
             self.lowering.launch(kernel, self.sweep.blocks)
             return
         plain = self._later(last)
-        variants = [(self._holds(variant), self._later(variant)) for variant in others]
-        self.lowering.launch_first(variants, plain, self.sweep.blocks)
+        variants = [(self._holds(variant, self.facts), self._later(variant)) for variant in others]
+        self.lowering.launch_first([*self._of_ones(), *variants], plain, self.sweep.blocks)
 
-    def _holds(self, variant: Variant) -> Atom:
-        sweep = self.sweep
-        return holds(
-            self.lowering, self.host, variant, self.facts, sweep.shape, sweep.total
-        )
+    def _of_ones(self) -> Iterator[tuple[Atom, Declared]]:
+        """The variants for rows of one element."""
+        ones = self.facts.ones
+        for plan in self.plan.ones:
+            assert ones is not None
+            extent, facts = self.lowering.scope.scalar(ones.extent), SweepFacts.of(ones.op)
+            for variant in plan.variants:
+                large = self._holds(variant, facts)
+                condition = self.host.apply("and", self._has_ones(), large)
+                yield condition, self._later_of_ones(plan, variant, facts, extent)
+
+    def _holds(self, variant: Variant, facts: SweepFacts) -> Atom:
+        shape = [self.lowering.scope.scalar(extent) for extent in facts.op.shape]
+        return holds(self.lowering, self.host, variant, facts, shape, self.sweep.total)
 
     def _later(self, variant: Variant) -> Declared:
+        return self.lowering.later(
+            self.sweep.let, SUFFIXES.get(variant.name, ""), self._needs(),
+            lambda kernel, own: self._write(kernel, variant),
+            why=why_variant(variant, self.plan.variants),
+        )
+
+    def _later_of_ones(
+        self, plan: SweepPlan, variant: Variant, facts: SweepFacts, extent: Atom
+    ) -> Declared:
+        sweep = self.sweep
+
+        def write(kernel: KernelBuilder, own: Sequence[Var]) -> None:
+            kernel.know(extent, index(1))
+            sinks = [sink.fed(taken) for sink, taken in zip(
+                self.sinks, facts.op.portions(), strict=True)]  # fmt: skip
+            writer = KernelWriter(
+                self.lowering, facts, plan, variant, (), kernel, sweep.total, sweep.size
+            )
+            Passes(writer, sinks).write()
+
+        reasons = (WHY_ONES, why_variant(variant, plan.variants))
+        return self.lowering.later(
+            sweep.let, f"_ones{SUFFIXES.get(variant.name, '')}", self._needs(), write,
+            why="; ".join(filter(None, reasons)),
+        )
+
+    def _needs(self) -> list[Atom]:
+        """The host values that a kernel of the sweep may capture."""
         sweep = self.sweep
         of_sweep = held((sweep.chains, sweep.total, sweep.size))
         needs = [*self.lowering.reads(self.facts.op), *of_sweep]
         for sink in self.sinks:
             needs.extend(sink.needs())
-        suffix = SUFFIXES.get(variant.name, "")
-        return self.lowering.later(
-            sweep.let, suffix, needs, lambda kernel, own: self._write(kernel, variant),
-            why=why_variant(variant, self.plan.variants),
-        )
+        return needs
 
     def _write(self, kernel: KernelBuilder, variant: Variant) -> None:
         writer = self._writer(kernel, variant)

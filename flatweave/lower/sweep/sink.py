@@ -16,7 +16,8 @@ a scan like others (`scan_levels.py`). Each kind is a class of its own in `lower
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 from flatweave.base.records import record
 from flatweave.kernel_ir.syntax import Load
@@ -103,6 +104,12 @@ class LoweredSink:
     """Whether it carries values from step to step."""
     least_blocks: ClassVar[int] = 0
     """How many blocks there must be, even where there are no elements."""
+
+    def fed(self, taken: tuple[Atom, ...]) -> Self:
+        """The same sink of another form of the sweep's body, where `taken` is what it is fed."""
+        other = copy(self)
+        other.taken = taken
+        return other
 
     def allocate(self, sweep: HostSweep) -> None:
         """Emit the buffers that it needs."""

@@ -1,0 +1,96 @@
+"""Rows of one element: a map over them, chosen when the program runs, with the same results."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+MINUS = np.float32(-0.0)
+PROGRAMS = {
+    "sums": (lambda m: fw.map(fw.sum, m), lambda m: m.sum(1)),
+    "scans": (lambda m: fw.map(fw.cumsum, m), lambda m: m.cumsum(1)),
+    "sums from 3": (lambda m: fw.map(lambda r: fw.reduce(fw.add, 3, r), m), lambda m: 3 + m.sum(1)),
+    "scans from 3": (
+        lambda m: fw.map(lambda r: fw.scan(fw.add, 3, r), m),
+        lambda m: 3 + m.cumsum(1),
+    ),
+    "exclusive": (
+        lambda m: fw.map(lambda r: fw.scan(fw.add, 0, r, exclusive=True), m),
+        lambda m: m.cumsum(1) - m,
+    ),
+    "backwards": (
+        lambda m: fw.map(lambda r: fw.scan(fw.add, 0, r, reverse=True), m),
+        lambda m: m[:, ::-1].cumsum(1)[:, ::-1],
+    ),
+    "two folds": (
+        lambda m: fw.map(lambda r: fw.sum(r) / fw.max(fw.abs(r), initial=1), m),
+        lambda m: m.sum(1) / np.abs(m).max(1, initial=1),
+    ),
+    "flags": (
+        lambda m: fw.map(lambda r: fw.any(r * r > fw.cos(r)), m),
+        lambda m: (m * m > np.cos(m)).any(1),
+    ),
+}
+SHAPES = [(0, 0), (0, 1), (1, 1), (3, 1), (127, 1), (129, 1), (1025, 1), (4, 0), (1, 5), (40, 3)]
+
+
+def whole_numbers(shape):
+    """Sums of them are exact in any order."""
+    return np.random.default_rng(1).integers(-4, 5, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_rows_of_few_elements(name, target, threads):
+    """One program, for rows of none, of one, and of more."""
+    program, plain = PROGRAMS[name]
+    program = fw.jit(program, target=target)
+
+    for shape in SHAPES:
+        rows = whole_numbers(shape)
+        assert np.allclose(program(rows), plain(rows)), shape
+
+
+@pytest.mark.parametrize("count", [1_048_575, 1_048_576, 1_300_001])
+@pytest.mark.parametrize("name", ["sums", "scans", "flags"])
+def test_many_rows_of_one_element(name, count):
+    """Results that go around the caches, in blocks that begin on cache lines."""
+    program, plain = PROGRAMS[name]
+    rows = whole_numbers((count, 1))
+
+    assert np.array_equal(fw.jit(program)(rows), plain(rows))
+
+
+def test_an_axis_around_rows_of_one_element():
+    """The last axis is left out; those around it stay."""
+    cube = whole_numbers((30, 20, 1))
+
+    assert np.array_equal(fw.map(lambda m: fw.map(fw.cumsum, m), cube), cube)
+    assert np.array_equal(fw.map(lambda m: fw.map(fw.sum, m), cube), cube[:, :, 0])
+
+
+def test_a_sum_of_one_element_begins_with_the_neutral_one():
+    """0.0 + -0.0 is 0.0; a scan gives the element as it is."""
+    rows = np.full((5, 1), MINUS)
+
+    assert not np.signbit(fw.map(fw.sum, rows)).any()
+    assert np.signbit(fw.map(fw.cumsum, rows)).all()
+
+
+@pytest.mark.parametrize("name", ["sums", "scans", "two folds"])
+def test_the_reason_is_told(name):
+    """Such rows have a kernel of their own, and notes say when it ran; it is no further pass."""
+    program = fw.jit(PROGRAMS[name][0])
+    program(whole_numbers((200, 1)))
+    stages = program.stages(whole_numbers((200, 1)))
+
+    assert stages.kernels == 1
+    assert any("rows have one element each" in note for note in stages.notes)
+
+
+def test_longer_rows_have_no_such_reason():
+    """What is not needed is not compiled."""
+    program = fw.jit(PROGRAMS["sums"][0])
+    program(whole_numbers((200, 2)))
+
+    assert not any("one element" in n for n in program.stages(whole_numbers((200, 2))).notes)
