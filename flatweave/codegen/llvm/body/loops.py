@@ -3,11 +3,13 @@
     while p f xs    p uniform:        head: xs = phi; br p xs, turn, done      turn: f xs
                     p varying:        head: if any (live &= p xs)
                                       turn: xs = select live (f xs) xs         lanes that are done
-    for lo hi s f   equal turns:      head: i = phi; br i < hi, turn, done     keep their values
+                    p and f cheap:    head: xs = select (p xs) (f xs) xs;      keep their values
+                                            br any (p xs), head, done
+    for lo hi s f   equal turns:      head: i = phi; br i < hi, turn, done
                     differing:        head: if any (mask & i < hi)
                     few and short:    written out
 
-At least one lane runs wherever a body under a mask is reached.
+At least one lane runs wherever a body under a mask is reached, but those that are cheap.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
+from flatweave.codegen.llvm.body.control import CHEAP, cost
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.look import look
 from flatweave.codegen.llvm.body.read_ahead import read_ahead
@@ -81,6 +84,8 @@ def emit_while(e: Emitter, let: Let) -> Sequence[Held]:
     state = _State(e, op.body.params, init, [e.shape(param) for param in op.body.params])
     if _is_uniform(e, op):
         _plain_while(e, op, state)
+    elif cost(op.condition) + cost(op.body) <= CHEAP:
+        _selecting_while(e, op, state)
     else:
         _masked_while(e, op, state)
     return state.held
@@ -128,6 +133,26 @@ def _masked_while(e: Emitter, op: While, state: _State) -> None:
     lives = [(e.mask or "splat (i1 true)", state.before), (running, code.block)]
     code.fill(hole, [(live, e.mask_type, lives), *state.phis(last, code.block)])
     code.jump(head)
+    code.label(done)
+
+
+def _selecting_while(e: Emitter, op: While, state: _State) -> None:
+    """One block, which is left after a turn that no lane took. Lanes that are done say once more
+    that they are, so that none need be carried: on x86 without AVX-512, LLVM packs flags that go
+    from block to block, and unpacks them, in some 20 instructions."""
+    code = e.code
+    head, done = code.names("while", "done")
+    code.jump(head)
+    code.label(head)
+    hole = code.hole()
+    inner = e.turn()
+    look(inner, 1 + cost_of(e.made, op.condition, op.body))
+    test = inner.run(op.condition, state.held)[0]
+    running = inner.masked(inner.lanes(test, scalar_type(op.condition.results[0].type)))
+    last = state.frozen(inner, running, inner.inside(running).run(op.body, state.held))
+    some = inner.any(running)
+    code.fill(hole, state.phis(last, code.block))
+    code.branch(some, head, done)
     code.label(done)
 
 
