@@ -74,6 +74,23 @@ def test_each_kernel_of_a_choice_is_made_alone():
     assert sorted(parts.later) == [("large",), ("medium",), ("tiny",)]
 
 
+def test_launches_that_choose_among_as_many_choose_alike():
+    """Their kernels of one suffix are compiled together."""
+    launches = """\
+    launch a 1 [n, out] variants=[choice small a_s, choice middling a_rows]
+    launch b 1 [n, out] variants=[choice small b_s, choice middling b_own]
+    launch c 1 [n, out] variants=[choice small c_s]
+    in out"""
+    more = SIZES.replace("    in out", launches)
+    for name in ("a", "a_s", "a_rows", "b", "b_s", "b_own", "c", "c_s"):
+        more += f"\nkernel {name}(n: i64, out: global i64) =>\n    store out 0 n\n"
+
+    found = parts_of(parse_unit(more).host).alike
+
+    assert set(found) == {("a_s", "b_s"), ("large", "a", "b")}
+    assert parts_of(parse_unit(SIZES).host).alike == ()
+
+
 def test_a_kernel_that_also_runs_for_sure_keeps_its_number():
     """A choice is between numbers, or between symbols of one module."""
     again = SIZES.replace("    in out", "    launch large 1 [n, out]\n    in out")

@@ -68,6 +68,31 @@ def test_a_histogram_compiles_what_it_runs(compiled):
     assert before < after == lines(compiled)
 
 
+def test_what_is_likely_to_run_next_is_compiled_with_it(monkeypatch):
+    """Sums over the same rows take the same variant: those of the second and the third wait for
+    their launches."""
+    asked, real = [], load.make_kernels
+
+    def asking(unit, names, laps):
+        asked.append(names)
+        return real(unit, names, laps)
+
+    def f(rows):
+        a = fw.map(fw.sum, rows)
+        b = fw.map(lambda row, x: fw.sum(row * x), rows, a)
+        return fw.map(lambda row, x: fw.sum(row - x), rows, b)
+
+    monkeypatch.setattr(load, "make_kernels", asking)
+    rows = fw.ragged(np.arange(60.0), lengths=np.full(20, 3))
+    sums = np.arange(60.0).reshape(20, 3).sum(1)
+    program = on_cpu(f)
+    assert np.allclose(program(rows), sums - 3 * sums * sums)
+
+    (names,) = asked
+    assert len(names) == 3
+    assert set(names) < made(program.stages(rows))
+
+
 def test_an_expansion_that_is_scattered(compiled):
     """Eight kernels, of which a run takes two or three."""
 

@@ -29,6 +29,7 @@ from flatweave.runtime.deep import check_wanted, on_deep_stack
 from flatweave.runtime.later import Made, Table
 from flatweave.runtime.native import NativeCode, begin, compile_text
 from flatweave.runtime.pool import POOL
+from flatweave.runtime.support import Code
 from flatweave.terms.traverse import walk_lets
 
 ENOUGH = 100  # lets of kernels that are worth a module; each costs LLVM 1 to 2 ms by itself
@@ -37,12 +38,20 @@ ENOUGH = 100  # lets of kernels that are worth a module; each costs LLVM 1 to 2 
 def load(unit: Unit, plan: Plan, laps: Laps) -> CpuProgram:
     """The program; `laps` go on while kernels are made."""
     parts, switches = parts_of(unit.host), config.current
+    likely = {name: names for names in parts.alike for name in names}
+    waiting: dict[str, tuple[Code, str]] = {}
 
     def made(names: Sequence[str]) -> Made:
+        """A group of kernels; what is likely to be asked for next is made with it, and waits."""
+        if names[0] in waiting:
+            return [waiting.pop(name) for name in names]
+        others = [name for name in likely.pop(names[0], ()) if likely.pop(name, None)]
+        every = [*names, *others]
         with config.scoped(cpu=switches.cpu, no_cache=switches.no_cache), shown(laps) as look:
-            kernels = on_deep_stack(lambda: make_kernels(unit, names, laps), look)
+            kernels = on_deep_stack(lambda: make_kernels(unit, every, laps), look)
         laps.tell()
-        return kernels
+        waiting.update(zip(others, kernels[len(names) :], strict=True))
+        return kernels[: len(names)]
 
     table = Table(parts.groups, made)
     first = begin_kernels(unit, parts.first, laps, begin)
