@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DType, bool_
 from flatweave.lower.machine.machine import ROW_LANES, WIDEST, Machine
 from flatweave.lower.schedule.plan import Tiling
-from flatweave.ops import Sweep
+from flatweave.ops import Prefix, Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.syntax import ArrayType
@@ -31,13 +31,27 @@ def choose_tiling(
     width = machine.lanes(dtypes)
     if machine.fixed_width is None:
         if not machine.one_block:  # few elements, which are in the nearest cache
-            width = min(WIDEST, width * _registers(cost, in_order=in_order))
+            several = width * _registers(cost, in_order=in_order)
+            width = min(WIDEST, max(several, _lanes_of_scans(machine, sweep)))
         width = ROW_LANES if along_rows else width
     bytes_each = max(1, sum(dtype.bytes for dtype in (dtypes if streams is None else streams)))
     step = width * machine.warps
     most = max(step, machine.block_bytes // bytes_each // step * step)
     least = min(most, max(step, machine.block_work // cost // step * step))
     return Tiling(width, least, most)
+
+
+def _lanes_of_scans(machine: Machine, sweep: Sweep) -> int:
+    """Lanes that fill a register with what is scanned: its operator is taken once for each doubling
+    of their number. Of anything else they fill four at most."""
+    scanned = [
+        scalar_type(atom) for let in sweep.body.lets if isinstance(let.op, Prefix)
+        for atom in let.op.args
+    ]  # fmt: skip
+    carried = [dtype for dtype in scanned if dtype is not bool_]
+    if not carried:
+        return 1
+    return min(machine.lanes(carried), 4 * machine.lanes(element_dtypes(sweep)))
 
 
 def _registers(cost: int, *, in_order: bool) -> int:
