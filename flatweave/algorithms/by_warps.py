@@ -42,11 +42,17 @@ class Warps:
     masked: bool = True
 
 
-def reduce_by_warps(b: Builder, operator: Operator, xs: Pull, warps: Warps) -> Values:
-    """The elements of `xs` combined in order; every thread of the block may read the result."""
+def reduce_by_warps(
+    b: Builder, operator: Operator, xs: Pull, warps: Warps, *, in_any_order: bool = False
+) -> Values:
+    """The elements of `xs` combined, in order unless any will do; every thread of the block may
+    read the result."""
     if warps.count == 1:
-        return reduce_in_lanes(b, operator, xs, warps.width, masked=warps.masked)
-    ends = _of_warps(b, operator, xs, _shares(b, xs.extent, warps), warps.width)
+        return reduce_in_lanes(
+            b, operator, xs, warps.width, masked=warps.masked, in_any_order=in_any_order
+        )
+    shared = _shares(b, xs.extent, warps)
+    ends = _of_warps(b, operator, xs, shared, warps.width, in_any_order=in_any_order)
     return _before(b, operator, ends, index(warps.count), operator.neutral)
 
 
@@ -89,13 +95,18 @@ def _shares(b: Builder, extent: Atom, warps: Warps) -> Shares:
     return Shares(extent, warps.count, b.mul(steps, index(warps.width)))
 
 
-def _of_warps(b: Builder, operator: Operator, xs: Pull, shared: Shares, width: int) -> Pull:
+def _of_warps(
+    b: Builder, operator: Operator, xs: Pull, shared: Shares, width: int, *,
+    in_any_order: bool = False,
+) -> Pull:  # fmt: skip
     """What the elements of each warp combine to, in the memory of the block."""
 
     def one(c: Builder, warp: Atom) -> Push:
         lo, hi = shared.of(c, warp)
         mine = part(xs, lo, c.sub(hi, lo))
-        total = reduce_in_lanes(c, operator, mine, width, shared.each)
+        total = reduce_in_lanes(
+            c, operator, mine, width, shared.each, in_any_order=in_any_order
+        )
         return Push(index(1), WARP, lambda d, put: put(d, index(0), total))
 
     return force(b, concat_units(b, WARP, shared.units, 1, one))

@@ -4,6 +4,10 @@
     lanes     a ab abc abcd     e ef efg efgh    by a collective of the warp
     carry     nothing           abcd             what all steps before combine to
 
+Of an operator that commutes each lane may fold elements of its own, and lanes meet once:
+
+    lanes     a b c d           ae bf cg dh
+
 A step in which segments start, as flags say, goes on from the carry only below the first start:
 
     flags                       F F T F F F T F       values  a b c d e f g h      carry  z
@@ -45,16 +49,26 @@ and of the carry, on how many lanes: the next carry."""
 
 def reduce_in_lanes(
     b: Builder, operator: Operator, xs: Pull, width: int, most: Atom | None = None, *,
-    masked: bool = True,
+    masked: bool = True, in_any_order: bool = False,
 ) -> Values:  # fmt: skip
-    """The elements of `xs` combined in order by the `width` lanes of a warp."""
+    """The elements of `xs` combined by the `width` lanes of a warp; in order, unless any will do.
+    """
 
     def step(
         c: Builder, i: Atom, active: Atom | None, values: Values, carry: Values, lanes: int
     ) -> Values:
+        if in_any_order:
+            return operator.combine(c, carry, values)
         return reduce_step(c, operator, carry, values, lanes)
 
-    return _in_steps(b, operator, xs, width, most, operator.neutral, step, masked)
+    def meet(c: Builder, of_lanes: Values) -> Values:
+        found: Values = c.emit(ReduceLanes(operator.function(c), of_lanes))
+        return found
+
+    return _in_steps(
+        b, operator, xs, width, most, operator.neutral, step, masked,
+        meet if in_any_order else None,
+    )  # fmt: skip
 
 
 def scan_in_lanes(
@@ -151,10 +165,10 @@ def _anew(
 
 def _in_steps(
     b: Builder, operator: Operator, xs: Pull, width: int, most: Atom | None, init: Values,
-    step: Step, masked: bool,
+    step: Step, masked: bool, meet: Callable[[Builder, Values], Values] | None = None,
 ) -> Values:  # fmt: skip
-    """A loop over steps of all lanes that carries values; then, unless lanes may idle, another one
-    over the elements that are left."""
+    """A loop over steps of all lanes that carries values, of which lanes `meet` at its end if each
+    has its own; then, unless lanes may idle, another loop over the elements that are left."""
     extent = xs.extent
     if masked:
 
@@ -163,7 +177,7 @@ def _in_steps(
             values = choose(c, active, lambda d: xs.at(d, i), lambda d: operator.neutral)
             return step(c, i, active, values, carry, width)
 
-        return _region(b, width, index(0), extent if most is None else most, init, some)
+        return _region(b, width, index(0), extent if most is None else most, init, some, meet)
 
     def every(c: Builder, i: Atom, carry: Values, lanes: int) -> Values:
         return step(c, i, None, xs.at(c, i), carry, lanes)
@@ -171,13 +185,14 @@ def _in_steps(
     whole: Atom = index(0)
     if width > 1:
         whole = b.mul(b.apply("floordiv", extent, index(width)), index(width))
-        init = _region(b, width, index(0), whole, init, partial(every, lanes=width))
+        init = _region(b, width, index(0), whole, init, partial(every, lanes=width), meet)
     return _region(b, 1, whole, extent, init, partial(every, lanes=1))
 
 
 def _region(
     b: Builder, width: int, lo: Atom, hi: Atom, init: Values,
     turn: Callable[[Builder, Atom, Values], Values],
+    meet: Callable[[Builder, Values], Values] | None = None,
 ) -> Values:  # fmt: skip
     """A loop from lo to hi over steps of `width` lanes."""
     region = b.inner()
@@ -186,5 +201,7 @@ def _region(
     carry = tuple(inside.param("s", atom.type) for atom in init)
     i: Atom = inside.emit(Lane(base))[0] if width > 1 else base
     body = inside.close([base, *carry], turn(inside, i, carry))
-    out = region.emit(For(lo, hi, index(width), body, init))
+    out: Values = region.emit(For(lo, hi, index(width), body, init))
+    if meet is not None and width > 1:
+        out = meet(region, out)
     return b.emit(Lanes(width, region.close([], out)))

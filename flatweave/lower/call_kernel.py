@@ -10,6 +10,7 @@ from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.kernel_passes.distribute import distribute
 from flatweave.kernel_passes.reuse_memory import reuse_memory
+from flatweave.kernel_passes.streaming import stream
 from flatweave.kernel_passes.warp_phases import warp_phases
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
@@ -22,7 +23,8 @@ from flatweave.terms.traverse import map_field
 def unit_for(program: KernelProgram, machine: Machine) -> Unit:
     """The kernels for the warps and lanes of a machine."""
     shape = machine.block_of(program.threads)
-    return distribute(warp_phases(reuse_memory(program.on(machine).unit), shape), shape)
+    unit = distribute(warp_phases(reuse_memory(program.on(machine).unit), shape), shape)
+    return unit if machine.streaming_from is None else stream(unit, machine.streaming_from)
 
 
 def lower_call(lowering: Lowering, let: Let, op: CallKernel) -> None:
@@ -81,7 +83,10 @@ class _Renamed:
         """An op anew."""
         found: Op = map_field(op, lambda atom: atom, self.function)
         if isinstance(found, Launch):
-            return found.replace(kernel=self.names[found.kernel])  # type: ignore[no-any-return]
+            variants = tuple(
+                choice.replace(kernel=self.names[choice.kernel]) for choice in found.variants
+            )
+            return found.replace(kernel=self.names[found.kernel], variants=variants)  # type: ignore[no-any-return]
         if "site" in found.fields:
             return found.replace(site=self.sites[found.site])  # type: ignore[no-any-return, attr-defined]
         return found

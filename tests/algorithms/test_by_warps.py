@@ -6,7 +6,7 @@ from flatweave.algorithms.by_warps import Warps, reduce_by_warps, scan_by_warps
 from flatweave.algorithms.operator import addition, segmented, together
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
-from flatweave.kernel_ir.arrays import zipped
+from flatweave.kernel_ir.arrays import Pull, zipped
 from flatweave.kernel_ir.syntax import Store
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.runtime.devices import nvrtc
@@ -49,6 +49,19 @@ def _scan(shape, exclusive, before=None):
     return write
 
 
+def _sum(shape):
+    def write(b, xs, flags, ys, units):
+        """Of the first components, by an operator that commutes."""
+        firsts = Pull(xs.extent, lambda c, i: xs.at(c, i)[:1])
+        _keep(b, reduce_by_warps(b, addition(), firsts, _warps(shape), in_any_order=True), ys)
+
+    return write
+
+
+def _summed(pairs, flags):
+    return [[sum(x for x, _ in pairs)]]
+
+
 def _segmented(shape):
     def write(b, xs, flags, ys, units):
         scan_by_warps(
@@ -72,6 +85,8 @@ def case(name, shape):
         "scan_exclusive": _scan(shape, True),
         "segmented_scan": _segmented(shape),
     }
+    if name == "sum":
+        return Case(_sum(shape), _summed, (i64,))
     if name == "scan_from":
         write = _scan(shape, exclusive=True, before=FIRST)
         return Case(write, _from_first, CASES["scan_exclusive"].outs)
@@ -88,7 +103,7 @@ def _from_first(pairs, flags):
 
 
 FIRST = (3, -7)
-NAMES = ("reduce", "scan", "scan_exclusive", "scan_from", "segmented_scan")
+NAMES = ("sum", "reduce", "scan", "scan_exclusive", "scan_from", "segmented_scan")
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -8,7 +8,7 @@ from pathlib import Path
 # each example is a program of its own, in no package
 sys.path.append(str(Path(__file__).resolve().parents[3] / "examples"))
 
-from bench.rows.kernels import matrices, pictures, reductions, scans, sorts
+from bench.rows.kernels import matrices, pictures, reductions, scans, sorts, tuned
 
-FILES = (reductions, scans, sorts, matrices, pictures)
+FILES = (reductions, scans, sorts, matrices, pictures, tuned)
 ROWS = [row for file in FILES for row in file.ROWS]

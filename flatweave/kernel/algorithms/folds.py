@@ -46,6 +46,7 @@ from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir import arrays
 from flatweave.kernel_ir.arrays import UnitCode, Values
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
+from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Const, Var
 
@@ -56,6 +57,8 @@ REGISTERS = 4
 
 def reduce(op: Op, xs: Any, ne: Any) -> Any:
     """The elements combined in their order; `ne` is neutral, and the result of no elements.
+
+    By an operator that is seen to commute, such as +, in another order, which is always the same.
 
     In code of a block or warp all its threads share the work and may read the result.
     """
@@ -68,11 +71,14 @@ def reduce(op: Op, xs: Any, ne: Any) -> Any:
     fold = _Fold(op, array, ne)
     b = here().builder
     if around is BLOCK:
-        found = reduce_by_warps(b, fold.operator, fold.elements, fold.warps)
+        found = reduce_by_warps(
+            b, fold.operator, fold.elements, fold.warps, in_any_order=fold.commutes
+        )
     else:
         found = reduce_in_lanes(
-            b, fold.operator, fold.elements, fold.warps.width, masked=fold.warps.masked
-        )
+            b, fold.operator, fold.elements, fold.warps.width, masked=fold.warps.masked,
+            in_any_order=fold.commutes,
+        )  # fmt: skip
     return fold.kind.value(found)
 
 
@@ -144,6 +150,7 @@ class _Fold:
         made = trace()
         self.kind = kind = _kind_of(array)
         self.operator = operator_on(kind, op, ne)
+        self.commutes = is_commutative(self.operator.function(here().builder))
         self.elements = arrays.Pull(extent_of(array.length), _elements(kind, array))
         machine = made.machine
         width = machine.lanes(list(kind.dtypes))
