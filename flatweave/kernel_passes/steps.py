@@ -4,6 +4,8 @@
     f64, a loop that turns as often as its lane says                steps of 8 lanes, one register
     count known at run time                  steps of 128 lanes, of 16, one by one what is left
 
+    row and column of a tile, i // 32 and i % 32            steps of 32 lanes: of one row
+
 A value of a step fills several registers: additions that do not wait for each other, and reads of
 whole lines of cache. How many depends on how many values the body holds at once, as they must fit
 the registers; a register has as many lanes as fit of the widest element of memory that is used.
@@ -17,9 +19,10 @@ from flatweave.base.dtypes import DType
 from flatweave.base.records import record
 from flatweave.kernel_ir.hierarchy import ForAll, Local
 from flatweave.kernel_ir.syntax import Load, Store
+from flatweave.kernel_ir.trailing_zeros import BITS, zeros_in
 from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.kernel_ir.variation import Variation
-from flatweave.terms.control import For, If, While
+from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
@@ -48,7 +51,25 @@ def step_widths(op: ForAll, registers: Registers) -> tuple[int, int]:
     many = min(_registers_each(op, registers.count), max(1, MOST_LANES // one))
     while many > 1 and own * one * many > LOCAL_BYTES:
         many //= 2
+    runs = [run for run in _runs(op.body) if run >= one]
+    while many > 1 and any(one * many > run for run in runs):
+        many //= 2
     return one * many, one
+
+
+def _runs(fn: Lambda) -> Iterator[int]:
+    """How many neighbours are together in what a body computes of its thread's number by quotients,
+    remainders and bits: those of a row, of half a network."""
+    places = set(fn.params)
+    for let in walk_lets(fn):
+        if not isinstance(let.op, Apply) or places.isdisjoint(let.op.args):
+            continue
+        places.update(let.vars)
+        match let.op:
+            case Apply(fn="floordiv" | "mod" | "and" | "xor", args=(_, Const(value=by))) if by:
+                yield 1 << max(zeros_in(int(by)), zeros_in(int(by) + 1))
+            case Apply(fn="shr", args=(_, Const(value=by))) if 0 < by < BITS:
+                yield 1 << int(by)
 
 
 def _bytes_used(fn: Lambda) -> Iterator[int]:

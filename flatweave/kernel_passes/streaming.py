@@ -18,13 +18,13 @@ with the array but store: what has gone around the caches is read from memory.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.host import Alloc, Choice, Launch
 from flatweave.kernel_ir.syntax import BlockIndex, Kernel, Lane, Lanes, Store, Unit
+from flatweave.kernel_ir.trailing_zeros import trailing_zeros, zeros_of
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, For, While
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Op, Var
@@ -54,12 +54,10 @@ def stream(unit: Unit, least: int) -> Unit:
 
 @record
 class _Place:
-    """What is known of an index: lanes side by side, or the same for all of them; what it, or that
-    of the first lane, is a multiple of, of anything if that is 0; and the counters of loops that it
-    rests on."""
+    """What is known of an index: whether lanes are side by side, or it is the same for all of them;
+    and the counters of loops that it rests on."""
 
-    linear: bool
-    multiple: int
+    linear: bool = False
     loops: frozenset[Var] = frozenset()
 
 
@@ -69,9 +67,9 @@ class _Streams:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._places: dict[Var, _Place] = {
-            param: _Place(False, 1) for param in kernel.params if isinstance(param.type, DType)
+            param: _Place() for param in kernel.params if isinstance(param.type, DType)
         }
-        self._made: dict[Var, Op] = {}
+        self._zeros = trailing_zeros(kernel.body)
         self._stores: list[Store] = []
         only = set(kernel.params) - _used_otherwise(kernel.body)
         self._body(kernel.body, 1, frozenset(), only)
@@ -100,7 +98,6 @@ class _Streams:
 
     def _body(self, fn: Lambda, lanes: int, loops: frozenset[Var], only: set[Var]) -> None:
         for let in fn.lets:
-            self._made.update((var, let.op) for var in let.vars)
             match let.op:
                 case Store() if let.op.buffer in only:
                     if self._fills_lines(let.op, lanes, loops):
@@ -109,10 +106,8 @@ class _Streams:
                     self._body(body, width, loops, only)
                 case For(body=body, lo=lo, step=step):
                     counter = body.params[0]
-                    first, each = self._place(lo), self._place(step)
-                    if first and each and not (first.linear or each.linear):
-                        multiple = math.gcd(first.multiple, each.multiple)
-                        self._places[counter] = _Place(False, multiple, frozenset({counter}))
+                    if self._joined("minimum", (lo, step)) is not None:
+                        self._places[counter] = _Place(False, frozenset({counter}))
                     self._body(body, lanes, loops | {counter}, only)
                 case While():
                     pass  # nobody knows how often it turns
@@ -120,9 +115,9 @@ class _Streams:
                     if (place := self._place(base)) is not None:
                         self._places[let.vars[0]] = replace(place, linear=True)
                 case BlockIndex():
-                    self._places[let.vars[0]] = _Place(False, 1)
+                    self._places[let.vars[0]] = _Place()
                 case Apply(fn=name, args=args):
-                    if (place := self._applied(name, args)) is not None:
+                    if (place := self._joined(name, args)) is not None:
                         self._places[let.vars[0]] = place
                 case op:
                     for inner in lambdas_in(op):
@@ -134,39 +129,24 @@ class _Streams:
         place, each = self._place(store.index), store.buffer.type.dtype.bytes
         if place is None or not place.linear or place.loops != loops:
             return False
-        return lanes * each % LINE == 0 and place.multiple * each % LINE == 0
+        return lanes * each % LINE == 0 and each << zeros_of(self._zeros, store.index) >= LINE
 
     def _place(self, atom: Atom) -> _Place | None:
-        if isinstance(atom, Const):
-            return _Place(False, abs(int(atom.value))) if atom.dtype.is_integer else None
-        return self._places.get(atom)
+        return _Place() if isinstance(atom, Const) else self._places.get(atom)
 
-    def _applied(self, name: str, args: Sequence[Atom]) -> _Place | None:
-        """What a scalar function makes of places."""
+    def _joined(self, name: str, args: Sequence[Atom]) -> _Place | None:
+        """What a scalar function makes of places; nothing is known of one that is linear no more.
+        """
         known = [place for arg in args if (place := self._place(arg)) is not None]
-        if len(known) < len(args):
-            return None
-        loops = frozenset[Var]().union(*(place.loops for place in known))
         linear = [place.linear for place in known]
-        multiple = math.gcd(*(place.multiple for place in known))
-        match name, linear:
-            case "add", [_, _] if not all(linear):
-                return _Place(any(linear), multiple, loops)
-            case "sub", [_, False]:
-                return _Place(linear[0], max(multiple, self._whole(*args)), loops)
-            case "mul", [False, False]:
-                return _Place(False, known[0].multiple * known[1].multiple, loops)
-            case ("minimum" | "maximum"), [False, False]:
-                return _Place(False, multiple, loops)
-            case _:
-                return None if any(linear) else _Place(False, 1, loops)
+        if len(known) < len(args) or any(linear) and not _stays_linear(name, linear):
+            return None
+        return _Place(any(linear), frozenset[Var]().union(*(place.loops for place in known)))
 
-    def _whole(self, a: Atom, b: Atom) -> int:
-        """What a - b is a multiple of where b is what a leaves over: of the divisor."""
-        match self._made.get(b) if isinstance(b, Var) else None:
-            case Apply(fn="mod", args=(x, Const(value=divisor))) if x == a:
-                return abs(int(divisor))
-        return 1
+
+def _stays_linear(name: str, linear: Sequence[bool]) -> bool:
+    """Whether a function keeps neighbours neighbours."""
+    return name == "add" and not all(linear) or name == "sub" and linear == [True, False]
 
 
 def streaming_name(kernel: str) -> str:

@@ -9,11 +9,13 @@ from flatweave.codegen.llvm.body.shapes import (
     REVERSED,
     UNIFORM,
     VARYING,
+    Region,
     Shape,
     apply_shape,
     lane_shapes,
 )
 from flatweave.kernel_ir.collectives import LastLane, ReduceLanes, ScanLanes, ShiftLanes
+from flatweave.kernel_ir.trailing_zeros import trailing_zeros
 from flatweave.terms.build import index, lambda_of
 from flatweave.terms.syntax import Const, constant
 from tests.codegen.llvm_programs import HOST, Writer, buffer, for_each, kernel_unit
@@ -55,6 +57,36 @@ def test_only_i64_is_linear() -> None:
     assert apply_shape("select", [VARYING, LINEAR, LINEAR], i64) is VARYING
     assert apply_shape("maximum", [REVERSED, REVERSED], i64) is REVERSED
     assert apply_shape("neg", [LINEAR], i64) is VARYING
+
+
+def test_lanes_that_begin_at_a_multiple() -> None:
+    """The low bits of a base are the number of the lane; without that nothing follows."""
+    n = Writer().var("n", i64)
+
+    def body(w):
+        base = w.mul(n, index(32))
+        i, j = w.lane(base), w.lane(n)
+        return [
+            w.apply(fn, x, index(by))
+            for x in (i, j)
+            for fn, by in [
+                ("floordiv", 32), ("floordiv", 8), ("floordiv", -32), ("mod", 48), ("mod", 24),
+                ("and", 48), ("and", 31), ("and", 8), ("xor", 16), ("xor", 15), ("xor", 1),
+                ("shr", 4), ("shr", 3), ("shr", 64), ("lt", 48), ("lt", 40), ("ge", 16), ("le", 15),
+            ]
+        ] + [w.apply("or", base, i), w.apply("le", base, i), w.apply("gt", n, i)]  # fmt: skip
+
+    fn = Writer().fn([], body)
+    zeros = trailing_zeros(fn)
+    found = lane_shapes(fn, Region(16, zeros))
+
+    assert [found.get(x, UNIFORM) for x in fn.results] == [
+        UNIFORM, VARYING, VARYING, LINEAR, VARYING,
+        UNIFORM, LINEAR, VARYING, LINEAR, REVERSED, VARYING,
+        UNIFORM, VARYING, VARYING, UNIFORM, VARYING, UNIFORM, VARYING,
+        *[VARYING] * 18, LINEAR, UNIFORM, VARYING,
+    ]  # fmt: skip
+    assert all(lane_shapes(fn, Region(12, zeros))[x] is VARYING for x in fn.results[:18])
 
 
 def test_loads_and_collectives() -> None:

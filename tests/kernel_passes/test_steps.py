@@ -148,3 +148,23 @@ def test_blocks_of_any_number_of_threads(count):
 
     want = (xs * np.uint8(3)).reshape(-1, count)[:, ::-1].reshape(-1)
     assert np.array_equal(tripled(xs), want)
+
+
+@pytest.mark.parametrize(
+    ("place", "lanes"),
+    [
+        ("floordiv i 32", 32), ("mod i 48", 16), ("and i 31", 32), ("and i -64", 64),
+        ("xor i 15", 16), ("shr i 5", 32), ("floordiv i 8", 128), ("xor i 1", 128),
+        ("add i 32", 128),
+    ],
+)  # fmt: skip
+def test_steps_stay_in_a_row(place, lanes):
+    """Rows of less than a register do not count."""
+    body = f"""
+        for_all thread {{count}} (i: i64 =>
+            j: i64 = {place}
+            x: f32 = load fs j
+            store fout i x)
+    """
+
+    assert step_widths(for_all_of(body, 1024), REGISTERS) == (lanes, 16)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from flatweave.base.dtypes import bool_
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held, scalar_type
 from flatweave.codegen.llvm.body.linear import emit_one_lane, is_one_lane
-from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, apply_shape
+from flatweave.codegen.llvm.body.shapes import UNIFORM, VARYING, Region, applied_shape
 from flatweave.codegen.llvm.math.cast import cast
 from flatweave.codegen.llvm.math.integers import floordiv, floordiv_by_positive, mod
 from flatweave.codegen.llvm.math.scalar import emit_cast, emit_scalar
@@ -32,7 +32,9 @@ def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
     op: Apply = let.op  # type: ignore[assignment]
     held = [e.hold(arg) for arg in op.args]
     dtype = scalar_type(op.args[-1].type)
-    shape = apply_shape(op.fn, [h.shape for h in held], dtype) if e.width > 1 else UNIFORM
+    shape = UNIFORM
+    if e.width > 1:
+        shape = applied_shape(op, [h.shape for h in held], Region(e.width, e.zeros))
     if shape is UNIFORM and _divides(e.made, op):
         a, b = (Value(e.code, dtype, 1, h.text) for h in held)
         return (Held(UNIFORM, floordiv_by_positive(a, b).text),)

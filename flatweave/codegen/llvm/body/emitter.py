@@ -19,6 +19,7 @@ from flatweave.codegen.llvm.math.scalar import emit_cast
 from flatweave.codegen.llvm.text.code import Code
 from flatweave.codegen.llvm.text.module import constant, vec
 from flatweave.codegen.llvm.text.vectors import splat
+from flatweave.kernel_ir.trailing_zeros import Zeros
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Type, Var
 
@@ -50,6 +51,7 @@ class Emitter:
         held: dict[Var, Held],
         width: int = 1,
         shapes: Mapping[Var, Shape] | None = None,
+        zeros: Zeros | None = None,
     ) -> None:
         self.code = code
         self.isa = isa
@@ -57,6 +59,7 @@ class Emitter:
         self.held = held
         self.width = width
         self.shapes: Mapping[Var, Shape] = shapes or {}
+        self.zeros: Zeros = zeros or {}
         self.mask: str | None = None
         self.made: dict[Var, Op] = {}
         self.depth = 0  # loops around
@@ -66,7 +69,7 @@ class Emitter:
         """An emitter of code that runs in `width` lanes, all of them."""
         known = self.shapes if shapes is None else shapes
         known = known if width > 1 else {}
-        made = Emitter(self.code, self.isa, self.handlers, self.held, width, known)
+        made = Emitter(self.code, self.isa, self.handlers, self.held, width, known, self.zeros)
         made.made, made.depth = self.made, self.depth
         return made
 

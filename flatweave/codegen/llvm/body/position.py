@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
-from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, lane_shapes
+from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, Region, lane_shapes
 from flatweave.kernel_ir import syntax as k
 from flatweave.terms.syntax import Let
 
@@ -17,7 +17,8 @@ from flatweave.terms.syntax import Let
 def emit_lanes(e: Emitter, let: Let) -> Sequence[Held]:
     """A region that `width` lanes run."""
     op: k.Lanes = let.op  # type: ignore[assignment]
-    shapes = lane_shapes(op.body) if op.width > 1 else {}
+    region = Region(op.width, e.zeros)
+    shapes = lane_shapes(op.body, region) if op.width > 1 else {}
     inner = e.at(op.width, shapes)
     inner.run(op.body)
     return [Held(UNIFORM, inner.uniform(atom)) for atom in op.body.results]

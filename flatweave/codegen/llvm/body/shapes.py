@@ -8,6 +8,16 @@
         x: f32 = load xs j               # VARYING
         y: f32 = load xs n)              # UNIFORM
 
+Where the base is known to be a multiple of the lanes, the low bits of i are the lane's number, and
+
+    floordiv i 32    the same in all lanes      mod i 32    linear
+    and i 48         the same                   and i 31    linear
+    xor i 16         linear                     xor i 15    reversed
+    shr i 4          the same                   lt i 48     the same
+
+as are a tile's row and column, or the partner of an element in a network. What holds the result is
+always the function of what lane 0 has.
+
 Outside the region everything is uniform. Variables that a loop carries start with the shape of
 their first value and become varying when a turn of the loop makes them so.
 """
@@ -16,11 +26,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
+from typing import NamedTuple
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.collectives import ReduceLanes, ScanLanes
 from flatweave.kernel_ir.op import Gives, KernelOp
 from flatweave.kernel_ir.syntax import Lane
+from flatweave.kernel_ir.trailing_zeros import BITS, Zeros, zeros_in, zeros_of
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Type, Var
 from flatweave.terms.traverse import atoms_in
@@ -52,10 +64,31 @@ _SAME_LAWS = {
     **dict.fromkeys(("minimum", "maximum")),
     **dict.fromkeys(("sub", "eq", "ne", "lt", "le", "gt", "ge"), UNIFORM),
 }
+_TURNED = {"le": "ge", "gt": "lt", "and": "and", "or": "or", "xor": "xor"}
+"""f a b as a function of b and a."""
+
+
+class Region(NamedTuple):
+    """How many lanes there are, and which low bits of variables are known to be zero."""
+
+    width: int
+    zeros: Zeros
+
+
+ANY_REGION = Region(1, {})
+
+
+def applied_shape(op: Apply, shapes: Sequence[Shape], region: Region) -> Shape:
+    """The shape of a scalar function's value; where it is not VARYING, `fn` of the bases is it."""
+    dtype = op.args[-1].type
+    found = apply_shape(op.fn, shapes, dtype)
+    if found is not VARYING or dtype is not i64:
+        return found
+    return _aligned(op.fn, tuple(shapes), op.args, region)
 
 
 def apply_shape(fn: str, shapes: Sequence[Shape], dtype: Type) -> Shape:
-    """The shape of a scalar function's value; where it is not VARYING, `fn` of the bases is it."""
+    """The same, by the laws for every base."""
     if all(shape is UNIFORM for shape in shapes):
         return UNIFORM
     if VARYING in shapes or dtype is not i64:
@@ -68,6 +101,40 @@ def apply_shape(fn: str, shapes: Sequence[Shape], dtype: Type) -> Shape:
     if fn == "select" and shapes[0] is UNIFORM and shapes[1] is shapes[2]:
         return shapes[1]
     return VARYING
+
+
+def _aligned(
+    fn: str, shapes: tuple[Shape, ...], args: Sequence[Atom], region: Region
+) -> Shape:
+    """The same, by the laws for bases that are multiples of the lanes."""
+    lanes = zeros_in(region.width)
+    if shapes == (UNIFORM, LINEAR) and fn in _TURNED:
+        fn, args = _TURNED[fn], args[::-1]
+    elif shapes != (LINEAR, UNIFORM):
+        return VARYING
+    if not lanes or region.width != 1 << lanes or zeros_of(region.zeros, args[0]) < lanes:
+        return VARYING
+    by, whole = args[1], zeros_of(region.zeros, args[1]) >= lanes
+    if isinstance(by, Const):
+        found = _by_constant(fn, int(by.value), lanes)
+        if found is not None:
+            return found
+    if whole and fn in ("and", "lt", "ge"):
+        return UNIFORM
+    return LINEAR if whole and fn in ("or", "xor") else VARYING
+
+
+def _by_constant(fn: str, value: int, lanes: int) -> Shape | None:
+    """The laws that ask for a known second operand."""
+    whole, ones = zeros_in(value) >= lanes, zeros_in(value + 1) >= lanes
+    match fn:
+        case "floordiv" | "mod" if whole and value > 0:
+            return UNIFORM if fn == "floordiv" else LINEAR
+        case "shr" if lanes <= value < BITS:
+            return UNIFORM
+        case "and" | "xor" if ones:
+            return LINEAR if fn == "and" else REVERSED
+    return None
 
 
 def join(a: Shape, b: Shape) -> Shape:
@@ -85,15 +152,16 @@ def counter_shape(lo: Shape, step: Shape) -> Shape:
     return lo if step is UNIFORM else VARYING
 
 
-def lane_shapes(body: Lambda) -> dict[Var, Shape]:
+def lane_shapes(body: Lambda, region: Region = ANY_REGION) -> dict[Var, Shape]:
     """The shape of every variable in the body of a `lanes` region that is not uniform."""
-    return _Analysis().region(body)
+    return _Analysis(region).region(body)
 
 
 class _Analysis:
     """The shapes found so far; loops are walked again until nothing changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, region: Region) -> None:
+        self._region = region
         self.shapes: dict[Var, Shape] = {}
 
     def region(self, body: Lambda) -> dict[Var, Shape]:
@@ -113,9 +181,9 @@ class _Analysis:
     def of(self, op: Op) -> Sequence[Shape]:
         """The shapes of what an op binds."""
         match op:
-            case Apply(fn=fn, args=args):
+            case Apply(args=args):
                 shapes = [self.shape(arg) for arg in args]
-                return (apply_shape(fn, shapes, args[-1].type),)
+                return (applied_shape(op, shapes, self._region),)
             case Cast(arg=arg):
                 return (self.scattered([arg]),)
             case Lane(reverse=reverse):

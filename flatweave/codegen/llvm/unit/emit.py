@@ -30,6 +30,7 @@ from flatweave.codegen.llvm.unit.rows import HEAD, row_program
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.parts import Parts
+from flatweave.kernel_ir.trailing_zeros import trailing_zeros
 from flatweave.terms.syntax import BufferType, Lambda, Var
 from flatweave.terms.traverse import free_vars
 
@@ -87,7 +88,7 @@ def _define_kernel(
         _define_rows(module, isa, kernel, name, linkage)
         return
     code = Code(module)
-    e = Emitter(code, isa, KERNEL_HANDLERS, {})
+    e = Emitter(code, isa, KERNEL_HANDLERS, {}, zeros=trailing_zeros(kernel.body))
     read = free_vars(kernel.body)
     for number, var in enumerate(kernel.params):
         if var in read:
