@@ -39,7 +39,7 @@ The tour, in the order in which a program travels through the folders:
 
 from math import e, inf, nan, pi
 
-from flatweave.base.dtypes import bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from flatweave.base.dtypes import bool_, c64, c128, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from flatweave.base.errors import (
     ArgumentError,
     CompilerBug,
@@ -200,8 +200,10 @@ from flatweave.frontend.functions.reductions import (
 )
 from flatweave.frontend.ragged.cutting import ragged
 from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.standard import fft, linalg
 from flatweave.frontend.standard.arrangement import (
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     flip,
     matrix_transpose,
@@ -229,9 +231,14 @@ from flatweave.frontend.standard.creation import (
     zeros_like,
 )
 from flatweave.frontend.standard.dtypes import can_cast, finfo, iinfo, isdtype, result_type
-from flatweave.frontend.standard.numbers import conj, logaddexp, real, signbit
+from flatweave.frontend.standard.namespace import (
+    VERSION,
+    __array_namespace_info__ as __array_namespace_info__,
+)
+from flatweave.frontend.standard.numbers import conj, imag, logaddexp, nextafter, real, signbit
 from flatweave.frontend.standard.products import matmul, tensordot, vecdot
 from flatweave.frontend.standard.searching import (
+    isin,
     nonzero,
     searchsorted,
     take,
@@ -250,17 +257,19 @@ from flatweave.frontend.standard.statistics import (
     var,
 )
 from flatweave.frontend.values.array import Array
-from flatweave.frontend.values.interop import asarray
+from flatweave.frontend.values.interop import asarray, from_dlpack
 from flatweave.jit import Jitted, jit, target
 from flatweave.tuning.tune import Tuning, tune
 
 __version__ = "0.1.0"
+__array_api_version__ = VERSION
 pow = power
 newaxis = None
 # the dtypes by the names of NumPy and of the array API standard
 int8, int16, int32, int64 = i8, i16, i32, i64
 uint8, uint16, uint32, uint64 = u8, u16, u32, u64
 float32, float64 = f32, f64
+complex64, complex128 = c64, c128
 bool = bool_
 
 # public names that are builtins' names as well: reached as fw.map, not by a star import
@@ -278,28 +287,30 @@ __all__ = [
     "argmax", "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh",
     "backpermute", "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift",
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast",
-    "broadcast_arrays", "broadcast_to", "can_cast", "cbrt", "ceil", "clip", "clz", "concat", "cond",
-    "conj", "copysign", "cos", "cosh", "count_nonzero", "ctz", "cumprod", "cumsum",
-    "cumulative_prod", "cumulative_sum", "diff", "divide", "dot", "e", "empty", "empty_like",
-    "equal", "erf", "erfc", "exp", "exp2", "expand", "expand_dims", "expand_reduce", "expm1", "eye",
-    "f32", "f64", "finfo", "flip", "float32", "float64", "floor", "floor_divide", "floordiv", "fma",
-    "fori_loop", "full", "full_like", "gather", "generate", "getitem", "greater", "greater_equal",
-    "histogram", "hypot", "i16", "i32", "i64", "i8", "iinfo", "inf", "int16", "int32", "int64",
-    "int8", "invert", "iota", "isdtype", "isfinite", "isinf", "isnan", "jit", "left_shift", "less",
-    "less_equal", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean",
-    "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "neg", "negative",
-    "newaxis", "nonzero", "not_equal", "ones", "ones_like", "partition", "permute", "permute_dims",
-    "pi", "popcount", "positive", "power", "prod", "ragged", "real", "reciprocal", "reduce",
-    "reduce_by_index", "remainder", "repeat", "replicate", "replicated_iota", "reshape",
-    "result_type", "reverse", "right_shift", "rint", "roll", "rotate", "rsqrt", "scan", "scatter",
-    "schedule", "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan", "sign",
-    "signbit", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "squeeze", "stack", "std",
-    "stencil", "sub", "subtract", "take", "take_along_axis", "tan", "tanh", "target", "tensordot",
-    "tile", "transpose", "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32",
-    "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unstack", "var", "vecdot", "where", "while_loop", "zeros",
-    "zeros_like", "zip_with",
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt",
+    "ceil", "clip", "clz", "complex128", "complex64", "concat", "cond", "conj", "copysign", "cos",
+    "cosh", "count_nonzero", "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
+    "diff", "divide", "dot", "e", "empty", "empty_like", "equal", "erf", "erfc", "exp", "exp2",
+    "expand", "expand_dims", "expand_reduce", "expm1", "eye", "f32", "f64", "fft", "finfo",
+    "flip", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fori_loop",
+    "from_dlpack", "full", "full_like", "gather", "generate", "getitem", "greater",
+    "greater_equal", "histogram", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf",
+    "int16", "int32", "int64", "int8", "invert", "iota", "isdtype", "isfinite", "isin", "isinf",
+    "isnan", "jit", "left_shift", "less", "less_equal", "linalg", "linspace", "log", "log10",
+    "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "matmul", "matrix_transpose", "maximum", "mean", "meshgrid", "minimum", "mod", "moveaxis",
+    "mul", "mul_hi", "multiply", "nan", "neg", "negative", "newaxis", "nextafter", "nonzero",
+    "not_equal", "ones", "ones_like", "partition", "permute", "permute_dims", "pi", "popcount",
+    "positive", "power", "prod", "ragged", "real", "reciprocal", "reduce", "reduce_by_index",
+    "remainder", "repeat", "replicate", "replicated_iota", "reshape", "result_type", "reverse",
+    "right_shift", "rint", "roll", "rotate", "rsqrt", "scan", "scatter", "schedule",
+    "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan", "sign", "signbit",
+    "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "squeeze", "stack", "std", "stencil",
+    "sub", "subtract", "take", "take_along_axis", "tan", "tanh", "target", "tensordot", "tile",
+    "transpose", "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32", "u64",
+    "u8", "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts", "unique_inverse",
+    "unique_values", "unstack", "var", "vecdot", "where", "while_loop", "zeros", "zeros_like",
+    "zip_with",
 ]  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""Scalar types: one row each, with their NumPy, LLVM and C spellings."""
+"""Scalar types: one row each, with their NumPy, LLVM and C spellings.
+
+Complex numbers are dtypes for users alone: in a program each is a pair of floats.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from flatweave.base.records import record
 
 @record
 class DType:
-    """A scalar type: `kind` is b(ool), i(nteger), u(nsigned) or f(loat), `bits` its width.
+    """A scalar type: `kind` is b(ool), i(nteger), u(nsigned), f(loat) or c(omplex), `bits` its
+    width.
 
     It equals the NumPy dtype it stands for, `np.dtype` takes it, and calling it converts:
     `f32(0.5)` is a NumPy scalar of that type, `f32(x)` an array of that type.
@@ -59,6 +63,10 @@ class DType:
         return self.kind == "f"
 
     @property
+    def is_complex(self) -> bool:
+        return self.kind == "c"
+
+    @property
     def is_integer(self) -> bool:
         return self.kind in "iu"
 
@@ -93,17 +101,23 @@ u64 = DType("u64", "u", 64, np.dtype(np.uint64), "i64", "uint64_t")
 f32 = DType("f32", "f", 32, np.dtype(np.float32), "float", "float")
 f64 = DType("f64", "f", 64, np.dtype(np.float64), "double", "double")
 
+c64 = DType("c64", "c", 64, np.dtype(np.complex64), "", "")
+c128 = DType("c128", "c", 128, np.dtype(np.complex128), "", "")
+
 DTYPES = (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64)
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
-_BY_NUMPY = {dtype.numpy: dtype for dtype in DTYPES}
+COMPLEX = {"c64": c64, "c128": c128}
+PARTS = {c64: f32, c128: f64}
+"""The dtype of the real and of the imaginary part."""
+_BY_NUMPY = {dtype.numpy: dtype for dtype in (*DTYPES, *COMPLEX.values())}
 
 
 def as_dtype(spelling: object) -> DType:
     """The scalar type for a DType, a NumPy dtype or scalar class, a Python type, or a name."""
     if isinstance(spelling, DType):
         return spelling
-    if isinstance(spelling, str) and spelling in BY_NAME:
-        return BY_NAME[spelling]
+    if isinstance(spelling, str) and (known := BY_NAME.get(spelling) or COMPLEX.get(spelling)):
+        return known
     try:
         found = _BY_NUMPY.get(np.dtype(spelling))  # type: ignore[call-overload]
     except (TypeError, ValueError):

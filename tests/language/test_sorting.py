@@ -200,14 +200,16 @@ def test_wide_elements_and_rows_are_gathered(target):
 
 
 def test_rows_by_a_key(target):
-    """A key makes scalars of rows; without one there is no order of rows."""
+    """A key makes scalars of rows; without one each row is sorted by itself."""
     rows = samples(np.int32, 400).reshape(100, 4) % 5
     order = order_of(rows[:, 2], -rows.sum(axis=1))
 
     agree(lambda m: fw.sort(m, key=lambda row: (row[2], -fw.sum(row))), rows[order], rows)
     agree(lambda m: fw.argsort(m, key=lambda row: (row[2], -fw.sum(row))), order, rows)
+    agree(lambda m: fw.sort(m), np.sort(rows, axis=-1), rows)
+    agree(lambda m: fw.argsort(m), np.argsort(rows, axis=-1, kind="stable"), rows)
     with pytest.raises(fw.ShapeError, match="are rows"):
-        fw.sort(rows)
+        fw.sort((rows, rows))
 
 
 def test_keys(target):

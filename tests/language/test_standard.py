@@ -73,6 +73,8 @@ CASES = {
     "count_nonzero": (lambda xp, a: xp.count_nonzero(a), K),
     "count_nonzero of rows": (lambda xp, a: xp.count_nonzero(a, axis=1), M),
     "nonzero": (lambda xp, a: xp.nonzero(a), K),
+    "isin": (lambda xp, a: xp.isin(a, a[1:3]), K),
+    "isin none": (lambda xp, a: xp.isin(a, a[:0], invert=True), V),
     "nonzero of a matrix": (lambda xp, a: xp.nonzero(a), M),
     "nonzero of none": (lambda xp, a: xp.nonzero(a), EMPTY),
     "take": (lambda xp, a: xp.take(a, xp.asarray(np.array([2, 0, 2]))), V),
@@ -100,6 +102,14 @@ CASES = {
     "tensordot of axes": (lambda xp, a: xp.tensordot(a, a, axes=((0, 2), (0, 2))), CUBE),
     "tensordot of none": (lambda xp, a: xp.tensordot(a, a, axes=0), V),
     "logaddexp": (lambda xp, a: xp.logaddexp(a, a[::-1] if xp is NX else xp.flip(a)), V),
+    "imag": (lambda xp, a: xp.imag(a), V),
+    "nextafter": (lambda xp, a: xp.nextafter(a, a[::-1] if xp is NX else xp.flip(a)),
+                  np.array([0.0, -0.0, np.inf, 5e-324, -1.0, np.nan, 1.0, -np.inf])),
+    "a mask of rows": (lambda xp, a: a[a[:, :, 0] > 8], CUBE),
+    "concat without an axis": (lambda xp, a: xp.concat([a, a[0]], axis=None)
+                               if xp is fw else np.concatenate([a, a[0]], axis=None), M),
+    "expand_dims of two": (lambda xp, a: xp.expand_dims(a, axis=(0, -1)), M),
+    "repeat by one number": (lambda xp, a: xp.repeat(a, xp.asarray(np.array([2]))), V),
     "signbit": (lambda xp, a: xp.signbit(a), np.array([0.0, -0.0, np.nan, -1.0, 2.0])),
 }  # fmt: skip
 
@@ -141,6 +151,37 @@ def test_correction():
     """Of a sample, the sum is divided by one less; of one element, NaN."""
     assert float(fw.var(V, correction=1)) == pytest.approx(np.var(V, ddof=1))
     assert np.isnan(fw.std(V[:1], correction=1))
+
+
+def test_the_namespace():
+    """What libraries for any array ask: functions, dtypes, devices, and what can be done."""
+    x = fw.zeros((2, 3), device="cpu")
+    info = x.__array_namespace__(api_version="2025.12").__array_namespace_info__()
+
+    assert x.__array_namespace__() is fw
+    assert (x.device, x.mT.shape, x.to_device("cpu") is x) == ("cpu", (3, 2), True)
+    assert (info.devices(), info.default_device()) == (("cpu",), "cpu")
+    assert info.dtypes(kind="real floating") == {"float32": fw.f32, "float64": fw.f64}
+    assert len(info.dtypes()) == 13 and info.default_dtypes()["indexing"] == fw.i64
+    with pytest.raises(fw.ArgumentError, match="memory of the host"):
+        fw.ones(3, device="gpu")
+    with pytest.raises(fw.ArgumentError, match="no version"):
+        x.__array_namespace__(api_version="2019.01")
+
+
+def test_memory_is_shared():
+    """By DLPack, and where a copy is forbidden; what cannot be shared is refused."""
+    values = np.arange(6.0)
+
+    assert np.shares_memory(np.asarray(fw.from_dlpack(values)), values)
+    assert np.shares_memory(np.asarray(fw.asarray(values, copy=False)), values)
+    assert not np.shares_memory(np.asarray(fw.asarray(values)), values)
+    array = fw.asarray(values)
+    assert fw.asarray(array) is array
+    with pytest.raises(BufferError):
+        fw.asarray(values[::2], copy=False)
+    with pytest.raises(BufferError):
+        fw.from_dlpack(values[::2], copy=False)
 
 
 def test_dtypes():

@@ -33,7 +33,8 @@ ROOMS = {
     "codegen/llvm": "text < isa < math < body < memory < lanes < unit",
     "runtime": "systems < cache < devices",
     "ops": "rows < nests",
-    "frontend": "values < trace < call < elements < arrays < ragged < functions < standard",
+    "frontend": "values < trace < call < elements < arrays < ragged < functions < complex"
+    " < standard",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
     "kernel": "writing < arrays < storage < algorithms < programs",

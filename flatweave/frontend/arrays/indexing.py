@@ -27,7 +27,7 @@ from flatweave.frontend.arrays.reading import (
     must_be_a_place,
     read_atom,
 )
-from flatweave.frontend.arrays.shapes import raveled
+from flatweave.frontend.arrays.shapes import raveled, reshaped
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import common_shape, generated, read_stretched
 from flatweave.frontend.trace import extents
@@ -121,6 +121,9 @@ def _masked(array: Tracer, mask: Tracer) -> Tracer:
     if mask.ndim == 1 and array.ndim:
         extents.same_length([array, mask], "a mask", ["the array", "the mask"])
         return compacted(mask, [array])[0]
+    if not mask.ndim and not array.ndim:
+        one = generated((ONE,), lambda i: mask)[0]
+        return compacted(one, [generated((ONE,), lambda i: array)[0]])[0]
     if not mask.ndim:
         raise ShapeError(
             f"a single bool is no mask for an array of type {describe(array)}: a mask has a bool"
@@ -128,12 +131,15 @@ def _masked(array: Tracer, mask: Tracer) -> Tracer:
             where=user_location(),
             remedy="Choose with fw.where(p, xs, ys), or between computations with fw.cond.",
         )
-    if mask.ndim != array.ndim:
+    if mask.ndim > array.ndim:
         raise ShapeError(
             f"a mask of type {describe(mask)} does not fit an array of type {describe(array)}.",
             where=user_location(), remedy="Give a mask of the array's shape, or one for its rows.",
         )  # fmt: skip
-    flat = [raveled(x) for x in (array, mask)]
+    leading, rest = array.extents[: mask.ndim], array.extents[mask.ndim :]
+    total = extents.product(leading)
+    extents.known_extent(total)
+    flat = [reshaped(array, [total, *rest]), raveled(mask)]
     extents.same_length(flat, "a mask", ["the array", "the mask"])
     return compacted(flat[1], [flat[0]])[0]
 

@@ -30,7 +30,7 @@ from flatweave.ops import Concat, Reshape
 from flatweave.terms.syntax import Atom, Const
 
 
-def _host_reshape(xs: Any, shape: Any) -> Any:
+def _host_reshape(xs: Any, shape: Any, copy: Any = None) -> Any:
     if not isinstance(xs, HostArray):
         return NotImplemented
     parts = shape if isinstance(shape, tuple | list) else (shape,)
@@ -43,10 +43,11 @@ def _host_reshape(xs: Any, shape: Any) -> Any:
 
 
 @operation(host=_host_reshape)
-def reshape(xs: Any, shape: Any) -> Any:
+def reshape(xs: Any, shape: Any, *, copy: bool | None = None) -> Any:
     """The same elements in row-major order under another shape; one extent may be -1.
 
-    Raises ShapeError when the number of elements differs.
+    Arrays never change, so that `copy` makes no difference. Raises ShapeError when the number of
+    elements differs.
     """
     leaves, tree = arrays_of(xs, "xs of reshape")
     parts = list(shape) if isinstance(shape, tuple | list) else [shape]
@@ -232,8 +233,9 @@ def _rotated(array: Tracer, by: Atom, axis: int) -> Tracer:
 
 
 @operation(static="axis")
-def concat(arrays: Sequence[Any], axis: int = 0) -> Any:
-    """The elements of the first array of a list, then those of the second, and so on.
+def concat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    """The elements of the first array of a list, then those of the second, and so on; without an
+    axis (None) all of them in row-major order.
 
     The arrays may be tuples of arrays, all of one structure; dtypes are promoted as NumPy's. Of
     Ragged values these are the rows.
@@ -259,6 +261,9 @@ def concat(arrays: Sequence[Any], axis: int = 0) -> Any:
                 where=user_location(), remedy="Put the same tuple of arrays into each.",
             )  # fmt: skip
     columns = [list(column) for column in zip(*parts, strict=True)]
+    if axis is None:
+        columns = [[raveled(array) for array in column] for column in columns]
+        axis = 0
     return unflatten(trees[0], [_joined(column, axis) for column in columns])
 
 
@@ -295,12 +300,28 @@ def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
 
 
 @operation(static="axis")
-def expand_dims(xs: Any, axis: int = 0) -> Any:
-    """The array with a new axis of extent 1 at `axis`, from the end of the result when below 0."""
+def expand_dims(xs: Any, axis: Any = 0) -> Any:
+    """The array with a new axis of extent 1 at `axis`, from the end of the result when below 0; of
+    a tuple at each of them."""
     array = as_tracer(xs, "xs of expand_dims")
+    if isinstance(axis, tuple | list):
+        return _with_axes(array, axis)
     number = axis_of(array, axis, "expand_dims", new=1)
     shape = (*array.extents[:number], ONE, *array.extents[number:])
     return reshaped(array, shape) if array.ndim else generated(shape, lambda *at: array)[0]
+
+
+def _with_axes(array: Tracer, axes: Sequence[Any]) -> Tracer:
+    """New axes of extent 1 at places of the result."""
+    places = [axis_of(array, axis, "expand_dims", new=len(axes)) for axis in axes]
+    if len(set(places)) < len(places):
+        raise ArgumentError(
+            f"expand_dims got an axis twice: {tuple(axes)}.",
+            where=user_location(), remedy="Name each axis once.",
+        )  # fmt: skip
+    own = iter(array.extents)
+    shape = [ONE if k in places else next(own) for k in range(array.ndim + len(places))]
+    return reshaped(array, shape)
 
 
 @operation()

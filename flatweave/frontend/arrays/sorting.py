@@ -204,10 +204,11 @@ def _along(who: str, xs: Any, key: Any, descending: Any, axis: Any) -> Any:
     return along(who, xs, key, chosen, axis)
 
 
-@operation(static="descending axis")
+@operation(static="descending axis stable")
 def sort(
-    xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *, axis: Any = None
-) -> Any:
+    xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *,
+    axis: Any = None, stable: bool = True,
+) -> Any:  # fmt: skip
     """The elements along axis 0 in ascending order; elements that are equal keep theirs.
 
         sort(np.array([3, 1, 2]))                              [1, 2, 3]
@@ -219,13 +220,17 @@ def sort(
     (arrays of rank 1). With `descending` the greatest comes first, and equal elements still keep
     their order. -0.0 equals 0.0, and NaN comes last in either direction. With `axis` each line of
     an array along that axis is sorted by itself, as NumPy does; axis 1 of a Ragged is each row.
+    Rows without a key are sorted each by itself, along the last axis.
 
     By digits of the keys, the least significant first: time is linear in the length, and digits in
-    which no two keys differ cost nothing. Raises ShapeError for rows without a key.
+    which no two keys differ cost nothing; it is stable whether that is asked for or not. Raises
+    ShapeError for tuples of rows without a key.
     """
     if axis is not None or isinstance(xs, Node):
         return _along("sort", xs, key, descending, axis)
     arrays, tree = arrays_of_one_length(xs, "sort")
+    if key is None and len(arrays) == 1 and arrays[0].ndim > 1:
+        return _along("sort", xs, key, descending, -1)
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "sort")
     fn = _keys(key, arrays, tree, flag_of(descending, "descending"), "sort")
     if _is_narrow(fn, arrays):
@@ -233,10 +238,11 @@ def sort(
     return unflatten(tree, _gathered(arrays, _places(fn, arrays)))
 
 
-@operation(static="descending axis")
+@operation(static="descending axis stable")
 def argsort(
-    xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *, axis: Any = None
-) -> Any:
+    xs: Any, key: Callable[[Any], Any] | None = None, descending: bool = False, *,
+    axis: Any = None, stable: bool = True,
+) -> Any:  # fmt: skip
     """The places (i64) of the elements in the order that `sort` gives them: `xs[argsort(xs)]`.
 
     With `axis` the places are those along it, of a Ragged those in its rows.
@@ -245,6 +251,8 @@ def argsort(
     if axis is not None or isinstance(xs, Node):
         return _along("argsort", xs, key, descending, axis)
     arrays, tree = arrays_of_one_length(xs, "argsort")
+    if key is None and len(arrays) == 1 and arrays[0].ndim > 1:
+        return _along("argsort", xs, key, descending, -1)
     _check_key(key, arrays, ["xs" + path for path in paths(tree)], "argsort")
     return _places(_keys(key, arrays, tree, flag_of(descending, "descending"), "argsort"), arrays)
 

@@ -11,6 +11,7 @@ from typing import Any
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.errors import ExtentOverflowError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.scalars import strong
@@ -19,6 +20,7 @@ from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check, is_refused
 from flatweave.frontend.trace.tracers import arrays_of, emit, tracer_of
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.tree import unflatten
@@ -54,11 +56,17 @@ def _need_room(length: Atom, dtype: DType) -> None:
     check(fits, "overflow", (length,), check_message(message, [], remedy))
 
 
-@operation()
-def full(shape: Any, v: Any) -> Any:
-    """The array of `shape` whose elements are all `v`: a scalar, a tuple of scalars, or a row."""
+@operation(static="dtype device")
+def full(
+    shape: Any, fill_value: Any = None, *, dtype: Any = None, device: Any = None, v: Any = None
+) -> Any:
+    """The array of `shape` whose elements are all one value: a scalar, a tuple of scalars, or a
+    row; `v` is another name for it."""
+    on_device(device, "full")
     extents = shape_of(shape, "full")
-    leaves, tree = arrays_of(v, "the value of full")
+    leaves, tree = arrays_of(v if fill_value is None else fill_value, "the value of full")
+    if dtype is not None:
+        leaves = [converted(leaf, dtype_of(dtype)) for leaf in leaves]
     return unflatten(tree, [_filled(extents, leaf) for leaf in leaves])
 
 
@@ -79,12 +87,15 @@ def replicate(n: Any, v: Any) -> Any:
     return unflatten(tree, [_filled((length,), leaf) for leaf in leaves])
 
 
-@operation(static="dtype")
-def empty(n: Any, dtype: Any = None) -> Any:
-    """An uninitialised array of `n` elements, for `scatter` to fill.
+@operation(static="dtype device")
+def empty(
+    shape: Any = None, dtype: Any = None, *, device: Any = None, n: Any = None
+) -> Any:
+    """An uninitialised array for `scatter` to fill: of a shape, or of so many elements, as `n`.
 
-    `n` may be a shape; the dtype is f64 unless given.
+    The dtype is f64 unless given.
     """
-    extents = shape_of(n, "empty")
+    on_device(device, "empty")
+    extents = shape_of(n if shape is None else shape, "empty")
     wanted = dtype_of("f64" if dtype is None else dtype)
     return emit(Empty(wanted, extents))[0]

@@ -31,6 +31,7 @@ from flatweave.frontend.call.signature import flat_of, identity, key_of, leaves_
 from flatweave.frontend.call.telling import is_telling
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.trace.tracers import is_array
+from flatweave.frontend.values.complex import is_complex
 from flatweave.frontend.values.interop import is_number_list, list_values
 from flatweave.frontend.values.symbols import SYMBOLS
 from flatweave.frontend.values.tree import Tree, flatten, portions, unflatten
@@ -253,7 +254,9 @@ def _is_argument(leaf: Any) -> bool:
     """Whether a leaf is an argument of the program; numbers beyond an i64 are part of it."""
     if type(leaf) is int and not LOW <= leaf < HIGH:
         return False
-    return is_array(leaf) or not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
+    if is_array(leaf) or is_complex(leaf):
+        return True
+    return not (callable(leaf) or isinstance(leaf, _LITERAL) or leaf is Ellipsis)
 
 
 def _static_key(value: Any) -> Any:

@@ -20,6 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.call.telling import TELLING
+from flatweave.frontend.values.complex import speaks_of_complex
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Node
@@ -57,6 +58,7 @@ def operation(
     def declare(body: Callable[P, R]) -> Callable[P, R]:
         if elementwise:
             body = _on_rows_too(body, frozenset(static.split()))
+        body = _on_complex_too(body)
         parameters = inspect.signature(body).parameters.values()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
@@ -90,6 +92,18 @@ def operation(
         return call
 
     return declare
+
+
+def _on_complex_too(body: Callable[P, R]) -> Callable[P, R]:
+    """The function, extended to complex numbers, for which it has a rule of its own."""
+
+    @functools.wraps(body)
+    def work(*args: P.args, **kwargs: P.kwargs) -> R:
+        if speaks_of_complex(args) or (kwargs and speaks_of_complex(kwargs.values())):
+            return METHODS["on_complex"](body, args, kwargs)  # type: ignore[no-any-return]
+        return body(*args, **kwargs)
+
+    return work
 
 
 def _on_rows_too(body: Callable[P, R], static: frozenset[str]) -> Callable[P, R]:

@@ -85,7 +85,7 @@ def _array(value: Any) -> Values | None:
     """An argument's array, if it is one of NumPy or of ours."""
     if type(value) is HostArray:
         return value._values
-    return value if type(value) is np.ndarray else None
+    return value if type(value) is np.ndarray and value.dtype.kind != "c" else None
 
 
 class AnyRank:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import as_dtype, bool_, f64, i64
+from flatweave.base.dtypes import as_dtype, bool_, c128, f64, i64
 from flatweave.frontend.call.compiled import UnitAxes
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.complex import is_complex, pairs_of
 from flatweave.frontend.values.interop import no_array, values_of
 from flatweave.frontend.values.promotion import literal_dtype
 
@@ -31,6 +32,8 @@ def plain(value: Any, name: str) -> Any:
     if type(value) in NUMBERS:
         literal_dtype(value)
         return value
+    if type(value) is complex:
+        return value
     if isinstance(value, int | float) and not isinstance(value, np.generic):  # an IntEnum's member
         return plain(int(value) if isinstance(value, int) else float(value), name)
     values = values_of(value, name)
@@ -43,6 +46,8 @@ def key_of(value: Any) -> tuple[Any, ...]:
     """What a leaf adds to the key of its signature."""
     if isinstance(value, np.ndarray):
         return (value.dtype, value.ndim)
+    if type(value) is complex:
+        return (complex,)
     return (type(value) if literal_dtype(value) is not as_dtype(np.uint64) else np.uint64,)
 
 
@@ -81,6 +86,8 @@ def flat_of(values: Sequence[Any]) -> list[Any]:
     """The program's arguments for leaves: extents and array in turn, scalars as they are."""
     flat: list[Any] = []
     for value in values:
+        if is_complex(value):
+            value = pairs_of(value)
         if isinstance(value, np.ndarray):
             flat.extend(value.shape)
             flat.append(value if value.ndim else value[()])
@@ -96,12 +103,16 @@ def leaves_of(
     leaves: list[Leaf] = []
     number = -1
     for value, (name, origin) in zip(values, names, strict=True):
+        if type(value) is complex:
+            number += 1
+            leaves.append(Leaf(c128, name, origin, weak=True))
+            continue
         if not isinstance(value, np.ndarray):
             dtype = literal_dtype(value)
             leaves.append(Leaf(dtype, name, origin, weak=dtype is not bool_))
             continue
         dtype = as_dtype(value.dtype)
-        if value.ndim:
+        if value.ndim or dtype.is_complex:
             number += 1
         ones = frozenset(axis for n, axis in unit_axes if n == number and value.ndim)
         leaves.append(Leaf(dtype, name, origin, value.shape, ones=ones))

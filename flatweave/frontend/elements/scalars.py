@@ -19,6 +19,7 @@ from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.promotion import common, dtype_of, operand_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.sugar import METHODS
@@ -224,13 +225,14 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     return found
 
 
-@operation(static="dtype", elementwise=True)
-def astype(x: Any, dtype: Any) -> Any:
-    """The values in another dtype.
+@operation(static="dtype copy device", elementwise=True)
+def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
+    """The values in another dtype; arrays never change, so that `copy` makes no difference.
 
     Floats become integers toward zero, at the nearest end where they do not fit, and 0 for NaN;
     integers keep their low bits; anything but 0 becomes True.
     """
+    on_device(device, "astype")
     wanted = dtype_of(dtype)
     value = as_tracer(x, "x of astype")
     return zipped(lambda v: strong(v, wanted), [value], "astype")[0]

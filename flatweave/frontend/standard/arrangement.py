@@ -21,7 +21,7 @@ from flatweave.frontend.arrays.shapes import (
     transposed,
 )
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, read, zipped
+from flatweave.frontend.elements.broadcast import generated, read, read_stretched, zipped
 from flatweave.frontend.functions.expand import expand
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE
@@ -178,9 +178,15 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
     else:
         at = axis_of(array, axis, "repeat")
     n = array.extents[at]
-    counts = zipped(lambda v: v, [as_tracer(repeats, "repeats")], "repeat")[0]
-    if not counts.ndim:
-        counts = generated((n,), lambda i: counts)[0]
+    given = as_tracer(repeats, "repeats")
+    counts = zipped(lambda v: v, [given], "repeat")[0]
+    if not counts.ndim or counts.extents == (ONE,):
+        counts = generated((n,), lambda i: read_stretched(given, (i,)))[0]
+    else:
+        extents.same(
+            n, counts.extents[0], "repeat needs a number for each of {0} elements, got {1}.",
+            remedy="Give one number for all, or as many as there are elements.",
+        )
     places = expand(lambda pair: pair[1], lambda pair, k: pair[0], (_positions(n), counts))
     shape = (*array.extents[:at], places.extents[0], *array.extents[at + 1 :])
 
@@ -224,7 +230,17 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 def broadcast_arrays(*arrays: Any) -> Any:
     """The arrays, each repeated to the shape that all of them have together."""
     leaves = [as_tracer(array, "an array of broadcast_arrays") for array in arrays]
-    found = zipped(lambda *values: list(values), leaves, "broadcast_arrays")
-    return list(found)
+    return tuple(zipped(lambda *values: list(values), leaves, "broadcast_arrays"))
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes have together. Raises ShapeError if there is none."""
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as failure:
+        raise ShapeError(
+            f"broadcast_shapes: {failure}.",
+            where=user_location(), remedy="Extents are equal, or one of them is 1.",
+        ) from None  # fmt: skip
 
 

@@ -15,69 +15,75 @@ from flatweave.frontend.elements.scalars import apply, select, strong
 from flatweave.frontend.trace.extents import shape_of
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.terms.syntax import constant
 
 
-def _filled(shape: Any, value: Any, dtype: Any, who: str) -> Tracer:
+def _filled(shape: Any, value: Any, dtype: Any, device: Any, who: str) -> Tracer:
     """An array of one value."""
+    on_device(device, who)
     extents = shape_of(shape, who)
-    wanted = dtype_of(dtype)
+    wanted = f64 if dtype is None else dtype_of(dtype)
     atom = constant(wanted.numpy.type(value).item(), wanted)
     return generated(extents, lambda *at: tracer_of(atom))[0]
 
 
-@operation(static="dtype")
-def zeros(shape: Any, dtype: Any = f64) -> Any:
+@operation(static="dtype device")
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of 0. Raises NegativeExtentError for an extent below 0."""
-    return _filled(shape, 0, dtype, "zeros")
+    return _filled(shape, 0, dtype, device, "zeros")
 
 
-@operation(static="dtype")
-def ones(shape: Any, dtype: Any = f64) -> Any:
+@operation(static="dtype device")
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of 1. Raises NegativeExtentError for an extent below 0."""
-    return _filled(shape, 1, dtype, "ones")
+    return _filled(shape, 1, dtype, device, "ones")
 
 
-def _like(x: Any, value: Tracer | None, dtype: Any, who: str) -> Tracer:
+def _like(x: Any, value: Tracer | None, dtype: Any, device: Any, who: str) -> Tracer:
     """An array of one value, of the shape of another, and of its dtype if none is given."""
+    on_device(device, who)
     array = as_tracer(x, f"x of {who}")
     wanted = array.element if dtype is None else dtype_of(dtype)
     element = tracer_of(constant(0, wanted)) if value is None else cast(value, wanted)
     return generated(array.extents, lambda *at: element)[0]
 
 
-@operation(static="dtype")
-def zeros_like(x: Any, dtype: Any = None) -> Any:
+@operation(static="dtype device")
+def zeros_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of 0, of the shape and, unless another is given, the dtype of `x`."""
-    return _like(x, None, dtype, "zeros_like")
+    return _like(x, None, dtype, device, "zeros_like")
 
 
-@operation(static="dtype")
-def ones_like(x: Any, dtype: Any = None) -> Any:
+@operation(static="dtype device")
+def ones_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of 1, of the shape and, unless another is given, the dtype of `x`."""
-    return _like(x, as_tracer(1), dtype, "ones_like")
+    return _like(x, as_tracer(1), dtype, device, "ones_like")
 
 
-@operation(static="dtype")
-def empty_like(x: Any, dtype: Any = None) -> Any:
+@operation(static="dtype device")
+def empty_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of the shape and, unless another is given, the dtype of `x`; its values are 0."""
-    return _like(x, None, dtype, "empty_like")
+    return _like(x, None, dtype, device, "empty_like")
 
 
-@operation(static="dtype")
-def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+@operation(static="dtype device")
+def full_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of one value, of the shape and, unless another is given, the dtype of `x`."""
-    return _like(x, scalar_of(fill_value, "the value of full_like"), dtype, "full_like")
+    return _like(x, scalar_of(fill_value, "the value of full_like"), dtype, device, "full_like")
 
 
-@operation(static="start stop step dtype")
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+@operation(static="start stop step dtype device")
+def arange(
+    start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None
+) -> Any:
     """start, start + step, .. below `stop`; arange(n) is 0, 1, .. n - 1.
 
     Numbers of Python decide how many there are; for a length that is computed see `iota`. The dtype
     is i64, or f64 where a float is among them. Raises ArgumentError for a step of 0.
     """
+    on_device(device, "arange")
     first, end = (0, start) if stop is None else (start, stop)
     numbers = (first, end, step)
     if not all(isinstance(number, int | float) for number in numbers):
@@ -103,9 +109,12 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> An
     return generated(shape_of(count, "arange"), element)[0]
 
 
-@operation(static="num dtype endpoint")
-def linspace(start: Any, stop: Any, num: int, dtype: Any = None, endpoint: bool = True) -> Any:
+@operation(static="num dtype device endpoint")
+def linspace(
+    start: Any, stop: Any, num: int, dtype: Any = None, device: Any = None, endpoint: bool = True
+) -> Any:
     """`num` numbers evenly spaced from `start` to `stop`, which is the last one if `endpoint`."""
+    on_device(device, "linspace")
     if not isinstance(num, int) or num < 0:
         raise ArgumentError(
             f"linspace gives a whole number of numbers, from 0 on, got num={num!r}.",
@@ -128,11 +137,15 @@ def linspace(start: Any, stop: Any, num: int, dtype: Any = None, endpoint: bool 
     return generated(shape_of(num, "linspace"), element)[0]
 
 
-@operation(static="k dtype")
-def eye(n_rows: Any, n_cols: Any = None, *, k: int = 0, dtype: Any = f64) -> Any:
+@operation(static="k dtype device")
+def eye(
+    n_rows: Any, n_cols: Any = None, *, k: int = 0, dtype: Any = None, device: Any = None
+) -> Any:
     """A matrix with 1 on its diagonal number k, which lies above the main one for k > 0."""
+    on_device(device, "eye")
     shape = shape_of((n_rows, n_rows if n_cols is None else n_cols), "eye")
-    wanted, by = dtype_of(dtype), tracer_of(constant(k, i64))
+    wanted = f64 if dtype is None else dtype_of(dtype)
+    by = tracer_of(constant(k, i64))
     zero, one = (tracer_of(constant(wanted.numpy.type(v).item(), wanted)) for v in (0, 1))
 
     def element(i: Any, j: Any) -> Tracer:
@@ -191,9 +204,9 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> Any:
     if indexing == "xy" and len(axes) > 1:
         order[:2] = [1, 0]
     shape = [axes[k].extents[0] for k in order]
-    return [
+    return tuple(
         generated(shape, lambda *at, k=k: read(axes[k], (at[order.index(k)],)))[0]
         for k in range(len(axes))
-    ]
+    )
 
 

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import (
+    PARTS,
     DType,
     as_dtype,
     bool_,
+    c64,
+    c128,
     f32,
     f64,
     i8,
@@ -25,7 +28,7 @@ from flatweave.base.errors import DTypeError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Array, kind_of
-from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.promotion import any_dtype_of
 
 KINDS = {
     "bool": (bool_,),
@@ -33,8 +36,8 @@ KINDS = {
     "unsigned integer": (u8, u16, u32, u64),
     "integral": (i8, i16, i32, i64, u8, u16, u32, u64),
     "real floating": (f32, f64),
-    "complex floating": (),
-    "numeric": (i8, i16, i32, i64, u8, u16, u32, u64, f32, f64),
+    "complex floating": (c64, c128),
+    "numeric": (i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, c64, c128),
 }
 
 
@@ -64,12 +67,13 @@ def _of(value: Any) -> DType:
     """The dtype of an array, or a dtype."""
     if isinstance(value, Array | np.ndarray | np.generic):
         return as_dtype(value.dtype)
-    return dtype_of(value)
+    return any_dtype_of(value)
 
 
 def finfo(type: Any) -> FloatInfo:
     """What a dtype of floats, or that of an array, holds. Raises DTypeError for another one."""
     dtype = _of(type)
+    dtype = PARTS.get(dtype, dtype)
     if not dtype.is_float:
         raise DTypeError(
             f"finfo is of floats, got {dtype}.",
@@ -112,7 +116,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind: a dtype, the name of a kind, or a tuple of such."""
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
-    own = dtype_of(dtype)
+    own = any_dtype_of(dtype)
     if isinstance(kind, str):
         if kind not in KINDS:
             raise DTypeError(
@@ -125,4 +129,4 @@ def isdtype(dtype: Any, kind: Any) -> bool:
             f"a kind of dtypes is a name or a dtype, got {kind_of(kind)}.",
             where=user_location(), remedy="For instance \"integral\" or fw.f32.",
         )  # fmt: skip
-    return own == dtype_of(kind)
+    return own == any_dtype_of(kind)

@@ -7,10 +7,13 @@ from typing import Any
 from flatweave.base.errors import DTypeError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import zipped
 from flatweave.frontend.elements.elementwise import abs, copysign, exp, log1p, maximum
-from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.elements.scalars import apply, select, strong, where
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.promotion import common
+from flatweave.terms.syntax import constant
 
 LOG_2 = 0.6931471805599453
 
@@ -47,6 +50,46 @@ def _floats(x: Any, who: str) -> Tracer:
 def real(x: Any) -> Any:
     """The real part: of real numbers they themselves."""
     return as_tracer(x, "x of real")
+
+
+@operation(elementwise=True)
+def imag(x: Any) -> Any:
+    """The imaginary part: of real numbers 0."""
+    array = as_tracer(x, "x of imag")
+    zero = tracer_of(constant(array.element.numpy.type(0).item(), array.element))
+    return zipped(lambda v: zero, [array], "imag")[0]
+
+
+@operation(elementwise=True)
+def nextafter(x1: Any, x2: Any) -> Any:
+    """The float next to `x1` in the direction of `x2`."""
+    a, b = as_tracer(x1, "an operand of nextafter"), as_tracer(x2, "an operand of nextafter")
+    return zipped(_next, [a, b], "nextafter")[0]
+
+
+def _next(x: Tracer, toward: Tracer) -> Tracer:
+    """One up or down in the order of the bits, which is that of positive floats."""
+    dtype = common([x, toward])[0]
+    if not dtype.is_float:
+        raise DTypeError(
+            f"nextafter is of floats, got {describe(x)} and {describe(toward)}.",
+            where=user_location(), remedy="Convert them: x.astype(fw.f64).",
+        )  # fmt: skip
+    a, b = strong(x, dtype), strong(toward, dtype)
+    bits = apply("bits", a)
+    one = tracer_of(constant(1, bits.element))
+    sign = tracer_of(constant(1 << (dtype.bits - 1), bits.element))
+    grows = apply("eq", apply("lt", a, b), apply("gt", a, as_tracer(0.0)))
+    moved = select(grows, apply("add", bits, one), apply("sub", bits, one))
+    least = apply("or", select(apply("lt", b, as_tracer(0.0)), sign, _zero(bits)), one)
+    moved = select(apply("eq", a, as_tracer(0.0)), least, moved)
+    found = select(apply("eq", a, b), b, apply("from_bits", moved))
+    nan = apply("or", apply("isnan", a), apply("isnan", b))
+    return select(nan, apply("add", a, b), found)
+
+
+def _zero(bits: Tracer) -> Tracer:
+    return tracer_of(constant(0, bits.element))
 
 
 @operation(elementwise=True)

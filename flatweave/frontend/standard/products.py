@@ -9,13 +9,15 @@ from flatweave.base.source import user_location
 from flatweave.frontend.arrays.dot import dot
 from flatweave.frontend.arrays.shapes import axis_of, reshape
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import zipped
+from flatweave.frontend.elements.broadcast import generated, zipped
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.reductions import sum
 from flatweave.frontend.standard.arrangement import broadcast_to, permute_dims
-from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.trace.extents import ZERO
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.complex import Complex
 
 
 @operation()
@@ -37,7 +39,7 @@ def _stacks(a: Any, b: Any) -> Any:
     """The products of stacks of matrices, one by one."""
     left = a.shape[:-2] if a.ndim > 2 else ()
     right = b.shape[:-2] if b.ndim > 2 else ()
-    outer = _shape_of_both(a, b, len(left), len(right))
+    outer = _outer(a, b, len(left), len(right))
     a = broadcast_to(a, (*outer, *a.shape[-2:])) if a.ndim > 1 else a
     b = broadcast_to(b, (*outer, *b.shape[-2:])) if b.ndim > 1 else b
     rank = len(outer)
@@ -54,16 +56,13 @@ def _stacks(a: Any, b: Any) -> Any:
     return product(a, b, rank)
 
 
-def _shape_of_both(a: Tracer, b: Tracer, left: int, right: int) -> tuple[Any, ...]:
+def _outer(a: Tracer, b: Tracer, left: int, right: int) -> tuple[Any, ...]:
     """The extents of the stacks, broadcast."""
-    def corner(x: Any, count: int) -> Any:
-        return x[(*[slice(None)] * count, *[slice(0, 1)] * (x.ndim - count))]
-
-    if not left or not right:
-        return (a if left else b).shape[: left or right]
-    one = reshape(corner(a, left), a.shape[:left])
-    other = reshape(corner(b, right), b.shape[:right])
-    return zipped(lambda v, w: v, [one, other], "matmul")[0].shape
+    stacks = [
+        generated(x.extents[:count], lambda *at: tracer_of(ZERO))[0]
+        for x, count in ((a, left), (b, right)) if count
+    ]  # fmt: skip
+    return zipped(lambda *values: values[0], stacks, "matmul")[0].shape
 
 
 @operation(static="axis")
@@ -108,3 +107,10 @@ def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Any:
     one = reshape(permute_dims(a, (*kept, *ours)), (count, inner))
     other = reshape(permute_dims(b, (*theirs, *left)), (inner, width))
     return reshape(dot(one, other), (*rows, *columns))
+
+
+def shape_of_both(a: Any, b: Any) -> tuple[Any, ...]:
+    """The extents before the last two of both arrays, broadcast."""
+    one, other = (x.real if isinstance(x, Complex) else x for x in (a, b))
+    left, right = one.ndim - 2, other.ndim - 2
+    return _outer(one, other, left, right) if left or right else ()

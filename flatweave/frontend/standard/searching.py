@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.arrays.columns import unravel
 from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
-from flatweave.frontend.arrays.sorting import argsort
+from flatweave.frontend.arrays.sorting import argsort, sort
 from flatweave.frontend.arrays.sources import full, iota
 from flatweave.frontend.arrays.writing import scatter
 from flatweave.frontend.call.operation import operation
@@ -20,11 +21,12 @@ from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.elementwise import clz
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import filter, map
-from flatweave.frontend.functions.control import fori_loop
+from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.functions.cumulative import cumsum
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.promotion import common
 
 
 @operation()
@@ -114,6 +116,24 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> An
     flat: Any = raveled(values)
     found = map(place, flat)
     return found if values.ndim == 1 else reshaped(found, values.extents)
+
+
+@operation(static="invert")
+def isin(x1: Any, x2: Any, *, invert: bool = False) -> Any:
+    """Whether each element of the one is among those of the other; with `invert`, whether not."""
+    values: Any = as_tracer(x1, "the elements of isin")
+    among: Any = as_tracer(x2, "what isin looks in")
+    dtype = common([values, among])[0]
+    keys: Any = sort(converted(raveled(among), dtype))
+    wanted: Any = converted(raveled(values), dtype)
+    n = keys.shape[0]
+
+    def holds(value: Any, at: Any) -> Any:
+        return cond(at < n, lambda: keys[at] == value, lambda: False)
+
+    found = map(holds, wanted, searchsorted(keys, wanted))
+    shaped: Any = reshaped(found, values.extents)
+    return ~shaped if invert else shaped
 
 
 class UniqueAll(NamedTuple):

@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import PARTS, DType
 from flatweave.base.errors import ArgumentError, UserError
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.base.source import user_location
+from flatweave.frontend.trace.pairs import interleaved, parts_of
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, kind_of
+from flatweave.frontend.values.complex import Complex, is_complex
 from flatweave.frontend.values.scope import Trace, asides, entered
-from flatweave.frontend.values.tree import Tree, flatten, paths
+from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
 
 Values = np.ndarray[Any, np.dtype[Any]]
 
@@ -54,7 +56,7 @@ class Traced:
 
 def trace(
     name: str,
-    body: Callable[[list[Tracer]], Any],
+    body: Callable[[list[Any]], Any],
     leaves: Sequence[Leaf],
     stretches: bool = False,
 ) -> Traced:
@@ -65,7 +67,7 @@ def trace(
     try:
         with entered(made.root):
             results = body([_parameter(made, leaf) for leaf in leaves])
-            found, tree = flatten(results)
+            found, tree = flatten(map_leaves(interleaved, results, is_complex))
             names = paths(tree)
             traced = [_result(name, leaf, path) for leaf, path in zip(found, names, strict=True)]
     finally:
@@ -74,11 +76,19 @@ def trace(
     return Traced(Program(name, fn), tree, hidden_arguments(made.hidden))
 
 
-def _parameter(made: Trace, leaf: Leaf) -> Tracer:
+def _parameter(made: Trace, leaf: Leaf) -> Tracer | Complex:
     """The traced argument for a leaf."""
+    if leaf.dtype.is_complex:
+        floats = replace(leaf, dtype=PARTS[leaf.dtype], shape=(*leaf.shape, 2), weak=False)
+        return parts_of(_floats(made, floats, pairs=True), leaf.weak)
+    return _floats(made, leaf)
+
+
+def _floats(made: Trace, leaf: Leaf, pairs: bool = False) -> Tracer:
+    """The traced argument for a leaf that is not complex, or for one as pairs of floats."""
     hint = "".join(c if c.isalnum() else "_" for c in leaf.name) or "x"
     if leaf.shape:
-        var = made.array_param(hint, leaf.shape, leaf.dtype, leaf.ones)
+        var = made.array_param(hint, leaf.shape, leaf.dtype, leaf.ones, pairs)
     else:
         var = made.scalar_param(hint, leaf.dtype)
         if leaf.weak:

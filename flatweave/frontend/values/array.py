@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DType, as_dtype
 from flatweave.base.errors import UserError
 from flatweave.frontend.values import misuse
+from flatweave.frontend.values.devices import HOST, on_device
 from flatweave.frontend.values.scope import STATE, Scope
 from flatweave.frontend.values.sugar import METHODS, Operators
 from flatweave.terms.syntax import ArrayType, Atom, Const, Var
@@ -54,6 +55,18 @@ class Array(Operators):
     def size(self) -> Any:
         """The number of elements."""
         return math.prod(self.shape)
+
+    @property
+    def device(self) -> str:
+        """Where the values are: "cpu", the memory of the host."""
+        return HOST
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """The array itself; ArgumentError for a device other than "cpu"."""
+        on_device(device, "to_device")
+        if stream is not None:
+            raise misuse.stream()
+        return self
 
     def to_numpy(self) -> Values:
         """The values as a NumPy array, on the CPU without a copy; it cannot be written to."""
@@ -172,17 +185,32 @@ class HostArray(Array):
     def __reduce__(self) -> tuple[Any, ...]:
         return host_array, (self._values,)
 
-    def __copy__(self) -> HostArray:
+    def __copy__(self, memo: Any = None) -> HostArray:
         return self
 
-    def __deepcopy__(self, memo: Any) -> HostArray:
-        return self
+    __deepcopy__ = __copy__
+
+
+class HostComplex(HostArray):
+    """Complex numbers with values: in memory the imaginary part follows the real one."""
+
+    __slots__ = ()
+
+    @property
+    def real(self) -> Any:
+        """The real parts."""
+        return METHODS["real"](self)
+
+    @property
+    def imag(self) -> Any:
+        """The imaginary parts."""
+        return METHODS["imag"](self)
 
 
 def host_array(values: Values) -> HostArray:
     """An array over these values, which nobody changes from now on."""
     values.setflags(write=False)
-    return HostArray(values)
+    return HostComplex(values) if values.dtype.kind == "c" else HostArray(values)
 
 
 class Tracer(Array):
@@ -318,9 +346,11 @@ class Tracer(Array):
 
 def describe(value: Any) -> str:
     """The type of an array as messages show it: `f32[1000, 3]`, `i64`."""
-    if isinstance(value, Tracer):
-        extents = ", ".join(extent_text(extent, value.scope) for extent in value.extents)
-        return f"{value.element.name}[{extents}]" if value.extents else value.element.name
+    traced = value if isinstance(value, Tracer | HostArray | np.ndarray) else value.real  # complex
+    if isinstance(traced, Tracer):
+        extents = ", ".join(extent_text(extent, traced.scope) for extent in traced.extents)
+        name = as_dtype(value.dtype).name
+        return f"{name}[{extents}]" if extents else name
     return f"{value.dtype}{list(value.shape)}" if value.ndim else str(value.dtype)
 
 

@@ -15,17 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DTYPES
+from flatweave.base.dtypes import COMPLEX, DTYPES
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
+from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.nulls import filled, nulls_in
-from flatweave.frontend.values.promotion import ScalarOverflowError, dtype_of
+from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
 from flatweave.frontend.values.tree import Node
 
 Values = np.ndarray[Any, np.dtype[Any]]
-NATIVE = frozenset(dtype.numpy for dtype in DTYPES)
+NATIVE = frozenset(dtype.numpy for dtype in (*DTYPES, *COMPLEX.values()))
 
 
 def values_of(value: Any, name: str = "") -> Values | None:
@@ -45,7 +46,7 @@ def values_of(value: Any, name: str = "") -> Values | None:
         return checked(np.asarray(value), name)
     if isinstance(value, np.generic):
         return checked(np.asarray(value), name)
-    if isinstance(value, Tracer | bool | int | float | str):
+    if isinstance(value, Tracer | bool | int | float | complex | str):
         return None
     if isinstance(value, range):
         return _counted(value, name)
@@ -174,7 +175,7 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
             else "Give its elements a number's dtype: np.array(xs, dtype=np.float64).",
         )  # fmt: skip
     remedy = {
-        "c": "Pass the real and the imaginary part as a tuple of two arrays.",
+        "c": "Convert it: xs.astype(np.complex128).",
         "U": "Convert text to numbers first, or to bytes: np.frombuffer(text.encode(), np.uint8).",
         "S": "Read it as bytes: np.frombuffer(xs, np.uint8).",
         "M": "Convert times to integers: xs.astype(np.int64).",
@@ -186,14 +187,22 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
     )
 
 
-def asarray(value: Any, dtype: Any = None, *, nulls: str = "raise") -> Array:
-    """A copy of a NumPy array, list, scalar, buffer or DLPack object as an array of ours.
+def asarray(
+    value: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None,
+    nulls: str = "raise",
+) -> Array:  # fmt: skip
+    """A NumPy array, list, scalar, buffer or DLPack object as an array of ours.
+
+    It is a copy, for others may write to theirs; `copy=False` shares the memory, which nobody may
+    write to from then on, and raises BufferError where it cannot be shared. An array of ours is
+    taken as it is unless `copy` is True.
 
     Columns and tables of pandas, polars and Arrow are taken, too. What is missing there is no
     number: `nulls="nan"` makes it NaN, and a column of integers that has any an f64 column.
     Raises ArgumentError for nulls otherwise, and for what is no array; OverflowError (also a
     DTypeError) for a list with integers that the dtype cannot hold.
     """
+    on_device(device, "asarray")
     if nulls not in ("raise", "nan"):
         raise ArgumentError(
             f"{nulls!r} is not a way to take nulls.",
@@ -204,12 +213,54 @@ def asarray(value: Any, dtype: Any = None, *, nulls: str = "raise") -> Array:
         if value.is_gone:
             raise value.escaped()
         return value if dtype is None else value.astype(dtype)
-    wanted = None if dtype is None else dtype_of(dtype).numpy
+    wanted = None if dtype is None else any_dtype_of(dtype).numpy
     found = (_filled if nulls == "nan" else values_of)(value, name)
+    if copy is None and isinstance(value, HostArray) and wanted in (None, value.dtype):
+        return value
+    if copy is False:
+        return _shared(value, found, wanted, name)
     if found is None:
         found = python_values(value, wanted, name)
     with np.errstate(all="ignore"):
         return host_array(np.array(found, dtype=wanted, copy=True, order="C"))
+
+
+def _shared(value: Any, found: Values | None, dtype: Any, name: str) -> HostArray:
+    """An array over the memory of another; BufferError where its elements must be converted."""
+    same = found is not None and dtype in (None, found.dtype)
+    if not same or (isinstance(value, np.ndarray) and not is_plain(value)):
+        raise BufferError(
+            f"{name} is {kind_of(value)} whose memory cannot be shared as it is: leave out"
+            " copy=False for a copy"
+        )
+    return host_array(_read_only(found))
+
+
+def is_plain(values: Values) -> bool:
+    """Whether a program can be given an array as it is in memory."""
+    return values.dtype in NATIVE and values.flags.c_contiguous and values.flags.aligned
+
+
+def _read_only(values: Any) -> Values:
+    """The same memory, which cannot be written to by this way."""
+    seen: Values = values.view()
+    seen.setflags(write=False)
+    return seen
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """The array that an object with `__dlpack__` holds; its memory is shared unless `copy` is True.
+
+    Raises BufferError where it cannot be shared and `copy` is False.
+    """
+    on_device(device, "from_dlpack")
+    if not hasattr(x, "__dlpack__"):
+        raise no_array(x, "x of from_dlpack", "Pass it to fw.asarray, which takes more.")
+    given = np.from_dlpack(x, copy=copy)
+    found = checked(given, "x of from_dlpack")
+    if copy is False and not is_plain(given):
+        raise BufferError("the memory of x cannot be shared as it is: it is not row-major")
+    return host_array(_read_only(found))
 
 
 def python_values(value: Any, dtype: Any, name: str) -> Values:
@@ -264,9 +315,6 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
     if value is None:
         what = "None, where an array or a number is needed"
         remedy = "Look at where it comes from: a function without a return gives None."
-    elif isinstance(value, complex):
-        what = "complex, which no dtype of Flatweave is"
-        remedy = "Pass the real and the imaginary part as two numbers or arrays."
     elif isinstance(value, numbers.Number):
         what = f"{kind_of(value)}, which no dtype of Flatweave holds"
         remedy = "Convert it first: float(x)."

@@ -157,3 +157,11 @@ def assignment() -> NotTraceableError:
         where=user_location(),
         remedy="Use ys = fw.scatter(xs, i, v), which gives a copy with the new values.",
     )  # fmt: skip
+
+
+def stream() -> ArgumentError:
+    """`x.to_device("cpu", stream=1)`"""
+    return ArgumentError(
+        "to_device has no streams: arrays are in the memory of the host.",
+        where=user_location(), remedy="Leave the stream out.",
+    )  # fmt: skip

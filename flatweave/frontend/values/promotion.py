@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype, bool_, f64, i64, u64
-from flatweave.base.errors import DTypeError
+from flatweave.base.errors import DTypeError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Tracer
 from flatweave.scalar import ops as scalar
@@ -100,7 +100,19 @@ def literal_dtype(value: bool | int | float) -> DType:
 
 
 def dtype_of(spelling: Any) -> DType:
-    """A user's dtype; DTypeError at the user's line for what is none."""
+    """A user's dtype; DTypeError at the user's line for what is none, Unsupported for complex."""
+    found = any_dtype_of(spelling)
+    if found.is_complex:
+        raise Unsupported(
+            f"elements of {found} here.",
+            where=user_location(),
+            remedy="Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
+        )
+    return found
+
+
+def any_dtype_of(spelling: Any) -> DType:
+    """A user's dtype, also of complex numbers; DTypeError at the user's line for what is none."""
     try:
         return as_dtype(spelling)
     except DTypeError as failure:

@@ -81,11 +81,13 @@ class Trace:
         return var
 
     def array_param(
-        self, hint: str, shape: Sequence[int], dtype: DType, ones: frozenset[int] = frozenset()
+        self, hint: str, shape: Sequence[int], dtype: DType, ones: frozenset[int] = frozenset(),
+        pairs: bool = False,
     ) -> Var:
         """New parameters for an array: its extents but for the axes in `ones`, then the array.
 
-        `shape` is only what messages show: the program serves every size.
+        `shape` is only what messages show: the program serves every size. The last extent of
+        `pairs` is a parameter, too, and known to be 2.
         """
         extents: list[Atom] = []
         for axis, extent in enumerate(shape):
@@ -97,11 +99,13 @@ class Trace:
             self.root.extents.add(var)
             self.hints[var] = extent
             extents.append(var)
+        if pairs:
+            extents[-1] = index(2)
         var = self.root.bind(hint, ArrayType(dtype, tuple(extents)))
         self.params.append(var)
         return var
 
-    def capture(self, values: Values) -> Var:
+    def capture(self, values: Values, pairs: bool = False) -> Var:
         """A host array that a function reads without taking it as an argument."""
         var = self._captured.get(id(values))
         if var is None:
@@ -110,7 +114,7 @@ class Trace:
                 var = self.scalar_param("c", dtype)
             else:
                 ones = frozenset(a for a, extent in enumerate(values.shape) if extent == 1)
-                var = self.array_param("c", values.shape, dtype, ones)
+                var = self.array_param("c", values.shape, dtype, ones, pairs)
             self._captured[id(values)] = var
             self.hidden.append(values)
             self.origins[var] = "an array from outside the function"

@@ -19,7 +19,7 @@ UFUNCS = {
     "floor_divide": "floordiv", "remainder": "mod", "negative": "neg", "absolute": "abs",
     "invert": "bitwise_not", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "matmul": "dot",
+    "arctanh": "atanh",
 }  # fmt: skip
 
 
@@ -256,10 +256,10 @@ class Operators(Elementwise, Reductions):
     __slots__ = ()
 
     def __matmul__(self, other: Any) -> Any:
-        return METHODS["dot"](self, other)
+        return METHODS["matmul"](self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return METHODS["dot"](other, self)
+        return METHODS["matmul"](other, self)
 
     def __getitem__(self, key: Any) -> Any:
         return METHODS["getitem"](self, key)
@@ -271,6 +271,15 @@ class Operators(Elementwise, Reductions):
     def T(self) -> Any:
         """The array with its axes in reverse order."""
         return METHODS["transpose"](self)
+
+    @property
+    def mT(self) -> Any:
+        """The array with its last two axes exchanged."""
+        return METHODS["matrix_transpose"](self)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The package, which has the names of the array API standard."""
+        return METHODS["namespace"](api_version)
 
     def reshape(self, *shape: Any) -> Any:
         """The same elements, in row-major order, under another shape; one extent may be -1."""

@@ -29,6 +29,7 @@ class Node:
 
     __slots__ = ()
     parts: ClassVar[tuple[str, ...]]  # the attributes' names
+    irregular: ClassVar[bool] = True  # whether these do not go along one axis
 
     @classmethod
     def made(cls, *parts: Any) -> Any:
@@ -63,8 +64,9 @@ class Tree:
         # their values one after the other sees that
         self.orders: tuple[int, ...] = order + tuple(i for c in children for i in c.orders)
         self.size: int = 1 if kind == "leaf" else sum(child.size for child in children)
-        # whether a node is inside, whose leaves do not go along one axis
-        self.irregular: bool = kind == "node" or any(child.irregular for child in children)
+        # whether a node is inside whose leaves do not go along one axis
+        irregular = cls is not None and issubclass(cls, Node) and cls.irregular
+        self.irregular: bool = irregular or any(child.irregular for child in children)
         self._hash = hash((kind, cls, names, children))
 
     def __hash__(self) -> int:
@@ -110,9 +112,9 @@ def unflatten(tree: Tree, leaves: Iterable[Any]) -> Any:
     return _rebuild(tree, iter(leaves))
 
 
-def map_leaves(fn: Callable[[Any], Any], value: Any) -> Any:
+def map_leaves(fn: Callable[[Any], Any], value: Any, is_leaf: IsLeaf | None = None) -> Any:
     """The same tree around fn(leaf)."""
-    leaves, tree = flatten(value)
+    leaves, tree = flatten(value, is_leaf)
     return unflatten(tree, [fn(leaf) for leaf in leaves])
 
 

@@ -1,0 +1,173 @@
+"""Sums, products, quotients and comparisons of complex numbers, part by part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.dtypes import PARTS
+from flatweave.base.errors import DTypeError
+from flatweave.base.source import user_location
+from flatweave.frontend.complex.rules import rule, whole
+from flatweave.frontend.elements.elementwise import abs, hypot, isfinite, isinf, isnan, round
+from flatweave.frontend.elements.scalars import astype, where
+from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.complex import Complex, complex_dtype
+from flatweave.frontend.values.promotion import any_dtype_of
+
+
+@rule("add")
+def added(x: Any, y: Any) -> Complex:
+    """(a + ib) + (c + id)"""
+    z, w = whole(x), whole(y)
+    return Complex(z.real + w.real, z.imag + w.imag)
+
+
+@rule("sub")
+def subtracted(x: Any, y: Any) -> Complex:
+    """(a + ib) - (c + id)"""
+    z, w = whole(x), whole(y)
+    return Complex(z.real - w.real, z.imag - w.imag)
+
+
+@rule("mul")
+def multiplied(x: Any, y: Any) -> Complex:
+    """(ac - bd) + i(ad + bc); with a real number each part by itself."""
+    if not isinstance(x, Complex):
+        x, y = y, x
+    if not isinstance(y, Complex):
+        return Complex(x.real * y, x.imag * y)
+    return Complex(x.real * y.real - x.imag * y.imag, x.real * y.imag + x.imag * y.real)
+
+
+@rule("truediv")
+def divided(x: Any, y: Any) -> Complex:
+    """The quotient by Smith's method, whose squares do not overflow."""
+    z = whole(x)
+    if not isinstance(y, Complex):
+        return Complex(z.real / y, z.imag / y)
+    c, d = y.real, y.imag
+    is_flat = abs(c) >= abs(d)
+    most, least = where(is_flat, c, d), where(is_flat, d, c)
+    is_zero = most == 0  # then the parts are divided by 0
+    ratio = least / where(is_zero, 1, most)
+    size = where(is_zero, most, most + least * ratio)
+    real = where(is_flat, z.real + z.imag * ratio, z.real * ratio + z.imag)
+    imag = where(is_flat, z.imag - z.real * ratio, z.imag * ratio - z.real)
+    return Complex(real / size, imag / size)
+
+
+@rule("reciprocal")
+def inverted(x: Any) -> Complex:
+    """1 / x"""
+    return divided(1.0, x)
+
+
+@rule("neg")
+def negated(x: Complex) -> Complex:
+    """-x"""
+    return Complex(-x.real, -x.imag)
+
+
+@rule("positive")
+def kept(x: Complex) -> Complex:
+    """x"""
+    return x
+
+
+@rule("square")
+def squared(x: Complex) -> Complex:
+    """x * x"""
+    return multiplied(x, x)
+
+
+@rule("conj")
+def conjugated(x: Complex) -> Complex:
+    """a - ib"""
+    return Complex(x.real, -x.imag)
+
+
+@rule("real")
+def real_part(x: Complex) -> Any:
+    """a"""
+    return x.real
+
+
+@rule("imag")
+def imaginary_part(x: Complex) -> Any:
+    """b"""
+    return x.imag
+
+
+@rule("abs")
+def size(x: Complex) -> Any:
+    """The distance from 0, without overflow."""
+    return hypot(x.real, x.imag)
+
+
+@rule("sign")
+def direction(x: Complex) -> Complex:
+    """x / |x|; 0 for 0."""
+    length = size(x)
+    none = length == 0
+    by = where(none, 1, length)
+    return Complex(where(none, 0, x.real / by), where(none, 0, x.imag / by))
+
+
+@rule("equal")
+def equals(x: Any, y: Any) -> Any:
+    """Whether both parts are equal."""
+    z, w = whole(x), whole(y)
+    return (z.real == w.real) & (z.imag == w.imag)
+
+
+@rule("not_equal")
+def differs(x: Any, y: Any) -> Any:
+    """Whether one of the parts differs."""
+    z, w = whole(x), whole(y)
+    return (z.real != w.real) | (z.imag != w.imag)
+
+
+@rule("isnan")
+def is_nan(x: Complex) -> Any:
+    """Whether a part is NaN."""
+    return isnan(x.real) | isnan(x.imag)
+
+
+@rule("isinf")
+def is_infinite(x: Complex) -> Any:
+    """Whether a part is infinite."""
+    return isinf(x.real) | isinf(x.imag)
+
+
+@rule("isfinite")
+def is_finite(x: Complex) -> Any:
+    """Whether both parts are finite."""
+    return isfinite(x.real) & isfinite(x.imag)
+
+
+@rule("round")
+def rounded(x: Complex) -> Complex:
+    """Both parts at the nearest whole number."""
+    return Complex(round(x.real), round(x.imag))
+
+
+@rule("astype")
+def converted(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
+    """The values in another dtype; DTypeError for a real one, which has no imaginary part."""
+    wanted = complex_dtype(dtype)
+    if wanted is not None:
+        z = whole(x)
+        return Complex(astype(z.real, PARTS[wanted]), astype(z.imag, PARTS[wanted]))
+    if any_dtype_of(dtype).kind == "b":
+        return (x.real != 0) | (x.imag != 0)
+    raise DTypeError(
+        f"{describe(x)} does not become {any_dtype_of(dtype)}, which has no imaginary part.",
+        where=user_location(), remedy="Take a part: fw.real(x), or abs(x).",
+    )  # fmt: skip
+
+
+@rule("where")
+def chosen(p: Any, a: Any, b: Any) -> Complex:
+    """Each part where the condition holds, else that of the other."""
+    z, w = whole(a), whole(b)
+    return Complex(where(p, z.real, w.real), where(p, z.imag, w.imag))

@@ -1,0 +1,146 @@
+"""Exponentials, logarithms, roots and powers of complex numbers, exact at infinities and NaN (C99,
+annex G)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flatweave.frontend.complex.arithmetic import multiplied
+from flatweave.frontend.complex.rules import rule, whole
+from flatweave.frontend.elements.elementwise import (
+    abs,
+    atan2,
+    copysign,
+    cos,
+    exp,
+    expm1,
+    hypot,
+    isfinite,
+    isinf,
+    isnan,
+    log,
+    log1p,
+    maximum,
+    minimum,
+    sin,
+    sqrt,
+)
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.values.complex import Complex
+
+LOG_2 = math.log(2)
+LOG_10 = math.log(10)
+
+
+def turned(size: Any, half: Any, part: Any) -> Any:
+    """size * part, where size = half * half may overflow though the product does not."""
+    return where(isinf(size), half * part * half, size * part)
+
+
+@rule("exp")
+def exponential(z: Complex) -> Complex:
+    """e^x (cos y + i sin y)"""
+    x, y = z.real, z.imag
+    size, half = exp(x), exp(x * 0.5)
+    at_infinity = isinf(x) & ~isfinite(y)
+    real = where(y == 0, size, turned(size, half, cos(y)))
+    imag = where(y == 0, y, turned(size, half, sin(y)))
+    # e^inf has a size and no direction, e^-inf has none of both
+    return Complex(
+        where(at_infinity, size, real), where(at_infinity, where(x > 0, y - y, 0), imag)
+    )
+
+
+@rule("expm1")
+def exponential_less_one(z: Complex) -> Complex:
+    """e^z - 1, exact near 0: expm1(x) cos y - 2 sin(y/2)^2 + i e^x sin y"""
+    x, y = z.real, z.imag
+    size, less, half = exp(x), expm1(x), sin(y * 0.5)
+    at_infinity = isinf(x) & ~isfinite(y)
+    real = where(y == 0, less, less * cos(y) - 2 * half * half)
+    imag = where(y == 0, y, size * sin(y))
+    return Complex(
+        where(at_infinity, less, real), where(at_infinity, where(x > 0, y - y, 0), imag)
+    )
+
+
+def log_of_size(x: Any, y: Any) -> Any:
+    """log |x + iy|, exact near 1, without overflow."""
+    size = hypot(x, y)
+    great, small = maximum(abs(x), abs(y)), minimum(abs(x), abs(y))
+    near_one = (size > 0.5) & (size < 2)
+    far = (size > 1e30) & isfinite(great)
+    scaled = log(hypot(x * 0.5, y * 0.5)) + LOG_2
+    near = log1p((great - 1) * (great + 1) + small * small) * 0.5
+    return where(near_one, near, where(far, scaled, log(size)))
+
+
+@rule("log")
+def logarithm(z: Complex) -> Complex:
+    """log |z| + i atan2(y, x)"""
+    return Complex(log_of_size(z.real, z.imag), atan2(z.imag, z.real))
+
+
+@rule("log2")
+def binary_logarithm(z: Complex) -> Complex:
+    """log z / log 2"""
+    found = logarithm(z)
+    return Complex(found.real * (1 / LOG_2), found.imag * (1 / LOG_2))
+
+
+@rule("log10")
+def decimal_logarithm(z: Complex) -> Complex:
+    """log z / log 10"""
+    found = logarithm(z)
+    return Complex(found.real * (1 / LOG_10), found.imag * (1 / LOG_10))
+
+
+@rule("log1p")
+def logarithm_of_one_more(z: Complex) -> Complex:
+    """log(1 + z), exact near 0"""
+    x, y = z.real, z.imag
+    is_small = (abs(x) < 0.5) & (abs(y) < 0.5)
+    near = log1p(x * (2 + x) + y * y) * 0.5
+    return Complex(where(is_small, near, log_of_size(1 + x, y)), atan2(y, 1 + x))
+
+
+@rule("sqrt")
+def root(z: Complex) -> Complex:
+    """The square root with a real part of 0 or more."""
+    x, y = z.real, z.imag
+    great = maximum(abs(x), abs(y))
+    scale = where(great > 1e30, 0.25, where(great < 1e-30, 2.0**60, 1.0))
+    back = where(great > 1e30, 2.0, where(great < 1e-30, 2.0**-30, 1.0))
+    a, b = abs(x) * scale, y * scale
+    side = sqrt((a + hypot(a, b)) * 0.5)
+    other = abs(b) / where(side == 0, 1, side) * 0.5
+    real = where(x >= 0, side, other) * back
+    imag = copysign(where(x >= 0, other, side) * back, y)
+    is_zero = (x == 0) & (y == 0)
+    real, imag = where(is_zero, 0, real), where(is_zero, y, imag)
+    nan = y - y  # where y is one: neither part has a value, but for that of infinity
+    right = (x > 0) & isinf(x)
+    left = (x < 0) & isinf(x)
+    real = where(right, x, where(left, where(isnan(y), y, 0), real))
+    imag = where(right, where(isnan(y), y, copysign(nan, y)), imag)
+    imag = where(left, copysign(-x, y), imag)
+    real = where(isnan(x) | (isnan(y) & ~isinf(x)), x + y, real)
+    imag = where(isnan(x) | (isnan(y) & ~isinf(x)), x + y, imag)
+    return Complex(where(isinf(y), abs(y), real), where(isinf(y), y, imag))
+
+
+@rule("power")
+def raised(x: Any, y: Any) -> Complex:
+    """e^(y log x); 0 for 0 to a power but 0, 1 to the power of 0."""
+    if type(y) is int and y == 2:
+        return multiplied(x, x)
+    z, w = whole(x), whole(y)
+    is_zero = (z.real == 0) & (z.imag == 0)
+    is_one = (w.real == 0) & (w.imag == 0)
+    safe = Complex(where(is_zero, 1, z.real), where(is_zero, 0, z.imag))
+    found = exponential(multiplied(w, logarithm(safe)))
+    real = where(is_one, 1, where(is_zero, 0, found.real))
+    return Complex(real, where(is_one | is_zero, 0, found.imag))
+
+

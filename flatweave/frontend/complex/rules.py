@@ -1,0 +1,118 @@
+"""Which rule a function has for complex numbers, and the values that rules are given.
+
+    on_complex(add, (z, 1.0), {})      RULES["add"](z, 1.0), where z: Complex(real, imag)
+    whole(x)                           Complex(x, zeros_like(x))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flatweave.base.dtypes import PARTS, DType, c64, c128
+from flatweave.base.errors import Unsupported
+from flatweave.base.source import user_location
+from flatweave.frontend.elements.broadcast import generated
+from flatweave.frontend.trace.pairs import lifted
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.complex import Complex, is_complex
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.terms.syntax import constant
+
+Rule = Callable[..., Any]
+T = TypeVar("T", bound=Rule)
+RULES: dict[str, Rule] = {}
+# functions of arrays of any elements: tuples, and pairs just so
+ANY_ELEMENTS = frozenset({
+    "map", "zip_with", "reduce", "scan", "filter", "partition", "generate", "cond", "while_loop",
+    "fori_loop", "gather", "backpermute", "scatter", "permute", "reduce_by_index", "expand",
+    "expand_reduce", "segmented_scan", "segmented_reduce", "replicate",
+})  # fmt: skip
+
+
+# functions written for numbers of either kind
+FOR_COMPLEX: set[str] = set()
+
+
+def for_complex(function: T) -> T:
+    """Declare that a function is written for complex numbers as well as for real ones."""
+    FOR_COMPLEX.add(function.__name__)
+    return function
+
+
+def either(value: Any, name: str) -> Any:
+    """An argument as a traced array, real or complex."""
+    return value if isinstance(value, Complex) else as_tracer(value, name)
+
+
+def rule(*names: str) -> Callable[[T], T]:
+    """Declare what functions of these names mean for complex numbers."""
+
+    def declare(meaning: T) -> T:
+        for name in names:
+            RULES[name] = meaning
+        return meaning
+
+    return declare
+
+
+def on_complex(body: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A public function called with complex numbers; Unsupported where it has no meaning for them.
+    """
+    name = body.__name__
+    given = [lifted_in(arg) for arg in args]
+    named = {key: lifted_in(value) for key, value in kwargs.items()}
+    if name in RULES:
+        return RULES[name](*given, **named)
+    if name in ANY_ELEMENTS or name in FOR_COMPLEX:
+        return body(*given, **named)
+    raise Unsupported(
+        f"{name} of complex numbers.",
+        where=user_location(),
+        remedy="Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
+    )
+
+
+METHODS["on_complex"] = on_complex
+
+
+def lifted_in(value: Any) -> Any:
+    """A value of the trace for each complex one from outside, in lists and tuples, too."""
+    if type(value) in (tuple, list):
+        return type(value)(lifted_in(part) for part in value)
+    return lifted(value)
+
+
+def whole(value: Any, name: str = "") -> Complex:
+    """A number or array as a complex one; the imaginary part of a real one is 0."""
+    if isinstance(value, Complex) or is_complex(value):
+        found: Complex = lifted(value)
+        return found
+    real = as_tracer(value, name)
+    if real.weak:
+        return Complex(real, as_tracer(0.0))
+    return Complex(real, zeros_like(real))
+
+
+def zeros_like(x: Tracer) -> Tracer:
+    """An array of 0 of the same shape and dtype."""
+    zero = tracer_of(constant(x.element.numpy.type(0).item(), x.element))
+    return generated(x.extents, lambda *at: zero)[0]
+
+
+def number(value: float, like: Any) -> Any:
+    """A number in the dtype of a traced array, real or complex."""
+    if isinstance(like, Complex):
+        return Complex(number(value, like.real), number(0, like.imag))
+    return tracer_of(constant(like.element.numpy.type(value).item(), like.element))
+
+
+def part_of(dtype: DType) -> DType:
+    """The dtype of the parts of a complex dtype; of another, itself."""
+    return PARTS.get(dtype, dtype)
+
+
+def dtype_with(part: DType) -> DType:
+    """The complex dtype whose parts have this dtype."""
+    return c64 if part is PARTS[c64] else c128

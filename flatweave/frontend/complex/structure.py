@@ -1,0 +1,207 @@
+"""Arrangement, creation, sums and places of complex numbers: each part by itself.
+
+    reshape(z, (2, 3))        Complex(reshape(z.real, (2, 3)), reshape(z.imag, (2, 3)))
+    concat([z, x])            x becomes a complex array first
+    zeros(3, dtype=c64)       Complex(zeros(3, dtype=f32), ..)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flatweave.frontend.complex.rules import part_of, rule, whole, zeros_like
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.complex import Complex, complex_dtype, is_complex_dtype
+from flatweave.frontend.values.sugar import METHODS
+
+MOVED = (
+    "getitem", "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast",
+    "broadcast_to", "unstack", "squeeze", "moveaxis", "permute_dims", "matrix_transpose", "flip",
+    "roll", "repeat", "tile", "take", "take_along_axis", "tril", "triu", "diagonal", "fftshift",
+    "ifftshift",
+)  # fmt: skip
+JOINED = ("concat", "stack", "linspace", "diff")
+SUMMED = ("sum", "cumsum", "cumulative_sum", "mean", "trace")
+MADE = {"zeros": "zeros", "ones": "ones", "eye": "eye", "empty": "zeros"}
+LIKE = ("zeros_like", "ones_like", "empty_like")
+
+
+def portion(value: Any, name: str) -> Any:
+    """A part of each complex value, in lists and tuples, too; other values as they are."""
+    if isinstance(value, Complex):
+        return getattr(value, name)
+    if type(value) in (tuple, list):
+        return type(value)(portion(each, name) for each in value)
+    if isinstance(value, Mapping):
+        return {key: portion(each, name) for key, each in value.items()}
+    return complex_part(value)
+
+
+def complex_part(value: Any) -> Any:
+    """For a complex dtype that of its parts; any other value as it is."""
+    if not isinstance(value, Complex) and is_complex_dtype(value):
+        dtype = complex_dtype(value)
+        assert dtype is not None
+        return part_of(dtype)
+    return value
+
+
+def together(real: Any, imag: Any) -> Any:
+    """What a function gave for both parts, as complex values."""
+    if type(real) in (tuple, list):
+        return type(real)(together(a, b) for a, b in zip(real, imag, strict=True))
+    return Complex(real, imag) if real is not imag else real
+
+
+def by_parts(name: str) -> Callable[..., Any]:
+    """A function of this name, done to each part."""
+
+    def moved(*args: Any, **kwargs: Any) -> Any:
+        function = METHODS[name]
+        found = [
+            function(*portion(args, part), **portion(kwargs, part)) for part in ("real", "imag")
+        ]
+        return together(*found)
+
+    return moved
+
+
+for _name in MOVED:
+    rule(_name)(by_parts(_name))
+
+
+def _side_by_side(name: str) -> Callable[..., Any]:
+    """A function of arrays of which only some may be complex: each keeps its kind."""
+
+    def side_by_side(*arrays: Any, **options: Any) -> Any:
+        real = METHODS[name](*portion(arrays, "real"), **options)
+        imag = METHODS[name](*portion(arrays, "imag"), **options)
+        return tuple(
+            Complex(a, b) if isinstance(array, Complex) else a
+            for array, a, b in zip(arrays, real, imag, strict=True)
+        )
+
+    return side_by_side
+
+
+for _name in ("meshgrid", "broadcast_arrays"):
+    rule(_name)(_side_by_side(_name))
+
+
+def _joined(name: str) -> Callable[..., Any]:
+    """A function whose arrays become complex where one of them is."""
+    moved = by_parts(name)
+
+    def joined(*args: Any, **kwargs: Any) -> Any:
+        first = args[0]
+        if name == "linspace":
+            dtype = kwargs.pop("dtype", None)
+            ends = [whole(end) for end in args[:2]]
+            found = moved(*ends, *args[2:], **kwargs)
+            return found if dtype is None else METHODS["astype"](found, dtype)
+        if name == "diff":
+            named = {
+                key: whole(value) if key in ("prepend", "append") and value is not None else value
+                for key, value in kwargs.items()
+            }
+            return moved(whole(first), *args[1:], **named)
+        return moved([whole(array) for array in first], *args[1:], **kwargs)
+
+    return joined
+
+
+for _name in JOINED:
+    rule(_name)(_joined(_name))
+
+
+def _summed(name: str) -> Callable[..., Any]:
+    """A sum: each part by itself, in the dtype that is asked for."""
+    moved = by_parts(name)
+
+    def summed(xs: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
+        array = whole(xs) if dtype is None else METHODS["astype"](whole(xs), dtype)
+        if options.get("initial") is not None:
+            options["initial"] = whole(options["initial"])
+        return moved(array, *args, **options)
+
+    return summed
+
+
+for _name in SUMMED:
+    rule(_name)(_summed(_name))
+
+
+def _made(name: str) -> Callable[..., Any]:
+    """An array of a real number: the imaginary part is 0."""
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        real = METHODS[name](*portion(args, "real"), **portion(kwargs, "real"))
+        return Complex(real, zeros_like(real))
+
+    return made
+
+
+for _name, _real in MADE.items():
+    rule(_name)(_made(_real))
+
+
+def _made_like(name: str) -> Callable[..., Any]:
+    """An array of a real number and the shape of another."""
+
+    def made(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
+        shape = x.real if isinstance(x, Complex) else x
+        wanted = complex_dtype(dtype) if dtype is not None else None
+        if dtype is not None and wanted is None:
+            return METHODS[name](shape, dtype=dtype, device=device)
+        part = None if wanted is None else part_of(wanted)
+        real = METHODS[name](shape, dtype=part, device=device)
+        return Complex(real, zeros_like(real))
+
+    return made
+
+
+for _name in LIKE:
+    rule(_name)(_made_like(_name))
+
+
+@rule("full")
+def filled(
+    shape: Any, fill_value: Any = None, *, dtype: Any = None, device: Any = None, v: Any = None
+) -> Any:
+    """An array of one complex number."""
+    value = whole(v if fill_value is None else fill_value)
+    wanted = None if dtype is None else complex_dtype(dtype)
+    part = None if wanted is None else part_of(wanted)
+    real, imag = (
+        METHODS["full"](shape, each, dtype=part, device=device) for each in (value.real, value.imag)
+    )
+    return Complex(real, imag)
+
+
+@rule("full_like")
+def filled_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of one complex number and the shape of another; its dtype, too, if it is complex."""
+    shape = x.real if isinstance(x, Complex) else as_tracer(x)
+    if dtype is None:
+        dtype = x.dtype
+    wanted = complex_dtype(dtype)
+    if wanted is None:
+        return METHODS["full_like"](shape, fill_value, dtype=dtype, device=device)
+    value = whole(fill_value)
+    parts = (
+        METHODS["full_like"](shape, each, dtype=part_of(wanted), device=device)
+        for each in (value.real, value.imag)
+    )
+    return Complex(*parts)
+
+
+def _of_truth(name: str) -> Callable[..., Any]:
+    """A function that asks of each element only whether it is 0."""
+    return lambda x, *args, **kwargs: METHODS[name](
+        (x.real != 0) | (x.imag != 0), *args, **kwargs
+    )
+
+
+for _name in ("any", "all", "count_nonzero", "nonzero", "logical_not"):
+    rule(_name)(_of_truth(_name))

@@ -1,0 +1,265 @@
+"""`fw.fft`: the Fourier transforms of the array API standard, along an axis or several.
+
+    fw.fft.fft(x)[k]       sum over j of x[j] e^(-2 pi i j k / n)
+    fw.fft.rfft(x)         the first n // 2 + 1 of them, of real x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flatweave.base.dtypes import f64
+from flatweave.base.errors import ArgumentError, DTypeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.shapes import axis_of, reshape
+from flatweave.frontend.arrays.sources import iota
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either, for_complex, whole
+from flatweave.frontend.elements.elementwise import sqrt
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.standard.arrangement import moveaxis, roll
+from flatweave.frontend.standard.transforms import fourier
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.devices import on_device
+from flatweave.frontend.values.promotion import dtype_of
+
+FORWARD, INVERSE = -1, 1
+NORMS = ("backward", "ortho", "forward")
+
+
+def _scaled(z: Any, n: Any, norm: Any, sign: int) -> Any:
+    """A transform of length n, divided as `norm` says."""
+    if norm not in NORMS:
+        raise ArgumentError(
+            f"norm of a transform is one of {', '.join(NORMS)}, got {norm!r}.",
+            where=user_location(), remedy='Leave it out for "backward".',
+        )  # fmt: skip
+    if norm == "ortho":
+        return z / sqrt(as_tracer(n).astype(z.real.dtype if isinstance(z, Complex) else z.dtype))
+    return z / n if (norm == "forward") == (sign == FORWARD) else z
+
+
+def _rows(x: Any, axis: Any, who: str) -> tuple[Any, Any, int]:
+    """The lines of an array along an axis as the rows of a matrix, what is left, and the axis."""
+    array = either(x, f"x of {who}")
+    at = axis_of(array.real if isinstance(array, Complex) else array, axis, who)
+    lines = moveaxis(array, at, -1)
+    count: Any = 1
+    for extent in lines.shape[:-1]:
+        count = count * extent
+    return reshape(lines, (count, lines.shape[-1])), lines.shape[:-1], at
+
+
+def _back(rows: Any, others: tuple[Any, ...], axis: int) -> Any:
+    """The rows of a matrix as the lines of an array along an axis."""
+    return moveaxis(reshape(rows, (*others, rows.shape[-1])), -1, axis)
+
+
+def _resized(rows: Any, n: Any) -> Any:
+    """Rows cut to n elements, or filled with 0."""
+    if n is None:
+        return rows
+    length = rows.shape[1]
+
+    def element(row: Any, j: Any) -> Any:
+        inside = j < length
+        return where(inside, rows[row, where(inside, j, 0)], 0)
+
+    return generate((rows.shape[0], n), element)
+
+
+def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
+    """The transform of complex, or real, lines."""
+    rows, others, at = _rows(x, axis, who)
+    given = _floats(whole(_resized(rows, n)))
+    return _back(_scaled(fourier(given, sign), given.shape[1], norm, sign), others, at)
+
+
+def _floats(z: Complex) -> Complex:
+    """Complex numbers whose parts are floats."""
+    if z.real.element.is_float:
+        return z
+    return Complex(z.real.astype(f64), z.imag.astype(f64))
+
+
+def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
+    """The first half of the transform of real lines, of which the other is the mirror image."""
+    array = either(x, f"x of {who}")
+    if isinstance(array, Complex):
+        raise DTypeError(
+            f"{who} is of real numbers, got {describe(array)}.",
+            where=user_location(), remedy="Use fw.fft.fft, or a part: fw.real(x).",
+        )  # fmt: skip
+    rows, others, at = _rows(array, axis, who)
+    given = _floats(whole(_resized(rows, n)))
+    length = given.shape[1]
+    found = _scaled(fourier(given, sign), length, norm, sign)
+    return _back(found[:, : length // 2 + 1], others, at)
+
+
+def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
+    """The real transform of lines whose other half is the mirror image of the one that is given."""
+    rows, others, at = _rows(x, axis, who)
+    half = _floats(whole(rows))
+    given = half.shape[1]
+    length = 2 * (given - 1) if n is None else as_tracer(n)
+
+    def element(row: Any, j: Any) -> Complex:
+        is_first = j <= length // 2
+        place = where(is_first, j, length - j)
+        inside = place < given
+        value = half[row, where(inside, place, 0)]
+        imag = where(is_first, value.imag, -value.imag)
+        return Complex(where(inside, value.real, 0), where(inside, imag, 0))
+
+    whole_lines = generate((half.shape[0], length), element)
+    found = fourier(whole_lines, sign).real
+    return _back(_scaled(found, length, norm, sign), others, at)
+
+
+@for_complex
+@operation(static="axis norm")
+def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+    """The Fourier transform along an axis, cut or filled with 0 to `n` elements.
+
+    `norm` says which direction is divided: "backward" the inverse by n, "forward" this one,
+    "ortho" both by sqrt(n). Any length takes n log n steps; powers of 2 about a fifth of others.
+    """
+    return _complex(x, n, axis, norm, FORWARD, "fft")
+
+
+@for_complex
+@operation(static="axis norm")
+def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+    """The inverse of `fft`."""
+    return _complex(x, n, axis, norm, INVERSE, "ifft")
+
+
+@operation(static="axis norm")
+def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+    """The first n // 2 + 1 elements of the transform of real numbers: the others mirror them."""
+    return _half(x, n, axis, norm, FORWARD, "rfft")
+
+
+@for_complex
+@operation(static="axis norm")
+def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+    """The inverse of `rfft`: n real numbers, 2 (m - 1) of m if no `n` is given."""
+    return _mirrored(x, n, axis, norm, INVERSE, "irfft")
+
+
+@for_complex
+@operation(static="axis norm")
+def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+    """The real transform of numbers whose second half mirrors the first, which is given."""
+    return _mirrored(x, n, axis, norm, FORWARD, "hfft")
+
+
+@operation(static="axis norm")
+def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
+    """The inverse of `hfft`: the first n // 2 + 1 elements."""
+    return _half(x, n, axis, norm, INVERSE, "ihfft")
+
+
+def _axes(x: Any, s: Any, axes: Any, who: str) -> list[tuple[Any, int]]:
+    """The axes of a transform along several, each with its length, None for what it is."""
+    array = either(x, f"x of {who}")
+    plain = array.real if isinstance(array, Complex) else array
+    if axes is None and s is not None:
+        axes = range(array.ndim - len(s), array.ndim)
+    chosen = [axis_of(plain, a, who) for a in (range(array.ndim) if axes is None else axes)]
+    if s is not None and len(s) != len(chosen):
+        raise ArgumentError(
+            f"{who} got {len(s)} lengths for {len(chosen)} axes.",
+            where=user_location(), remedy="Give one for each axis.",
+        )  # fmt: skip
+    return list(zip([None] * len(chosen) if s is None else s, chosen, strict=True))
+
+
+@for_complex
+@operation(static="axes norm")
+def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+    """The Fourier transform along several axes, or all; `s` has their lengths."""
+    for n, axis in _axes(x, s, axes, "fftn"):
+        x = _complex(x, n, axis, norm, FORWARD, "fftn")
+    return x
+
+
+@for_complex
+@operation(static="axes norm")
+def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+    """The inverse of `fftn`."""
+    for n, axis in _axes(x, s, axes, "ifftn"):
+        x = _complex(x, n, axis, norm, INVERSE, "ifftn")
+    return x
+
+
+@operation(static="axes norm")
+def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+    """The transform of real numbers along several axes, of which the last is given by half."""
+    *others, last = _axes(x, s, axes, "rfftn")
+    found = _half(x, *last, norm, FORWARD, "rfftn")
+    for n, axis in others:
+        found = _complex(found, n, axis, norm, FORWARD, "rfftn")
+    return found
+
+
+@for_complex
+@operation(static="axes norm")
+def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
+    """The inverse of `rfftn`."""
+    *others, last = _axes(x, s, axes, "irfftn")
+    for n, axis in others:
+        x = _complex(x, n, axis, norm, INVERSE, "irfftn")
+    return _mirrored(x, *last, norm, INVERSE, "irfftn")
+
+
+@operation(static="dtype device")
+def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
+    """The frequencies of `fft`, in its order: 0, 1, .., -2, -1, divided by n * d."""
+    on_device(device, "fftfreq")
+    places: Any = iota(n)
+    return _frequencies(where(places < (as_tracer(n) + 1) // 2, places, places - n), n, d, dtype)
+
+
+@operation(static="dtype device")
+def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
+    """The frequencies of `rfft`: 0, 1, .., n // 2, divided by n * d."""
+    on_device(device, "rfftfreq")
+    return _frequencies(iota(as_tracer(n) // 2 + 1), n, d, dtype)
+
+
+def _frequencies(counts: Any, n: Any, d: Any, dtype: Any) -> Any:
+    wanted = f64 if dtype is None else dtype_of(dtype)
+    return (counts / (as_tracer(n) * as_tracer(d))).astype(wanted)
+
+
+def _shifted(x: Any, axes: Any, who: str, inverse: bool) -> Any:
+    array: Any = either(x, f"x of {who}")
+    chosen: Sequence[Any]
+    if axes is None:
+        chosen = tuple(range(array.ndim))
+    else:
+        chosen = (axes,) if isinstance(axes, int) else tuple(axes)
+    for axis in chosen:
+        half = array.shape[axis] // 2
+        array = roll(array, -half if inverse else half, axis=axis)
+    return array
+
+
+@for_complex
+@operation(static="axes")
+def fftshift(x: Any, /, *, axes: Any = None) -> Any:
+    """The frequency 0 moved to the middle, along all axes or those given."""
+    return _shifted(x, axes, "fftshift", False)
+
+
+@for_complex
+@operation(static="axes")
+def ifftshift(x: Any, /, *, axes: Any = None) -> Any:
+    """The inverse of `fftshift`."""
+    return _shifted(x, axes, "ifftshift", True)

@@ -1,0 +1,134 @@
+"""Equations, inverses, determinants, powers and Cholesky factors of matrices and stacks of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.shapes import expand_dims
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either, for_complex, number
+from flatweave.frontend.elements.elementwise import abs, log
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.reductions import all, prod, sum
+from flatweave.frontend.standard.arrangement import broadcast_to, matrix_transpose
+from flatweave.frontend.standard.elimination import eliminated, factored, joined
+from flatweave.frontend.standard.numbers import conj
+from flatweave.frontend.standard.products import matmul, shape_of_both
+from flatweave.frontend.standard.stacks import matrices, must_hold, unstacked
+from flatweave.frontend.values.complex import Complex
+
+SINGULAR = "{who} of a singular matrix: in some column every element from the diagonal down is 0."
+LEAST_SQUARES = "Use fw.linalg.pinv(a) @ b for the least squares."
+
+
+def _identity(a: Any) -> Any:
+    """An identity matrix for each one of a stack."""
+    one, zero = number(1, a), number(0, a)
+    return generate(a.shape, lambda s, i, j: where(i == j, one, zero))
+
+
+def _solved(a: Any, b: Any, who: str) -> Any:
+    """x with a x = b: [s, n, m]."""
+    n = a.shape[2]
+    work, pivots, _ = eliminated(joined(a, b), n)
+    must_hold(all(pivots != 0), SINGULAR.format(who=who), LEAST_SQUARES)
+    return work[:, :, n:]
+
+
+@for_complex
+@operation()
+def solve(x1: Any, x2: Any, /) -> Any:
+    """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix."""
+    a, b = either(x1, "the matrix of solve"), either(x2, "the right side of solve")
+    is_vector = b.ndim == 1
+    if is_vector:
+        b = expand_dims(b, -1)
+    outer = shape_of_both(a, b)
+    left, _ = matrices(broadcast_to(a, (*outer, *a.shape[-2:])), "solve", square=True)
+    right, others = matrices(broadcast_to(b, (*outer, *b.shape[-2:])), "solve")
+    found = unstacked(_solved(left, right, "solve"), others)
+    return found[..., 0] if is_vector else found
+
+
+@for_complex
+@operation()
+def inv(x: Any, /) -> Any:
+    """The inverse of each matrix. Raises ArgumentError for a singular one."""
+    a, others = matrices(x, "inv", square=True)
+    return unstacked(_solved(a, _identity(a), "inv"), others)
+
+
+@for_complex
+@operation()
+def det(x: Any, /) -> Any:
+    """The determinant of each matrix."""
+    a, others = matrices(x, "det", square=True)
+    _, pivots, odd = eliminated(a, a.shape[2])
+    found = prod(pivots, axis=1)
+    return unstacked(where(odd, -found, found), others)
+
+
+class Slogdet(NamedTuple):
+    """The sign of a determinant, or its direction, and the logarithm of its size."""
+
+    sign: Any
+    logabsdet: Any
+
+
+@for_complex
+@operation()
+def slogdet(x: Any, /) -> Any:
+    """The sign of each determinant and the logarithm of its absolute value: 0 and -inf for 0."""
+    a, others = matrices(x, "slogdet", square=True)
+    _, pivots, odd = eliminated(a, a.shape[2])
+    sizes = abs(pivots)
+    directions = where(sizes == 0, number(0, a), pivots / where(sizes == 0, 1, sizes))
+    sign = prod(directions, axis=1)
+    return Slogdet(
+        unstacked(where(odd, -sign, sign), others), unstacked(sum(log(sizes), axis=1), others)
+    )
+
+
+@for_complex
+@operation(static="upper")
+def cholesky(x: Any, /, *, upper: bool = False) -> Any:
+    """The factor L with `L @ L^H = x`, of lower triangular form, or with `upper` its transpose.
+
+    Raises ArgumentError unless each matrix is positive definite.
+    """
+    a, others = matrices(x, "cholesky", square=True)
+    stacks, n, _ = a.shape
+    found = factored(a)
+    real = found.real if isinstance(found, Complex) else found
+    sizes = generate((stacks, n), lambda s, i: real[s, i, i])
+    must_hold(
+        all(sizes > 0), "cholesky of a matrix that is not positive definite.",
+        "Look at its eigenvalues: fw.linalg.eigvalsh(x).",
+    )  # fmt: skip
+    lower = unstacked(found, others)
+    return conj(matrix_transpose(lower)) if upper else lower
+
+
+@for_complex
+@operation(static="n")
+def matrix_power(x: Any, n: int, /) -> Any:
+    """Each matrix multiplied with itself n times; its inverse for n below 0."""
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise ArgumentError(
+            f"the power of matrix_power is a whole number, got {n!r}.",
+            where=user_location(), remedy="Give an int.",
+        )  # fmt: skip
+    a, others = matrices(x, "matrix_power", square=True)
+    if n < 0:
+        a, n = _solved(a, _identity(a), "matrix_power"), -n
+    found: Any = None
+    while n:
+        if n & 1:
+            found = a if found is None else matmul(found, a)
+        n >>= 1
+        if n:
+            a = matmul(a, a)
+    return unstacked(_identity(a) if found is None else found, others)

@@ -1,0 +1,85 @@
+"""What a library asks of an array's namespace: its functions, dtypes, devices and what they can do.
+
+    x.__array_namespace__()                                 flatweave
+    fw.__array_namespace_info__().default_dtypes()          {"integral": i64, ..}
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from flatweave.base.dtypes import (
+    DType,
+    bool_,
+    c64,
+    c128,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.frontend.standard.dtypes import isdtype
+from flatweave.frontend.values.devices import DEVICES, HOST, on_device
+from flatweave.frontend.values.sugar import METHODS
+
+VERSION = "2025.12"
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", VERSION)
+NAMES = {
+    "bool": bool_, "int8": i8, "int16": i16, "int32": i32, "int64": i64, "uint8": u8,
+    "uint16": u16, "uint32": u32, "uint64": u64, "float32": f32, "float64": f64,
+    "complex64": c64, "complex128": c128,
+}  # fmt: skip
+
+
+class NamespaceInfo:
+    """What arrays of this package can be, and what its functions can do."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Masks are indices, and extents may depend on values; of axes NumPy holds 64."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def devices(self) -> tuple[str, ...]:
+        """Where arrays can be."""
+        return DEVICES
+
+    def default_device(self) -> str:
+        """Where arrays are."""
+        return HOST
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+        """The dtypes of what is made of Python numbers, and of places."""
+        on_device(device, "default_dtypes")
+        return {"real floating": f64, "complex floating": c128, "integral": i64, "indexing": i64}
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
+        """The dtypes by name, all of them or those of a kind, or of one of several kinds."""
+        on_device(device, "dtypes")
+        found = NAMES.items()
+        return {name: dtype for name, dtype in found if kind is None or isdtype(dtype, kind)}
+
+
+def __array_namespace_info__() -> NamespaceInfo:
+    """What arrays of this package can be, and what its functions can do."""
+    return NamespaceInfo()
+
+
+def namespace(version: Any) -> Any:
+    """The package, which has the standard's names; ArgumentError for a version it does not know."""
+    if version is not None and version not in VERSIONS:
+        raise ArgumentError(
+            f"there is no version {version!r} of the array API standard here.",
+            where=user_location(), remedy=f"Versions are: {', '.join(VERSIONS)}.",
+        )  # fmt: skip
+    return sys.modules[__name__.partition(".")[0]]
+
+
+METHODS["namespace"] = namespace

@@ -1,0 +1,139 @@
+"""Norms of vectors and matrices, diagonals, traces, outer and cross products."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.shapes import axis_of, reshape
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either, for_complex
+from flatweave.frontend.elements.elementwise import abs, maximum, minimum, sqrt
+from flatweave.frontend.elements.scalars import power
+from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.reductions import max, min, sum
+from flatweave.frontend.standard.arrangement import broadcast_arrays, moveaxis, stack
+from flatweave.frontend.standard.rotations import size
+from flatweave.frontend.standard.spectra import svdvals
+from flatweave.frontend.standard.statistics import count_nonzero
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import describe
+from flatweave.terms.build import index
+
+INF = math.inf
+
+
+@for_complex
+@operation(static="axis keepdims ord")
+def vector_norm(
+    x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
+) -> Any:
+    """The length of all elements as a vector, or of those along axes: of order 2, or another.
+
+    Of order infinity the greatest, of -infinity the least, of 0 how many are not 0.
+    """
+    array = either(x, "x of vector_norm")
+    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    if ord == 2:
+        return sqrt(sum(size(array), **options))
+    sizes = abs(array)
+    if ord == INF:
+        return max(sizes, initial=0, **options)
+    if ord == -INF:
+        return min(sizes, initial=INF, **options)
+    if ord == 0:
+        return count_nonzero(sizes, **options).astype(sizes.dtype)
+    if ord == 1:
+        return sum(sizes, **options)
+    return power(sum(power(sizes, float(ord)), **options), 1 / ord)
+
+
+@for_complex
+@operation(static="keepdims ord")
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norm of each matrix: "fro", "nuc", or of order 1, -1, 2, -2, infinity or -infinity."""
+    array = either(x, "x of matrix_norm")
+    if array.ndim < 2:
+        raise ShapeError(
+            f"matrix_norm takes matrices, got {describe(array)}.",
+            where=user_location(), remedy="Use fw.linalg.vector_norm.",
+        )  # fmt: skip
+    if ord == "fro":
+        return sqrt(sum(size(array), axis=(-2, -1), keepdims=keepdims))
+    if ord in ("nuc", 2, -2):
+        values = svdvals(array)
+        found = (
+            sum(values, axis=-1) if ord == "nuc"
+            else max(values, axis=-1, initial=0) if ord == 2 else min(values, axis=-1, initial=INF)
+        )  # fmt: skip
+    elif ord in (1, -1, INF, -INF):
+        sums = sum(abs(array), axis=-2 if ord in (1, -1) else -1)
+        most = ord in (1, INF)
+        found = max(sums, axis=-1, initial=0) if most else min(sums, axis=-1, initial=INF)
+    else:
+        raise ArgumentError(
+            f'ord of matrix_norm is "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {ord!r}.',
+            where=user_location(), remedy='Leave it out for "fro".',
+        )  # fmt: skip
+    return reshape(found, (*array.shape[:-2], 1, 1)) if keepdims else found
+
+
+@operation()
+def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
+    """The diagonal of each matrix, or that which lies `offset` above it."""
+    array: Any = as_tracer(x, "x of diagonal")
+    if array.ndim < 2:
+        raise ShapeError(
+            f"diagonal takes matrices, got {describe(array)}.",
+            where=user_location(), remedy="Give an array of two axes or more.",
+        )  # fmt: skip
+    *others, rows, columns = array.shape
+    by = as_tracer(offset, "the offset of diagonal")
+    down, right = maximum(-by, 0), maximum(by, 0)
+    length = maximum(minimum(as_tracer(rows) - down, as_tracer(columns) - right), 0)
+
+    def element(*at: Any) -> Any:
+        return array[(*at[:-1], at[-1] + down, at[-1] + right)]
+
+    return generate((*others, length), element)
+
+
+@operation(static="dtype")
+def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
+    """The sum of the diagonal of each matrix."""
+    return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+@operation()
+def outer(x1: Any, x2: Any, /) -> Any:
+    """The products of every element of the one vector with every one of the other."""
+    a: Any = as_tracer(x1, "the left of outer")
+    b: Any = as_tracer(x2, "the right of outer")
+    for vector in (a, b):
+        if vector.ndim != 1:
+            raise ShapeError(
+                f"outer takes vectors, got {describe(vector)}.",
+                where=user_location(), remedy="Reshape it first: x.reshape(-1).",
+            )  # fmt: skip
+    return a[:, None] * b[None, :]
+
+
+@operation(static="axis")
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The cross products of vectors of 3 elements along an axis."""
+    a, b = broadcast_arrays(as_tracer(x1, "the left of cross"), as_tracer(x2, "the right of cross"))
+    at = axis_of(a, axis, "cross")
+    for given in (x1, x2):
+        extent = as_tracer(given).extents[at - a.ndim]
+        extents.same(
+            extent, index(3), "cross takes vectors of {1} elements, got {0}.",
+            remedy="Name the axis along which the vectors are.",
+        )
+    a, b = moveaxis(a, at, -1), moveaxis(b, at, -1)
+    parts = [
+        a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in ((1, 2), (2, 0), (0, 1))
+    ]
+    return moveaxis(stack(parts, axis=-1), -1, at)

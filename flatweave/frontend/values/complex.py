@@ -1,0 +1,160 @@
+"""Complex numbers: a pair of floats inside a trace, one after the other in memory outside.
+
+    zs: c128[n] on the host        HostComplex, whose memory is that of an f64[n, 2]
+    zs in a trace                  Complex(real: f64[n], imag: f64[n])
+
+A program knows floats alone. A complex argument is given to it as an array of floats with one axis
+more, of which the real and the imaginary parts are read; a complex result is such an array that is
+computed (`trace/pairs.py`). Nothing is copied at either end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from flatweave.base.dtypes import DType, as_dtype, c64, c128, f32
+from flatweave.frontend.values import misuse
+from flatweave.frontend.values.array import Array, HostComplex, Values, describe
+from flatweave.frontend.values.tree import Node
+
+
+class Complex(Array, Node):
+    """Complex numbers in a trace: two traced arrays of one shape, or two scalars."""
+
+    __slots__ = ("imag", "real")
+    parts: ClassVar[tuple[str, ...]] = ("real", "imag")
+    irregular: ClassVar[bool] = False
+
+    def __init__(self, real: Any, imag: Any) -> None:
+        self.real = real
+        self.imag = imag
+
+    @classmethod
+    def made(cls, *parts: Any) -> Complex:
+        """The complex numbers with these parts."""
+        return cls(*parts)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        shape: tuple[Any, ...] = self.real.shape
+        return shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return (c64 if self.real.element is f32 else c128).numpy
+
+    @property
+    def ndim(self) -> int:
+        ndim: int = self.real.ndim
+        return ndim
+
+    def _refused(self, wanted: str) -> Exception:
+        """The error for what Python asks of a value that is known only at run time."""
+        if self.real.is_gone:
+            error: Exception = self.real.escaped()
+            return error
+        text = describe(self)
+        if wanted == "bool":
+            return misuse.truth(text)
+        if wanted == "iteration":
+            return misuse.iteration(text)
+        if wanted == "array":
+            return misuse.host_array(text)
+        return misuse.conversion(text, wanted)
+
+    def to_numpy(self) -> Values:
+        raise self._refused("array")
+
+    item = tolist = to_numpy
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
+        raise self._refused("array")
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise self._refused("array")
+
+    def __bool__(self) -> bool:
+        raise self._refused("bool")
+
+    def __complex__(self) -> complex:
+        raise self._refused("complex")
+
+    def __float__(self) -> float:
+        raise self._refused("float")
+
+    def __len__(self) -> int:
+        return len(self.real)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.ndim and type(self.shape[0]) is int:
+            return (self[i] for i in range(self.shape[0]))
+        raise self._refused("iteration")
+
+    def __repr__(self) -> str:
+        return f"Traced({describe(self)})"
+
+
+class Interleaved(Node):
+    """A complex array as the array of floats that it is in memory: a result of a program."""
+
+    __slots__ = ("pairs",)
+    parts: ClassVar[tuple[str, ...]] = ("pairs",)
+
+    def __init__(self, pairs: Any) -> None:
+        self.pairs = pairs
+
+    @classmethod
+    def made(cls, *parts: Any) -> Any:
+        """The complex array over the floats that a program gave."""
+        floats = parts[0].to_numpy()
+        dtype = np.complex64 if floats.dtype == np.float32 else np.complex128
+        return HostComplex(floats.view(dtype).reshape(floats.shape[:-1]))
+
+
+def pairs_of(values: Any) -> Values:
+    """The memory of complex numbers, in row-major order, as floats: one axis more, of extent 2."""
+    array = np.asarray(values)
+    part = np.float32 if array.dtype == np.complex64 else np.float64
+    return array.reshape(array.shape + (1,)).view(part)
+
+
+NUMBERS = (complex, np.complexfloating)
+
+
+def is_complex(value: Any) -> bool:
+    """Whether a value is an array of complex numbers, or one of them."""
+    if isinstance(value, Array):
+        return isinstance(value, Complex | HostComplex)
+    if isinstance(value, np.ndarray):
+        return bool(value.dtype.kind == "c")
+    return isinstance(value, NUMBERS)
+
+
+def is_complex_dtype(value: Any) -> bool:
+    """Whether a value spells a dtype of complex numbers."""
+    if isinstance(value, DType):
+        return value.is_complex
+    if isinstance(value, np.dtype):
+        return value.kind == "c"
+    if isinstance(value, type):
+        return issubclass(value, NUMBERS)
+    return isinstance(value, str) and value in ("c64", "c128", "complex64", "complex128")
+
+
+def speaks_of_complex(values: Iterable[Any]) -> bool:
+    """Whether complex numbers, or their dtypes, are among values, or in a list or tuple of them."""
+    for value in values:
+        if isinstance(value, list | tuple):
+            if speaks_of_complex(value):
+                return True
+        elif is_complex(value) or is_complex_dtype(value):
+            return True
+    return False
+
+
+def complex_dtype(spelling: Any) -> DType | None:
+    """The dtype that a user spells, where it is one of complex numbers."""
+    return as_dtype(spelling) if is_complex_dtype(spelling) else None

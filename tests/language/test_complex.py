@@ -1,0 +1,130 @@
+"""Complex numbers: functions of them as NumPy's, at once and in jitted functions."""
+
+import cmath
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+Z = np.array([1 + 2j, -3.5 + 0.25j, 0.5 - 1j, 2j, -4, 0.75 + 1e-3j])
+W = Z[::-1].copy()
+M = np.arange(12.0).reshape(3, 4) * (1 + 0.5j) - 2j
+B = np.array([True, False, True, True, False, True])
+NAN, INF = float("nan"), float("inf")
+
+CASES = {
+    "arithmetic": lambda xp, z, w: (z + w, z - w, z * w, z / w, -z, z + 1, 2.5 * z, 1j - z, z / 2),
+    "promotion": lambda xp, z, w: (
+        z.astype(np.complex64) * 1j, z.astype(np.complex64) + xp.real(w)),
+    "comparisons": lambda xp, z, w: (z == w, z != w, z == 2j, xp.isnan(z), xp.isfinite(z)),
+    "parts": lambda xp, z, w: (xp.real(z), xp.imag(z), xp.conj(z), xp.abs(z), xp.sign(z)),
+    "powers": lambda xp, z, w: (z**2, z**w, xp.sqrt(z), xp.square(z), xp.reciprocal(z)),
+    "exponentials": lambda xp, z, w: (xp.exp(z), xp.expm1(z), xp.log(z), xp.log2(z), xp.log1p(z)),
+    "circular": lambda xp, z, w: (xp.sin(z), xp.cos(z), xp.tan(z), xp.asin(z), xp.atan(z)),
+    "hyperbolic": lambda xp, z, w: (xp.sinh(z), xp.cosh(z), xp.tanh(z), xp.asinh(z), xp.atanh(z)),
+    "inverses": lambda xp, z, w: (xp.acos(z), xp.acosh(z), xp.round(z)),
+    "sums": lambda xp, z, w: (xp.sum(z), xp.mean(z), xp.prod(z), xp.cumsum(z), xp.cumprod(z)),
+    "truth": lambda xp, z, w: (xp.any(z), xp.all(z), xp.count_nonzero(z), z.astype(bool)),
+    "arrangement": lambda xp, z, w: (
+        z[1:3], z[::-1], xp.reshape(z, (2, 3)).T, xp.concat([z, xp.real(w)]), xp.flip(z),
+        xp.stack([z, w]), xp.roll(z, 2), xp.take(z, xp.asarray(np.array([4, 0])))),
+    "masks": lambda xp, z, w: (z[xp.asarray(B)], xp.where(xp.asarray(B), z, 0.5)),
+    "creation": lambda xp, z, w: (
+        xp.zeros(2, dtype=np.complex64), xp.ones_like(z), xp.full(3, 1j), xp.full_like(z, 2),
+        xp.eye(2, dtype=complex), xp.linspace(0, 1j, 5)),
+    "products": lambda xp, z, w: (z @ w, xp.vecdot(z, w), xp.tensordot(z, xp.real(w), axes=0)),
+    "broadcasting": lambda xp, z, w: xp.reshape(z, (6, 1)) * w[:4],
+    "a number": lambda xp, z, w: (z[0], z[0] * w[1], xp.sum(z) / 6),
+}  # fmt: skip
+
+
+def same(found, wanted):
+    """Of one dtype and shape, equal to the last bits."""
+    found = found if isinstance(found, tuple) else (found,)
+    for one, other in zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        got, want = np.asarray(one), np.asarray(other)
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        np.testing.assert_allclose(got, want, rtol=2e-6 if want.dtype == np.complex64 else 1e-13)
+
+
+DEAR = ("powers", "circular", "hyperbolic", "inverses")  # to compile
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in DEAR else ()) for n in CASES]
+)
+def test_as_numpy(name):
+    """In a jitted function."""
+    program = CASES[name]
+
+    same(fw.jit(lambda z, w: program(fw, z, w))(Z, W), program(np, Z, W))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n == "arithmetic" else pytest.mark.slow) for n in CASES]
+)
+def test_at_once(name):
+    """The same without `jit`, and in the reference meaning."""
+    program = CASES[name]
+    wanted = program(np, Z, W)
+
+    same(program(fw, fw.asarray(Z), fw.asarray(W)), wanted)
+    with fw.target("interp"):
+        same(fw.jit(lambda z, w: program(fw, z, w))(Z, W), wanted)
+
+
+def test_elements():
+    """What maps, scans and loops are given has a real and an imaginary part."""
+    assert np.asarray(fw.map(lambda z: z * z.imag, Z)).tolist() == (Z * Z.imag).tolist()
+    assert complex(fw.reduce(lambda a, b: a * b, 1 + 0j, Z)) == pytest.approx(np.prod(Z))
+    turns = fw.jit(lambda z: fw.fori_loop(0, 3, lambda i, z: z * 1j, z))
+    assert np.asarray(turns(Z)).tolist() == (-1j * Z).tolist()
+
+
+def test_nothing_is_copied_at_the_ends():
+    """A program has the floats of a complex array as its argument; so has its result."""
+    stages = fw.jit(lambda z: z * 2).stages(Z)
+
+    assert stages.kernels == 1
+    assert "f64[n_1, 2]" in stages.text["array"].splitlines()[0]
+    shared = fw.asarray(Z, copy=False)
+    assert np.shares_memory(np.asarray(shared), Z)
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 1025])
+def test_sizes(size):
+    """Of no element, and of several blocks."""
+    z = np.arange(size) * (0.5 - 1j)
+
+    same(fw.exp(z * -0.001j), np.exp(z * -0.001j))
+    same(fw.sum(z.astype(np.complex128)), np.sum(z.astype(np.complex128)))
+
+
+SPECIAL = [complex(x, y) for x in (0.0, -0.0, 1.0, -INF, INF, NAN) for y in (0.0, -0.0, 2.0, INF)]
+
+
+@pytest.mark.parametrize("name", ["exp", "sqrt", "log", "sinh", "cosh", "tanh", "asinh", "acos"])
+@pytest.mark.slow
+def test_infinities(name):
+    """As C99 has them, which Python follows; signs of zeros and of NaN aside."""
+    found = np.asarray(getattr(fw, name)(np.array(SPECIAL)))
+    for z, value in zip(SPECIAL, found, strict=True):
+        try:
+            wanted = getattr(cmath, name)(z)
+        except (ValueError, OverflowError):
+            continue
+        for one, other in ((value.real, wanted.real), (value.imag, wanted.imag)):
+            near = one == pytest.approx(other, nan_ok=True)
+            assert near or (abs(one) == abs(other) and cmath.isinf(other)), (z, value, wanted)
+
+
+def test_what_has_no_order():
+    """Sorting and comparing complex numbers is refused by name."""
+    for wrong in (lambda: fw.sort(Z), lambda: fw.max(Z), lambda: fw.less(Z, W)):
+        with pytest.raises(fw.Unsupported, match="of complex numbers"):
+            wrong()
+    with pytest.raises(fw.DTypeError, match="imaginary part"):
+        fw.asarray(Z).astype(fw.f64)
+    with pytest.raises(fw.NotTraceableError):
+        fw.jit(lambda z: 1 if z[0] else 2)(Z)

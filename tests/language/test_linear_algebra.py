@@ -1,0 +1,131 @@
+"""`fw.linalg` and `fw.fft`: as NumPy's, for stacks, real and complex, at once and jitted."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+RANDOM = np.random.default_rng(7)
+REAL = RANDOM.normal(size=(2, 4, 3))
+COMPLEX = REAL + 1j * RANDOM.normal(size=(2, 4, 3))
+KINDS = {"real": REAL, "complex": COMPLEX}
+
+
+def adjoint(a):
+    """The conjugate transposes of a stack."""
+    return np.conj(np.swapaxes(np.asarray(a), -1, -2))
+
+
+def near(found, wanted):
+    """Of one dtype and shape, equal to ten digits."""
+    found = np.asarray(found)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_solutions():
+    """Of a stack of systems with one right side."""
+    a, b = REAL[:, :3], REAL[0, :3]
+
+    near(fw.linalg.solve(a, b), np.linalg.solve(a, b))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_equations(kind):
+    """Solutions, inverses and determinants, of stacks and of a single matrix."""
+    a = KINDS[kind][:, :3]
+    b = REAL[0, :3]
+
+    near(fw.linalg.solve(a, b), np.linalg.solve(a, b))
+    near(fw.linalg.solve(a[0], b[:, 0]), np.linalg.solve(a[0], b[:, 0]))
+    near(fw.jit(fw.linalg.inv)(a), np.linalg.inv(a))
+    near(fw.linalg.det(a), np.linalg.det(a))
+    near(fw.linalg.matrix_power(a, -3), np.linalg.matrix_power(a, -3))
+    for found, wanted in zip(fw.linalg.slogdet(a), np.linalg.slogdet(a), strict=True):
+        near(found, wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_factors(kind):
+    """The factors multiply to the matrix, and are of the form they should be."""
+    a = KINDS[kind]
+    hermitian = adjoint(a) @ a + np.eye(3)
+
+    near(fw.linalg.cholesky(hermitian), np.linalg.cholesky(hermitian))
+    q, r = fw.linalg.qr(a)
+    near(np.asarray(q) @ np.asarray(r), a)
+    near(adjoint(q) @ np.asarray(q), np.broadcast_to(np.eye(3), (2, 3, 3)).astype(a.dtype))
+    values, vectors = fw.linalg.eigh(hermitian)
+    near(values, np.linalg.eigvalsh(hermitian))
+    near((np.asarray(vectors) * np.asarray(values)[:, None]) @ adjoint(vectors), hermitian)
+
+
+@pytest.mark.parametrize("turned", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_singular_values(turned):
+    """Of tall and of wide matrices; what is made of them."""
+    a = np.ascontiguousarray(np.swapaxes(COMPLEX, 1, 2)) if turned else REAL
+
+    u, s, vh = (np.asarray(part) for part in fw.linalg.svd(a, full_matrices=False))
+    near(s, np.linalg.svdvals(a))
+    near((u * s[:, None]) @ vh, a)
+    near(fw.linalg.pinv(a), np.linalg.pinv(a))
+
+
+@pytest.mark.slow
+def test_a_matrix_of_low_rank():
+    """Its rank is found, its basis is complete, its inverse refused."""
+    a = np.outer(np.arange(1.0, 5), [1.0, -2.0, 3.0])
+
+    assert int(fw.linalg.matrix_rank(a)) == 1
+    u = np.asarray(fw.linalg.svd(a).U)
+    near(u @ u.T, np.eye(4))
+    with pytest.raises(fw.ArgumentError, match="singular"):
+        fw.linalg.inv(a[:3])
+    with pytest.raises(fw.ArgumentError, match="not positive definite"):
+        fw.linalg.cholesky(-np.eye(2))
+    with pytest.raises(fw.ShapeError, match="square"):
+        fw.linalg.det(a)
+    with pytest.raises(fw.Unsupported, match="eig in a jitted function"):
+        fw.jit(fw.linalg.eig)(np.eye(2))
+
+
+@pytest.mark.slow
+def test_norms():
+    """Of vectors and of matrices, in every order."""
+    for order in (0, 1, 2, 3, -1, np.inf, -np.inf):
+        near(fw.linalg.vector_norm(COMPLEX, ord=order, axis=1),
+             np.linalg.norm(COMPLEX, ord=order, axis=1).astype(np.float64))  # fmt: skip
+    for order in ("fro", 1, -1, np.inf, -np.inf):
+        near(fw.linalg.matrix_norm(REAL, ord=order), np.linalg.norm(REAL, ord=order, axis=(1, 2)))
+    near(fw.linalg.trace(REAL, offset=1), np.linalg.trace(REAL, offset=1))
+    near(fw.linalg.cross(REAL[0], REAL[1]), np.linalg.cross(REAL[0], REAL[1]))
+    near(fw.linalg.eigvals(REAL[:, :3]).sum(axis=1).real, np.trace(REAL[:, :3], axis1=1, axis2=2))
+
+
+def test_a_transform():
+    """Of a power of 2 and of another length, by one program."""
+    transform = fw.jit(lambda z: fw.fft.fft(z))
+    for n in (1, 8, 12, 2048):
+        z = RANDOM.normal(size=n) + 1j * RANDOM.normal(size=n)
+        near(transform(z), np.fft.fft(z))
+    assert transform.traces == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+@pytest.mark.parametrize("n", [1, 2, 6, 17, 64])
+def test_transforms(n, target):
+    """Of powers of 2, of a prime, and of other lengths; cut, filled, and along another axis."""
+    z = RANDOM.normal(size=(n, 2)) + 1j * RANDOM.normal(size=(n, 2))
+    with fw.target(target):
+        near(fw.fft.fft(z, axis=0), np.fft.fft(z, axis=0))
+    if target == "cpu":
+        near(fw.jit(lambda z: fw.fft.ifft(fw.fft.fft(z)))(z.T.copy()), z.T)
+        near(fw.fft.ifft(z, n=3, norm="ortho"), np.fft.ifft(z, n=3, norm="ortho"))
+        near(fw.fft.rfft(z.real, axis=0), np.fft.rfft(z.real, axis=0))
+        near(fw.fft.irfft(z, n=n + 1, axis=0), np.fft.irfft(z, n=n + 1, axis=0))
+        near(fw.fft.fftn(z), np.fft.fftn(z))
+        near(fw.fft.fftshift(z), np.fft.fftshift(z))
+        near(fw.fft.fftfreq(n, d=0.5), np.fft.fftfreq(n, d=0.5))
