@@ -61,6 +61,15 @@ test-aarch64: $(STAMP)
 	$(BIN)/python -m tests.aarch64.select $(AARCH64)
 	$(BIN)/python -m tests.aarch64 -n $(JOBS) --dist worksteal tests/language
 
+# the suite of the array API standard (github.com/data-apis/array-api-tests with its submodule), here and
+# on NumPy; every failure needs an argument (bench/standard.py)
+EXAMPLES ?= 100
+
+test-standard: $(STAMP)
+	@test -n "$(SUITE)" || { echo "Name a clone of array-api-tests: make test-standard SUITE=path"; exit 1; }
+	$(PIP) install --quiet -r $(SUITE)/requirements.txt
+	$(BIN)/python -m bench.standard $(SUITE) $(EXAMPLES)
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 

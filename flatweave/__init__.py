@@ -38,6 +38,7 @@ The tour, in the order in which a program travels through the folders:
 """
 
 from math import e, inf, nan, pi
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from flatweave.base.dtypes import bool_, c64, c128, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from flatweave.base.errors import (
@@ -200,7 +201,6 @@ from flatweave.frontend.functions.reductions import (
 )
 from flatweave.frontend.ragged.cutting import ragged
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.standard import fft, linalg
 from flatweave.frontend.standard.arrangement import (
     broadcast_arrays,
     broadcast_shapes,
@@ -259,7 +259,11 @@ from flatweave.frontend.standard.statistics import (
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.interop import asarray, from_dlpack
 from flatweave.jit import Jitted, jit, target
+from flatweave.runtime import door as _door
 from flatweave.tuning.tune import Tuning, tune
+
+if _TYPE_CHECKING:
+    from flatweave.frontend.standard import fft as fft, linalg as linalg
 
 __version__ = "0.1.0"
 __array_api_version__ = VERSION
@@ -312,6 +316,13 @@ __all__ = [
     "unique_values", "unstack", "var", "vecdot", "where", "while_loop", "zeros", "zeros_like",
     "zip_with",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """`fw.fft` and `fw.linalg`, which are imported when they are first asked for."""
+    if name in ("fft", "linalg"):
+        return _door.opened(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

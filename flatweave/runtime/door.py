@@ -2,6 +2,8 @@
 
     compiler().build(program, "cpu", True, CHOSEN)
     llvm()                                            as much of it as makes machine code of text
+    opened("fft")                                     what few programs use: fw.fft, fw.linalg, and
+                                                      what functions mean for complex numbers
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
 generation and LLVM, which cost as much to import as all that is in front. The import is work of a
@@ -19,6 +21,11 @@ from flatweave.base.locks import Lock
 from flatweave.runtime.deep import on_deep_stack
 
 LLVM, COMPILER = "flatweave.runtime.native", "flatweave.pipeline"
+SELDOM = {
+    "complex": "flatweave.frontend.complex.rules",
+    "fft": "flatweave.frontend.standard.fft",
+    "linalg": "flatweave.frontend.standard.linalg",
+}
 IMPORTING = Lock()
 
 
@@ -30,6 +37,11 @@ def compiler() -> ModuleType:
 def llvm() -> ModuleType:
     """The module `native`."""
     return _opened(LLVM)
+
+
+def opened(name: str) -> ModuleType:
+    """A module that few programs use, by its short name."""
+    return _opened(SELDOM[name])
 
 
 def _opened(name: str) -> ModuleType:

@@ -24,6 +24,7 @@ from flatweave.frontend.values.complex import speaks_of_complex
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Node
+from flatweave.runtime.door import opened
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -100,7 +101,7 @@ def _on_complex_too(body: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
         if speaks_of_complex(args) or (kwargs and speaks_of_complex(kwargs.values())):
-            return METHODS["on_complex"](body, args, kwargs)  # type: ignore[no-any-return]
+            return opened("complex").on_complex(body, args, kwargs)  # type: ignore[no-any-return]
         return body(*args, **kwargs)
 
     return work

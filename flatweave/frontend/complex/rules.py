@@ -17,7 +17,6 @@ from flatweave.frontend.trace.pairs import lifted
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.complex import Complex, is_complex
-from flatweave.frontend.values.sugar import METHODS
 from flatweave.terms.syntax import constant
 
 Rule = Callable[..., Any]
@@ -72,9 +71,6 @@ def on_complex(body: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         where=user_location(),
         remedy="Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
     )
-
-
-METHODS["on_complex"] = on_complex
 
 
 def lifted_in(value: Any) -> Any:
