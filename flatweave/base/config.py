@@ -8,7 +8,7 @@ A scope belongs to the thread (or task) that opened it: other threads keep the p
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -198,6 +198,23 @@ def checked(read: Callable[[object], object], value: object, said: str) -> objec
 
 PROCESS = from_environment(os.environ)
 _current: ContextVar[Switches] = ContextVar("flatweave_switches", default=PROCESS)
+
+
+@contextmanager
+def variable_of_another(name: str, value: str, unless: Sequence[str]) -> Iterator[None]:
+    """Set for a moment what a library reads from the environment; not where the user has set one of
+    the variables `unless`."""
+    if any(os.environ.get(other) for other in unless):
+        yield
+        return
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
 
 
 class Config:

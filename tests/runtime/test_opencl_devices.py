@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.devices import opencl
 
@@ -34,17 +35,22 @@ def driver(*devices, refusing=()):
                 raise Refused("Build on a device:\n\nerror: unknown target CPU 'generic'\nfailed")
             return SimpleNamespace(all_kernels=list)
 
+        def get_info(self, what):
+            return [b""]
+
     return SimpleNamespace(
         get_platforms=lambda: [SimpleNamespace(get_devices=lambda: list(devices))],
         Context=list, CommandQueue=lambda context: None, Program=Program,
         MemoryError=Refused, LogicError=Refused, CompilerWarning=Warning,
+        __file__="", program_info=SimpleNamespace(BINARIES=0),
         RuntimeError=Refused, Error=Refused, device_type=SimpleNamespace(GPU=4),
     )  # fmt: skip
 
 
 def chosen(monkeypatch, cl):
     monkeypatch.setitem(sys.modules, "pyopencl", cl)
-    return opencl.opened().name
+    with config.scoped(no_cache=True):
+        return opencl.opened().name
 
 
 def test_the_newest_driver_is_taken(monkeypatch):

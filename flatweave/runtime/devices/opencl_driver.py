@@ -12,7 +12,6 @@ import numpy as np
 from flatweave.base.errors import CompilerBug, DeviceError
 from flatweave.runtime.devices.device import Module, Refused, Values
 
-EMPTY_KERNEL = "__kernel void nothing(void) {}"
 SMALL = 1 << 14  # bytes; so many are copied aside, and nobody waits until they are on the device
 
 
@@ -42,6 +41,8 @@ class OpenClDriver:
 
     def allocate(self, size: int) -> Any:
         """Memory of `size` bytes; raises MemoryError."""
+        if size > self.total:
+            raise MemoryError(f"{size} bytes on {self.name}, which has {self.total}")
         flags = self._cl.mem_flags.READ_WRITE
         try:
             return self._cl.Buffer(self._context, flags, size)
@@ -117,18 +118,6 @@ class OpenClDriver:
             warnings.simplefilter("ignore", self._cl.CompilerWarning)
             built = program.build(options=self._options, cache_dir=False)
         return {kernel.function_name: kernel for kernel in built.all_kernels()}
-
-    def refusal(self) -> str:
-        """What its compiler says against an empty kernel; "" if nothing.
-
-        PoCL 3 compiles nothing on processors that its LLVM has never heard of.
-        """
-        try:
-            self._built(self._cl.Program(self._context, EMPTY_KERNEL))
-        except self._cl.RuntimeError as error:
-            said = (line for line in str(error).splitlines() if line.startswith("error: "))
-            return next(said, str(error))
-        return ""
 
     # -- work -------------------------------------------------------------------------------------
 
