@@ -18,9 +18,15 @@ demo: $(STAMP)
 test: $(STAMP) lint types
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"
 	FLATWEAVE_RUNTIME=portable $(BIN)/python -m pytest -q -n $(JOBS) $(PORTABLE)
+	$(OPENCL) $(OPENCL_QUICK)
 
 # what macOS and Windows run (runtime/portable.ll), on Linux: threads, buffers, forks
 PORTABLE := tests/runtime/test_pool.py tests/runtime/test_buffers.py tests/runtime/test_later.py
+
+# the language on OpenCL where there is a device: a part of make test-opencl, 25 seconds
+OPENCL := TEST_TARGETS=opencl $(BIN)/python -m pytest -q -n $(JOBS) -m needs_opencl
+OPENCL_QUICK := tests/language/test_combinators.py tests/language/test_control.py \
+	tests/language/test_writes.py tests/language/test_nests.py
 
 # all of make test, the tests marked `slow`, which say more of what others say, with the libraries that Ragged values come from, then what takes an hour: many
 # more examples for every law, 5,000 random programs against NumPy, 3,000 random nests against plain
@@ -44,10 +50,7 @@ test-all: $(VENV)/installed-exchange test
 	FLATWEAVE_RUNTIME=portable $(BIN)/python -m pytest -q -n $(JOBS) tests/language tests/runtime
 	FLATWEAVE_RUNTIME=portable $(ORACLE) --programs 300 --seed 30000
 
-# every test that runs on each target, on an OpenCL device, and what has no other target; skipped
-# where there is no device (docs/add_a_target.md says how to get one)
-OPENCL := TEST_TARGETS=opencl $(BIN)/python -m pytest -q -n $(JOBS) -m needs_opencl
-
+# every test that runs on each target, on an OpenCL device, and random nests; needs one
 test-opencl: $(STAMP)
 	$(OPENCL) --dist worksteal tests
 	$(BIN)/python -m tests.nests --target opencl --workers $(JOBS) --nests 300 --seed 40000
