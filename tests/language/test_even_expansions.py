@@ -11,13 +11,6 @@ SIZES = [0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 63, 64, 65, 1000]
 COUNTS = [0, 1, 2, 15, 127, 129, 1025]
 
 
-@pytest.fixture(params=["cpu", "interp"])
-def target(request):
-    """Compiled, and as it is meant."""
-    with config.scoped(target=request.param):
-        yield request.param
-
-
 def sources(n: int) -> np.ndarray:
     """Numbers that tell one source from another."""
     return np.random.default_rng(n).integers(-1000, 1000, n)

@@ -6,7 +6,6 @@ from tests.nests.programs.all import PROGRAMS, TOPICS
 from tests.nests.programs.outcome import outcome
 
 
-@pytest.mark.parametrize("target", ["interp", "cpu"])
 @pytest.mark.parametrize("topic", TOPICS)
 def test_programs_give_what_they_mean(topic, target):
     """With values and lengths; none is refused."""
