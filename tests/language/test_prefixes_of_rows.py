@@ -89,6 +89,38 @@ def test_functions_of_a_scan_are_composed_in_order(threads, shape):
     assert np.array_equal(np.stack([a, b], axis=1), expected)
 
 
+LENGTHS = [(3, 1), (70, 63), (70, 64), (70, 65), (5, 129), (300, 128), (3, 1025), (2, 100_000)]
+
+
+@pytest.mark.parametrize("shape", LENGTHS)
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_stored_prefixes_begin_anew_in_each_row(threads, shape, exclusive):
+    """In order, on pairs, from what is not neutral; blocks begin inside of rows."""
+
+    def one(row):
+        return fw.scan(then, (1, 5), (row, row + 1), exclusive=exclusive)
+
+    rows = np.random.default_rng(4).integers(-3, 4, shape)
+    found = fw.map(one, rows)
+
+    a, b = np.ones(shape[0], np.int64), np.full(shape[0], 5)
+    for k in range(shape[1]):
+        before = a, b
+        a, b = a * rows[:, k], b * rows[:, k] + rows[:, k] + 1
+        if k in (0, 1, 62, 63, 64, 127, 128, shape[1] - 1):
+            expected = before if exclusive else (a, b)
+            assert np.array_equal([x[:, k] for x in map(np.asarray, found)], expected), k
+
+
+def test_steps_of_a_row_ask_for_no_start_but_the_first():
+    """They are ordinary scans: no flags are moved along with the values."""
+    program = fw.jit(lambda m: fw.map(fw.cumsum, m), target="cpu")
+    text = program.stages(matrix((5, 100))).text["kernel"]
+
+    assert "scan_lanes" in text
+    assert "starts=" not in text
+
+
 def test_what_is_no_number_stays_in_its_row(target):
     """From where it stands on, and in no other row."""
     x = matrix((6, 40))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.algorithms.lanes import scan_step, segmented_scan_step
+from flatweave.algorithms.operator import select
+from flatweave.kernel_ir.syntax import Lane
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.scan_levels import ScanRecord, record_of
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import FALSE, Position, State, while_active
 from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Atom, Let
 
 
@@ -17,6 +20,18 @@ def closes(b: Builder, start: Atom, position: Position) -> Atom:
     """Whether an element closes the segment before it: a start that has something before it."""
     behind = b.apply("and", start, b.apply("ne", position.flat, index(0)))
     return while_active(b, (behind,), (FALSE,), position)[0]
+
+
+def _begins_row(b: Builder, start: Atom, position: Position) -> Atom | None:
+    """Whether a step begins its row, where `start` says that an element is the first of its row: no
+    lane but the step's first can be that, so that the step is an ordinary scan from nothing on."""
+    made, along = b.definition(start), position.indices[-1]
+    if not (isinstance(made, Apply) and made.fn == "eq" and made.args == (along, index(0))):
+        return None
+    lanes = b.definition(along)
+    if not isinstance(lanes, Lane) or lanes.reverse:
+        return None
+    return b.apply("eq", lanes.base, index(0))
 
 
 class ScannedBody:
@@ -55,10 +70,18 @@ class ScannedBody:
         if record.inner is None:
             return scan_step(b, operator, carry, values, position.width, exclusive=exclusive)
         alone = writer.operator(record.inner.fn, record.inner.neutral)
-        results, last = segmented_scan_step(
-            b, alone, carry[1:], values[0], values[1:], position.width,
-            exclusive=exclusive, branches=writer.lowering.machine.warps == 1,
-        )  # fmt: skip
+        branches = writer.lowering.machine.warps == 1
+        first = _begins_row(b, values[0], position) if branches else None
+        if first is not None:
+            before = select(b, first, alone.neutral, carry[1:])
+            results, last = scan_step(
+                b, alone, before, values[1:], position.width, exclusive=exclusive
+            )
+        else:
+            results, last = segmented_scan_step(
+                b, alone, carry[1:], values[0], values[1:], position.width,
+                exclusive=exclusive, branches=branches,
+            )  # fmt: skip
         return results, (carry[0], *last)
 
     def flag(
