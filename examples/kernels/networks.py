@@ -61,16 +61,11 @@ class Column(NamedTuple):
 
     def pair(self, f: Pairwise, g: Pairwise, xs: Any, put: Any, t: Any) -> None:
         """Put both of pair t."""
-        left = insert_zero(self.bit, t)
+        left = fk.insert_zero(self.bit, t)
         right = left ^ self.flips
         a, b = xs[left], xs[right]
         put(left, f(a, b))
         put(right, g(a, b))
-
-
-def insert_zero(i: int, x: Any) -> Any:
-    """The bits of x from i on one up, and bit i is 0."""
-    return x + (x & ~((1 << i) - 1))
 
 
 def ilv(i: int) -> Column:

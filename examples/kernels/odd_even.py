@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from kernels.scans import bin_split
 
 import flatweave as fw
 from flatweave import kernel as fk
@@ -30,21 +29,6 @@ Stage = Callable[[Any], Any]
 def compare(pair: Any) -> Any:
     """The lesser first."""
     return fw.minimum(*pair), fw.maximum(*pair)
-
-
-def two(stages: list[Stage]) -> list[Stage]:
-    """Each half by itself."""
-    return [partial(bin_split, 1, stage) for stage in stages]
-
-
-def ilv(stages: list[Stage]) -> list[Stage]:
-    """The elements in even places by themselves, and those in odd places: one index function."""
-
-    def apart(stage: Stage, xs: Any) -> Any:
-        half = len(xs) // 2
-        return fk.pull(len(xs), lambda i: stage(fk.pull(half, lambda j: xs[2 * j + i % 2]))[i // 2])
-
-    return [partial(apart, stage) for stage in stages]
 
 
 def evens(xs: Any) -> Any:
@@ -61,25 +45,20 @@ def odds(xs: Any) -> Any:
 
 def merge_oe(n: int) -> list[Stage]:
     """Two sorted halves: even and odd places merged apart, then neighbours compared."""
-    return [evens] if n == 1 else [*ilv(merge_oe(n - 1)), odds]
+    return [evens] if n == 1 else [*map(fk.ilv, merge_oe(n - 1)), odds]
 
 
 def sort_oe(n: int) -> list[Stage]:
     """Both halves sorted, then merged."""
-    return [] if n == 0 else [*two(sort_oe(n - 1)), *merge_oe(n)]
+    return [] if n == 0 else [*map(fk.two, sort_oe(n - 1)), *merge_oe(n)]
 
 
 # -- shuffle and exchange -------------------------------------------------------------------------
 
 
-def riffle(xs: Any) -> Any:
-    """The halves shuffled into one another like cards: the first of each, the second of each, .."""
-    return fk.unpair(fk.zip(*fk.halve(xs)))
-
-
 def shex(n: int) -> list[Stage]:
     """Shuffle, and compare neighbours, n times: everything is back in its place then."""
-    return [lambda xs: evens(riffle(xs))] * n
+    return [lambda xs: evens(fk.riffle(xs))] * n
 
 
 # -- kernels --------------------------------------------------------------------------------------

@@ -36,33 +36,11 @@ def stages(part: Any) -> int:
 # -- Sklansky -------------------------------------------------------------------------------------
 
 
-def bin_split(k: int, fn: Callable[[Any], Any], xs: Any) -> Any:
-    """`fn` of each of 2^k equal parts, which gives as many elements: one index function."""
-    extent = len(xs) >> k
-
-    def at(i: Any) -> Any:
-        base = i & ~(extent - 1)
-        return fn(fk.pull(extent, lambda j: xs[base + j]))[i & (extent - 1)]
-
-    return fk.pull(len(xs), at)
-
-
-def fan(op: Op, part: Any) -> Any:
-    """The last element of the first half combined with all of the second."""
-    left, right = fk.halve(part)
-    return fk.conc(left, fk.map(lambda x: op(fk.last(left), x), right))
-
-
 def sklansky(op: Op, part: Any) -> Any:
     """Fans of 2, of 4, of 8, ..: a conditional in each element."""
     for stage in reversed(range(stages(part))):
-        part = fk.force(bin_split(stage, partial(fan, op), part))
+        part = fk.force(fk.bin_split(stage, fk.fan(op))(part))
     return part
-
-
-def insert_zero(i: int, x: Any) -> Any:
-    """The bits of x from i on one up, and bit i is 0."""
-    return x + (x & ~((1 << i) - 1))
 
 
 def fan_by_pairs(op: Op, i: int, xs: Any) -> Any:
@@ -71,7 +49,7 @@ def fan_by_pairs(op: Op, i: int, xs: Any) -> Any:
 
     def write(put: Any) -> None:
         def thread(t: Any) -> None:
-            left = insert_zero(i, t)
+            left = fk.insert_zero(i, t)
             right = left + (1 << i)
             last = (right >> i << i) - 1
             put(left, xs[left])
@@ -105,7 +83,7 @@ def sklansky4(op: Op, part: Any) -> Any:
     for i in range(stages(part)):
 
         def thread(t: Any, i: int = i) -> None:
-            right = insert_zero(i, t) + (1 << i)
+            right = fk.insert_zero(i, t) + (1 << i)
             held[right] = op(held[(right >> i << i) - 1], held[right])
 
         fk.for_all(len(part) // 2, thread)

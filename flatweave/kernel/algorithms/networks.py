@@ -24,8 +24,6 @@ from flatweave.base.source import user_location
 from flatweave.kernel.arrays.chunks import conc
 from flatweave.kernel.arrays.loops import cond
 from flatweave.kernel.arrays.pulls import Pull, halve, need_pull, static
-from flatweave.kernel.arrays.pulls import evens as even_elements
-from flatweave.kernel.arrays.pulls import odds as odd_elements
 from flatweave.kernel.arrays.pushes import Push, Put, pushed
 from flatweave.kernel.storage.stores import force
 
@@ -136,16 +134,18 @@ def fan(op: Op) -> Stage:
 
 
 def ilv(f: Stage) -> Stage:
-    """f of the even and of the odd elements, an element of each in turn again."""
+    """f of the even and of the odd elements, an element of each in turn again, joined without a
+    test: each index tells its place."""
 
     def stage(xs: Any) -> Pull:
         array = need_pull(xs, "ilv")
-        _parts(array, 2, "ilv")
-        one, other = f(even_elements(array)), f(odd_elements(array))
-        return Pull(
-            2 * one.length,
-            lambda i: cond(i % 2 == 0, lambda: one[i // 2], lambda: other[i // 2]),
-        )
+        half = _parts(array, 2, "ilv")
+
+        def of(first: Any) -> Any:
+            return f(Pull(half, lambda j: array[2 * j + first]))
+
+        length = static(of(0).length, "ilv")
+        return Pull(2 * length, lambda i: of(i % 2)[i // 2])
 
     return stage
 
