@@ -155,3 +155,63 @@ def test_p_map_and_p_zip_with():
     kernel = fk.kernel(lambda xs, ys: fk.pconcat(fk.p_zip_with(
         add, fk.p_map(fk.reverse, fk.split_up(4, xs)), fk.split_up(4, ys))))
     check(kernel, XS, YS, want=XS.reshape(-1, 4)[:, ::-1].ravel() + YS)
+
+
+@pytest.mark.parametrize("n", [0, 1, 31, 32, 33, 300])
+def test_parts_that_are_filled_up(n):
+    """Only in the last part is it asked where the array ends."""
+
+    @fk.kernel
+    def filled(xs):
+        return fk.pconcat(fk.split_up(32, xs, pad=-1))
+
+    xs = np.arange(n)
+    check(filled, xs, want=np.r_[xs, np.full(-n % 32, -1)])
+    if n:
+        block, of_thread = filled.text["kernel"].split("for_all thread")
+        assert "le" in block and of_thread.count("load") == 2
+
+
+def test_columns_that_were_zipped_are_asked_alone():
+    """`unzip` and `unpair` of `zip` read nothing but what is wanted, however deep they are."""
+
+    @fk.kernel
+    def first(xs, ys):
+        return fk.unzip(fk.zip(xs, ys))[0]
+
+    @fk.kernel
+    def nested(xs, ys):
+        for _ in range(4):
+            xs = fk.unpair(fk.zip(xs, ys))
+        return xs
+
+    xs, ys = np.arange(3), np.arange(10, 13)
+    check(first, xs, ys, want=xs)
+    want = xs
+    for _ in range(4):
+        want = np.stack([want[:3], ys], 1).ravel()
+    check(nested, xs, ys, want=want)
+    assert first.text["kernel"].count("load") == 1
+    assert nested.text["kernel"].count("load") == 5
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i4", "i8", "f4", "f8"])
+def test_numbers_of_python_take_the_floats_they_meet(dtype):
+    """Whole numbers stay i64 among integers, as everywhere in a loop's state."""
+
+    @fk.kernel
+    def sums(xs):
+        def thread(part):
+            return fk.seq_reduce(lambda s, x: (s[0] + x, s[1] + 1), part, (0, 0))
+
+        def block(part):
+            return fk.pconcat_map(lambda p: fk.singleton(thread(p)), fk.split_up(4, part))
+
+        return fk.pconcat_map(block, fk.split_up(16, xs))
+
+    xs = np.arange(64).astype(dtype)
+    kept = xs.dtype if dtype[0] == "f" else np.int64
+    found = sums(xs)
+
+    check(sums, xs, want=(xs.reshape(-1, 4).sum(1, dtype=kept), np.full(16, 4)))
+    assert [np.asarray(each).dtype for each in found] == [kept, np.int64]

@@ -62,6 +62,20 @@ def test_what_lanes_do_together(fn, want, width, block):
     check(of_warps(fn, width, block), XS, want=np.concatenate([np.ravel(want(r)) for r in rows]))
 
 
+def test_reduce_and_scan_of_a_warp_go_from_register_to_register():
+    """By shuffles of the machine, without memory; the others through the warp's."""
+    in_registers = of_warps(
+        lambda p: (fk.scan(lambda a, b: a + b, p, 0), fk.reduce(lambda a, b: a + b, p, 0)),
+        block=256,
+    )
+    rows = XS.reshape(-1, 32)
+    check(in_registers, XS, want=(rows.cumsum(1).ravel(), rows.sum(1)))
+
+    assert "__shfl" in in_registers.text["cuda"]
+    assert "__shared__" not in in_registers.text["cuda"]
+    assert in_registers.text["ptx"].count("shfl.sync") >= 2
+
+
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 31, 33])
 def test_order_is_kept(width):
     """Products of matrices, by any number of lanes."""

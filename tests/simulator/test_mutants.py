@@ -176,6 +176,19 @@ def counted(xs):
     return found
 
 
+@fk.kernel
+def running(xs):
+    """A chain of eight blocks that look back."""
+    parts = fk.split_up(32, xs)
+    chain = fk.chain(parts.length, 0)
+
+    def block(b):
+        total = fk.reduce(plus, parts[b], 0)
+        return fk.scan(plus, parts[b], 0, fk.look_back(plus, chain, b, total))
+
+    return fk.generate(parts.length, block)
+
+
 XS = np.random.default_rng(2).integers(0, 8, 256)
 
 
@@ -194,6 +207,8 @@ def units_of(kernel, threads):
         (scanned, XS.reshape(-1, 64).cumsum(1).ravel(), 64, 5),
         (counted, np.bincount(XS, minlength=8), None, 0),
         (counted, np.bincount(XS, minlength=8), 64, 0),
+        (running, XS.cumsum(), None, 0),
+        pytest.param(running, XS.cumsum(), 64, 0, marks=pytest.mark.slow),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

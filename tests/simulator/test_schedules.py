@@ -146,14 +146,17 @@ def test_a_result_that_depends_on_the_order_shows_it():
     assert turned == [4, 3, 2, 1]
 
 
-def test_a_warp_that_acquires_tells_its_block_nothing():
-    """The other warps have to meet it before they read: the simulator finds the missing barrier."""
-    text = """
+def handed_on(length, first, other):
+    """Two blocks of two warps: `length` data that the first one hands to the other by a flag, and
+    the texts of what each does."""
+    return """
     host(n: i64, xs: global i64) =>
         out: global i64 = alloc i64 2 0
-        data: global i64 = alloc i64 1 0
+        data: global i64 = alloc i64 LENGTH 0
         flag: global i64 = alloc i64 1 0
         store flag 0 0
+        store out 0 7
+        store out 1 7
         launch k 2 [out, data, flag]
         free data
         free flag
@@ -164,69 +167,53 @@ def test_a_warp_that_acquires_tells_its_block_nothing():
         w: i64 = warp_index
         first: bool = eq b 0
         if first (() =>
-            own: bool = eq w 0
-            if own (() =>
-                store data 0 7
-                release flag 0 1) (() => ())) (() =>
-            own2: bool = eq w 0
-            if own2 (() =>
-                seen: i64, turns: i64 = while (s: i64, k: i64 => eq s 0) (s: i64, k: i64 =>
-                    backoff k
-                    now: i64 = acquire flag 0
-                    more: i64 = add k 1
-                    in now, more) [0, 0]
-                in ()) (() => ())
-            BARRIER
-            x: i64 = load data 0
-            store out w x)
-    """
-    args = [0, np.zeros(1, np.int64)]
-    meeting = unit(text.replace("BARRIER", "sync"))
-    (out,) = run(meeting, args, threads=2)
-    assert out.tolist() == [7, 7]
-
-    alone = unit(text.replace("BARRIER", ""))
-    with pytest.raises(CompilerBug, match=r"data\[0\] is written by one and read|nobody"):
-        run(alone, args, threads=2)
+            FIRST) (() =>
+            OTHER)
+    """.replace("LENGTH", str(length)).replace("FIRST", first).replace("OTHER", other)
 
 
-def test_what_is_released_without_a_barrier_is_that_warp_alone():
-    """What the other warps of the block have written is told behind a barrier only."""
-    text = """
-    host(n: i64, xs: global i64) =>
-        out: global i64 = alloc i64 1 0
-        data: global i64 = alloc i64 2 0
-        flag: global i64 = alloc i64 1 0
-        store flag 0 0
-        launch k 2 [out, data, flag]
-        free data
-        free flag
-        in out
+def by_warp(number, body):
+    """What one warp does."""
+    return f"""
+            own{number}: bool = eq w {number}
+            if own{number} (() =>
+                {body}) (() => ())"""
 
-    kernel k(out: global i64, data: global i64, flag: global i64) warps 2 =>
-        b: i64 = block_index
-        w: i64 = warp_index
-        first: bool = eq b 0
-        if first (() =>
-            store data w w
-            BARRIER
-            own: bool = eq w 1
-            if own (() =>
-                release flag 0 1) (() => ())) (() =>
+
+WAIT = """
             seen: i64, turns: i64 = while (s: i64, k: i64 => eq s 0) (s: i64, k: i64 =>
                 backoff k
                 now: i64 = acquire flag 0
                 more: i64 = add k 1
                 in now, more) [0, 0]
-            x: i64 = load data 0
-            store out 0 x)
-    """
-    args = [0, np.zeros(1, np.int64)]
-    (out,) = run(unit(text.replace("BARRIER", "sync")), args, threads=2)
-    assert out.tolist() == [0]
+"""
+NONE = [0, np.zeros(1, np.int64)]
+
+
+def test_a_warp_that_acquires_tells_its_block_nothing():
+    """The other warps have to meet it before they read: the simulator finds the missing barrier."""
+    release = by_warp(0, "store data 0 7\n                release flag 0 1")
+    wait = by_warp(0, WAIT.replace("\n", "\n    ") + "            in ()")
+    read = "\n            {}\n            x: i64 = load data 0\n            store out w x"
+
+    (out,) = run(unit(handed_on(1, release, wait + read.format("sync"))), NONE, threads=2)
+    assert out.tolist() == [7, 7]
+
+    alone = unit(handed_on(1, release, wait + read.format("")))
+    with pytest.raises(CompilerBug, match=r"data\[0\] is written by one and read|nobody"):
+        run(alone, NONE, threads=2)
+
+
+def test_what_is_released_without_a_barrier_is_that_warp_alone():
+    """What the other warps of the block have written is told behind a barrier only."""
+    store = "\n            store data w w\n            {}" + by_warp(1, "release flag 0 1")
+    read = WAIT + "            x: i64 = load data 0\n            store out 0 x"
+
+    (out,) = run(unit(handed_on(2, store.format("sync"), read)), NONE, threads=2)
+    assert out.tolist() == [0, 7]
 
     with pytest.raises(CompilerBug, match=r"data\[0\] is written by one and read by another"):
-        run(unit(text.replace("BARRIER", "")), args, threads=2)
+        run(unit(handed_on(2, store.format(""), read)), NONE, threads=2)
 
 
 def test_readers_in_several_blocks_are_all_remembered():

@@ -3,7 +3,7 @@
     kept = fk.filter(lambda x: x > 0, xs)        in code of the grid; a push array
 
     1. each thread counts what it keeps of a chunk     counts = 2 0 3
-    2. one thread adds the counts up                   places = 0 2 2 5, of which the last is the
+    2. one block adds the counts up                    places = 0 2 2 5, of which the last is the
                                                        length, a number of the host from now on
     3. each thread goes through its chunk again, and puts what it keeps from its place on
 """
@@ -17,10 +17,11 @@ from flatweave.base.errors import NestingError
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.elementwise import minimum
 from flatweave.frontend.values.array import Tracer
+from flatweave.kernel.algorithms.folds import scan
 from flatweave.kernel.arrays.loops import cond, for_all, seq_for, when
 from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.arrays.pushes import Push, Put
-from flatweave.kernel.arrays.units import generate
+from flatweave.kernel.arrays.units import concat_p, generate
 from flatweave.kernel.storage.stores import force
 from flatweave.kernel.writing.code import level, number, trace
 from flatweave.kernel_ir.hierarchy import GRID
@@ -46,7 +47,7 @@ def filter(keep: Callable[[Any], Any], xs: Any) -> Push:
         )
     chunks = (array.length + (CHUNK - 1)) // CHUNK
     counts = force(Pull(chunks, lambda c: _through(array, c, 0, lambda i, at, x: _step(keep, x))))
-    places = force(generate(1, lambda _: generate(1, lambda _: _sums(counts))))
+    places = force(generate(1, lambda _: concat_p(0, scan(_plus, counts, 0))))
     total = places[chunks]
 
     def write(put: Put) -> None:
@@ -84,17 +85,5 @@ def _through(
     return found
 
 
-def _sums(counts: Pull) -> Push:
-    """0, and all prefixes."""
-
-    def write(put: Put) -> None:
-        put(0, 0)
-
-        def turn(i: Any, before: Any) -> Any:
-            after = before + counts[i]
-            put(i + 1, after)
-            return after
-
-        seq_for(0, counts.length, turn, 0)
-
-    return Push(counts.length + 1, write)
+def _plus(a: Any, b: Any) -> Any:
+    return a + b

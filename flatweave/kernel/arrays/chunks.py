@@ -14,7 +14,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.values.array import Tracer
 from flatweave.kernel.arrays.loops import cond
-from flatweave.kernel.arrays.pulls import Pull, need_pull
+from flatweave.kernel.arrays.pulls import Pull, component, need_pull
 from flatweave.kernel.writing.code import Extent, here, writing
 from flatweave.kernel_ir.host import Fail
 from flatweave.terms.build import index
@@ -32,10 +32,30 @@ def split_up(k: int, xs: Any, pad: Any = None) -> Pull:
     multiple of k, where it is known at run time then.
     """
     array = need_pull(xs, "split_up")
-    if pad is not None:
-        array = padded(k, array, pad)
+    if pad is not None and not (isinstance(array.length, int) and array.length % _size(k) == 0):
+        return _filled_up(k, array, pad)
     count = parts_of(k, array.length, "split_up")
     return Pull(count, lambda i: Pull(k, lambda j: array[i * k + j]))
+
+
+def _filled_up(k: int, array: Pull, value: Any) -> Pull:
+    """Parts of k elements, which ask where the array ends only in the part where it does."""
+    n = array.length
+
+    def part(u: Any) -> Pull:
+        first = u * k
+
+        def at(j: Any) -> Any:
+            i = first + j
+            return cond(
+                first + k <= n,
+                lambda: array[i],
+                lambda: cond(i < n, lambda: array[i], lambda: value),
+            )
+
+        return Pull(k, at)
+
+    return Pull((n + (_size(k) - 1)) // k, part)
 
 
 def coalesce(k: int, xs: Any) -> Pull:
@@ -57,11 +77,7 @@ def padded(k: int, xs: Any, value: Any) -> Pull:
 
 def parts_of(k: int, length: Extent, who: str) -> Extent:
     """How many parts of k elements there are; none may be left over."""
-    if not isinstance(k, int) or k < 1:
-        raise ShapeError(
-            f"{who} cuts into parts of {k!r} elements.",
-            where=user_location(), remedy="Give a whole number from 1 on, such as 256.",
-        )  # fmt: skip
+    _size(k, who)
     if isinstance(length, int):
         if length % k:
             raise ShapeError(
@@ -72,6 +88,16 @@ def parts_of(k: int, length: Extent, who: str) -> Extent:
     _check_even(k, length, who)
     count: Extent = length // k
     return count
+
+
+def _size(k: Any, who: str = "split_up") -> int:
+    """How many elements a part has."""
+    if not isinstance(k, int) or k < 1:
+        raise ShapeError(
+            f"{who} cuts into parts of {k!r} elements.",
+            where=user_location(), remedy="Give a whole number from 1 on, such as 256.",
+        )  # fmt: skip
+    return k
 
 
 def _check_even(k: int, length: Tracer, who: str) -> None:
@@ -117,7 +143,9 @@ def unpair(xs: Any) -> Pull:
     pairs = need_pull(xs, "unpair")
     return Pull(
         2 * pairs.length,
-        lambda i: cond(i % 2 == 0, lambda: pairs[i // 2][0], lambda: pairs[i // 2][1]),
+        lambda i: cond(
+            i % 2 == 0, lambda: component(pairs, i // 2, 0), lambda: component(pairs, i // 2, 1)
+        ),
     )
 
 

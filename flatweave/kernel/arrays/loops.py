@@ -16,8 +16,8 @@ from flatweave.base.source import user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import entered
-from flatweave.frontend.values.tree import Tree
-from flatweave.kernel.arrays.pulls import need_pull
+from flatweave.frontend.values.tree import Tree, unflatten
+from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.writing.code import (
     Extent,
     extent_of,
@@ -158,13 +158,31 @@ def seq_reduce(op: Callable[[Any, Any], Any], xs: Any, ne: Any = None) -> Any:
     """
     array = need_pull(xs, "seq_reduce")
     if ne is not None:
-        return seq_for(0, array.length, lambda i, s: op(s, array[i]), ne)
+        return seq_for(0, array.length, lambda i, s: op(s, array[i]), _met(op, array, ne))
     if isinstance(array.length, int) and array.length < 1:
         raise ArgumentError(
             "seq_reduce of no elements has no value.",
             where=user_location(), remedy="Give a neutral element: seq_reduce(op, xs, ne).",
         )  # fmt: skip
     return seq_for(1, array.length, lambda i, s: op(s, array[i]), array[0])
+
+
+def _met(op: Callable[[Any, Any], Any], array: Pull, ne: Any) -> Any:
+    """A neutral element, whose whole numbers of Python become the floats that `op` makes of them.
+    """
+    leaves, tree = leaves_of(ne, "the neutral element")
+    none = isinstance(array.length, int) and array.length < 1
+    if none or not any(leaf.weak and not leaf.element.is_float for leaf in leaves):
+        return ne
+    restore = here().snapshot()
+    found, same = leaves_of(op(ne, array[0]), "a combination")
+    restore()
+    if same != tree:
+        return ne
+    return unflatten(tree, [
+        cast(leaf, other.element) if leaf.weak and other.element.is_float else leaf
+        for leaf, other in zip(leaves, found, strict=True)
+    ])  # fmt: skip
 
 
 def cond(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Any:

@@ -26,13 +26,14 @@ class Pull:
     """An array as a function. `length` is an int, or a number of the host where it is not known
     when the kernel is written."""
 
-    __slots__ = ("_at", "length", "made", "memory")
+    __slots__ = ("_at", "columns", "length", "made", "memory")
 
     def __init__(self, length: Extent, at: At, memory: Any = None) -> None:
         self.length = simplest(length)
         self._at = at
         self.made = user_location()
         self.memory = memory  # what holds it, if that holds nothing else
+        self.columns: tuple[Pull, ...] | None = None  # of what it was zipped, if it was
 
     def __class_getitem__(cls, dtype: Any) -> Any:
         return Typed(dtype)
@@ -165,7 +166,9 @@ def shortest(lengths: list[Tracer]) -> Extent:
 
 def zip(*arrays: Any) -> Pull:
     """Elements side by side, as tuples."""
-    return over(lambda *values: values, "zip", arrays)
+    found = over(lambda *values: values, "zip", arrays)
+    found.columns = arrays
+    return found
 
 
 def zip_with(fn: Callable[..., Any], *arrays: Any) -> Pull:
@@ -176,11 +179,16 @@ def zip_with(fn: Callable[..., Any], *arrays: Any) -> Pull:
 def unzip(xs: Any) -> tuple[Pull, ...]:
     """An array of tuples as a tuple of arrays."""
     array = need_pull(xs, "unzip")
-    width = len(array[0])
+    width = len(array.columns or array[0])
     return tuple(
-        Pull(array.length, lambda i, part=part: array[i][part])  # type: ignore[misc]
+        Pull(array.length, lambda i, part=part: component(array, i, part))  # type: ignore[misc]
         for part in range(width)
     )
+
+
+def component(xs: Pull, i: Any, part: int) -> Any:
+    """One component of element i of an array of tuples; of zipped arrays, without the others."""
+    return xs[i][part] if xs.columns is None else xs.columns[part][i]
 
 
 def ix_map(fn: Callable[[Any], Any], xs: Any) -> Any:
