@@ -126,5 +126,7 @@ def test_what_has_no_order():
             wrong()
     with pytest.raises(fw.DTypeError, match="imaginary part"):
         fw.asarray(Z).astype(fw.f64)
+    with pytest.raises(fw.Unsupported, match="differ in length"):
+        fw.jit(lambda z: fw.map(lambda k: z[:k], fw.iota(3)))(Z)
     with pytest.raises(fw.NotTraceableError):
         fw.jit(lambda z: 1 if z[0] else 2)(Z)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.frontend.standard.rotations import partner
 
 RANDOM = np.random.default_rng(7)
 REAL = RANDOM.normal(size=(2, 4, 3))
@@ -129,3 +130,26 @@ def test_transforms(n, target):
         near(fw.fft.fftn(z), np.fft.fftn(z))
         near(fw.fft.fftshift(z), np.fft.fftshift(z))
         near(fw.fft.fftfreq(n, d=0.5), np.fft.fftfreq(n, d=0.5))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_everybody_meets_once(n):
+    """In the rounds of a sweep each two indices are partners once, and partners of each other."""
+    rounds = n - 1 if n % 2 == 0 else n
+    met = np.asarray(fw.generate((rounds, n), lambda turn, i: partner(i, turn, n)))
+
+    places = np.broadcast_to(np.arange(n), (rounds, n))
+    assert np.array_equal(np.take_along_axis(met, met, axis=1), places)
+    pairs = [(i, j) for row in met for i, j in enumerate(row) if i < j]
+    assert len(pairs) == len(set(pairs)) == n * (n - 1) // 2
+
+
+@pytest.mark.slow
+def test_empty_and_single():
+    """Stacks of none, matrices of none, and of one element."""
+    for shape in ((0, 2, 2), (2, 0, 0), (1, 1)):
+        a = np.full(shape, 2.0)
+        near(fw.linalg.inv(a), np.linalg.inv(a))
+        near(fw.linalg.det(a), np.linalg.det(a))
+        near(fw.linalg.eigvalsh(a), np.linalg.eigvalsh(a))
+        near(fw.linalg.svdvals(a), np.linalg.svdvals(a))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from flatweave.base.dtypes import PARTS, DType, c64, c128
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcast import generated
@@ -102,13 +101,3 @@ def number(value: float, like: Any) -> Any:
     if isinstance(like, Complex):
         return Complex(number(value, like.real), number(0, like.imag))
     return tracer_of(constant(like.element.numpy.type(value).item(), like.element))
-
-
-def part_of(dtype: DType) -> DType:
-    """The dtype of the parts of a complex dtype; of another, itself."""
-    return PARTS.get(dtype, dtype)
-
-
-def dtype_with(part: DType) -> DType:
-    """The complex dtype whose parts have this dtype."""
-    return c64 if part is PARTS[c64] else c128

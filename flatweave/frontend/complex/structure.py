@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from flatweave.frontend.complex.rules import part_of, rule, whole, zeros_like
+from flatweave.base.dtypes import PARTS
+from flatweave.frontend.complex.rules import rule, whole, zeros_like
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.complex import Complex, complex_dtype, is_complex_dtype
+from flatweave.frontend.values.complex import Complex, complex_dtype
 from flatweave.frontend.values.sugar import METHODS
 
 MOVED = (
@@ -21,30 +22,22 @@ MOVED = (
     "roll", "repeat", "tile", "take", "take_along_axis", "tril", "triu", "diagonal", "fftshift",
     "ifftshift",
 )  # fmt: skip
-JOINED = ("concat", "stack", "linspace", "diff")
 SUMMED = ("sum", "cumsum", "cumulative_sum", "mean", "trace")
 MADE = {"zeros": "zeros", "ones": "ones", "eye": "eye", "empty": "zeros"}
 LIKE = ("zeros_like", "ones_like", "empty_like")
 
 
 def portion(value: Any, name: str) -> Any:
-    """A part of each complex value, in lists and tuples, too; other values as they are."""
+    """A part of each complex value, in lists and tuples, too, and the dtype of the parts of a
+    complex one; other values as they are."""
     if isinstance(value, Complex):
         return getattr(value, name)
     if type(value) in (tuple, list):
         return type(value)(portion(each, name) for each in value)
     if isinstance(value, Mapping):
         return {key: portion(each, name) for key, each in value.items()}
-    return complex_part(value)
-
-
-def complex_part(value: Any) -> Any:
-    """For a complex dtype that of its parts; any other value as it is."""
-    if not isinstance(value, Complex) and is_complex_dtype(value):
-        dtype = complex_dtype(value)
-        assert dtype is not None
-        return part_of(dtype)
-    return value
+    dtype = complex_dtype(value)
+    return value if dtype is None else PARTS[dtype]
 
 
 def together(real: Any, imag: Any) -> Any:
@@ -89,30 +82,35 @@ for _name in ("meshgrid", "broadcast_arrays"):
     rule(_name)(_side_by_side(_name))
 
 
-def _joined(name: str) -> Callable[..., Any]:
-    """A function whose arrays become complex where one of them is."""
-    moved = by_parts(name)
-
-    def joined(*args: Any, **kwargs: Any) -> Any:
-        first = args[0]
-        if name == "linspace":
-            dtype = kwargs.pop("dtype", None)
-            ends = [whole(end) for end in args[:2]]
-            found = moved(*ends, *args[2:], **kwargs)
-            return found if dtype is None else METHODS["astype"](found, dtype)
-        if name == "diff":
-            named = {
-                key: whole(value) if key in ("prepend", "append") and value is not None else value
-                for key, value in kwargs.items()
-            }
-            return moved(whole(first), *args[1:], **named)
-        return moved([whole(array) for array in first], *args[1:], **kwargs)
-
-    return joined
+@rule("concat")
+def joined(arrays: Any, axis: Any = 0) -> Any:
+    """Arrays end to end, all of them complex where one is."""
+    return by_parts("concat")([whole(array) for array in arrays], axis)
 
 
-for _name in JOINED:
-    rule(_name)(_joined(_name))
+@rule("stack")
+def stacked(arrays: Any, axis: int = 0) -> Any:
+    """Arrays side by side, all of them complex where one is."""
+    return by_parts("stack")([whole(array) for array in arrays], axis)
+
+
+@rule("linspace")
+def evenly_spaced(
+    start: Any, stop: Any, num: int, dtype: Any = None, device: Any = None, endpoint: bool = True
+) -> Any:
+    """Numbers on the line between two complex ones."""
+    ends = whole(start), whole(stop)
+    found = by_parts("linspace")(*ends, num, device=device, endpoint=endpoint)
+    return found if dtype is None else METHODS["astype"](found, dtype)
+
+
+@rule("diff")
+def differences(
+    x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None
+) -> Any:
+    """The differences of neighbours, part by part."""
+    before, behind = (None if end is None else whole(end) for end in (prepend, append))
+    return by_parts("diff")(whole(x), axis, n, before, behind)
 
 
 def _summed(name: str) -> Callable[..., Any]:
@@ -154,7 +152,7 @@ def _made_like(name: str) -> Callable[..., Any]:
         wanted = complex_dtype(dtype) if dtype is not None else None
         if dtype is not None and wanted is None:
             return METHODS[name](shape, dtype=dtype, device=device)
-        part = None if wanted is None else part_of(wanted)
+        part = None if wanted is None else PARTS[wanted]
         real = METHODS[name](shape, dtype=part, device=device)
         return Complex(real, zeros_like(real))
 
@@ -172,7 +170,7 @@ def filled(
     """An array of one complex number."""
     value = whole(v if fill_value is None else fill_value)
     wanted = None if dtype is None else complex_dtype(dtype)
-    part = None if wanted is None else part_of(wanted)
+    part = None if wanted is None else PARTS[wanted]
     real, imag = (
         METHODS["full"](shape, each, dtype=part, device=device) for each in (value.real, value.imag)
     )
@@ -190,7 +188,7 @@ def filled_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = Non
         return METHODS["full_like"](shape, fill_value, dtype=dtype, device=device)
     value = whole(fill_value)
     parts = (
-        METHODS["full_like"](shape, each, dtype=part_of(wanted), device=device)
+        METHODS["full_like"](shape, each, dtype=PARTS[wanted], device=device)
         for each in (value.real, value.imag)
     )
     return Complex(*parts)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flatweave.base.dtypes import i64
+from flatweave.base.errors import Unsupported
+from flatweave.base.source import user_location
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import as_tracer, emit
 from flatweave.frontend.values.array import Tracer
@@ -43,6 +45,13 @@ def interleaved(value: Any) -> Any:
     if not isinstance(found, Complex):
         return value
     real, imag = found.real, found.imag
+    if not isinstance(real, Tracer):
+        raise Unsupported(
+            "rows of complex numbers that may differ in length.",
+            where=user_location(),
+            remedy="Return their parts, fw.real(z) and fw.imag(z); functions of fw.linalg and"
+            " fw.fft take stacks of arrays as they are.",
+        )
 
     def pair(*at: Atom) -> Tracer:
         parts = [_read(part, at).atom for part in (real, imag)]
