@@ -74,6 +74,19 @@ def test_at_once(name):
         same(fw.jit(lambda z, w: program(fw, z, w))(Z, W), wanted)
 
 
+def test_arguments():
+    """Numbers, arrays read beside, other byte orders and strides, broadcasting, `asarray`."""
+    program = fw.jit(lambda z, k: {"product": z * k, "beside": Z + z, "one": 1j})
+    for k in (2j, 1.5, np.complex64(1j), np.array(2j)):
+        found = program(W, k)
+        same((found["product"], found["beside"], found["one"]), (W * k, Z + W, np.array(1j)))
+    product = fw.jit(lambda a, b: a * b)
+    for a, b in [(Z.reshape(6, 1), W.reshape(1, 6)), (Z[::-1], W), (Z.astype(">c16"), W)]:
+        same(product(a, b), (a * b).astype(np.complex128))
+    same(fw.jit(lambda z: fw.asarray(z, dtype=fw.c64))(Z), Z.astype(np.complex64))
+    same(fw.gather(Z, np.array([2, 0])), Z[[2, 0]])
+
+
 def test_elements():
     """What maps, scans and loops are given has a real and an imaginary part."""
     assert np.asarray(fw.map(lambda z: z * z.imag, Z)).tolist() == (Z * Z.imag).tolist()
@@ -128,5 +141,7 @@ def test_what_has_no_order():
         fw.asarray(Z).astype(fw.f64)
     with pytest.raises(fw.Unsupported, match="differ in length"):
         fw.jit(lambda z: fw.map(lambda k: z[:k], fw.iota(3)))(Z)
+    with pytest.raises(fw.Unsupported, match="rows of complex numbers"):
+        fw.ragged(Z, lengths=[2, 4])
     with pytest.raises(fw.NotTraceableError):
         fw.jit(lambda z: 1 if z[0] else 2)(Z)

@@ -24,7 +24,7 @@ RULES: dict[str, Rule] = {}
 # functions of arrays of any elements: tuples, and pairs just so
 ANY_ELEMENTS = frozenset({
     "map", "zip_with", "reduce", "scan", "filter", "partition", "generate", "cond", "while_loop",
-    "fori_loop", "gather", "backpermute", "scatter", "permute", "reduce_by_index", "expand",
+    "fori_loop", "backpermute", "scatter", "permute", "reduce_by_index", "expand",
     "expand_reduce", "segmented_scan", "segmented_reduce", "replicate",
 })  # fmt: skip
 

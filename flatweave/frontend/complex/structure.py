@@ -17,7 +17,7 @@ from flatweave.frontend.values.complex import Complex, complex_dtype
 from flatweave.frontend.values.sugar import METHODS
 
 MOVED = (
-    "getitem", "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast",
+    "getitem", "gather", "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast",
     "broadcast_to", "unstack", "squeeze", "moveaxis", "permute_dims", "matrix_transpose", "flip",
     "roll", "repeat", "tile", "take", "take_along_axis", "tril", "triu", "diagonal", "fftshift",
     "ifftshift",

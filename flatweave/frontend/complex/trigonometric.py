@@ -99,7 +99,7 @@ def hyperbolic_tangent(z: Complex) -> Complex:
     is_far = abs(x) > 20
     real = where(is_far, copysign(1, x), where(lost & (x == 0), x, real))
     imag = where(is_far, 4 * sin(y) * cos(y) * exp(-2 * abs(x)), imag)
-    imag = where(lost & isinf(x), 0, imag)
+    imag = where(isinf(x), copysign(0.0, y), imag)
     real = where(is_far & lost & isfinite(x), y - y, real)
     flat = isnan(x) & (y == 0)
     real, imag = where(isnan(x), x, real), where(isnan(x) & ~flat, x, imag)

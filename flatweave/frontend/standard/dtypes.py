@@ -105,10 +105,9 @@ def can_cast(from_: Any, to: Any) -> bool:
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that arrays, dtypes and Python numbers have together."""
     parts = [
-        value if isinstance(value, bool | int | float) and not isinstance(value, np.generic)
-        else _of(value).numpy
+        value if type(value) in (bool, int, float, complex) else _of(value).numpy
         for value in arrays_and_dtypes
-    ]  # fmt: skip
+    ]
     return as_dtype(np.result_type(*parts))
 
 

@@ -20,6 +20,7 @@ from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserErr
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
+from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.nulls import filled, nulls_in
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
@@ -209,10 +210,11 @@ def asarray(
             where=user_location(), remedy='Use "raise" or "nan".',
         )  # fmt: skip
     name = "the value of asarray"
-    if isinstance(value, Tracer):
-        if value.is_gone:
-            raise value.escaped()
-        return value if dtype is None else value.astype(dtype)
+    traced = value.real if isinstance(value, Complex) else value
+    if isinstance(traced, Tracer):
+        if traced.is_gone:
+            raise traced.escaped()
+        return value if dtype is None else value.astype(dtype)  # type: ignore[no-any-return]
     wanted = None if dtype is None else any_dtype_of(dtype).numpy
     found = (_filled if nulls == "nan" else values_of)(value, name)
     if copy is None and isinstance(value, HostArray) and wanted in (None, value.dtype):
