@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flatweave.base.dtypes import bool_, f64, i64
+import numpy as np
+
+from flatweave.base.dtypes import DType, bool_, f64, i64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
@@ -14,7 +16,7 @@ from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.elements.scalars import apply, select, strong
 from flatweave.frontend.trace.extents import shape_of
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of, tracer_of
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Tracer, describe, host_array
 from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.terms.syntax import constant
@@ -29,13 +31,34 @@ def _filled(shape: Any, value: Any, dtype: Any, device: Any, who: str) -> Tracer
     return generated(extents, lambda *at: tracer_of(atom))[0]
 
 
-@operation(static="dtype device")
+FEW = 65536  # elements: more are filled by all cores
+
+
+def _on_host(make: Any, shape: Any, dtype: Any, device: Any) -> Any:
+    """A small array of one value outside of a trace, by NumPy."""
+    parts = shape if type(shape) is tuple else (shape,)
+    if device is not None or not all(type(part) is int and part >= 0 for part in parts):
+        return NotImplemented
+    if math.prod(parts) > FEW or len(parts) > 64 or not (dtype is None or type(dtype) is DType):
+        return NotImplemented
+    return host_array(make(parts, np.float64 if dtype is None else dtype.numpy))
+
+
+def _host_zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    return _on_host(np.zeros, shape, dtype, device)
+
+
+def _host_ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    return _on_host(np.ones, shape, dtype, device)
+
+
+@operation(static="dtype device", host=_host_zeros)
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of 0. Raises NegativeExtentError for an extent below 0."""
     return _filled(shape, 0, dtype, device, "zeros")
 
 
-@operation(static="dtype device")
+@operation(static="dtype device", host=_host_ones)
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of 1. Raises NegativeExtentError for an extent below 0."""
     return _filled(shape, 1, dtype, device, "ones")
