@@ -88,8 +88,17 @@ def test_a_matrix_of_low_rank():
         fw.linalg.cholesky(-np.eye(2))
     with pytest.raises(fw.ShapeError, match="square"):
         fw.linalg.det(a)
-    with pytest.raises(fw.Unsupported, match="eig in a jitted function"):
-        fw.jit(fw.linalg.eig)(np.eye(2))
+
+
+@pytest.mark.slow
+def test_eigenvalues_without_symmetry():
+    """In a jitted function: of any matrices, of a ring, of one that has too few vectors."""
+    eig = fw.jit(fw.linalg.eig)
+    ring = np.roll(np.eye(3), 1, axis=1)[None]
+    for a in (REAL[:, :3], ring, np.array([[[1.0, 1.0], [0.0, 1.0]]])):
+        values, vectors = (np.asarray(part) for part in eig(a))
+        near(a @ vectors, vectors * values[:, None])
+        near(np.linalg.norm(vectors, axis=1), np.ones(a.shape[:2]))
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
     fw.linalg.solve(a, b)      by elimination           fw.linalg.qr(a)     by reflections
     fw.linalg.eigh(a)          by rotations             fw.linalg.svd(a)    by rotations
 
-They take real and complex matrices, in jitted functions, too; `eig` and `eigvals` only outside.
+They take real and complex matrices, in jitted functions, too.
 """
 
 from flatweave.frontend.standard.arrangement import matrix_transpose

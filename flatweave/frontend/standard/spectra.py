@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flatweave.base.errors import ArgumentError, Unsupported
+from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import reshape
 from flatweave.frontend.arrays.sorting import argsort
@@ -21,6 +21,7 @@ from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.standard.reflections import reflected
 from flatweave.frontend.standard.rotations import diagonal, orthogonal
+from flatweave.frontend.standard.schur import eigen
 from flatweave.frontend.standard.stacks import matrices, unstacked
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Array, host_array
@@ -208,9 +209,6 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Any:
     return unstacked(matmul(wide, conj(matrix_transpose(u))), others)
 
 
-ON_HOST = "Call it outside of the jitted function; fw.linalg.eigh is for Hermitian matrices."
-
-
 def _eigen(x: Any, who: str) -> Any:
     """Eigenvalues and eigenvectors by NumPy's LAPACK."""
     values = np.asarray(x)
@@ -245,16 +243,16 @@ def _host_eigvals(x: Any) -> Any:
 def eig(x: Any, /) -> Any:
     """The eigenvalues and eigenvectors of square matrices, both complex, in no order.
 
-    Computed by NumPy. Raises Unsupported in a jitted function.
+    Outside of jitted functions they are NumPy's; inside it takes some n^4 operations.
     """
-    raise Unsupported("eig in a jitted function.", where=user_location(), remedy=ON_HOST)
+    a, others = matrices(x, "eig", square=True)
+    values, vectors = eigen(a)
+    return Eig(unstacked(values, others), unstacked(vectors, others))
 
 
 @for_complex
 @operation(host=_host_eigvals)
 def eigvals(x: Any, /) -> Any:
-    """The eigenvalues of square matrices, complex, in no order.
-
-    Computed by NumPy. Raises Unsupported in a jitted function.
-    """
-    raise Unsupported("eigvals in a jitted function.", where=user_location(), remedy=ON_HOST)
+    """The eigenvalues of square matrices, complex, in no order: as those of `eig`."""
+    a, others = matrices(x, "eigvals", square=True)
+    return unstacked(eigen(a)[0], others)
