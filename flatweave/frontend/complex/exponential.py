@@ -59,6 +59,7 @@ def exponential_less_one(z: Complex) -> Complex:
     size, less, half = exp(x), expm1(x), sin(y * 0.5)
     at_infinity = isinf(x) & ~isfinite(y)
     real = where(y == 0, less, less * cos(y) - 2 * half * half)
+    real = where((x == 0) & (y == 0), 0, real)  # the standard has no -0 there
     imag = where(y == 0, y, size * sin(y))
     return Complex(
         where(at_infinity, less, real), where(at_infinity, where(x > 0, y - y, 0), imag)
