@@ -10,6 +10,7 @@ from typing import Any
 from flatweave.array_ir.fault import fault_of
 from flatweave.base.plan import Status
 from flatweave.runtime.cpu import CpuProgram
+from flatweave.runtime.devices.arrays import Resident
 
 
 class OnCpu:
@@ -25,6 +26,8 @@ class OnCpu:
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
+        if Resident.exist:
+            args = [arg.values() if type(arg) is Resident else arg for arg in args]
         results = self.program.run(args)
         if isinstance(results, Status):
             raise fault_of(results, self.program.plan)

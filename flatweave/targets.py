@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import fault_of
+from flatweave.array_ir.fault import MEMORY, fault_of
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.laps import Laps
@@ -113,7 +113,10 @@ class OnDevice:
             failure.where = failure.where or user_location()
             raise
         if isinstance(results, Status):
-            raise fault_of(results, self.plan)
+            fault = fault_of(results, self.plan)
+            if fault.code == MEMORY:
+                fault.message = self._program.device.held()
+            raise fault
         return results
 
 

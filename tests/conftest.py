@@ -12,7 +12,7 @@ import pytest
 
 from flatweave.base.config import config
 from flatweave.base.errors import Unsupported
-from flatweave.runtime.devices import opencl
+from flatweave.runtime.devices import cuda, opencl
 
 # TEST_TARGETS=opencl pytest -m needs_opencl tests/language: the same tests elsewhere
 TARGETS = os.environ.get("TEST_TARGETS", "interp,cpu").split(",")
@@ -40,9 +40,15 @@ hypothesis.settings.load_profile("quick")
 
 @pytest.fixture(params=[pytest.param(name, marks=NEEDS.get(name, ())) for name in TARGETS])
 def target(request) -> Iterator[str]:
-    """The name of each target in turn, which is also the one in force."""
+    """The name of each target in turn, which is also the one in force. Calls on devices wait for
+    their kernels, so that an error is raised by the call that it is of."""
+    devices = {"opencl": opencl, "cuda": cuda}.get(request.param)
+    if devices is not None:
+        devices.device().waits_for_faults = True
     with config.scoped(target=request.param):
         yield request.param
+    if devices is not None:
+        devices.device().waits_for_faults = False
 
 
 @pytest.fixture(params=THREADS)

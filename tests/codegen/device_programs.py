@@ -166,7 +166,9 @@ def flat(*arrays: np.ndarray) -> list[Any]:
 @cache
 def quick_device() -> Device:
     """The device, its compiler told not to optimise: most of a test's time is spent there."""
-    return opened(options=["-cl-opt-disable"])
+    device = opened(options=["-cl-opt-disable"])
+    device.waits_for_faults = True
+    return device
 
 
 def on_opencl(made: Program, machine: Machine = OPENCL, optimised: bool = False) -> OnDevice:

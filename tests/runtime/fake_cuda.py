@@ -66,7 +66,7 @@ class Stream:
     """Work that is done in order, when somebody looks."""
 
     def __init__(self):
-        self.work, self.freed = [], set()
+        self.work, self.freed, self.done = [], set(), 0
         self.lock = threading.Lock()
 
     def step(self):
@@ -74,6 +74,7 @@ class Stream:
         with self.lock:
             if self.work:
                 self.work.pop(0)()
+                self.done += 1
 
 
 class FakeCuda:
@@ -81,6 +82,7 @@ class FakeCuda:
 
     CUresult = Result
     CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
+    CUpointer_attribute = SimpleNamespace(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL=9)
     CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
     CUdevice_attribute = SimpleNamespace(
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR=75,
@@ -138,6 +140,15 @@ class FakeCuda:
         if getattr(self.current, "context", None) is None:
             raise Failed(Result.CUDA_ERROR_INVALID_CONTEXT)
 
+    @call
+    def cuCtxSynchronize(self):
+        self._on_context()
+
+    @call
+    def cuPointerGetAttribute(self, attribute, at):
+        assert attribute == 9
+        return 0
+
     # -- streams and events -----------------------------------------------------------------------
 
     @call
@@ -163,7 +174,11 @@ class FakeCuda:
     @call
     def cuEventRecord(self, event, stream):
         event.is_reached, event.stream = False, stream
-        stream.work.append(lambda: setattr(event, "is_reached", True))
+
+        def reached():
+            event.is_reached, event.time = True, stream.done
+
+        stream.work.append(reached)
 
     @call
     def cuEventQuery(self, event):
@@ -173,6 +188,16 @@ class FakeCuda:
             if self.sticky is not None:
                 raise Failed(self.sticky)
             raise Failed(Result.CUDA_ERROR_NOT_READY)
+
+    @call
+    def cuEventSynchronize(self, event):
+        while not event.is_reached:
+            event.stream.step()
+
+    @call
+    def cuEventElapsedTime(self, first, last):
+        assert first.is_reached and last.is_reached
+        return float(last.time - first.time - 1)  # milliseconds: the works between them
 
     @call
     def cuEventDestroy(self, event):

@@ -10,55 +10,17 @@ import pytest
 import flatweave as fw
 from flatweave.base.dtypes import DTYPES
 from flatweave.base.errors import DeviceError, OutOfMemory, Unsupported
-from flatweave.runtime.devices import cuda, nvrtc
+from flatweave.runtime.devices import cuda
 from flatweave.runtime.devices.cuda_driver import CudaDriver
 from flatweave.runtime.devices.device import Device
-from tests.runtime.fake_cuda import FakeCuda, Result
+from tests.runtime.fake_cuda import Result
+from tests.runtime.gpus import gpu, jitted, kernel_of, of, plus_one
+
+__all__ = ["gpu"]
 
 COPIED = "extern \"C\" __global__ void k_all(" + ", ".join(
     f"const {dtype.c if dtype.kind != 'b' else 'uint8_t'} {dtype.name}" for dtype in DTYPES
 ) + ") {"
-
-
-@pytest.fixture
-def gpu(monkeypatch):
-    """Makes a fake GPU the one that programs run on."""
-    try:
-        nvrtc.ptx("")
-    except Unsupported as reason:
-        pytest.skip(f"no NVRTC: {reason.message}")
-
-    def made(f=None, args=(), kernels=(), **options):
-        text = f.stages(*args).text["cuda"] if f is not None else ""
-        cu = FakeCuda(text, kernels, **options)
-        monkeypatch.setattr(cuda, "_bindings", lambda: cu)
-        return cu
-
-    cuda._kept.cache_clear()
-    yield made
-    cuda._kept.cache_clear()
-
-
-def of(given, name):
-    """The parameter that a variable of the program became."""
-    return next(value for key, value in given.items() if key.rpartition("_")[0] == name)
-
-
-def plus_one(cu, grid, threads, **given):
-    """What `xs + 1` compiles to does."""
-    n = of(given, "n")
-    cu.view(of(given, "buffer"), np.float64, n)[:] = cu.view(of(given, "xs"), np.float64, n) + 1
-
-
-def kernel_of(f, *args):
-    """The name of the only kernel of a program."""
-    (name,) = {row[0] for row in f.stages(*args).launched}
-    return f"k_{name}"
-
-
-def jitted():
-    """A program of one kernel, on the GPU."""
-    return fw.jit(lambda xs: xs + 1, target="cuda")
 
 
 def test_a_program_runs(gpu):
@@ -91,6 +53,7 @@ def test_everything_is_freed(gpu):
     np.asarray(result)
     del result
     device = cuda.device()
+    device.well = None  # the status of calls that cannot fail
     device.pool.gather()
     assert device.pool.used_bytes == 0 and device.pool.idle_bytes > 0
     device.pool.trim()
@@ -225,7 +188,7 @@ def test_no_driver(monkeypatch):
         def cuInit(self, flags):
             raise RuntimeError("libcuda.so not found")
 
-    monkeypatch.setattr(cuda, "_bindings", Bindings)
+    monkeypatch.setattr(cuda, "bindings", Bindings)
     cuda._kept.cache_clear()
     with pytest.raises(Unsupported, match="NVIDIA's driver was not found: libcuda.so not found"):
         jitted()(np.arange(3.0))

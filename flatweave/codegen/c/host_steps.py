@@ -9,31 +9,33 @@ are Python numbers; i64 arithmetic, most of what a host does, is done on them di
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.base.plan import Status
+from flatweave.base.plan import Plan, Status
 from flatweave.codegen.c.values import scalar_type
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
-from flatweave.runtime.devices.programs import HostSteps, Running, Stop
+from flatweave.runtime.devices.arrays import Stop
+from flatweave.runtime.devices.programs import HostSteps, Running
 from flatweave.scalar.cast import evaluate_cast
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 Frame = list[Any]
 Step = Callable[[Running, Frame], None]
 Get = Callable[[Frame], Any]
 
 
-def host_steps(unit: k.Unit) -> HostSteps:
+def host_steps(unit: k.Unit, plan: Plan) -> HostSteps:
     """The function that runs a unit's host program."""
-    maker = _Maker()
+    maker = _Maker(_given_alone(unit.host, plan))
     numbers = [maker.number(param) for param in unit.host.params]
     run, results = maker.body(unit.host)
 
@@ -47,11 +49,29 @@ def host_steps(unit: k.Unit) -> HostSteps:
     return steps
 
 
-class _Maker:
-    """Makes closures of lets; `numbers` gives each variable its place in the frame."""
+def _given_alone(host: Lambda, plan: Plan) -> set[Atom]:
+    """The numbers that a program gives and does not read itself: they stay on the device."""
+    numbers: set[Atom] = set()
+    read = {atom for let in walk_lets(host) for atom in atoms_in(let.op)}
+    for let in walk_lets(host):
+        read.update(atom for fn in lambdas_in(let.op) for atom in fn.results)
+    rest = iter(host.results)
+    for result in plan.results:
+        value = next(rest)
+        if result.extents is None:
+            numbers.add(value)
+        else:
+            read.update(next(rest) for extent in result.extents if extent is None)
+    return numbers - read
 
-    def __init__(self) -> None:
+
+class _Maker:
+    """Makes closures of lets; `numbers` gives each variable its place in the frame, and `given` are
+    those that nobody reads here."""
+
+    def __init__(self, given: Collection[Atom] = ()) -> None:
         self.numbers: dict[Var, int] = {}
+        self.given = given
 
     def number(self, var: Var) -> int:
         return self.numbers.setdefault(var, len(self.numbers))
@@ -244,6 +264,10 @@ def _trim(maker: _Maker, let: Let) -> Step:
 def _load(maker: _Maker, let: Let) -> Step:
     op: k.Load = let.op  # type: ignore[assignment]
     buffer, index = maker.get(op.buffer), maker.get(op.index)
+    if let.vars[0] in maker.given:
+        return maker.bind(
+            let.vars[0], lambda running, frame: running.keep(buffer(frame), index(frame))
+        )
     convert: Callable[[Any], Any] = bool if let.vars[0].type is bool_ else lambda value: value
     return maker.bind(
         let.vars[0], lambda running, frame: convert(running.load(buffer(frame), index(frame)))

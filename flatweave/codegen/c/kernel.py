@@ -1,7 +1,10 @@
 """A unit's kernels as one C text, and what a launch must know of each.
 
-    fw_status    int64_t[6]: the first error by index, and a lock      always the first argument
+    fw_status    int64_t[8]: the first error by index, a lock, gates   always the first argument
     fw_claim     uint32_t: the number of the next block                the second, where blocks wait
+
+A kernel behind one that reported an error does nothing: one of the gates is closed then. None is
+written while the kernel runs, so all its threads see the same.
 """
 
 from __future__ import annotations
@@ -28,22 +31,29 @@ HANDLERS: Handlers = {
     **warp.HANDLERS,
 }
 WARP = 32
+GATE = """\
+if (fw_status[6] | fw_status[7]) {
+    if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+    return;
+}"""
+"""-1 passes on to other calls that this one did nothing."""
 
 
 @record(eq=True)
 class Shape:
-    """Threads of a block, whether its blocks are claimed in order, whether it may report."""
+    """Threads of a block, whether its blocks are claimed in order, where it may report."""
 
     threads: int
     claims: bool
-    reports: bool
+    reports: tuple[int, ...]
 
 
 def shape_of(kernel: k.Kernel) -> Shape:
     """What a launch must know of a kernel."""
     ops = [let.op for let in walk_lets(kernel.body)]
     claims = any(isinstance(op, k.Acquire) for op in ops)
-    return Shape(kernel.warps * WARP, claims, any(isinstance(op, k.Report) for op in ops))
+    sites = dict.fromkeys(op.site for op in ops if isinstance(op, k.Report))
+    return Shape(kernel.warps * WARP, claims, tuple(sites))
 
 
 def emit_unit(unit: k.Unit, dialect: Dialect) -> str:
@@ -66,6 +76,7 @@ def _kernel(kernel: k.Kernel, dialect: Dialect, helpers: dict[str, None]) -> str
     e.body(kernel.body)
     body, e.lines = e.lines, []
     e.state_position()
+    e.line(GATE)
     if shape.claims:
         e.line(dialect.claim)
     else:

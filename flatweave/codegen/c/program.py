@@ -39,7 +39,8 @@ def program_of(
         laps.tell()
         return made
 
-    return HostProgram(device, Kernels(parts_of(unit.host).groups, make), host_steps(unit), plan)
+    kernels = Kernels(parts_of(unit.host).groups, make)
+    return HostProgram(device, kernels, host_steps(unit, plan), plan)
 
 
 def _made(

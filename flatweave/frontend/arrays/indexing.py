@@ -84,7 +84,7 @@ def _bound(value: Any, what: str) -> Atom:
 def _host(xs: Any, key: Any) -> Any:
     """Integers and slices of a host array, by NumPy."""
     parts = key if type(key) is tuple else (key,)
-    if not isinstance(xs, HostArray) or not all(type(part) in BASIC for part in parts):
+    if type(xs) is not HostArray or not all(type(part) in BASIC for part in parts):
         return NotImplemented
     values = xs.to_numpy()
     if sum(type(part) in (int, slice) for part in parts) > values.ndim:

@@ -22,7 +22,8 @@ from flatweave.frontend.trace import extents, sizes
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_of, same_dtype
-from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array, shown
+from flatweave.frontend.values.array import HostArray, Tracer, describe, shown
+from flatweave.frontend.values.device_array import shaped as under_shape
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Node, Tree, unflatten
@@ -37,7 +38,7 @@ def _host_reshape(xs: Any, shape: Any, copy: Any = None) -> Any:
     if not all(type(part) is int for part in parts):
         return NotImplemented
     try:
-        return host_array(xs.to_numpy().reshape(tuple(parts)).view())
+        return under_shape(xs, tuple(parts))
     except ValueError:
         return NotImplemented  # our message says more
 

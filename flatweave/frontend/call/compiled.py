@@ -23,7 +23,9 @@ from flatweave.base.source import Location
 from flatweave.frontend.trace.faults import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.array import HostArray
+from flatweave.frontend.values.device_array import Teller, device_array
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
+from flatweave.runtime.devices.arrays import ARRAYS, Resident
 
 Values = np.ndarray[Any, np.dtype[Any]]
 UnitAxes = frozenset[tuple[int, int]]  # of extent 1: (number of the array argument, axis)
@@ -75,7 +77,7 @@ class Executable(Protocol):
 class Compiled:
     """A trace and its executable."""
 
-    __slots__ = ("executable", "hidden", "moved", "traced", "tree")
+    __slots__ = ("executable", "hidden", "is_one_line", "moved", "traced", "tree")
 
     def __init__(
         self, traced: Traced, executable: Executable, moved: dict[int, Location] | None = None
@@ -86,15 +88,27 @@ class Compiled:
         self.tree: Tree = traced.tree
         # where the lines of an executable shared with an equal program are in this one
         self.moved = moved
+        # whether whatever goes wrong does so at the line of the call
+        self.is_one_line = False
 
     def run(self, flat: list[Any]) -> list[Any]:
         """The results' leaves; raises Fault."""
         try:
             return self.executable.run(flat + self.hidden if self.hidden else flat)
         except Fault as fault:
-            if self.moved is not None and fault.where is not None:
-                fault.where = self.moved.get(id(fault.where), fault.where)
+            self._move(fault)
             raise
+
+    def _move(self, fault: Fault) -> None:
+        if self.moved is not None and fault.where is not None:
+            fault.where = self.moved.get(id(fault.where), fault.where)
+
+    def told(self, fault: Fault) -> UserError:
+        """The user's error for a fault that a device reports later."""
+        self._move(fault)
+        if self.is_one_line:
+            fault.where = None
+        return user_error(fault)
 
 
 class Entry:
@@ -105,11 +119,16 @@ class Entry:
     def __init__(
         self, make: Callable[[Specialisation], Compiled], is_one_line: bool = False
     ) -> None:
-        self._make = make
-        # whether whatever goes wrong does so at the line of the call
         self._is_one_line = is_one_line
+
+        def made(special: Specialisation) -> Compiled:
+            found = make(special)
+            found.is_one_line = is_one_line
+            return found
+
+        self._make = made
         self._lock = Lock()
-        self.plain = make(Specialisation())
+        self.plain = made(Specialisation())
         self.specialisations: dict[Specialisation, Compiled] = {}
 
     def __call__(self, flat: list[Any]) -> Any:
@@ -124,7 +143,7 @@ class Entry:
             compiled, results = self._broadcast(fault, compiled, flat)
         except MemoryError as failure:
             raise out_of_memory(failure) from None
-        return rebuilt(compiled.tree, results, flat)
+        return rebuilt(compiled, results, flat)
 
     def chosen(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
         """The compiled specialisation for these extents, and the arguments it takes."""
@@ -180,9 +199,9 @@ class Entry:
         return self.chosen(flat)[0]
 
 
-def arrays_of(flat: Sequence[Any]) -> list[Values]:
+def arrays_of(flat: Sequence[Any]) -> list[Any]:
     """The arrays among flat arguments."""
-    return [value for value in flat if isinstance(value, np.ndarray) and value.ndim]
+    return [value for value in flat if isinstance(value, ARRAYS) and value.ndim]
 
 
 def unit_axes_of(flat: Sequence[Any]) -> UnitAxes:
@@ -200,7 +219,7 @@ def without_unit_extents(flat: Sequence[Any], unit_axes: UnitAxes) -> list[Any]:
     kept: list[Any] = []
     number = -1
     for value in flat:
-        if isinstance(value, np.ndarray) and value.ndim:
+        if isinstance(value, ARRAYS) and value.ndim:
             number += 1
             del kept[len(kept) - value.ndim :]
             kept.extend(e for a, e in enumerate(value.shape) if (number, a) not in unit_axes)
@@ -208,15 +227,26 @@ def without_unit_extents(flat: Sequence[Any], unit_axes: UnitAxes) -> list[Any]:
     return kept
 
 
-def rebuilt(tree: Tree, results: Sequence[Any], flat: Sequence[Any]) -> Any:
-    """The results as host arrays in the function's tree; copied where they are an argument."""
-    if tree is LEAF:
-        return owned(results[0], flat)
-    return unflatten(tree, [owned(result, flat) for result in results])
+class Called(Teller, Protocol):
+    """What was called: the structure of its results, and the user's error for what went wrong."""
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of the results."""
 
 
-def owned(result: Any, flat: Sequence[Any]) -> HostArray:
-    """A result as a read-only array that shares no memory with an argument."""
+def rebuilt(called: Called, results: Sequence[Any], flat: Sequence[Any]) -> Any:
+    """The results as arrays in the function's tree; copied where they are an argument."""
+    if called.tree is LEAF:
+        return owned(results[0], flat, called)
+    return unflatten(called.tree, [owned(result, flat, called) for result in results])
+
+
+def owned(result: Any, flat: Sequence[Any], called: Called) -> HostArray:
+    """A result as a read-only array that shares no memory with an argument; one on a device stays
+    there."""
+    if type(result) is Resident:
+        return device_array(result, called)
     values = np.asarray(result)
     if values.ndim:
         for value in flat:

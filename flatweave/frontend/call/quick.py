@@ -18,6 +18,7 @@ import numpy as np
 from flatweave.base.config import Switches, config
 from flatweave.base.locks import Lock
 from flatweave.frontend.values.array import HostArray
+from flatweave.frontend.values.device_array import DeviceArray
 
 NDARRAY = np.ndarray
 LOW, HIGH = -(2**63), 2**63
@@ -52,6 +53,8 @@ def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
         cls = type(arg)
         if cls is HostArray:
             arg = arg._values
+        elif cls is DeviceArray and arg.resident.shape:
+            arg = arg.resident
         elif cls is not NDARRAY:
             if cls is float or cls is bool or (cls is int and LOW <= arg < HIGH):
                 key.append(cls)

@@ -18,6 +18,8 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
 from flatweave.frontend.call.operation import Operation
 from flatweave.frontend.values.array import HostArray
+from flatweave.frontend.values.device_array import DeviceArray, shaped
+from flatweave.runtime.devices.arrays import ARRAYS
 
 Values = np.ndarray[Any, np.dtype[Any]]
 Run = Callable[[list[Any]], Any]
@@ -33,7 +35,7 @@ class Fewer(NamedTuple):
 
     def shaped(self, result: Any) -> Any:
         """The result of the call as it was written: a view, which is read-only as well."""
-        return result if self.shape is None else HostArray(result._values.reshape(self.shape))
+        return result if self.shape is None else shaped(result, self.shape)
 
 
 def of_fewer_axes(
@@ -81,10 +83,12 @@ def _reduction(xs: Any, named: dict[str, Any]) -> Fewer | None:
     return Fewer((values.reshape(-1, values.shape[-1]),), {"axis": -1}, values.shape[:-1])
 
 
-def _array(value: Any) -> Values | None:
+def _array(value: Any) -> Any:
     """An argument's array, if it is one of NumPy or of ours."""
     if type(value) is HostArray:
         return value._values
+    if type(value) is DeviceArray:
+        return value
     return value if type(value) is np.ndarray and value.dtype.kind != "c" else None
 
 
@@ -110,7 +114,7 @@ class AnyRank:
         shape: tuple[int, ...] = ()
         given: list[Any] = []
         for value in flat:
-            if type(value) is np.ndarray:
+            if type(value) in ARRAYS:
                 if not shape:
                     shape = value.shape
                 elif value.shape != shape:
@@ -122,13 +126,13 @@ class AnyRank:
             result = self._one_axis(given)
         except UserError:
             return self._as_they_are(flat)
-        return HostArray(result._values.reshape(shape)) if self._is_elementwise else result
+        return shaped(result, shape) if self._is_elementwise else result
 
     def _as_they_are(self, flat: list[Any]) -> Any:
         if self._others is None:
             args: list[Any] = []
             for value in flat:
-                if type(value) is np.ndarray:
+                if type(value) in ARRAYS:
                     del args[-value.ndim :]  # its extents
                 args.append(value)
             self._others = self._general(tuple(args))

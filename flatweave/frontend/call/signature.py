@@ -14,21 +14,25 @@ import numpy as np
 from flatweave.base.dtypes import as_dtype, bool_, c128, f64, i64
 from flatweave.frontend.call.compiled import UnitAxes
 from flatweave.frontend.trace.trace import Leaf
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.complex import is_complex, pairs_of
-from flatweave.frontend.values.interop import no_array, values_of
+from flatweave.frontend.values.device_array import DeviceArray
+from flatweave.frontend.values.interop import no_array, on_gpu, values_of
 from flatweave.frontend.values.promotion import literal_dtype
+from flatweave.runtime.devices.arrays import ARRAYS
 
 NUMBERS = {bool: bool_, int: i64, float: f64}
 
 
 def plain(value: Any, name: str) -> Any:
-    """An argument's leaf as a C-contiguous NumPy array or a Python number.
+    """An argument's leaf as a C-contiguous array, of NumPy or on a device, or a Python number.
 
     Raises ArgumentError for what is neither, EscapedArrayError for a traced array.
     """
     if isinstance(value, Tracer):
         raise value.escaped()
+    if isinstance(value, DeviceArray) and value.ndim:
+        return value.resident
     if type(value) in NUMBERS:
         literal_dtype(value)
         return value
@@ -36,6 +40,10 @@ def plain(value: Any, name: str) -> Any:
         return value
     if isinstance(value, int | float) and not isinstance(value, np.generic):  # an IntEnum's member
         return plain(int(value) if isinstance(value, int) else float(value), name)
+    if not isinstance(value, np.ndarray | HostArray):
+        on_device = on_gpu(value, name)
+        if on_device is not None:
+            return on_device if on_device.ndim else on_device.values()
     values = values_of(value, name)
     if values is None:
         raise no_array(value, name)
@@ -44,7 +52,7 @@ def plain(value: Any, name: str) -> Any:
 
 def key_of(value: Any) -> tuple[Any, ...]:
     """What a leaf adds to the key of its signature."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, ARRAYS):
         return (value.dtype, value.ndim)
     if type(value) is complex:
         return (complex,)
@@ -88,7 +96,7 @@ def flat_of(values: Sequence[Any]) -> list[Any]:
     for value in values:
         if is_complex(value):
             value = pairs_of(value)
-        if isinstance(value, np.ndarray):
+        if isinstance(value, ARRAYS):
             flat.extend(value.shape)
             flat.append(value if value.ndim else value[()])
         else:
@@ -107,7 +115,7 @@ def leaves_of(
             number += 1
             leaves.append(Leaf(c128, name, origin, weak=True))
             continue
-        if not isinstance(value, np.ndarray):
+        if not isinstance(value, ARRAYS):
             dtype = literal_dtype(value)
             leaves.append(Leaf(dtype, name, origin, weak=dtype is not bool_))
             continue
@@ -121,6 +129,6 @@ def leaves_of(
 
 def stand_in(value: Any) -> Any:
     """A placeholder of the same dtype and shape that takes no memory."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, ARRAYS):
         return np.broadcast_to(np.zeros((), value.dtype), value.shape)
     return value

@@ -112,7 +112,8 @@ def _memory_error(fault: Fault, where: Location) -> UserError:
     message = f"there is no memory for an array {name}[{count}], which takes {size}."
     if not count:
         message = "there is not enough memory for this."
-    return OutOfMemory(message, where=where, remedy=STORED)
+    held = [fault.message] if fault.message else []
+    return OutOfMemory(message, where=where, origins=held, remedy=STORED)
 
 
 def _index_error(fault: Fault, where: Location) -> UserError:

@@ -25,6 +25,7 @@ from flatweave.frontend.trace.faults import SIZE, check_message
 from flatweave.frontend.trace.sizes import fit_results
 from flatweave.frontend.values.array import Array, Tracer, describe, kind_of, shown
 from flatweave.frontend.values.complex import is_complex
+from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.interop import is_number_list, list_values, no_array, values_of
 from flatweave.frontend.values.promotion import common, fits, literal_dtype
 from flatweave.frontend.values.scope import current
@@ -58,6 +59,8 @@ def as_tracer(value: Any, name: str = "") -> Tracer:
     if isinstance(value, bool | int | float) and not isinstance(value, np.generic):
         dtype = literal_dtype(value)
         return Tracer(constant(value, dtype), scope, weak=dtype is not bool_)
+    if isinstance(value, DeviceArray) and value.ndim:
+        return Tracer(scope.trace.capture(value.resident), scope)
     if is_complex(value):
         raise Unsupported(
             f"{name or 'this argument'} holds complex numbers, which have no meaning here.",

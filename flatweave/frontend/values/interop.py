@@ -25,6 +25,8 @@ from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.nulls import filled, nulls_in
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
 from flatweave.frontend.values.tree import Node
+from flatweave.runtime.devices.arrays import Resident
+from flatweave.runtime.devices.exchange import NotContiguous, borrowed
 
 Values = np.ndarray[Any, np.dtype[Any]]
 NATIVE = frozenset(dtype.numpy for dtype in (*DTYPES, *COMPLEX.values()))
@@ -54,6 +56,18 @@ def values_of(value: Any, name: str = "") -> Values | None:
     return _foreign(value, name)
 
 
+def on_gpu(value: Any, name: str) -> Resident | None:
+    """Another library's array on a GPU, nothing copied; None for what is on none."""
+    try:
+        return borrowed(value)
+    except NotContiguous as failure:
+        remedy = "Make it contiguous: xs.contiguous(), or cupy.ascontiguousarray(xs)."
+        raise _unreadable(value, name, failure, remedy) from None
+    except TypeError as failure:
+        remedy = "Convert it to a dtype of Flatweave first."
+        raise _unreadable(value, name, failure, remedy) from None
+
+
 def _counted(value: range, name: str) -> Values:
     """The integers of a range."""
     try:
@@ -76,6 +90,9 @@ def _foreign(value: Any, name: str) -> Values | None:
     if not hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         return _buffer(value, name)
     _refuse_nulls(value, name)
+    on_device = on_gpu(value, name)
+    if on_device is not None:
+        return on_device.values()
     found: Any = None
     if hasattr(value, "__dlpack__"):
         try:

@@ -105,8 +105,8 @@ class Trace:
         self.params.append(var)
         return var
 
-    def capture(self, values: Values, pairs: bool = False) -> Var:
-        """A host array that a function reads without taking it as an argument."""
+    def capture(self, values: Any, pairs: bool = False) -> Var:
+        """An array that a function reads without taking it as an argument."""
         var = self._captured.get(id(values))
         if var is None:
             dtype = as_dtype(values.dtype)

@@ -20,7 +20,7 @@ import numpy as np
 
 from flatweave.array_ir.fault import Fault
 from flatweave.base.config import config
-from flatweave.base.errors import ArgumentError
+from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.locks import Lock
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
@@ -65,11 +65,15 @@ class Made:
     def finished(self, flat: list[Any], run: Callable[[], list[Any]]) -> Any:
         """What a run gives, in the structure of the function's result; or the user's error."""
         try:
-            return rebuilt(self.tree, run(), flat)
+            return rebuilt(self, run(), flat)
         except Fault as fault:
             raise user_error(fault) from None
         except MemoryError as failure:
             raise out_of_memory(failure) from None
+
+    def told(self, fault: Fault) -> UserError:
+        """The user's error for a fault that a device reports later."""
+        return user_error(fault)
 
 
 class Kernel:

@@ -28,17 +28,19 @@ def _kept(index: int) -> Device:
 
 def opened(index: int = 0) -> Device:
     """A GPU, opened anew."""
-    cu = _bindings()
+    cu = bindings()
     count = _count(cu)
     if index >= count:
         raise ArgumentError(
             f"there is no device cuda:{index}: {count} found.",
             remedy='Number devices from 0 up, as in target="cuda:0".',
         )
-    return Device(CudaDriver(cu, index))
+    found = Device(CudaDriver(cu, index))
+    found.number = index
+    return found
 
 
-def _bindings() -> Any:
+def bindings() -> Any:
     """The driver's functions in Python."""
     try:
         from cuda.bindings import driver  # optional dependency

@@ -73,6 +73,17 @@ class CudaDriver:
             )
         return given[0] if given else None
 
+    def wait_for(self, stream: int | None) -> None:
+        """Wait for somebody else's stream, or for all there is."""
+        self._enter()
+        cu = self._cu
+        self._done(cu.cuCtxSynchronize() if stream is None else cu.cuStreamSynchronize(stream))
+
+    def ordinal_of(self, address: int) -> int:
+        """The number of the device that memory is on."""
+        asked = self._cu.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        return int(self._done(self._cu.cuPointerGetAttribute(asked, address)))
+
     # -- memory -----------------------------------------------------------------------------------
 
     def allocate(self, size: int) -> int:

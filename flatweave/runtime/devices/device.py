@@ -12,11 +12,14 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 
+from flatweave.base import pretty
 from flatweave.base.errors import DeviceError
 from flatweave.base.locks import Lock
 from flatweave.runtime.cache import process_cache
@@ -28,6 +31,7 @@ SOON = 50e-6  # seconds for which a wait looks again at once; then it sleeps bet
 SHORTEST_PAUSE = 2e-6  # they grow with the time that was waited
 LONGEST_PAUSE = 5e-3
 PAUSE_GROWTH = 1.25
+NAMED = 3  # arrays that a message names
 
 
 class Refused(Exception):
@@ -79,12 +83,20 @@ class Device:
     """One machine; `uploads` and `downloads` count the arrays that went there and came back."""
 
     def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+        self.driver = driver
         self.kind = driver.kind
         self.name = driver.name
+        self.number = 0  # among those of its kind
         self.pool = Pool(driver)
+        self.residents: WeakSet[Any] = WeakSet()  # the arrays that users hold
+        self.well: Memory | None = None  # the status of calls in which nothing can go wrong
         self.uploads = 0
         self.downloads = 0
+        self.works = 0  # what was put into the queue so far
+        self.waits_for_faults = False  # calls wait for their kernels, and raise what they report
+        self._done = 0  # how many works have been waited for
+        self._left: list[tuple[Any, int]] = []  # queues that were left, and what was done then
+        self._held: deque[tuple[int, Any]] = deque()
         self._modules: dict[str, Module] = {}
         self._lock = Lock()
         self._process = os.getpid()
@@ -109,7 +121,8 @@ class Device:
         self._check()
         with self._lock:
             self.uploads += 1
-            self._driver.upload(self._handle(memory), offset, values)
+            self.works += 1
+            self.driver.upload(self._handle(memory), offset, values)
 
     def download(self, memory: Memory, into: Values, offset: int = 0) -> None:
         """Copy memory, from byte `offset` on, to an array, when all is done that was asked for."""
@@ -120,26 +133,45 @@ class Device:
     def read(self, memory: Memory, into: Values, offset: int = 0) -> None:
         """Copy a few bytes of what has been waited for."""
         with self._lock:
-            self._driver.download(self._handle(memory), offset, into)
+            self.driver.download(self._handle(memory), offset, into)
 
     def copy(self, to: Memory, to_offset: int, source: Memory, offset: int, size: int) -> None:
         """Copy memory to memory."""
         with self._lock:
-            self._driver.copy(self._handle(to), to_offset, self._handle(source), offset, size)
+            self.works += 1
+            self.driver.copy(self._handle(to), to_offset, self._handle(source), offset, size)
 
     def fill(self, memory: Memory, value: np.generic, offset: int = 0, count: int = 1) -> None:
         """Store a value `count` times, from byte `offset` on."""
         self._check()
         with self._lock:
-            self._driver.fill(self._handle(memory), offset, value, count)
+            self.works += 1
+            self.driver.fill(self._handle(memory), offset, value, count)
+
+    def held(self) -> str:
+        """The arrays that users hold here, for the error that there is no memory."""
+        arrays = sorted(self.residents, key=lambda each: -each.nbytes)
+        if not arrays:
+            return ""
+        named = [f"{each.dtype.name}{list(each.shape)}" for each in arrays[:NAMED]]
+        more = ", .." if len(arrays) > NAMED else ""
+        total = pretty.size(sum(each.nbytes for each in arrays))
+        return f"{self.name} holds {', '.join(named)}{more}: {total} that are still in use"
+
+    def hold(self, owner: Any) -> None:
+        """Keep somebody alive until all is done that was asked for so far."""
+        self._held.append((self.works, owner))
 
     def _handle(self, memory: Memory) -> Any:
-        """What the driver calls memory; where its queue was left, what is in it came to no end."""
-        if memory.queue is not self._driver.queue:
-            raise DeviceError(
-                f"what was computed on {self.name} is lost: a call was interrupted.",
-                remedy="Compute it again.",
-            )
+        """What the driver calls memory. Where its queue was left before what is in it was done,
+        that is lost."""
+        if memory.queue is not self.driver.queue and memory.queue is not None:
+            done = next(done for queue, done in self._left if queue is memory.queue)
+            if memory.written is None or memory.written > done:
+                raise DeviceError(
+                    f"what was computed on {self.name} is lost: a call was interrupted.",
+                    remedy="Compute it again.",
+                )
         return memory.handle
 
     # -- programs ---------------------------------------------------------------------------------
@@ -153,15 +185,15 @@ class Device:
             return self._modules[text]
 
     def _load(self, text: str) -> Module:
-        said = "\0".join([self.kind, self._driver.compiler, text])
+        said = "\0".join([self.kind, self.driver.compiler, text])
         key, cache = hashlib.sha256(said.encode()).hexdigest(), process_cache()
         binary = cache.get(key)
         if binary is not None:
             try:
-                return self._driver.open(binary)
+                return self.driver.open(binary)
             except Refused:
                 cache.drop(key)
-        kernels, binary = self._driver.build(text)
+        kernels, binary = self.driver.build(text)
         if binary:
             cache.put(key, binary)
         return kernels
@@ -170,32 +202,43 @@ class Device:
         """Run a kernel on `grid` blocks; arguments are memory and NumPy scalars."""
         self._check()
         with self._lock:
-            given = [self._handle(arg) if isinstance(arg, Memory) else arg for arg in args]
-            self._driver.launch(kernel, grid, threads, given)
+            given = [self._handle(arg) if type(arg) is Memory else arg for arg in args]
+            self.works += 1
+            self.driver.launch(kernel, grid, threads, given)
 
     # -- waiting ----------------------------------------------------------------------------------
 
     def wait(self) -> None:
         """Wait until all is done that was asked for so far: in Python, where signal handlers run.
 
-        After an interrupt the queue is left to a kernel that may never end, with all its memory.
+        After an interrupt the queue is left to a kernel that may never end, with what it computes.
         """
         self._check()
         with self._lock:
-            mark = self._driver.mark()
+            mark, works = self.driver.mark(), self.works
         pause, soon = SHORTEST_PAUSE, time.perf_counter() + SOON
         try:
-            while not self._driver.is_reached(mark):
+            while not self.driver.is_reached(mark):
                 if time.perf_counter() > soon:
                     time.sleep(pause)
                     pause = min(pause * PAUSE_GROWTH, LONGEST_PAUSE)
         except DeviceError:
             raise
         except BaseException:
-            with self._lock:
-                self.pool.trim()
-                self._driver.leave()
+            self._leave()
             raise
+        with self._lock:
+            self._done = max(self._done, works)
+            while self._held and self._held[0][0] <= self._done:
+                self._held.popleft()
+
+    def _leave(self) -> None:
+        """Go on with another queue."""
+        with self._lock:
+            self.pool.trim()
+            self._left.append((self.driver.queue, self._done))
+            self.driver.leave()
+            self._done = self.works
 
     def _check(self) -> None:
         """Refuse work in the child of a fork, where a driver has neither threads nor a device."""

@@ -20,7 +20,7 @@ class Launchable:
     name: str
     threads: int
     claims: bool
-    reports: bool
+    reports: tuple[int, ...]  # the sites where it may
 
 
 Make = Callable[[Sequence[str]], Mapping[str, Launchable]]

@@ -31,15 +31,20 @@ class Source(Protocol):
 
 
 class Memory:
-    """So many bytes on a device. `handle` is what its driver calls them."""
+    """So many bytes on a device. `handle` is what its driver calls them; `written` says which of
+    the device's works was the last that stored here, once that is known.
 
-    __slots__ = ("__weakref__", "_pool", "handle", "queue", "size")
+    Memory without a pool is somebody else's, and belongs to no queue of ours.
+    """
+
+    __slots__ = ("__weakref__", "_pool", "handle", "queue", "size", "written")
 
     def __init__(self, pool: Pool | None, handle: Any, size: int, queue: Any) -> None:
         self._pool = pool
         self.handle = handle
         self.size = size
         self.queue = queue
+        self.written: int | None = None
 
     def release(self) -> None:
         """Give it back; nothing more is done with it."""
@@ -66,6 +71,8 @@ class Pool:
     def take(self, size: int) -> Memory:
         """Memory of at least `size` bytes; raises MemoryError."""
         self.gather()
+        if size > self._source.total:  # which drivers count in 64 bits
+            raise MemoryError(f"{size} bytes of {self._source.total}")
         size = rounded(size)
         idle = self._idle.get(size)
         if idle:
@@ -92,6 +99,8 @@ class Pool:
 
     def gather(self) -> None:
         """Take in what was released since; memory of a queue that was left is not lent again."""
+        if not self.returned:
+            return
         while self.returned:
             handle, size, queue = self.returned.popleft()
             self._lent.pop(id(handle), None)

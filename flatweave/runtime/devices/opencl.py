@@ -25,6 +25,7 @@ def opened(index: int = 0, options: Sequence[str] = ()) -> Device:
     passed: list[str] = []
     for usable in _usable(options):
         if len(passed) == index:
+            usable.number = index
             return usable
         passed.append(usable.name)
     listed = "".join(f" opencl:{n} is {name}." for n, name in enumerate(passed))

@@ -2,11 +2,17 @@
 
     HostProgram(device, kernels, steps, plan).run([n, xs])      [ys], or the status of what failed
 
-Buffers count their owners as on the CPU; memory goes back with the last one.
+Buffers count their owners as on the CPU; memory goes back with the last one. A run puts its kernels
+into the device's queue and comes back: its arrays stay there. It waits only where a host step reads
+what a kernel has written.
+
+A kernel that finds an error reports it, and every later one of the call finds a *gate* closed and
+does nothing, since what it reads may be anything. So do those of calls that get its results.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,20 +20,23 @@ import numpy as np
 
 from flatweave.base.dtypes import DTYPES, DType, bool_, u8
 from flatweave.base.plan import OUT_OF_MEMORY, Plan, Status
+from flatweave.runtime.devices.arrays import (
+    GATES,
+    PASSED_ON,
+    STATUS_WORDS,
+    WORD,
+    Report,
+    Resident,
+    Stop,
+    read_status,
+)
 from flatweave.runtime.devices.device import Device
-from flatweave.runtime.devices.kernels import Kernels
+from flatweave.runtime.devices.kernels import Kernels, Launchable
 from flatweave.runtime.devices.memory import Memory
 
-STATUS_WORDS = 6  # code, site, index, value, extent, and the lock of those who write them
 ZERO = np.uint8(0)
-
-
-class Stop(Exception):
-    """The program ends here with an error."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status)
-        self.status = status
+LARGE = 1 << 20  # bytes
+AT_ONCE = "same"  # the kind of check that the caller tries again after, in another way
 
 
 class Buffer:
@@ -45,11 +54,18 @@ class Buffer:
 class Running:
     """One call in progress: the device, its status word, the memory in use."""
 
-    def __init__(self, device: Device, kernels: Kernels) -> None:
+    def __init__(self, device: Device, kernels: Kernels, plan: Plan) -> None:
         self.device = device
         self.kernels = kernels
-        self.status: Memory | None = None
+        self.plan = plan
+        self.is_wanted_now = device.waits_for_faults
+        self._status: Memory | None = None
+        self._may_have_failed = False
+        self._gate_is_old = False
+        self._earlier: list[Report] = []  # of calls that made arguments
         self._taken: list[Memory] = []
+
+    # -- memory -----------------------------------------------------------------------------------
 
     def take(self, size: int) -> Memory:
         """Memory for this call."""
@@ -64,14 +80,12 @@ class Running:
 
     def allocate(self, dtype: DType, count: int, site: int) -> Buffer:
         """A fresh buffer, or the end of the program."""
-        refused = Stop(Status(OUT_OF_MEMORY, site, 0, count, DTYPES.index(dtype)))
-        if count < 0:
-            raise refused
         try:
-            memory = self.take(max(1, count) * stored(dtype).bytes)
+            if count >= 0:
+                return Buffer(self.take(max(1, count) * stored(dtype).bytes), dtype, count)
         except MemoryError:
-            raise refused from None
-        return Buffer(memory, dtype, count)
+            pass
+        raise Stop(Status(OUT_OF_MEMORY, site, 0, count, DTYPES.index(dtype)))
 
     def free(self, buffer: Buffer) -> None:
         """One owner less."""
@@ -80,46 +94,99 @@ class Running:
             buffer.memory.release()
 
     def load(self, buffer: Buffer, index: int) -> Any:
-        """One element."""
+        """One element, when it is there."""
+        self.check()
         value = np.empty(1, buffer.dtype.numpy)
-        self.device.wait()
         self.device.read(buffer.memory, value, index * buffer.dtype.bytes)
         return value[0].item()
+
+    def keep(self, buffer: Buffer, index: int) -> Memory:
+        """One element as a result that nobody waits for."""
+        memory, size = self.take(buffer.dtype.bytes), buffer.dtype.bytes
+        self.device.copy(memory, 0, buffer.memory, index * size, size)
+        return memory
 
     def store(self, buffer: Buffer, index: int, value: Any) -> None:
         """Set one element."""
         stored_value = buffer.dtype.numpy.type(value)
         self.device.fill(buffer.memory, stored_value, index * buffer.dtype.bytes)
 
+    # -- kernels ----------------------------------------------------------------------------------
+
     def launch(self, name: str, grid: int, args: Sequence[Any]) -> None:
-        """Run a kernel; the end of the program where it reports an error."""
+        """Put a kernel into the queue."""
         if grid <= 0:
             return
         kernel = self.kernels[name]
-        given: list[Any] = [self._status()]
+        given: list[Any] = [self._report_to(kernel)]
         if kernel.claims:
             given.append(self._zeros(np.uint32().nbytes))
         given += [arg.memory if isinstance(arg, Buffer) else arg for arg in args]
         self.device.launch(kernel.module[kernel.name], grid, kernel.threads, given)
         if kernel.reports:
-            self._check()
+            self._may_have_failed = self._gate_is_old = True
+            sites = self.plan.sites
+            if any(site in sites and sites[site].kind == AT_ONCE for site in kernel.reports):
+                self.is_wanted_now = True
 
-    def _status(self) -> Memory:
-        if self.status is None:
-            self.status = self._zeros(STATUS_WORDS * np.int64().nbytes)
-        return self.status
+    def _report_to(self, kernel: Launchable) -> Memory:
+        """The status for a kernel: the call's own from where something may go wrong. Calls that
+        made arguments close the gate if they failed."""
+        if self._status is None:
+            if not kernel.reports and not self._earlier:
+                return all_is_well(self.device)
+            self._status = self._zeros((STATUS_WORDS + GATES) * WORD)
+            has_gates = len(self._earlier) <= GATES
+            for number, report in enumerate(self._earlier):
+                if report.memory is None or not has_gates:
+                    report.settle()
+                    continue
+                gate = (STATUS_WORDS + number) * WORD
+                self.device.copy(self._status, gate, report.memory, 0, WORD)
+                self._may_have_failed = True
+        if self._gate_is_old:
+            self.device.copy(self._status, STATUS_WORDS * WORD, self._status, 0, WORD)
+            self._gate_is_old = False
+        return self._status
 
     def _zeros(self, size: int) -> Memory:
         memory = self.take(size)
         self.device.fill(memory, ZERO, 0, size)
         return memory
 
-    def _check(self) -> None:
-        words = np.zeros(STATUS_WORDS, np.int64)
+    # -- what went wrong --------------------------------------------------------------------------
+
+    def depends_on(self, report: Report) -> None:
+        """An argument is made by kernels that may fail."""
+        if report not in self._earlier:
+            self._earlier.append(report)
+
+    def check(self) -> None:
+        """Wait; the end of the program where a kernel reported an error."""
         self.device.wait()
-        self.device.read(self._status(), words)
-        if words[0]:
-            raise Stop(Status(*(int(word) for word in words[:5])))
+        for report in self._earlier:
+            report.settle()
+        if self._status is not None and self._may_have_failed:
+            status = read_status(self.device, self._status)
+            if not status.is_ok and status.code != PASSED_ON:
+                raise Stop(status)
+        self._earlier, self._may_have_failed = [], False
+
+    def first(self, status: Status) -> Status:
+        """What went wrong first: what a kernel reported, or what a host step found after it."""
+        try:
+            self.check()
+        except Stop as stop:
+            return stop.status
+        return status
+
+    def report(self) -> Report | None:
+        """What results depend on, while nobody has looked."""
+        if self._status is not None and self._may_have_failed:
+            return Report(self.device, self._status, self.plan, self._earlier)
+        for report in self._earlier[1:]:
+            report.settle()
+        return self._earlier[0] if self._earlier else None
 
 
 HostSteps = Callable[[Running, list[Any]], list[Any]]
@@ -131,18 +198,28 @@ class HostProgram:
     def __init__(self, device: Device, kernels: Kernels, steps: HostSteps, plan: Plan) -> None:
         self.plan = plan
         self.kernels = kernels
-        self._device = device
+        self.device = device
         self._steps = steps
 
     def run(self, args: list[Any]) -> list[Any] | Status:
-        """The results for flat arguments; the status instead when the program failed."""
-        running = Running(self._device, self.kernels)
+        """The results for flat arguments, arrays on the device; the status instead when the program
+        failed so far."""
+        running = Running(self.device, self.kernels, self.plan)
         try:
             given = [self._argument(running, n, arg) for n, arg in enumerate(args)]
-            return self._results(running, self._steps(running, given))
+            values = self._steps(running, given)
+            for arg in args:
+                if type(arg) is Resident and arg.owner is not None:
+                    self.device.hold(arg.owner)
+            found = self._results(running, values)
+            if running.is_wanted_now or not any(type(each) is Resident for each in found):
+                running.check()
+            return found
         except Stop as stop:
-            running.give_up()
-            return stop.status
+            try:
+                return running.first(stop.status)
+            finally:
+                running.give_up()
         except BaseException:
             running.give_up()
             raise
@@ -151,26 +228,61 @@ class HostProgram:
         param = self.plan.params[number]
         if not param.is_array:
             return param.dtype.numpy.type(arg).item()
+        if type(arg) is Resident and arg.device is self.device:
+            if arg.report is not None:
+                running.depends_on(arg.report)
+            buffer = Buffer(arg.memory, param.dtype, arg.size)
+            buffer.owners += 1  # the array itself
+            return buffer
         values = np.ascontiguousarray(arg)
-        buffer = running.allocate(param.dtype, values.size, 0)
+        try:
+            memory = running.take(max(1, values.nbytes))
+        except MemoryError as error:
+            name = f"{param.dtype.name}[{', '.join(map(str, values.shape))}]"
+            raise MemoryError(f"{name}, an argument, does not fit {error}") from None
         if values.size:
-            running.device.upload(buffer.memory, values.reshape(-1).view(buffer.dtype.numpy))
-        return buffer
+            self.device.upload(memory, values.reshape(-1).view(np.uint8))
+        return Buffer(memory, param.dtype, values.size)
 
     def _results(self, running: Running, values: list[Any]) -> list[Any]:
         found: list[Any] = []
-        rest = iter(values)
+        rest, report = iter(values), running.report()
         for result in self.plan.results:
             value = next(rest)
             if result.extents is None:
-                found.append(result.dtype.numpy.type(value))
+                found.append(self._number(value, result.dtype.numpy, report))
                 continue
             shape = tuple(next(rest) if extent is None else extent for extent in result.extents)
-            array = np.empty(shape, stored(result.dtype).numpy)
-            if array.size:
-                running.device.download(value.memory, array)
-            found.append(array.view(result.dtype.numpy))
+            found.append(self._kept(running, value, result.dtype.numpy, shape, report))
         return found
+
+    def _number(self, value: Any, dtype: np.dtype[Any], report: Report | None) -> Any:
+        if type(value) is not Memory:
+            return dtype.type(value)
+        value.written = self.device.works
+        return Resident(self.device, value, dtype, (), report)
+
+    def _kept(
+        self, running: Running, buffer: Buffer, dtype: np.dtype[Any], shape: tuple[int, ...],
+        report: Report | None,
+    ) -> Resident:  # fmt: skip
+        """A result; of large memory that it fills only a part of, it gets a copy."""
+        memory, size = buffer.memory, math.prod(shape) * dtype.itemsize
+        if memory.size > max(LARGE, 2 * size):
+            memory = running.take(max(1, size))
+            self.device.copy(memory, 0, buffer.memory, 0, size)
+        memory.written = self.device.works
+        return Resident(self.device, memory, dtype, shape, report)
+
+
+def all_is_well(device: Device) -> Memory:
+    """A status that no kernel ever writes, with open gates."""
+    kept = device.well
+    if kept is None or kept.queue is not device.driver.queue:
+        size = (STATUS_WORDS + GATES) * WORD
+        device.well = kept = device.allocate(size)
+        device.fill(kept, ZERO, 0, size)
+    return kept
 
 
 def stored(dtype: DType) -> DType:

@@ -8,6 +8,10 @@ void k_t_23(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, _
     __local double t_8[4];
     const int fw_thread = (int)get_local_id(0);
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
+    if (fw_status[6] | fw_status[7]) {
+        if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+        return;
+    }
     const int64_t fw_block = (int64_t)get_group_id(0);
     const int64_t t_9 = fw_block;
     const int64_t t_10 = ((int64_t)((uint64_t)t_9 * (uint64_t)t_1));
@@ -146,6 +150,10 @@ void k_t_23_partials(__global int64_t *fw_status, __global uint8_t *buffer_0, __
     __local double fw_x2_f64[128];
     const int fw_thread = (int)get_local_id(0);
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
+    if (fw_status[6] | fw_status[7]) {
+        if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+        return;
+    }
     const int64_t fw_block = (int64_t)get_group_id(0);
     const int64_t w_10 = fw_warp;
     const bool t_11 = (w_10 < 1L);

@@ -5,6 +5,10 @@ k_t_23(int64_t *fw_status, const int64_t n_0, const int64_t t_1, double *x1_2, u
     __shared__ double t_8[8];
     const int fw_thread = (int)threadIdx.x;
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
+    if (fw_status[6] | fw_status[7]) {
+        if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+        return;
+    }
     const int64_t fw_block = (int64_t)blockIdx.x;
     const int64_t t_9 = fw_block;
     const int64_t t_10 = ((int64_t)((uint64_t)t_9 * (uint64_t)t_1));
@@ -149,6 +153,10 @@ k_t_23_partials(int64_t *fw_status, uint8_t *buffer_0, double *buffer_1, double 
     __shared__ double t_9[8];
     const int fw_thread = (int)threadIdx.x;
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
+    if (fw_status[6] | fw_status[7]) {
+        if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+        return;
+    }
     const int64_t fw_block = (int64_t)blockIdx.x;
     const int64_t w_10 = fw_warp;
     const bool t_11 = (w_10 < 1L);

@@ -3,6 +3,10 @@ void k_t_12_first(__global int64_t *fw_status, const int64_t n_0, const int64_t 
     __local int32_t fw_x0_i32[128];
     const int fw_thread = (int)get_local_id(0);
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
+    if (fw_status[6] | fw_status[7]) {
+        if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+        return;
+    }
     const int64_t fw_block = (int64_t)get_group_id(0);
     const int64_t t_4 = fw_block;
     const int64_t t_5 = ((int64_t)((uint64_t)t_4 * (uint64_t)t_1));
@@ -56,6 +60,10 @@ void k_t_12_partials(__global int64_t *fw_status, __global int32_t *buffer_0, co
     __local int32_t fw_x0_i32[128];
     const int fw_thread = (int)get_local_id(0);
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
+    if (fw_status[6] | fw_status[7]) {
+        if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+        return;
+    }
     const int64_t fw_block = (int64_t)get_group_id(0);
     const int64_t w_4 = fw_warp;
     const bool t_5 = (w_4 < 1L);
@@ -153,6 +161,10 @@ void k_t_12(__global int64_t *fw_status, const int64_t n_0, const int64_t t_1, _
     __local int32_t fw_x0_i32[128];
     const int fw_thread = (int)get_local_id(0);
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
+    if (fw_status[6] | fw_status[7]) {
+        if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+        return;
+    }
     const int64_t fw_block = (int64_t)get_group_id(0);
     const int64_t t_5 = fw_block;
     const int64_t t_6 = ((int64_t)((uint64_t)t_5 * (uint64_t)t_1));

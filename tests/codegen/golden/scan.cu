@@ -2,6 +2,10 @@ extern "C" __global__ void __launch_bounds__(256)
 k_t_12_fill(int64_t *fw_status, const int64_t t_0, int64_t *t_1) {
     const int fw_thread = (int)threadIdx.x;
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
+    if (fw_status[6] | fw_status[7]) {
+        if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+        return;
+    }
     const int64_t fw_block = (int64_t)blockIdx.x;
     const int64_t t_2 = ((int64_t)((uint64_t)t_0 + (uint64_t)1L));
     const int64_t t_3 = fw_block;
@@ -39,6 +43,10 @@ k_t_12(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_0, const int64_t 
     __shared__ int32_t t_8[1];
     const int fw_thread = (int)threadIdx.x;
     const int fw_lane = fw_thread % 32, fw_warp = fw_thread / 32;
+    if (fw_status[6] | fw_status[7]) {
+        if (fw_thread == 0 && fw_status[0] == 0) fw_status[0] = -1;
+        return;
+    }
     __shared__ uint32_t fw_number[1];
     if (fw_thread == 0) fw_number[0] = atomicAdd(fw_claim, 1U);
     __syncthreads();

@@ -1,0 +1,218 @@
+"""Arrays on a GPU for other libraries, and theirs for us, without a copy: CuPy, PyTorch, JAX.
+
+    interface(xs)      __cuda_array_interface__, https://numba.readthedocs.io (version 3)
+    capsule(xs, ..)    DLPack, https://dmlc.github.io/dlpack
+    borrowed(tensor)   their array as a Resident; None for what is on no GPU
+
+What is given away has been computed: nobody needs to know our stream. What is taken is waited for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, cast
+
+import numpy as np
+
+from flatweave.base.dtypes import DTYPES
+from flatweave.runtime.devices.arrays import Resident
+from flatweave.runtime.devices.cuda import device
+from flatweave.runtime.devices.cuda_driver import CudaDriver
+from flatweave.runtime.devices.device import Device
+from flatweave.runtime.devices.memory import Memory
+
+CPU, CUDA = 1, 2  # DLPack's numbers for kinds of memory
+CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+READ_ONLY, VERSION = 1, (1, 0)
+NAMES = (b"dltensor", b"dltensor_versioned")  # a capsule keeps no copy of its name
+NATIVE = {dtype.numpy for dtype in DTYPES}
+
+
+class NotContiguous(ValueError):
+    """An array whose elements are not one after the other in memory."""
+
+
+# -- given ----------------------------------------------------------------------------------------
+
+
+def interface(xs: Resident) -> dict[str, Any]:
+    """What CuPy, PyTorch and Numba read of an array; nobody may write to it, which PyTorch cannot
+    be told."""
+    if xs.device.kind != "cuda":
+        raise AttributeError("__cuda_array_interface__")
+    _finished(xs)
+    return {
+        "shape": xs.shape, "typestr": xs.dtype.str, "data": (_address(xs), False), "version": 3,
+        "strides": None, "stream": None,
+    }  # fmt: skip
+
+
+def dlpack_device(xs: Resident) -> tuple[int, int]:
+    """The kind of memory, and the number of the device; what OpenCL has, the host copies."""
+    return (CUDA, _driver(xs.device).ordinal) if xs.device.kind == "cuda" else (CPU, 0)
+
+
+def capsule(xs: Resident, max_version: tuple[int, int] | None, copy: bool) -> Any:
+    """The array in DLPack's capsule. Who knows no version 1 cannot be told that it is read-only,
+    and gets a copy."""
+    is_versioned = max_version is not None and max_version >= VERSION
+    if copy or not is_versioned:
+        xs = _copied(xs)
+    _finished(xs)
+    made: Any = _Versioned() if is_versioned else _Managed()
+    shape = (ctypes.c_int64 * xs.ndim)(*xs.shape)
+    fields = _Tensor(
+        data=_address(xs), device_type=CUDA, device_id=_driver(xs.device).ordinal, ndim=xs.ndim,
+        code=CODES[xs.dtype.kind], bits=xs.dtype.itemsize * 8, lanes=1, shape=shape,
+    )  # fmt: skip
+    made.tensor = fields
+    if is_versioned:
+        made.major, made.minor = VERSION
+        made.flags = 0 if copy else READ_ONLY
+    made.deleter = ctypes.cast(_LET_GO, ctypes.c_void_p).value
+    address = ctypes.addressof(made)
+    _GIVEN[address] = (made, shape, xs)
+    name = NAMES[is_versioned]
+    return _new_capsule(address, name, ctypes.cast(_UNUSED, ctypes.c_void_p).value)
+
+
+def _finished(xs: Resident) -> None:
+    xs.settle()
+    xs.device.wait()
+
+
+def _address(xs: Resident) -> int:
+    return int(xs.memory.handle) if xs.size else 0
+
+
+def _copied(xs: Resident) -> Resident:
+    memory = xs.device.allocate(max(1, xs.nbytes))
+    xs.device.copy(memory, 0, xs.memory, 0, xs.nbytes)
+    memory.written = xs.device.works
+    return Resident(xs.device, memory, xs.dtype, xs.shape, xs.report)
+
+
+# -- taken ----------------------------------------------------------------------------------------
+
+
+def borrowed(value: Any) -> Resident | None:
+    """Another library's array on a GPU, which lives as long as what it became.
+
+    Raises NotContiguous, and TypeError for elements that are not of ours.
+    """
+    described = getattr(value, "__cuda_array_interface__", None)
+    if described is not None:
+        return _described(value, described)
+    if hasattr(value, "__dlpack_device__") and hasattr(value, "__dlpack__"):
+        kind, ordinal = value.__dlpack_device__()
+        if int(kind) == CUDA:
+            return _unpacked(value, int(ordinal))
+    return None
+
+
+def _described(value: Any, described: dict[str, Any]) -> Resident:
+    dtype, shape = np.dtype(described["typestr"]), tuple(described["shape"])
+    strides = described.get("strides")
+    address = int(described["data"][0] or 0)
+    ordinal = _driver(device(0)).ordinal_of(address) if address else 0
+    stream = described.get("stream")
+    if stream is not None or described.get("version", 0) < 3:
+        _driver(device(ordinal)).wait_for(stream)
+    return _resident(value, ordinal, address, dtype, shape, strides)
+
+
+def _unpacked(value: Any, ordinal: int) -> Resident:
+    """An array as its capsule says; its library has done what it was asked for."""
+    found = value.__dlpack__()
+    _driver(device(ordinal)).wait_for(None)
+    address = _capsule_pointer(found, NAMES[0])
+    tensor = _Managed.from_address(address).tensor
+    code = next((kind for kind, number in CODES.items() if number == tensor.code), "V")
+    dtype = np.dtype(f"{code}{tensor.bits // 8}")
+    shape = tuple(tensor.shape[: tensor.ndim])
+    strides = None
+    if tensor.strides:
+        strides = tuple(stride * dtype.itemsize for stride in tensor.strides[: tensor.ndim])
+    at = (tensor.data or 0) + tensor.byte_offset
+    return _resident((value, found), ordinal, at, dtype, shape, strides)
+
+
+def _resident(
+    owner: Any, ordinal: int, address: int, dtype: np.dtype[Any], shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+) -> Resident:  # fmt: skip
+    if dtype not in NATIVE:
+        raise TypeError(f"its elements are {dtype}")
+    size = int(np.prod(shape, dtype=np.int64))
+    step = dtype.itemsize
+    for extent, stride in zip(reversed(shape), reversed(strides or ()), strict=False):
+        if size and extent > 1 and stride != step:
+            raise NotContiguous(f"its strides are {strides}")
+        step *= extent
+    memory = Memory(None, address, size * dtype.itemsize, None)
+    return Resident(device(ordinal), memory, dtype, shape, owner=owner)
+
+
+def _driver(found: Device) -> CudaDriver:
+    return cast(CudaDriver, found.driver)
+
+
+# -- the structures of dlpack.h -------------------------------------------------------------------
+
+
+class _Tensor(ctypes.Structure):
+    """struct DLTensor."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+class _Managed(ctypes.Structure):
+    """struct DLManagedTensor."""
+
+    _fields_ = [
+        ("tensor", _Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+class _Versioned(ctypes.Structure):
+    """struct DLManagedTensorVersioned."""
+
+    _fields_ = [
+        ("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p), ("flags", ctypes.c_uint64), ("tensor", _Tensor),
+    ]  # fmt: skip
+
+
+_GIVEN: dict[int, Any] = {}  # what others hold, by the address of its structure
+
+
+def _let_go(address: int) -> None:
+    """Somebody needs an array no more."""
+    _GIVEN.pop(address, None)
+
+
+def _unused(found: int) -> None:
+    """A capsule that nobody has taken goes away; one that was taken has another name."""
+    for name in NAMES:
+        if _is_capsule(found, name):
+            _let_go(_pointer_in(found, name))
+
+
+_CALLED = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_LET_GO, _UNUSED = _CALLED(_let_go), _CALLED(_unused)
+_is_capsule = ctypes.pythonapi.PyCapsule_IsValid
+_is_capsule.argtypes, _is_capsule.restype = [ctypes.c_void_p, ctypes.c_char_p], ctypes.c_int
+_pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_capsule_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_new_capsule = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+)(("PyCapsule_New", ctypes.pythonapi))

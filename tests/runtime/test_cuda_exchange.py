@@ -1,0 +1,160 @@
+"""Arrays on a GPU go to other libraries and come from them without a copy; on the fake one."""
+
+import ctypes
+import gc
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.errors import ArgumentError
+from flatweave.runtime.devices import cuda, exchange
+from tests.runtime.gpus import gpu, jitted, kernel_of, plus_one
+
+__all__ = ["gpu"]
+XS = np.arange(1000.0)
+
+
+@pytest.fixture
+def running(gpu):
+    """The fake GPU, with a program of one kernel."""
+    f = jitted()
+    return f, gpu(f, [XS], {kernel_of(f, XS): plus_one})
+
+
+class Foreign:
+    """What CuPy has: memory on the GPU that it says the address of."""
+
+    def __init__(self, cu, values, **more):
+        memory = cuda.device().allocate(values.nbytes)
+        cu.bytes(memory.handle, values.nbytes)[:] = values.tobytes()
+        self.memory = memory
+        self.__cuda_array_interface__ = {
+            "shape": values.shape, "typestr": values.dtype.str, "data": (memory.handle, False),
+            "version": 3, "strides": None, "stream": None, **more,
+        }  # fmt: skip
+
+
+def test_an_array_says_where_it_is(running):
+    """The values are there when somebody has the address."""
+    f, cu = running
+    ys = f(XS)
+    said = ys.__cuda_array_interface__
+
+    assert (said["shape"], said["typestr"], said["version"]) == ((1000,), "<f8", 3)
+    assert np.array_equal(cu.view(said["data"][0], np.float64, 1000), XS + 1)
+    assert cuda.device().downloads == 0
+
+
+@pytest.mark.parametrize("version", [None, (0, 8), (1, 0), (1, 1)])
+def test_dlpack_gives_the_memory(running, version):
+    """Without a copy to those who can be told that nobody may write; and it is let go."""
+    f, cu = running
+    ys = f(XS)
+    name = exchange.NAMES[version is not None and version >= (1, 0)]
+    capsule = ys.__dlpack__(max_version=version)
+    at = exchange._capsule_pointer(capsule, name)
+    is_versioned = name == exchange.NAMES[1]
+    made = (exchange._Versioned if is_versioned else exchange._Managed).from_address(at)
+    tensor = made.tensor
+
+    assert ys.__dlpack_device__() == (2, 0)
+    assert (tensor.device_type, tensor.device_id, tensor.ndim, tensor.shape[0]) == (2, 0, 1, 1000)
+    assert (tensor.code, tensor.bits, tensor.lanes) == (2, 64, 1)
+    assert np.array_equal(cu.view(tensor.data, np.float64, 1000), XS + 1)
+    assert (tensor.data == ys.resident.memory.handle) == is_versioned
+    if is_versioned:
+        assert (made.major, made.minor, made.flags) == (1, 0, 1)
+    kept = weakref.ref(ys.resident)
+    del ys
+    gc.collect()
+    if is_versioned:
+        assert kept() is not None
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(made.deleter)(at)
+        ctypes.pythonapi.PyCapsule_SetName(
+            ctypes.py_object(capsule), ctypes.c_char_p(b"used_dltensor_versioned")
+        )
+    del capsule, made, tensor
+    gc.collect()
+    assert kept() is None and not exchange._GIVEN
+
+
+def test_a_capsule_that_nobody_takes_lets_go(running):
+    """Its memory is given back with it."""
+    f, _ = running
+    capsule = f(XS).__dlpack__(max_version=(1, 0))
+    assert len(exchange._GIVEN) == 1
+    del capsule
+
+    assert not exchange._GIVEN
+
+
+def test_the_host_may_be_asked_for(running):
+    """NumPy names the CPU as the device it wants."""
+    f, _ = running
+
+    assert np.array_equal(np.from_dlpack(f(XS), device="cpu"), XS + 1)
+
+
+def test_their_memory_is_read_where_it_is(running):
+    """By a program on the GPU; and it lives until the kernels are done."""
+    f, cu = running
+    given = Foreign(cu, XS)
+    device, kept = cuda.device(), weakref.ref(given)
+    before = device.uploads
+    ys = f(given)
+    del given
+    gc.collect()
+
+    assert device.uploads == before and kept() is not None
+    assert np.array_equal(ys, XS + 1)
+    f(XS)
+    gc.collect()
+    assert kept() is None
+
+
+def test_their_capsules_are_read(running):
+    """DLPack alone is enough, from a library without the other interface."""
+    f, cu = running
+    given = f(XS * 2)
+    foreign = SimpleNamespace(
+        __dlpack__=lambda **options: given.__dlpack__(),
+        __dlpack_device__=given.__dlpack_device__,
+    )
+    before = cuda.device().uploads
+
+    assert np.array_equal(f(foreign), XS * 2 + 2)
+    assert cuda.device().uploads == before
+
+
+def test_their_stream_is_waited_for(running):
+    """Where they say which; before version 3 everything is."""
+    f, cu = running
+    for more, call in (({"version": 2}, "cuCtxSynchronize"), ({"stream": None}, None)):
+        given = Foreign(cu, XS, **more)
+        before = len(cu.calls)
+        f(given)
+        assert ("cuCtxSynchronize" in cu.calls[before:]) == (call is not None)
+
+
+def test_the_cpu_gets_a_copy_of_theirs(running):
+    """A program on another target."""
+    _, cu = running
+
+    assert np.array_equal(fw.jit(lambda xs: xs * 2)(Foreign(cu, XS)), XS * 2)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"strides": (16,)}, r"its strides are \(16,\)"),
+        ({"typestr": "<f2"}, "its elements are float16"),
+    ],
+)
+def test_what_cannot_be_read_is_told(running, more, said):
+    """Elements apart from each other, and of types that are not ours."""
+    f, cu = running
+    with pytest.raises(ArgumentError, match=said):
+        f(Foreign(cu, XS, **more))
