@@ -33,6 +33,7 @@ The tour, in the order in which a program travels through the folders:
     pipeline.py   which of these happens when: read this first
     recall.py     what an earlier process compiled: it runs with frontend/ and runtime/ alone
     jit.py        @jit, the other end of the tour
+    random/       fw.random: numbers from keys
     tuning/       fw.tune: which version of a nest is faster, measured
     base/         what all of them stand on: dtypes, errors, places in source, switches
 """
@@ -263,6 +264,7 @@ from flatweave.runtime import door as _door
 from flatweave.tuning.tune import Tuning, tune
 
 if _TYPE_CHECKING:
+    from flatweave import random as random
     from flatweave.frontend.standard import fft as fft, linalg as linalg
 
 __version__ = "0.1.0"
@@ -295,32 +297,31 @@ __all__ = [
     "ceil", "clip", "clz", "complex128", "complex64", "concat", "cond", "conj", "copysign", "cos",
     "cosh", "count_nonzero", "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum",
     "diff", "divide", "dot", "e", "empty", "empty_like", "equal", "erf", "erfc", "exp", "exp2",
-    "expand", "expand_dims", "expand_reduce", "expm1", "eye", "f32", "f64", "fft", "finfo",
-    "flip", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fori_loop",
-    "from_dlpack", "full", "full_like", "gather", "generate", "getitem", "greater",
-    "greater_equal", "histogram", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf",
-    "int16", "int32", "int64", "int8", "invert", "iota", "isdtype", "isfinite", "isin", "isinf",
-    "isnan", "jit", "left_shift", "less", "less_equal", "linalg", "linspace", "log", "log10",
-    "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "matmul", "matrix_transpose", "maximum", "mean", "meshgrid", "minimum", "mod", "moveaxis",
-    "mul", "mul_hi", "multiply", "nan", "neg", "negative", "newaxis", "nextafter", "nonzero",
-    "not_equal", "ones", "ones_like", "partition", "permute", "permute_dims", "pi", "popcount",
-    "positive", "power", "prod", "ragged", "real", "reciprocal", "reduce", "reduce_by_index",
-    "remainder", "repeat", "replicate", "replicated_iota", "reshape", "result_type", "reverse",
-    "right_shift", "rint", "roll", "rotate", "rsqrt", "scan", "scatter", "schedule",
-    "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan", "sign", "signbit",
-    "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "squeeze", "stack", "std", "stencil",
-    "sub", "subtract", "take", "take_along_axis", "tan", "tanh", "target", "tensordot", "tile",
-    "transpose", "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32", "u64",
-    "u8", "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts", "unique_inverse",
-    "unique_values", "unstack", "var", "vecdot", "where", "while_loop", "zeros", "zeros_like",
-    "zip_with",
+    "expand", "expand_dims", "expand_reduce", "expm1", "eye", "f32", "f64", "fft", "finfo", "flip",
+    "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fori_loop", "from_dlpack",
+    "full", "full_like", "gather", "generate", "getitem", "greater", "greater_equal", "histogram",
+    "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "int16", "int32", "int64", "int8",
+    "invert", "iota", "isdtype", "isfinite", "isin", "isinf", "isnan", "jit", "left_shift", "less",
+    "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean",
+    "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "neg", "negative",
+    "newaxis", "nextafter", "nonzero", "not_equal", "ones", "ones_like", "partition", "permute",
+    "permute_dims", "pi", "popcount", "positive", "power", "prod", "ragged", "random", "real",
+    "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replicate",
+    "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint", "roll", "rotate",
+    "rsqrt", "scan", "scatter", "schedule", "searchsorted", "segmented_iota", "segmented_reduce",
+    "segmented_scan", "sign", "signbit", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square",
+    "squeeze", "stack", "std", "stencil", "sub", "subtract", "take", "take_along_axis", "tan",
+    "tanh", "target", "tensordot", "tile", "transpose", "tril", "triu", "true_divide", "truediv",
+    "trunc", "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "where",
+    "while_loop", "zeros", "zeros_like", "zip_with",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    """`fw.fft` and `fw.linalg`, which are imported when they are first asked for."""
-    if name in ("fft", "linalg"):
+    """`fw.fft`, `fw.linalg`, `fw.random`, which are imported when they are first asked for."""
+    if name in ("fft", "linalg", "random"):
         return _door.opened(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

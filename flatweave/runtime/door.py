@@ -2,8 +2,9 @@
 
     compiler().build(program, "cpu", True, CHOSEN)
     llvm()                                            as much of it as makes machine code of text
-    opened("fft")                                     what few programs use: fw.fft, fw.linalg, and
-                                                      what functions mean for complex numbers
+    opened("fft")                                     what few programs use: fw.fft, fw.linalg,
+                                                      fw.random, and what functions mean for complex
+                                                      numbers
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
 generation and LLVM, which cost as much to import as all that is in front. The import is work of a
@@ -25,6 +26,7 @@ SELDOM = {
     "complex": "flatweave.frontend.complex.rules",
     "fft": "flatweave.frontend.standard.fft",
     "linalg": "flatweave.frontend.standard.linalg",
+    "random": "flatweave.random",
 }
 IMPORTING = Lock()
 

@@ -21,7 +21,7 @@ ROWS = [
     ("targets", "recall"),
     ("pipeline",),
     ("jit",),
-    ("tuning",),
+    ("tuning", "random"),
     ("tools", "kernel", "__init__"),
 ]
 ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
@@ -48,7 +48,7 @@ ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
 DOOR = "flatweave/runtime/door.py"
 BEHIND = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
-    "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg",
+    "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
 }  # fmt: skip
 
 

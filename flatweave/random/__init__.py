@@ -1,0 +1,30 @@
+"""fw.random: random numbers from keys, the same on every target and for any number of threads.
+
+    key = fw.random.key(7)
+    here, there = fw.random.split(key)                 # two keys that share nothing
+    fw.random.normal(here, (1000, 3))
+    fw.random.integers(there, 0, 6, shape=n)           # n may be computed
+    fw.map(lambda k: fw.random.uniform(k), fw.random.keys(key, n))
+
+A number depends on its key and its place alone (Salmon and others, "Parallel random numbers: as
+easy as 1, 2, 3", 2011): nothing is kept between calls, and the same key gives the same numbers
+again. A key is used for one array, then split. Two generators, told apart by the dtype of the key:
+
+    philox.py       Philox 4x64 of ten rounds, the words of numpy.random.Philox(key=seed)
+    threefry.py     Threefry 2x32 of twenty rounds, the bits of jax.random.key(seed)
+    keys.py         key, split, keys, fold_in
+    words.py        arrays of words, and what an element draws when one word is not enough
+    continuous.py   uniform, normal, exponential
+    discrete.py     bits, integers, poisson
+    selection.py    permutation, choice
+"""
+
+from flatweave.random.continuous import exponential, normal, uniform
+from flatweave.random.discrete import bits, integers, poisson
+from flatweave.random.keys import Key, fold_in, key, keys, split
+from flatweave.random.selection import choice, permutation
+
+__all__ = [
+    "Key", "bits", "choice", "exponential", "fold_in", "integers", "key", "keys", "normal",
+    "permutation", "poisson", "split", "uniform",
+]  # fmt: skip

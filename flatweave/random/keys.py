@@ -1,0 +1,141 @@
+"""Keys: what random numbers are computed from, two words each.
+
+key(7)                  a key for Philox; key(7, "threefry") for the bits of JAX
+split(key, 3)           three keys, each for one use
+keys(key, n)            an array of n keys for `map`; n may be computed
+fold_in(key, step)      the key of a step, a row, a worker
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.sources import iota
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.scalars import astype
+from flatweave.frontend.functions.combinators import map
+from flatweave.frontend.trace.tracers import as_tracer, scalar_of
+from flatweave.frontend.values.array import describe
+from flatweave.random.generator import Generator, Words
+from flatweave.random.philox import Philox
+from flatweave.random.threefry import Threefry
+
+GENERATORS: dict[str, Generator] = {made.name: made for made in (Philox(), Threefry())}
+
+
+class Key(NamedTuple):
+    """Two words of 64 bits (Philox) or of 32 (Threefry). An ordinary value: `map` goes along arrays
+    of keys, branches choose one, loops carry one along."""
+
+    first: Any
+    second: Any
+
+
+def _need_generator(name: Any) -> Generator:
+    """The generator of a name."""
+    if name not in GENERATORS:
+        raise ArgumentError(
+            f"there is no generator {name!r}.",
+            where=user_location(), remedy="Use one of: " + ", ".join(GENERATORS) + ".",
+        )  # fmt: skip
+    return GENERATORS[name]
+
+
+def key(seed: Any, generator: str = "philox") -> Key:
+    """The key of a seed, for the generator "philox" or "threefry".
+
+    A Python number is a seed of 128 bits for Philox, as of `numpy.random.Philox(key=seed)`, and one
+    of 64 for Threefry, as of `jax.random.key(seed)`; a negative one stands for its bits. A computed
+    seed is an integer of up to 64 bits. Raises ArgumentError for other values.
+    """
+    made = _need_generator(generator)
+    bits = made.word.bits
+    if isinstance(seed, int) and not isinstance(seed, bool):
+        if not -(2 ** (2 * bits - 1)) <= seed < 2 ** (2 * bits):
+            raise ArgumentError(
+                f"a seed of {generator} has {2 * bits} bits, got {seed}.",
+                where=user_location(), remedy=f"Take the rest: seed % 2**{2 * bits}.",
+            )  # fmt: skip
+        word = made.word.numpy.type
+        low, high = (word(seed >> at & 2**bits - 1) for at in (0, bits))
+        return Key(high, low) if generator == "threefry" else Key(low, high)
+    made_of: Key = _key_of(seed, generator)
+    return made_of
+
+
+@operation(static="generator")
+def _key_of(seed: Any, generator: str) -> Any:
+    """The key of a computed seed."""
+    value = scalar_of(seed, "a seed")
+    if not value.element.is_integer:
+        raise ArgumentError(
+            f"a seed must be an integer, got {describe(value)}.",
+            where=user_location(), remedy="Use a Python int, or an array of integers of rank 0.",
+        )  # fmt: skip
+    return Key(*_need_generator(generator).seeded(value))
+
+
+def opened(given: Any, who: str) -> tuple[Generator, Words]:
+    """The generator and the words of what a user calls a key."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ArgumentError(
+            f"{who} takes a key first, got {_named(given)}.",
+            where=user_location(), remedy="Make one: fw.random.key(seed).",
+        )  # fmt: skip
+    words = [as_tracer(word, "a word of a key") for word in given]
+    found = [made for made in GENERATORS.values() if all(w.element is made.word for w in words)]
+    if not found:
+        raise ArgumentError(
+            f"{who} takes a key first, two words of u64 or of u32, got a pair of "
+            f"{describe(words[0])} and {describe(words[1])}.",
+            where=user_location(), remedy="Make one: fw.random.key(seed).",
+        )  # fmt: skip
+    if any(word.ndim for word in words):
+        raise ArgumentError(
+            f"{who} takes one key, got an array of keys.",
+            where=user_location(),
+            remedy=f"Map it: fw.map(lambda k: fw.random.{who}(k, ..), keys).",
+        )  # fmt: skip
+    return found[0], words
+
+
+def _named(given: Any) -> str:
+    """What was passed in place of a key, for a message."""
+    return repr(given) if isinstance(given, int | float | str) else f"a {type(given).__name__}"
+
+
+@operation(static="n")
+def split(key: Any, n: int = 2) -> Any:
+    """A tuple of `n` keys whose numbers have nothing to do with each other, nor with the key's."""
+    made, words = opened(key, "split")
+    if not isinstance(n, int) or isinstance(n, bool | np.generic) or n < 0:
+        raise ArgumentError(
+            f"split takes a Python number of keys, got {n!r}.",
+            where=user_location(), remedy="For a computed number of keys use fw.random.keys.",
+        )  # fmt: skip
+    return tuple(Key(*made.child(words, astype(i, np.int64))) for i in range(n))
+
+
+@operation()
+def keys(key: Any, n: Any) -> Any:
+    """An array of `n` keys, the same as those of `split`; `n` may be computed.
+
+    Raises NegativeExtentError.
+    """
+    made, words = opened(key, "keys")
+    return map(lambda i: Key(*made.child(words, i)), iota(n))
+
+
+@operation()
+def fold_in(key: Any, data: Any) -> Any:
+    """The key that a key and an integer make together: one for each step of a loop, for instance.
+
+    Philox takes 64 bits of the integer, Threefry 32, as JAX does.
+    """
+    made, words = opened(key, "fold_in")
+    value = scalar_of(data, "the number of fold_in")
+    return Key(*made.folded(words, value))
