@@ -45,28 +45,31 @@ def scan(
     return by_shares(b, shared, share), total
 
 
-def scan_units(b: Builder, operator: Operator, xs: Pull) -> Pull:
-    """All prefixes of as many elements as there are threads, one for each (Hillis and Steele)."""
+def scan_units(b: Builder, operator: Operator, xs: Pull, row: int | None = None) -> Pull:
+    """All prefixes of as many elements as there are threads, one for each (Hillis and Steele); with
+    `row` each so many neighbours for themselves."""
     if level_of(b) is THREAD:
         return xs
     assert isinstance(xs.extent, Const)
-    size, distance = int(xs.extent.value), 1
+    size, distance = row or int(xs.extent.value), 1
+    rows = size < xs.extent.value
     xs = force(b, xs)
     while distance < size:
-        xs = force(b, _joined(operator, xs, distance))
+        xs = force(b, _joined(operator, xs, distance, size if rows else None))
         distance *= 2
     return xs
 
 
-def _joined(operator: Operator, xs: Pull, distance: int) -> Pull:
-    """Each element with the one so far before it, where there is one."""
+def _joined(operator: Operator, xs: Pull, distance: int, row: int | None) -> Pull:
+    """Each element with the one so far before it, where there is one in its row."""
 
     def at(b: Builder, i: Atom) -> Values:
         def both(c: Builder) -> Values:
             before = xs.at(c, c.sub(i, index(distance)))
             return operator.combine(c, before, xs.at(c, i))
 
-        return choose(b, b.apply("le", index(distance), i), both, lambda c: xs.at(c, i))
+        number = i if row is None else b.apply("mod", i, index(row))
+        return choose(b, b.apply("le", index(distance), number), both, lambda c: xs.at(c, i))
 
     return Pull(xs.extent, at)
 

@@ -62,11 +62,16 @@ LEVELS = dict(zip(LEVEL_NAMES, Level, strict=True))
 
 @op
 class ForAll(KernelOp):
-    """Runs `body(i)` for each i below `count`, in parallel, each by one unit of `level`."""
+    """Runs `body(i)` for each i below `count`, in parallel, each by one unit of `level`.
+
+    `each` says how many a thread of a block is to take, one after the other
+    (`kernel_passes/sequentialize.py`).
+    """
 
     level: str
     count: Atom
     body: Lambda
+    each: int = 1
     effect: ClassVar[bool] = True
     stands = frozenset({"block", "warp"})
 

@@ -16,6 +16,7 @@ in every lane; then all of it does.
 from __future__ import annotations
 
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll, Level, Local, WarpShared
+from flatweave.kernel_ir.kept import Kept
 from flatweave.kernel_ir.op import Gives, KernelOp
 from flatweave.kernel_ir.syntax import Call, Lanes, WarpIndex
 from flatweave.kernel_ir.updates import Atomic
@@ -132,7 +133,7 @@ class Variation:
         match op:
             case WarpIndex() | WarpShared():
                 return BY_WARP
-            case Local() | Atomic():
+            case Local() | Kept() | Atomic():
                 return BY_LANE | BY_WARP
             case KernelOp(gives=Gives.SAME):
                 return marks - BY_LANE

@@ -9,6 +9,8 @@ from flatweave.base.records import replace
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Kernel, Unit
 from flatweave.kernel_passes.distribute import distribute
+from flatweave.kernel_passes.needless_barriers import needless_barriers
+from flatweave.kernel_passes.registers import registers
 from flatweave.kernel_passes.reuse_memory import reuse_memory
 from flatweave.kernel_passes.streaming import stream
 from flatweave.kernel_passes.warp_phases import warp_phases
@@ -23,7 +25,8 @@ from flatweave.terms.traverse import map_field
 def unit_for(program: KernelProgram, machine: Machine) -> Unit:
     """The kernels for the warps and lanes of a machine."""
     shape = machine.block_of(program.threads)
-    unit = distribute(warp_phases(reuse_memory(program.on(machine).unit), shape), shape)
+    unit = needless_barriers(registers(program.on(machine).unit, shape), shape)
+    unit = distribute(warp_phases(reuse_memory(unit), shape), shape)
     return unit if machine.streaming_from is None else stream(unit, machine.streaming_from)
 
 

@@ -146,12 +146,12 @@ def sums_of_blocks(xs: fk.Pull[fw.f32]):
 
 
 def test_a_users_reduction_has_few_barriers_on_cuda_and_all_on_opencl():
-    """In OpenCL C there is no barrier of a warp."""
+    """In OpenCL C there is no barrier of a warp. The last sum is read by the thread that has it."""
     cuda, opencl = sums_of_blocks.text["cuda"], sums_of_blocks.text["opencl"]
 
     assert len(re.findall(r"__syncthreads\(\);", cuda)) == 2
-    assert len(re.findall(r"__syncwarp\(\);", cuda)) == 6
-    assert len(re.findall(r"barrier\(", opencl)) >= 8
+    assert len(re.findall(r"__syncwarp\(\);", cuda)) == 5
+    assert len(re.findall(r"barrier\(", opencl)) >= 7
 
 
 @pytest.mark.parametrize("architecture", ["compute_80", "compute_90"])

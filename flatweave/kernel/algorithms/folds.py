@@ -29,26 +29,36 @@ from flatweave.algorithms.by_warps import Warps, reduce_by_warps, scan_by_warps
 from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
 from flatweave.algorithms.look_back import NOTHING, PREFIX, Slots
 from flatweave.algorithms.meet import by_first_warp
-from flatweave.algorithms.operator import Operator
 from flatweave.base.errors import NestingError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import unflatten
+from flatweave.kernel.algorithms.as_code import (
+    as_thread,
+    elements_of,
+    kind_of_elements,
+    operator_on,
+)
+from flatweave.kernel.algorithms.in_chunks import (
+    length_of_all,
+    reduce_in_chunks,
+    scan_in_chunks,
+    takes_chunks,
+)
 from flatweave.kernel.arrays.loops import seq_for
 from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.arrays.pushes import Push, Put
 from flatweave.kernel.storage.signals import expect_progress
 from flatweave.kernel.storage.stores import Memory, fill
-from flatweave.kernel.writing.code import Extent, extent_of, here, level, numbers, place, trace
-from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
+from flatweave.kernel.writing.code import Extent, extent_of, here, level, place, trace
+from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir import arrays
-from flatweave.kernel_ir.arrays import UnitCode, Values
+from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Const, Var
+from flatweave.terms.syntax import Atom, Const
 
 Op = Callable[[Any, Any], Any]
 REGISTERS = 4
@@ -64,8 +74,10 @@ def reduce(op: Op, xs: Any, ne: Any) -> Any:
     """
     array = need_pull(xs, "reduce")
     around = _level_for("reduce")
+    if around is BLOCK and takes_chunks(array):
+        return reduce_in_chunks(op, array, ne)
     if around is THREAD:
-        kind = _kind_of(array)
+        kind = kind_of_elements(array)
         start = kind.value(kind.atoms(ne, "the neutral element"))
         return seq_for(0, array.length, lambda i, s: op(s, array[i]), start)
     fold = _Fold(op, array, ne)
@@ -96,12 +108,15 @@ def scan(op: Op, xs: Any, ne: Any, before: Any = None, *, exclusive: bool = Fals
         if around is THREAD:
             _one_by_one(op, array, ne if before is None else before, put, exclusive=exclusive)
             return
+        if around is BLOCK and takes_chunks(array):
+            scan_in_chunks(op, array, ne, before, put, exclusive=exclusive)
+            return
         fold = _Fold(op, array, ne)
         first = None if before is None else tuple(fold.kind.atoms(before, "what stands before"))
 
         def put_there(c: Builder, i: Atom, values: Values) -> None:
             tree = fold.kind.tree
-            _as_thread(c, (i, *values), lambda at, *atoms: put(at, unflatten(tree, atoms)))
+            as_thread(c, (i, *values), lambda at, *atoms: put(at, unflatten(tree, atoms)))
 
         b = here().builder
         if around is BLOCK:
@@ -115,12 +130,12 @@ def scan(op: Op, xs: Any, ne: Any, before: Any = None, *, exclusive: bool = Fals
                 exclusive=exclusive, masked=fold.warps.masked,
             )  # fmt: skip
 
-    return Push(array.length, write)
+    return Push(length_of_all(array), write)
 
 
 def _one_by_one(op: Op, array: Pull, start: Any, put: Put, *, exclusive: bool) -> None:
     """Prefixes in a thread."""
-    kind = _kind_of(array)
+    kind = kind_of_elements(array)
 
     def turn(i: Any, before: Any) -> Any:
         after = op(before, array[i])
@@ -148,68 +163,16 @@ class _Fold:
 
     def __init__(self, op: Op, array: Pull, ne: Any) -> None:
         made = trace()
-        self.kind = kind = _kind_of(array)
+        self.kind = kind = kind_of_elements(array)
         self.operator = operator_on(kind, op, ne)
         self.commutes = is_commutative(self.operator.function(here().builder))
-        self.elements = arrays.Pull(extent_of(array.length), _elements(kind, array))
+        self.elements = arrays.Pull(extent_of(array.length), elements_of(kind, array))
         machine = made.machine
         width = machine.lanes(list(kind.dtypes))
         if machine.simt:
             self.warps = Warps(max(1, -(-made.threads // width)), width)
         else:
             self.warps = Warps(1, min(64, REGISTERS * width), masked=False)
-
-
-def operator_on(kind: Kind, op: Op, ne: Any) -> Operator:
-    """A function of two elements as an operator on their atoms."""
-
-    def combine(b: Builder, left: Values, right: Values) -> Values:
-        with entered(trace().scope_of(b)):
-            return tuple(kind.atoms(op(kind.value(left), kind.value(right)), "a combination"))
-
-    return Operator(combine, tuple(kind.atoms(ne, "the neutral element")))
-
-
-def _elements(kind: Kind, array: Pull) -> arrays.At:
-    def at(b: Builder, i: Atom) -> Values:
-        found: Values = _as_thread(b, (i,), lambda at: tuple(kind.atoms(array[at])))
-        return found
-
-    return at
-
-
-def _as_thread(b: Builder, atoms: Values, write: Callable[..., Any]) -> Any:
-    """What `write` gives for atoms as numbers, which writes code of a thread; that of its lane goes
-    on with it."""
-    code = UnitCode(b, THREAD)
-    made = trace()
-    scope, around = made.scope_of(code), made.scope_of(b)
-    for atom in atoms:
-        if isinstance(atom, Var):
-            made.homes[atom] = made.scope_of(_owner(b, atom))
-    with entered(scope):
-        found = write(*numbers(atoms))
-    scope.closed = True
-    for let in code.lets:
-        b.lets.append(let)
-        b.adopt(let)
-        made.homes.update((var, around) for var in let.vars)
-    return found
-
-
-def _owner(b: Builder, var: Var) -> Builder:
-    """The body in which a variable is bound, which may be one around `b`."""
-    while var not in b.own and b.outer is not None:
-        b = b.outer
-    return b
-
-
-def _kind_of(array: Pull) -> Kind:
-    """The kind of an array's elements, seen in one that nobody keeps."""
-    code = UnitCode(here().builder, THREAD)
-    code.hoists = False
-    with entered(trace().scope_of(code)):
-        return kind_of_leaves(*leaves_of(array[0]))
 
 
 # -- across the blocks of a launch -----------------------------------------------------------------

@@ -31,7 +31,7 @@ from flatweave.kernel.writing.code import (
 )
 from flatweave.kernel.writing.elements import Kind, leaves_of
 from flatweave.kernel.writing.launch import launch
-from flatweave.kernel_ir.arrays import UnitCode
+from flatweave.kernel_ir.arrays import UnitCode, level_of
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, WARP, ForAll, Level
 from flatweave.terms.build import index
 from flatweave.terms.control import NO_BODY, For, If, While
@@ -83,7 +83,8 @@ def for_all(count: Extent, body: Callable[[Any], Any], level: Level | None = Non
     if units is BLOCK:
         launch(made, extent, fn)
     else:
-        here().emit(ForAll(units.word, extent, fn))
+        each = made.each if units is THREAD and level_of(scope.builder) is BLOCK else 0
+        here().emit(ForAll(units.word, extent, fn, max(1, each)))
 
 
 def seq_for(

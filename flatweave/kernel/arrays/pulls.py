@@ -16,7 +16,9 @@ from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import listed
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Tracer, kind_of
-from flatweave.kernel.writing.code import Extent, numbers, place, simplest
+from flatweave.frontend.values.scope import entered
+from flatweave.kernel.writing.code import Extent, here, numbers, place, simplest, trace
+from flatweave.terms.build import index
 from flatweave.terms.syntax import Const
 
 At = Callable[[Any], Any]
@@ -26,14 +28,17 @@ class Pull:
     """An array as a function. `length` is an int, or a number of the host where it is not known
     when the kernel is written."""
 
-    __slots__ = ("_at", "columns", "length", "made", "memory")
+    __slots__ = ("_at", "columns", "each", "length", "made", "memory")
 
-    def __init__(self, length: Extent, at: At, memory: Any = None) -> None:
+    def __init__(
+        self, length: Extent, at: At, memory: Any = None, each: int | None = None
+    ) -> None:
         self.length = simplest(length)
         self._at = at
         self.made = user_location()
         self.memory = memory  # what holds it, if that holds nothing else
         self.columns: tuple[Pull, ...] | None = None  # of what it was zipped, if it was
+        self.each = each  # how many elements each thread takes that puts it
 
     def __class_getitem__(cls, dtype: Any) -> Any:
         return Typed(dtype)
@@ -121,6 +126,15 @@ def _need_length(length: Any) -> None:
             f"a length must be a whole number from 0 on, got {length!r}.",
             where=user_location(), remedy="Give an int, or the length of another array.",
         )  # fmt: skip
+
+
+def element_seen(xs: Pull) -> Any:
+    """An element, written where it is thrown away: to see whether it is an array."""
+    made = trace()
+    code = here().builder.inner()
+    code.hoists = False
+    with entered(made.scope_of(code)):
+        return xs._at(numbers([index(0)])[0])
 
 
 # -- elements -------------------------------------------------------------------------------------

@@ -218,6 +218,13 @@ def push(xs: Any, level: Level | None = None) -> Push:
     array = need_pull(xs, "push")
 
     def write(put: Put) -> None:
+        if array.each is None:
+            put_all(put)
+            return
+        with trace().taking(array.each):
+            put_all(put)
+
+    def put_all(put: Put) -> None:
         around = _level()
         if around is THREAD:
             seq_for(0, array.length, lambda i: put(i, array[i]))
@@ -376,6 +383,9 @@ def _side_by_side(parts: list[Push]) -> Push:
             part.write(put[k])
             made.know(part.length, k)
 
+    known = [part.known_length for part in parts]
+    for k, length in enumerate(known if None not in known else ()):
+        made.know(length, k)  # type: ignore[arg-type]
     made._write = write
     return made
 

@@ -16,14 +16,13 @@ from flatweave.base.source import user_location
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import Tracer, kind_of
-from flatweave.frontend.values.scope import entered
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
 from flatweave.kernel.arrays.chunks import flatten as one_row
-from flatweave.kernel.arrays.pulls import Pull, rows, total
+from flatweave.kernel.arrays.pulls import Pull, element_seen, rows, total
 from flatweave.kernel.arrays.pushes import Push
 from flatweave.kernel.programs.simulated import simulate
 from flatweave.kernel.storage.stores import Memory, read, written
-from flatweave.kernel.writing.code import Extent, KernelTrace, extent_of, here, number
+from flatweave.kernel.writing.code import Extent, KernelTrace, extent_of, number
 from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel.writing.finish import finish
 from flatweave.lower.machine.machine import Machine
@@ -141,7 +140,7 @@ def _shape(value: Pull | Push) -> tuple[tuple[Extent, ...], Pull | Push]:
     if isinstance(value, Push):
         is_one = value.known_length is not None and value.arrays == 1
         return (value.length,) if is_one else (), value
-    element = _looked_at(value)
+    element = element_seen(value)
     if not isinstance(element, Pull):
         if isinstance(element, Push):
             raise NestingError(
@@ -152,13 +151,3 @@ def _shape(value: Pull | Push) -> tuple[tuple[Extent, ...], Pull | Push]:
         return (value.length,), value
     inner, _ = _shape(element)
     return (value.length, *inner), one_row(value)
-
-
-def _looked_at(xs: Pull) -> Any:
-    """An element, written where it is thrown away: to see whether it is an array."""
-    code = here().builder.inner()
-    code.hoists = False
-    made = here().trace
-    assert isinstance(made, KernelTrace)
-    with entered(made.scope_of(code)):
-        return xs[0]

@@ -206,13 +206,20 @@ def force_below(most: int, array: Any) -> Any:
 
 def memory(n: Extent, dtype: Any) -> Memory:
     """Memory of the level whose code this is for n elements, which nobody has written."""
-    kind = Kind(LEAF, (dtype_of(dtype),))
     if level() is not GRID:
         static(n, f"memory of a {level().word}")
+    return memory_of(Kind(LEAF, (dtype_of(dtype),)), n)
+
+
+def memory_of(kind: Kind, n: Extent) -> Memory:
+    """Memory for n elements of a kind."""
     names = trace().root.builder.names
-    buffer = names.var("m", BufferType(kind.dtypes[0], level().space))
-    _make(buffer, kind.dtypes[0], extent_of(n))
-    return Memory((buffer,), kind, n)
+    buffers = tuple(
+        names.var("m", BufferType(dtype, level().space)) for dtype in kind.dtypes
+    )
+    for buffer, dtype in zip(buffers, kind.dtypes, strict=True):
+        _make(buffer, dtype, extent_of(n))
+    return Memory(buffers, kind, n)
 
 
 def fill(array: Any) -> Any:

@@ -75,7 +75,8 @@ class Scopes:
 class KernelTrace(Trace):
     """A kernel under construction: its host code, and the kernels that it launches.
 
-    `threads` is how many a block has on machines whose threads are lanes.
+    `threads` is how many a block has on machines whose threads are lanes; `each` how many elements
+    a thread of a block takes, 0 where nobody has said it.
     """
 
     def __init__(self, name: str, machine: Machine, threads: int) -> None:
@@ -83,6 +84,7 @@ class KernelTrace(Trace):
         self.root = Scope(self, UnitCode(None, GRID), None)
         self.machine = machine
         self.threads = threads
+        self.each = 0
         self.kernels: list[Kernel] = []
         self.buffers: list[Var] = []  # that the host has made
         self.locks: dict[Scope, Var] = {}  # of the code of a block, or of the host (`atomics.py`)
@@ -94,7 +96,8 @@ class KernelTrace(Trace):
     @property
     def block_elements(self) -> int:
         """How many elements a block gets of an array of the grid that nobody has divided."""
-        return self.threads * (PER_THREAD if self.machine.simt else PER_LANE)
+        per_thread = PER_THREAD if self.machine.simt else PER_LANE
+        return self.threads * (self.each or per_thread)
 
     def check(self, fail: Fail) -> None:
         """End the program where a condition of the host holds; once for each condition."""
@@ -105,6 +108,15 @@ class KernelTrace(Trace):
     def scope_of(self, b: Builder) -> Scope:
         """The scope whose code goes to a builder."""
         return self.scopes.of(b)
+
+    @contextmanager
+    def taking(self, each: int) -> Iterator[None]:
+        """Threads of blocks take so many elements each inside the `with`."""
+        around, self.each = self.each, each
+        try:
+            yield
+        finally:
+            self.each = around
 
     @contextmanager
     def running(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from flatweave.kernel_ir.host import Free, Retain
 from flatweave.kernel_ir.op import KernelOp
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.verify import SCALAR
+from flatweave.kernel_passes.sequentialize import sequentialize
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, map_field, walk_lets
 
@@ -27,7 +28,10 @@ def finish(made: KernelTrace, results: Sequence[Atom]) -> Unit:
             kept.add(atom)
     builder.lets = _freeing(builder.lets, set(made.buffers) - kept)
     host = builder.close(made.params, results)
-    return Unit(host, tuple(made.kernels))
+    kernels = [
+        sequentialize(kernel, builder.names, made.threads) for kernel in made.kernels
+    ]
+    return Unit(host, tuple(kernels))
 
 
 def _freeing(lets: Sequence[Let], buffers: set[Var]) -> list[Let]:

@@ -1,0 +1,104 @@
+"""Threads of a block that take q elements each, with the meaning of threads that take one.
+
+    for_all thread n (i => f) each=q    for_all thread n/q (t =>
+                                            for 0 q 1 (j => i = t + j * n/q; f))
+    reduce_all, scan_all each=q         tiles, chunks in registers, sums of chunks
+                                        (`folds_in_chunks.py`)
+
+The rules are those of efficient sequentialization (Marslev and Grønborg 2024), with two changes:
+a map or scatter needs no tile, as its threads go on side by side; and what must be in order goes
+through a tile of elements, whatever they are computed from. So a scatter to any positions stores
+in warps what it stored before. Where q does not divide, the last elements of some threads are left
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.algorithms.operator import Operator
+from flatweave.base.records import replace
+from flatweave.kernel_ir.arrays import Values
+from flatweave.kernel_ir.folds_of_blocks import ReduceAll, ScanAll
+from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll
+from flatweave.kernel_ir.syntax import Kernel
+from flatweave.kernel_passes.chunks import side_by_side
+from flatweave.kernel_passes.folds_in_chunks import Fold, write_reduction, write_scan
+from flatweave.terms.build import Builder, Names
+from flatweave.terms.syntax import Atom, Lambda, Let, Op
+from flatweave.terms.traverse import Substitution, map_field, walk_lets
+
+
+def sequentialize(kernel: Kernel, names: Names, threads: int) -> Kernel:
+    """A kernel in which it is said what each thread does; a block has so many."""
+    if not any(_is_shared_work(let.op) for let in walk_lets(kernel.body)):
+        return kernel
+    b = Builder(names)
+    _Writer(b, threads).body(b, kernel.body.lets)
+    return replace(kernel, body=Lambda((), tuple(b.lets), ()))
+
+
+def _is_shared_work(op: Op) -> bool:
+    return isinstance(op, ReduceAll | ScanAll) or (isinstance(op, ForAll) and op.each > 1)
+
+
+class _Writer:
+    """Emits code of a block anew; what each variable became is in `renaming`."""
+
+    def __init__(self, b: Builder, threads: int) -> None:
+        self.renaming = Substitution(fresh=lambda var, type_: b.var(var.name, type_))
+        self.threads = threads
+
+    def body(self, b: Builder, lets: Sequence[Let]) -> None:
+        """Emit lets."""
+        for let in lets:
+            b.where = let.where
+            self._let(b, let)
+
+    def _function(self, b: Builder, fn: Lambda) -> Lambda:
+        """A lambda inside the code of a block."""
+        inside = b.inner()
+        params = [inside.param(param.name, param.type) for param in fn.params]
+        self.renaming.mapping.update(zip(fn.params, params, strict=True))
+        self.body(inside, fn.lets)
+        return inside.close(params, [self.renaming.atom(atom) for atom in fn.results])
+
+    def _let(self, b: Builder, let: Let) -> None:
+        match let.op:
+            case ForAll(level=level, each=each) if LEVELS[level] is THREAD and each > 1:
+                self._for_all(b, let.op)
+            case ReduceAll():
+                write_reduction(b, self._fold(b, let.op))
+            case ScanAll():
+                before = tuple(self.renaming.atom(atom) for atom in let.op.before)
+                write_scan(b, replace(self._fold(b, let.op), before=before), self.threads)
+            case op if op.name in ("if", "while", "for"):
+                made = map_field(op, self.renaming.atom, lambda fn: self._function(b, fn))
+                self.renaming.mapping.update(zip(let.vars, b.emit(made), strict=True))
+            case _:
+                b.inline_let(let, self.renaming)
+
+    def _for_all(self, b: Builder, op: ForAll) -> None:
+        count = self.renaming.atom(op.count)
+
+        def unit(c: Builder, i: Atom) -> None:
+            self._inline(c, op.body, i)
+
+        side_by_side(b, count, op.each, unit)
+
+    def _inline(self, b: Builder, fn: Lambda, *args: Atom) -> Values:
+        return b.inline(fn, args, around=self.renaming)
+
+    def _fold(self, b: Builder, op: ReduceAll | ScanAll) -> Fold:
+        neutral = tuple(self.renaming.atom(atom) for atom in op.neutral)
+
+        def combine(c: Builder, left: Values, right: Values) -> Values:
+            return self._inline(c, op.fn, *left, *right)
+
+        def element(c: Builder, i: Atom) -> Values:
+            return self._inline(c, op.element, i)
+
+        def put(c: Builder, i: Atom, values: Values) -> None:
+            self._inline(c, op.body, i, *values)
+
+        return Fold(op, Operator(combine, neutral), element, put)
