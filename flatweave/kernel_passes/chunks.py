@@ -14,7 +14,6 @@ chunk goes over the end of a row: its last one is shorter where q does not divid
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from flatweave.base.records import record
@@ -24,8 +23,6 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const
 
 WARP = 32
-BANKS = 32
-BANK_BITS = 5
 
 Step = Callable[[Builder, Atom, Atom, Values], Values]
 """step(b, j, i, state): element i, which is number j of its thread, gives the next state."""
@@ -142,19 +139,3 @@ def _fills(count: Atom, threads: Atom, each: int) -> bool:
     if not (isinstance(count, Const) and isinstance(threads, Const)):
         return False
     return int(count.value) == int(threads.value) * each
-
-
-def place(b: Builder, i: Atom, each: int) -> Atom:
-    """Where element i of shared memory stands that is used in chunks of `each`.
-
-    Threads side by side use elements `each` apart. Where that has a divisor in common with the
-    number of banks, an element is left out after each 32, so that no two of them meet in a bank.
-    """
-    if math.gcd(each, BANKS) == 1:
-        return i
-    return b.add(i, b.apply("shr", i, index(BANK_BITS)))
-
-
-def room(count: int, each: int) -> int:
-    """Elements of memory for so many in their places."""
-    return count if math.gcd(each, BANKS) == 1 else count + (count - 1) // BANKS

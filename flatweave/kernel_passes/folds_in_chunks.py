@@ -17,14 +17,15 @@ from collections.abc import Callable
 from flatweave.algorithms.operator import Operator
 from flatweave.algorithms.scan import scan_units
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Pull, Values, allocate, choose, for_all, force
+from flatweave.kernel_ir.arrays import Pull, Values, allocate, choose, dtypes_of, for_all, force
 from flatweave.kernel_ir.folds_of_blocks import ReduceAll, ScanAll
 from flatweave.kernel_ir.hierarchy import BLOCK, THREAD
+from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Store, Sync
-from flatweave.kernel_passes.chunks import WARP, Chunks, place, room, side_by_side
+from flatweave.kernel_passes.chunks import WARP, Chunks, side_by_side
+from flatweave.kernel_passes.padded import is_padded, place, room, uses_grid
 from flatweave.terms.build import Builder, index
-from flatweave.terms.syntax import Atom, BufferType, Lambda, Var
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.syntax import Atom, Var
 
 
 @record(eq=True)
@@ -47,43 +48,45 @@ class Fold:
         return self.chunks.turns == 1
 
 
-def reads_grid(fn: Lambda) -> bool:
-    """Whether a function uses memory of the grid."""
-    types = [var.type for var in free_vars(fn)]
-    return any(isinstance(type_, BufferType) and type_.space == "global" for type_ in types)
-
-
 # -- tiles ----------------------------------------------------------------------------------------
 
 
 @record(eq=True)
 class Tile:
-    """Elements in shared memory, taken in chunks: `place` says where."""
+    """Elements in memory of the block, one array for each component; `padded` for chunks."""
 
     buffers: tuple[Var, ...]
-    each: int
+    padded: tuple[bool, ...]
 
     def load(self, b: Builder, i: Atom) -> Values:
         """Element i."""
-        at = place(b, i, self.each)
-        return tuple(b.emit(Load(buffer, at))[0] for buffer in self.buffers)
+        return tuple(
+            b.emit(Load(buffer, self._place(b, k, i)))[0] for k, buffer in enumerate(self.buffers)
+        )
 
     def store(self, b: Builder, i: Atom, values: Values) -> None:
         """Element i."""
-        at = place(b, i, self.each)
-        for buffer, value in zip(self.buffers, values, strict=True):
-            b.emit(Store(buffer, at, value))
+        for k, (buffer, value) in enumerate(zip(self.buffers, values, strict=True)):
+            b.emit(Store(buffer, self._place(b, k, i), value))
+
+    def _place(self, b: Builder, k: int, i: Atom) -> Atom:
+        return place(b, i, dtype_in(self.buffers[k])) if self.padded[k] else i
 
 
-def _empty_tile(b: Builder, work: Fold) -> Tile:
-    size = room(work.op.count, work.op.each)
-    dtypes = [atom.type for atom in work.op.neutral]
-    return Tile(allocate(b, dtypes, size), work.op.each)  # type: ignore[arg-type]
+def _memory(b: Builder, work: Fold, size: int, each: int) -> Tile:
+    """Memory for `size` elements that are used in chunks of `each`."""
+    dtypes = dtypes_of(b, work.operator.neutral)
+    padded = tuple(is_padded(each, dtype) for dtype in dtypes)
+    buffers = tuple(
+        allocate(b, [dtype], room(size, dtype) if pad else size)[0]
+        for dtype, pad in zip(dtypes, padded, strict=True)
+    )
+    return Tile(buffers, padded)
 
 
 def _tile(b: Builder, work: Fold) -> Tile:
     """The elements, brought in side by side, behind a barrier."""
-    tile = _empty_tile(b, work)
+    tile = _memory(b, work, work.op.count, work.op.each)
     _side_by_side(b, work, lambda c, i: tile.store(c, i, work.element(c, i)))
     b.emit(Sync(BLOCK.word))
     return tile
@@ -117,7 +120,7 @@ def _sums(b: Builder, work: Fold) -> Callable[[Builder, Atom], Values]:
     if work.one_each:
         return work.element
     source, walk = work.element, work.chunks.chunk
-    if reads_grid(work.op.element):
+    if uses_grid(work.op.element):
         if work.op.any_order and (work.chunks.rows == 1 or work.chunks.of_row >= WARP):
             walk = work.chunks.apart
         else:
@@ -169,8 +172,8 @@ def write_scan(b: Builder, work: Fold, threads: int) -> None:
         ends = _ends(b, work, work.element)
         for_all(b, THREAD, work.op.count, lambda c, i: work.put(c, i, _alone(c, work, ends, i)))
         return
-    through = reads_grid(work.op.body)
-    tile = _tile(b, work) if through or reads_grid(work.op.element) else None
+    through = uses_grid(work.op.body)
+    tile = _tile(b, work) if through or uses_grid(work.op.element) else None
     source = work.element if tile is None else tile.load
     kept = _registers(b, work) if work.chunks.threads <= threads else None
 
@@ -242,9 +245,7 @@ def _alone(b: Builder, work: Fold, ends: Pull, i: Atom) -> Values:
 def _registers(b: Builder, work: Fold) -> Tile:
     """Memory in which each thread uses elements of its own only, so that a machine may take
     registers of the thread for it (`registers.py`)."""
-    dtypes = [atom.type for atom in work.op.neutral]
-    size = work.chunks.threads * work.chunks.turns
-    return Tile(allocate(b, dtypes, size), 1)  # type: ignore[arg-type]
+    return _memory(b, work, work.chunks.threads * work.chunks.turns, 1)
 
 
 def _own(b: Builder, work: Fold, t: Atom, j: Atom) -> Atom:

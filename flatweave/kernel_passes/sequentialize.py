@@ -24,6 +24,8 @@ from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll
 from flatweave.kernel_ir.syntax import Kernel
 from flatweave.kernel_passes.chunks import side_by_side
 from flatweave.kernel_passes.folds_in_chunks import Fold, write_reduction, write_scan
+from flatweave.kernel_passes.padded import pad_memory
+from flatweave.kernel_passes.unused import without_unused
 from flatweave.terms.build import Builder, Names
 from flatweave.terms.syntax import Atom, Lambda, Let, Op
 from flatweave.terms.traverse import Substitution, map_field, walk_lets
@@ -34,7 +36,7 @@ def sequentialize(kernel: Kernel, names: Names, threads: int) -> Kernel:
     if not any(_is_shared_work(let.op) for let in walk_lets(kernel.body)):
         return kernel
     b = Builder(names)
-    _Writer(b, threads).body(b, kernel.body.lets)
+    _Writer(b, threads).body(b, pad_memory(without_unused(kernel.body)).lets)
     return replace(kernel, body=Lambda((), tuple(b.lets), ()))
 
 

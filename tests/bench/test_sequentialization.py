@@ -1,15 +1,29 @@
-"""Kernels whose threads take q elements give what NumPy gives, and save what the tables say."""
+"""Programs whose threads take q elements give what NumPy gives, and save what the table says."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import flatweave as fw
-from bench.sequentialization import BLOCK, BLOCKS, FACTORS, cases, kernel_of
+from bench.sequentialization import BINS, BLOCK, BLOCKS, COLUMNS, FACTORS, cases, kernel_of
 
 CASES = {name: (block, args, wanted) for name, block, args, wanted in cases()}
+RESULTS = Path(__file__).parents[2] / "bench/results/2026-11-22-sequentialization-counts.md"
+WARP = 32
 
 
-@pytest.mark.parametrize("q", FACTORS)
+def counts_of(name, q):
+    """What a block does, on average."""
+    block, args, _ = CASES[name]
+    counts = kernel_of(block, q).counts(*args, threads=BLOCK // q)
+    return {
+        column: sum(getattr(counts, field) for field in fields) // BLOCKS
+        for column, fields in COLUMNS.items()
+    }
+
+
+@pytest.mark.parametrize("q", [4])
 @pytest.mark.parametrize("name", CASES)
 def test_every_benchmark(name, q):
     """On the CPU, and in the simulator, which finds races."""
@@ -21,32 +35,81 @@ def test_every_benchmark(name, q):
         np.testing.assert_array_equal(kernel(*args), wanted)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("q", [1, 3, 8, 16])
+@pytest.mark.parametrize("name", CASES)
+def test_every_factor(name, q):
+    """The same for the other factors of the table, and one that divides nothing."""
+    test_every_benchmark(name, q)
+
+
+@pytest.mark.needs_opencl
+@pytest.mark.parametrize("name", CASES)
+def test_on_opencl(name):
+    """The same on a device."""
+    block, args, wanted = CASES[name]
+    with fw.target("opencl"):
+        np.testing.assert_array_equal(kernel_of(block, 4)(*args), wanted)
+
+
 @pytest.mark.parametrize("q", FACTORS)
 def test_what_a_reduction_saves(q):
-    """Barriers: the tile, the chunks, and one for each level of the tree of n / q sums, of
-    which those of 32 sums or fewer may be barriers of one warp."""
-    block, args, _ = CASES["reduce"]
-    counts = kernel_of(block, q).counts(*args, threads=BLOCK // q)
-    sums = BLOCK // q
+    """A barrier for the sums of threads, and one for each level of their tree; a tile for an
+    operator that does not commute."""
+    m = BLOCK // q
+    tile = BLOCK if q > 1 else 0
+    for name, staged in [("reduce", 0), ("reduce, in order", tile)]:
+        found = counts_of(name, q)
+        assert found["threads"] == m
+        assert found["barriers"] + found["of warps"] == m.bit_length() + (staged > 0)
+        assert found["shared reads"] == staged + 2 * (m - 1) + m // WARP
+        assert found["shared writes"] == staged + 2 * m - 1
+        assert found["uncoalesced"] == 0
+    assert counts_of("reduce", q)["bank conflicts"] == 0
 
-    assert counts.threads == BLOCKS * sums
-    barriers = counts.barriers + counts.warp_barriers
-    assert barriers == BLOCKS * (1 + (q > 1) + sums.bit_length() - 1)
-    tree = sums - 1
-    assert counts.shared_writes == BLOCKS * (BLOCK + (sums if q > 1 else 0) + tree)
-    assert counts.shared_reads == BLOCKS * ((BLOCK if q > 1 else 0) + 2 * tree + 1)
-    assert counts.bank_conflicts == counts.uncoalesced == 0
+
+@pytest.mark.parametrize("q", FACTORS)
+def test_what_a_scan_saves(q):
+    """The steps over m sums are all there is for q = 1, and next to nothing for q = 16."""
+    m = BLOCK // q
+    steps = m.bit_length() - 1
+    reads = 2 * m * steps - (m - 1)
+    found = counts_of("scan", q)
+    if q == 1:
+        assert found["barriers"] == steps
+        assert found["shared reads"] == reads and found["shared writes"] == m * steps
+    else:
+        assert found["barriers"] == steps + 3
+        assert found["shared reads"] == 2 * BLOCK + reads + m - 1
+        assert found["shared writes"] == 2 * BLOCK + m * (steps + 1)
+    assert found["own"] == 2 * BLOCK
+    assert found["bank conflicts"] == found["uncoalesced"] == 0
 
 
 @pytest.mark.parametrize("q", FACTORS[1:])
-def test_a_tile_needs_its_padding(q):
-    """Chunks side by side: lanes are q words apart, and so q of them in each bank that they use."""
-    _, args, _ = CASES["scan"]
-    padded, plain = (
-        kernel_of(CASES[name][0], q).counts(*args, threads=BLOCK // q)
-        for name in ("scan", "scan, unpadded")
-    )
-    accesses = 3 * BLOCK // 32  # of warps: elements are read twice, and prefixes written
+def test_big_numbers_are_one_scan(q):
+    """Digits stay in registers, and their flags are what a scan's tile holds."""
+    scan, numbers = counts_of("scan", q), counts_of("big numbers", q)
 
-    assert padded.bank_conflicts == 0
-    assert plain.bank_conflicts == BLOCKS * accesses * (q - 1)
+    for column in ("barriers", "shared reads", "shared writes", "bank conflicts"):
+        assert numbers[column] == scan[column]
+    assert numbers["own"] == scan["own"] + 2 * BLOCK
+
+
+def test_what_has_nothing_to_save():
+    """Maps, scatters and updates have the same accesses for every factor, and fewer threads."""
+    for name in ("map", "two maps", "scatter, iota", "scatter, random", "histogram"):
+        found = [counts_of(name, q) for q in FACTORS]
+        for q, each in zip(FACTORS, found, strict=True):
+            assert each.pop("threads") == BLOCK // q
+            assert each == found[0]
+    assert counts_of("two maps", 4)["barriers"] == 0
+    assert counts_of("histogram", 4)["atomics"] == BLOCK > BINS
+
+
+def test_the_table_is_what_is_counted():
+    """The rows of two benchmarks in the results."""
+    text = RESULTS.read_text(encoding="utf-8")
+    for name, q in [("radix step", 8), ("scan of rows", 4)]:
+        cells = " | ".join(f"{value:,}" for value in counts_of(name, q).values())
+        assert f"| {name} | {q} | {cells} |" in text

@@ -204,3 +204,18 @@ def test_a_length_that_is_known_at_run_time_only():
     )
 
     assert "known at run time only" in refused(total, np.arange(8))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "i8", "f8"])
+def test_chunks_meet_in_no_bank(dtype):
+    """Elements of any size: a word is left out of a tile where all banks had one."""
+    zero = np.dtype(dtype).type(0)
+    xs = np.arange(1024).astype(dtype)
+    for q in (4, 8, 16):
+        block = fk.sequential(q)(lambda part: fk.scan(plus, part, zero))
+        program = fk.kernel(lambda xs, block=block: fk.pconcat_map(
+            block, fk.split_up(1024, xs)), threads=1024 // q)  # fmt: skip
+        np.testing.assert_array_equal(
+            program.simulate(xs, threads=1024 // q), np.cumsum(xs, dtype=dtype)
+        )
+        assert program.counts(xs, threads=1024 // q).bank_conflicts == 0

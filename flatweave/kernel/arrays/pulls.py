@@ -17,7 +17,7 @@ from flatweave.base.pretty import listed
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.scope import entered
-from flatweave.kernel.writing.code import Extent, here, numbers, place, simplest, trace
+from flatweave.kernel.writing.code import Extent, here, numbers, place, simplest, writing
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Const
 
@@ -130,10 +130,9 @@ def _need_length(length: Any) -> None:
 
 def element_seen(xs: Pull) -> Any:
     """An element, written where it is thrown away: to see whether it is an array."""
-    made = trace()
     code = here().builder.inner()
     code.hoists = False
-    with entered(made.scope_of(code)):
+    with entered(writing().scope_of(code)):
         return xs._at(numbers([index(0)])[0])
 
 
@@ -193,7 +192,7 @@ def zip_with(fn: Callable[..., Any], *arrays: Any) -> Pull:
 def unzip(xs: Any) -> tuple[Pull, ...]:
     """An array of tuples as a tuple of arrays."""
     array = need_pull(xs, "unzip")
-    width = len(array.columns or array[0])
+    width = len(array.columns or element_seen(array))
     return tuple(
         Pull(array.length, lambda i, part=part: component(array, i, part))  # type: ignore[misc]
         for part in range(width)

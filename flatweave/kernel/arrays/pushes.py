@@ -218,21 +218,15 @@ def push(xs: Any, level: Level | None = None) -> Push:
     array = need_pull(xs, "push")
 
     def write(put: Put) -> None:
-        if array.each is None:
-            put_all(put)
-            return
-        with trace().taking(array.each):
-            put_all(put)
-
-    def put_all(put: Put) -> None:
         around = _level()
-        if around is THREAD:
-            seq_for(0, array.length, lambda i: put(i, array[i]))
-        elif around is GRID:
-            _by_blocks(array, trace().block_elements, put)
-        else:
-            _need_static(array.length, around)
-            for_all(array.length, lambda i: put(i, array[i]))
+        with trace().taking(array.each):
+            if around is THREAD:
+                seq_for(0, array.length, lambda i: put(i, array[i]))
+            elif around is GRID:
+                _by_blocks(array, trace().block_elements, put)
+            else:
+                _need_static(array.length, around)
+                for_all(array.length, lambda i: put(i, array[i]))
 
     return Push(array.length, write, level, lambda: array)
 
@@ -384,8 +378,8 @@ def _side_by_side(parts: list[Push]) -> Push:
             made.know(part.length, k)
 
     known = [part.known_length for part in parts]
-    for k, length in enumerate(known if None not in known else ()):
-        made.know(length, k)  # type: ignore[arg-type]
+    if None not in known:
+        made._lengths.update(enumerate(known))  # type: ignore[arg-type]
     made._write = write
     return made
 

@@ -110,9 +110,10 @@ class KernelTrace(Trace):
         return self.scopes.of(b)
 
     @contextmanager
-    def taking(self, each: int) -> Iterator[None]:
-        """Threads of blocks take so many elements each inside the `with`."""
-        around, self.each = self.each, each
+    def taking(self, each: int | None) -> Iterator[None]:
+        """Threads of blocks take so many elements each inside the `with`; None says nothing new."""
+        around = self.each
+        self.each = around if each is None else each
         try:
             yield
         finally:
