@@ -19,6 +19,7 @@ from flatweave.base.thresholds import Thresholds
 PERMUTES = ("owner", "private", "partition", "atomic", "cas", "locks")
 VERSIONS = ("by-row", "flat")
 EXPANDS = ("per-source", "per-block", "balanced")
+MOST_EACH = 1 << 16
 SOURCES_PER_BLOCK = re.compile(r"[1-9][0-9]*-per-block")
 
 
@@ -29,7 +30,8 @@ class Schedule:
     `store`: around the caches or not; `rows`: lanes along each row or along positions; `filter`:
     how often the elements of a filter are evaluated; `contraction`: results of folds in register
     tiles, or one in each lane; `version`: whether the rows of a nest are done one after the other
-    or all at once. Where a sweep has no such choice, they say nothing.
+    or all at once; `seq_factor`: how many elements of a block each of its threads takes. Where a
+    sweep has no such choice, they say nothing.
 
     `tuned` has thresholds for the nests of one program that have versions, in their order; where
     it has None, or ends, those of the machine hold.
@@ -42,6 +44,7 @@ class Schedule:
     filter: str | None = None
     contraction: str | None = None
     version: str | None = None
+    seq_factor: int | None = None
     deterministic: bool = True
     tuned: tuple[Thresholds | None, ...] = ()
 
@@ -86,6 +89,15 @@ def version_variant(value: object) -> str | None:
     raise UnknownWord(value, VERSIONS)
 
 
+def seq_factor(value: object) -> int | None:
+    """a whole number from 1 to 65536"""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if value is None or (type(value) is int and 1 <= value <= MOST_EACH):
+        return value
+    raise ValueError
+
+
 def _one_of(*names: str) -> Callable[[object], str | None]:
     def read(value: object) -> str | None:
         if isinstance(value, str) and value in names:
@@ -95,7 +107,7 @@ def _one_of(*names: str) -> Callable[[object], str | None]:
     return read
 
 
-VARIANTS: Mapping[str, Callable[[object], str | None]] = {
+VARIANTS: Mapping[str, Callable[[object], str | int | None]] = {
     "expand": expand_variant,
     "permute": permute_variant,
     "store": _one_of("streaming", "plain"),
@@ -103,18 +115,20 @@ VARIANTS: Mapping[str, Callable[[object], str | None]] = {
     "filter": _one_of("once", "twice"),
     "contraction": _one_of("tiles", "lanes"),
     "version": version_variant,
+    "seq_factor": seq_factor,
 }
 """What each part of a schedule may be."""
 
 
 def schedule_of(value: object) -> Schedule:
     """names such as permute=partition,expand=balanced: expand, permute, store=streaming or plain, \
-rows=rows or positions, filter=once or twice, contraction=tiles or lanes, version=by-row or flat"""
+rows=rows or positions, filter=once or twice, contraction=tiles or lanes, version=by-row or flat, \
+seq_factor=8 or another number"""
     if isinstance(value, Schedule):
         return value
     if not isinstance(value, str):
         raise ValueError
-    wishes: dict[str, str | None] = {}
+    wishes: dict[str, str | int | None] = {}
     for part in value.split(","):
         name, _, variant = part.strip().partition("=")
         if name not in VARIANTS:

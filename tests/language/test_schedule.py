@@ -41,8 +41,11 @@ def test_names_of_expansions(name):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"expand": "0-per-block"}, {"expand": "per_source"}, {"permute": "Owner"}, {"permute": 3}],
-)
+    [
+        {"expand": "0-per-block"}, {"expand": "per_source"}, {"permute": "Owner"}, {"permute": 3},
+        {"seq_factor": 0}, {"seq_factor": 2.5}, {"seq_factor": True}, {"seq_factor": "many"},
+    ],
+)  # fmt: skip
 def test_unknown_names_are_refused_at_once(wrong):
     """Before anything is computed."""
     with pytest.raises(fw.ArgumentError, match="makes no sense"):
@@ -100,3 +103,33 @@ def test_variants_traced_later_keep_the_schedule():
         same(f(x, x, IDX), np.array([2.0, 8, 4]))
         same(f(x, one, IDX), np.array([2.0, 5, 4]))
     same(f(x, one, IDX), np.array([2.0, 5, 4]))
+
+
+@fw.jit
+def folded(x):
+    """A sum, all sums, what a filter keeps, and sums by an operator that does not commute."""
+    lines = fw.map(lambda v: (v % 2 * 2 - 1, v), x)
+    lines = fw.scan(lambda f, g: (g[0] * f[0], g[0] * f[1] + g[1]), (1, 0), lines)
+    return fw.sum(x), fw.cumsum(x), fw.filter(lambda v: v % 3 == 0, x), lines
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+@pytest.mark.parametrize("each", [1, 3, 65536])
+def test_each_thread_takes_as_many_elements_as_one_likes(each, target):
+    """The values are those of any other number: blocks of one step, of three, or one block."""
+    for n in (0, 1, 127, 1025):
+        x = np.arange(n) % 11
+        want = folded(x)
+        with fw.target(target), fw.schedule(seq_factor=each):
+            same(folded(x), want)
+
+
+def test_blocks_have_so_many_steps():
+    """A plan says it."""
+    with fw.schedule(seq_factor=3):
+        text = folded.stages(np.arange(4)).text["plan"]
+    for line in text.splitlines():
+        if "tiling" in line:
+            width, least, most = (int(part.split("=")[1]) for part in line.split()[1:4])
+            assert least == most == 3 * width
+    assert "tiling" in text

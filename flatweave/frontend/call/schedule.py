@@ -12,20 +12,23 @@ from flatweave.base.config import checked, config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule, expand_variant, permute_variant, version_variant
+from flatweave.base.schedule import seq_factor as read_seq_factor
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import innermost
 
 
 def schedule(
-    expand: str | None = None, permute: str | None = None, version: str | None = None
-) -> AbstractContextManager[None]:
+    expand: str | None = None, permute: str | None = None, version: str | None = None,
+    seq_factor: int | None = None,
+) -> AbstractContextManager[None]:  # fmt: skip
     """Force how work is divided inside a `with`, for this thread.
 
     `expand` is "per-source", "per-block", "16-per-block" (any number) or "balanced"; `permute`,
     which goes for scatter, reduce_by_index and histogram, too, is "owner", "private", "partition",
     "atomic", "cas" or "locks"; `version` says how the rows of a nest are done: "by-row", each from
-    its first step to its last by one thread, or "flat", every step for all rows. None leaves
-    it as it is outside, where sizes decide.
+    its first step to its last by one thread, or "flat", every step for all rows. `seq_factor` is
+    how many elements of a block each of its threads takes, on a CPU each lane of a step: a small
+    one makes many blocks. None leaves it as it is outside, where sizes decide.
     Raises ArgumentError for other names, and calls raise it for a variant that cannot do them.
     """
     if innermost() is not None:
@@ -45,6 +48,9 @@ def schedule(
         if version is not None:
             checked(version_variant, version, f"{version=}")
             wished = replace(wished, version=version)
+        if seq_factor is not None:
+            checked(read_seq_factor, seq_factor, f"{seq_factor=}")
+            wished = replace(wished, seq_factor=seq_factor)
     except ArgumentError as failure:
         failure.where = user_location()
         raise

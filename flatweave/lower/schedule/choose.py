@@ -38,7 +38,7 @@ from flatweave.lower.schedule.plan import (
 )
 from flatweave.lower.schedule.register_tile import LEAST_WORK, NARROWEST, choose_register_tile
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.schedule.tiling import choose_tiling, element_dtypes
+from flatweave.lower.schedule.tiling import blocks_of, choose_tiling, element_dtypes
 from flatweave.ops import Fold, Locate, Store
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
@@ -75,6 +75,7 @@ def plan_sweep(
     lanes = arrange_lanes(machine, op, tiling.width)
     panel = choose_panel(facts, machine, lanes)
     tiling = taller(tiling) if panel else tiling
+    tiling = tiling if wishes.seq_factor is None else blocks_of(wishes.seq_factor, tiling, machine)
     traversal = replace(lanes, along=along, flagged=flagged, panel=panel)
     tiling = replace(tiling, folds=_divides_folds(facts, machine, division))
     overlaps = _overlaps(facts, machine, lanes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_
+from flatweave.base.records import replace
 from flatweave.lower.machine.machine import ROW_LANES, WIDEST, Machine
 from flatweave.lower.schedule.plan import Tiling
 from flatweave.ops import Prefix, Sweep
@@ -52,6 +53,12 @@ def _lanes_of_scans(machine: Machine, sweep: Sweep) -> int:
     if not carried:
         return 1
     return min(machine.lanes(carried), 4 * machine.lanes(element_dtypes(sweep)))
+
+
+def blocks_of(each: int, tiling: Tiling, machine: Machine) -> Tiling:
+    """The tiling in which every thread of a block takes so many elements, one in each step."""
+    size = each * tiling.width * machine.warps
+    return replace(tiling, least=size, most=size)
 
 
 def _registers(cost: int, *, in_order: bool) -> int:
