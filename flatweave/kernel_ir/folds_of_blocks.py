@@ -26,8 +26,8 @@ class ReduceAll(KernelOp):
     """Combines `element(i)` for i below `count`, in rows of `row` neighbours, by an associative
     `fn`; a thread runs `body(r, value)` for each row r.
 
-    Each thread takes up to `each` elements. With `any_order` the operator commutes. `neutral` is
-    the value of no elements.
+    Each thread takes up to `each` elements, as many as suit the machine for 0. With `any_order` the
+    operator commutes. `neutral` is the value of no elements.
     """
 
     fn: Lambda
@@ -50,8 +50,8 @@ class ScanAll(KernelOp):
     """All prefixes of `element(i)` for i below `count`, in rows of `row` neighbours, by an
     associative `fn`; a thread runs `body(i, prefix)` for each i.
 
-    Each thread takes up to `each` elements. With `exclusive` a prefix ends before its element.
-    Where `before` is given, each row goes on from it.
+    Each thread takes up to `each` elements, as many as suit the machine for 0. With
+    `exclusive` a prefix ends before its element. Where `before` is given, each row goes on from it.
     """
 
     fn: Lambda
@@ -79,5 +79,5 @@ def _misfits(op: ReduceAll | ScanAll) -> Iterator[str]:
     yield from function_misfits("the body", op.body, (i64, *types), ())
     if op.count < 0 or op.row < 1 or op.count % op.row:
         yield f"{op.count} elements are no whole rows of {op.row}"
-    if op.each < 1:
-        yield "each thread takes at least 1 element"
+    if op.each < 0:
+        yield f"each thread takes {op.each} elements"

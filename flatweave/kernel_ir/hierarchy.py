@@ -64,8 +64,8 @@ LEVELS = dict(zip(LEVEL_NAMES, Level, strict=True))
 class ForAll(KernelOp):
     """Runs `body(i)` for each i below `count`, in parallel, each by one unit of `level`.
 
-    `each` says how many a thread of a block is to take, one after the other
-    (`kernel_passes/sequentialize.py`).
+    `each` says how many a thread of a block is to take, one after the other, 0 for as many as suit
+    the machine (`kernel_passes/sequentialize.py`).
     """
 
     level: str

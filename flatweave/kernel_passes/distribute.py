@@ -64,6 +64,11 @@ class BlockShape:
     memory: int = 48 * 1024
     registers: Registers | None = None
 
+    @property
+    def threads(self) -> int:
+        """How many a block has, where lanes are threads."""
+        return self.warps * self.width
+
 
 def distribute(unit: Unit, shape: BlockShape) -> Unit:
     """The unit with all its kernels distributed over blocks of this shape."""

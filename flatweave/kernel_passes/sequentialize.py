@@ -23,6 +23,8 @@ from flatweave.kernel_ir.folds_of_blocks import ReduceAll, ScanAll
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll
 from flatweave.kernel_ir.syntax import Kernel
 from flatweave.kernel_passes.chunks import side_by_side
+from flatweave.kernel_passes.distribute import BlockShape
+from flatweave.kernel_passes.factor import with_factor
 from flatweave.kernel_passes.folds_in_chunks import Fold, write_reduction, write_scan
 from flatweave.kernel_passes.padded import pad_memory
 from flatweave.kernel_passes.unused import without_unused
@@ -31,17 +33,18 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Op
 from flatweave.terms.traverse import Substitution, map_field, walk_lets
 
 
-def sequentialize(kernel: Kernel, names: Names, threads: int) -> Kernel:
-    """A kernel in which it is said what each thread does; a block has so many."""
+def sequentialize(kernel: Kernel, names: Names, shape: BlockShape) -> Kernel:
+    """A kernel in which it is said what each thread does; the machine's blocks have this shape."""
     if not any(_is_shared_work(let.op) for let in walk_lets(kernel.body)):
         return kernel
-    b = Builder(names)
-    _Writer(b, threads).body(b, pad_memory(without_unused(kernel.body)).lets)
+    b, threads = Builder(names), shape.threads
+    body = with_factor(without_unused(kernel.body), shape)
+    _Writer(b, threads).body(b, pad_memory(body).lets)
     return replace(kernel, body=Lambda((), tuple(b.lets), ()))
 
 
 def _is_shared_work(op: Op) -> bool:
-    return isinstance(op, ReduceAll | ScanAll) or (isinstance(op, ForAll) and op.each > 1)
+    return isinstance(op, ReduceAll | ScanAll) or (isinstance(op, ForAll) and op.each != 1)
 
 
 class _Writer:

@@ -5,6 +5,8 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
+from flatweave.kernel_passes.factor import factor
+from flatweave.lower.machine.machine import CPU_AVX512, CUDA
 from flatweave.simulator.schedules import ReverseUnits, adversaries
 from tests.kernel.programs import refused
 from tests.kernel.test_folds import compose, composed, lines, plus
@@ -198,12 +200,37 @@ def test_where_it_cannot_stand():
 
 
 def test_a_length_that_is_known_at_run_time_only():
-    """A block's own is needed, and the error says where."""
+    """It is divided by the machine, as without a factor; of rows it must be known."""
     total = fk.kernel(
         lambda xs: fk.generate(1, fk.sequential(4)(lambda b: fk.reduce(plus, xs, 0)))
     )
+    rows = fk.kernel(lambda xs: fk.generate(1, lambda b: fk.reduce(plus, fk.split_up(4, xs), 0)))
 
-    assert "known at run time only" in refused(total, np.arange(8))
+    everywhere(total, np.arange(8), want=np.array([28]))
+    assert "known at run time only" in refused(rows, np.arange(8))
+
+
+def test_as_many_as_suit_the_machine():
+    """Four on a GPU; fewer or more where there are few elements or threads; on a CPU many."""
+
+    def block(part):
+        return fk.scan(plus, fk.force(fk.map(lambda x: x + 1, part)), 0)
+
+    def program(n, threads):
+        return fk.kernel(
+            lambda xs: fk.pconcat_map(fk.sequential()(block), fk.split_up(n, xs)), threads=threads
+        )
+
+    for n, threads in [(1024, 256), (1024, 64), (60, 64)]:
+        xs = np.arange(n, dtype=np.int32)
+        want = np.cumsum(xs + 1, dtype=np.int32)
+        everywhere(program(n, threads), xs, want=want, threads=threads)
+    on_gpu = [factor(n, 4, CUDA.block_of(t)) for n, t in [(1024, 256), (1024, 64), (128, 64)]]
+    assert on_gpu == [4, 16, 2]
+    assert factor(60, 4, CUDA.block_of(64)) == 1
+    assert [factor(1024, size, CPU_AVX512.block_shape) for size in (4, 8)] == [16, 32]
+    assert factor(4096, 64, CUDA.block_of(1024)) == 4
+    assert factor(4096, 64, CUDA.block_of(4096)) == 2
 
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "i8", "f8"])

@@ -28,8 +28,10 @@ Op = Callable[[Any, Any], Any]
 
 def takes_chunks(array: Pull) -> bool:
     """Whether a block's work on an array is written as one operation: its threads take chunks, or
-    it is an array of rows."""
-    return bool(trace().each) or isinstance(element_seen(array), Pull)
+    it is an array of rows. A length that is found at run time is divided by the machine."""
+    if isinstance(element_seen(array), Pull):
+        return True
+    return trace().each is not None and isinstance(array.length, int)
 
 
 @record
@@ -73,7 +75,7 @@ def reduce_in_chunks(op: Op, array: Pull, ne: Any) -> Any:
 
     emit(ReduceAll(
         combined, operator.neutral, found.count, found.row,
-        _element(kind, found.elements), _body(kind, keep), max(1, trace().each),
+        _element(kind, found.elements), _body(kind, keep), _each(),
         is_commutative(combined),
     ))  # fmt: skip
     barrier()
@@ -96,9 +98,14 @@ def scan_in_chunks(
 
     emit(ScanAll(
         operator.function(here().builder), operator.neutral, found.count, found.row,
-        _element(kind, found.elements), _body(kind, keep), max(1, trace().each),
+        _element(kind, found.elements), _body(kind, keep), _each(),
         exclusive, first,
     ))  # fmt: skip
+
+
+def _each() -> int:
+    each = trace().each
+    return 1 if each is None else each
 
 
 def length_of_all(array: Pull) -> Any:

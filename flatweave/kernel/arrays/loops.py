@@ -83,8 +83,9 @@ def for_all(count: Extent, body: Callable[[Any], Any], level: Level | None = Non
     if units is BLOCK:
         launch(made, extent, fn)
     else:
-        each = made.each if units is THREAD and level_of(scope.builder) is BLOCK else 0
-        here().emit(ForAll(units.word, extent, fn, max(1, each)))
+        divided = units is THREAD and level_of(scope.builder) is BLOCK
+        each = made.each if divided and made.each is not None else 1
+        here().emit(ForAll(units.word, extent, fn, each))
 
 
 def seq_for(

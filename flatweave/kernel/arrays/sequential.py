@@ -21,18 +21,20 @@ from flatweave.kernel.arrays.pulls import Pull
 from flatweave.kernel.arrays.pushes import Push, Put
 from flatweave.kernel.writing.code import KernelTrace, level, trace, writing
 from flatweave.kernel_ir.hierarchy import BLOCK
+from flatweave.kernel_passes.factor import CHOSEN
 
 MOST = 1024
 
 
-def sequential(q: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def sequential(q: int | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let each thread of a block take q elements, in all that a function of a block or of the grid
     writes: above its def, or sequential(q)(fn).
 
-    The result is the same for every q; the last threads take fewer where q does not divide a
-    length. Raises ArgumentError for a q that is no whole number from 1 on.
+    Without q it is as many as suit the machine: few on a GPU, on a CPU so many that its vector
+    registers are filled. The result is the same for every q; the last threads take fewer where q
+    does not divide a length. Raises ArgumentError for a q that is no whole number from 1 on.
     """
-    if not isinstance(q, int) or isinstance(q, bool) or not 1 <= q <= MOST:
+    if q is not None and (type(q) is not int or not 1 <= q <= MOST):
         raise ArgumentError(
             f"sequential(q) gives each thread q elements, from 1 to {MOST}, got {q!r}.",
             where=user_location(),
@@ -52,8 +54,9 @@ def sequential(q: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             if not isinstance(writing(), KernelTrace):
                 return fn(*args, **kwargs)  # elements alone: there are no threads
             _expect_threads()
-            with trace().taking(q):
-                return _given(fn(*args, **kwargs), q)
+            each = CHOSEN if q is None else q
+            with trace().taking(each):
+                return _given(fn(*args, **kwargs), each)
 
         return taking
 
@@ -70,20 +73,20 @@ def _expect_threads() -> None:
         )
 
 
-def _given(value: Any, q: int) -> Any:
+def _given(value: Any, each: int) -> Any:
     """What a function gives, put by threads that take q elements."""
     if isinstance(value, tuple):
-        return tuple(_given(each, q) for each in value)
+        return tuple(_given(part, each) for part in value)
     if isinstance(value, Pull):
-        return Pull(value.length, value._at, value.memory, q)
+        return Pull(value.length, value._at, value.memory, each)
     if isinstance(value, Push):
-        return _pushed(value, q)
+        return _pushed(value, each)
     return value
 
 
-def _pushed(array: Push, q: int) -> Push:
+def _pushed(array: Push, each: int) -> Push:
     def write(put: Put) -> None:
-        with trace().taking(q):
+        with trace().taking(each):
             array.write(put)
         for k in range(array.arrays):
             made.know(array.length_of(k), k)

@@ -76,7 +76,7 @@ class KernelTrace(Trace):
     """A kernel under construction: its host code, and the kernels that it launches.
 
     `threads` is how many a block has on machines whose threads are lanes; `each` how many elements
-    a thread of a block takes, 0 where nobody has said it.
+    a thread of a block takes, 0 for as many as suit the machine, None where nobody has said it.
     """
 
     def __init__(self, name: str, machine: Machine, threads: int) -> None:
@@ -84,7 +84,7 @@ class KernelTrace(Trace):
         self.root = Scope(self, UnitCode(None, GRID), None)
         self.machine = machine
         self.threads = threads
-        self.each = 0
+        self.each: int | None = None
         self.kernels: list[Kernel] = []
         self.buffers: list[Var] = []  # that the host has made
         self.locks: dict[Scope, Var] = {}  # of the code of a block, or of the host (`atomics.py`)

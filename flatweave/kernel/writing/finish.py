@@ -28,8 +28,9 @@ def finish(made: KernelTrace, results: Sequence[Atom]) -> Unit:
             kept.add(atom)
     builder.lets = _freeing(builder.lets, set(made.buffers) - kept)
     host = builder.close(made.params, results)
+    shape = made.machine.block_of(made.threads)
     kernels = [
-        sequentialize(kernel, builder.names, made.threads) for kernel in made.kernels
+        sequentialize(kernel, builder.names, shape) for kernel in made.kernels
     ]
     return Unit(host, tuple(kernels))
 
