@@ -16,9 +16,9 @@ in every lane; then all of it does.
 from __future__ import annotations
 
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll, Level, Local, WarpShared
-from flatweave.kernel_ir.kept import Kept
 from flatweave.kernel_ir.op import Gives, KernelOp
 from flatweave.kernel_ir.syntax import Call, Lanes, WarpIndex
+from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_ir.updates import Atomic
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
@@ -133,7 +133,7 @@ class Variation:
         match op:
             case WarpIndex() | WarpShared():
                 return BY_WARP
-            case Local() | Kept() | Atomic():
+            case Local() | ThreadMemory() | Atomic():
                 return BY_LANE | BY_WARP
             case KernelOp(gives=Gives.SAME):
                 return marks - BY_LANE

@@ -1,6 +1,6 @@
 """Memory of a block of which each thread uses elements of its own only becomes the thread's.
 
-    s = shared f32 1024                         s = kept f32 4 width=32
+    s = shared f32 1024                         s = thread_memory f32 4 width=32
     for_all thread 256 (t =>                    for_all thread 256 (t =>
         for 0 4 1 (j => store s (t + 256 j) x))     for 0 4 1 (j => store s j x))
     sync                                 ==>    sync
@@ -19,13 +19,13 @@ from collections.abc import Iterator, Mapping
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll
-from flatweave.kernel_ir.kept import Kept
 from flatweave.kernel_ir.syntax import Kernel, Load, Shared, Store, Unit
+from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index
 from flatweave.terms.control import Apply, For
 from flatweave.terms.syntax import Atom, BufferType, Const, Lambda, Let, Var
-from flatweave.terms.traverse import free_vars, lambdas_in, map_field
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, map_field
 
 MOST_BYTES = 128
 """Of registers that a thread has for one array: half of the 255 of 4 bytes for two of them."""
@@ -113,9 +113,8 @@ def _uses(
             case ForAll(body=body):
                 yield from ((var, None, None) for var in free_vars(body))
             case op:
-                inside = lambdas_in(op)
-                yield from ((var, None, None) for var in free_vars(op) if not inside)
-                for body in inside:
+                yield from ((var, None, None) for var in atoms_in(op) if isinstance(var, Var))
+                for body in lambdas_in(op):
                     yield from _uses(body, dict(forms), loop)
 
 
@@ -223,7 +222,7 @@ class _Rewriter:
         if let.vars and let.vars[0] in self.kept:
             var = let.vars[0]
             assert isinstance(op, Shared)
-            made = Kept(op.dtype, self.own[var].count, self.width)
+            made = ThreadMemory(op.dtype, self.own[var].count, self.width)
             yield replace(let, vars=(self.kept[var],), op=made)
         elif isinstance(op, Load | Store) and op.buffer in self.kept:
             own, use = self.own[op.buffer], self.uses[id(let)]

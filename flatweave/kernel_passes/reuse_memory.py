@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.hierarchy import BLOCK, LEVELS, MEMORY, THREAD, ForAll, Level
-from flatweave.kernel_ir.kept import Kept
 from flatweave.kernel_ir.syntax import Kernel, Sync, Unit
+from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.terms.syntax import BufferType, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution, free_vars, map_field, walk_lets
 
@@ -78,7 +78,7 @@ def _inside(let: Let, level: Level) -> Let:
 def _may_rename(let: Let, level: Level) -> bool:
     """Whether a let gives memory another name, which may outlive the first."""
     is_memory = any(isinstance(var.type, BufferType) for var in let.vars)
-    return is_memory and not isinstance(let.op, (MEMORY[level], Kept))
+    return is_memory and not isinstance(let.op, (MEMORY[level], ThreadMemory))
 
 
 def _plan(lets: Sequence[Let], level: Level) -> tuple[Substitution, list[_Place]]:

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.hierarchy import BLOCK, LEVELS, THREAD, ForAll
-from flatweave.kernel_ir.kept import Kept
 from flatweave.kernel_ir.syntax import Kernel, Shared, Sync, Unit
+from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index
 from flatweave.terms.control import Apply, Cast
@@ -95,7 +95,7 @@ def _between_barriers(lets: Sequence[Let]) -> list[_Phase]:
 def _is_of_one_warp(phase: _Phase, width: int) -> bool:
     """Whether one warp does all that a phase does; memory and scalars are everybody's."""
     return all(
-        isinstance(let.op, Shared | Kept | Apply | Cast) or _is_small(let.op, width)
+        isinstance(let.op, Shared | ThreadMemory | Apply | Cast) or _is_small(let.op, width)
         for let in phase.lets
     )  # fmt: skip
 

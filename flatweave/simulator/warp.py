@@ -8,7 +8,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import collectives as c
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
-from flatweave.kernel_ir.kept import Kept
+from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.simulator.agents import Agent
 from flatweave.simulator.control import Event, Steps
@@ -53,7 +53,7 @@ class Warp(Updater):
                 return (yield from self._threads(env, op))
             case ir.Call(fn=fn, args=args):
                 return (yield from self.call(env, fn, self.atoms(env, args)))
-            case Kept(dtype=dtype, count=count, width=width):
+            case ThreadMemory(dtype=dtype, count=count, width=width):
                 return (Private.fresh(let.vars[0].name, dtype, count, width),)  # type: ignore[return-value]
             case ir.Shared() | WarpShared() | Local():
                 return (self._memory_of(env, let, op),)  # type: ignore[return-value]

@@ -42,7 +42,8 @@ def after(write, read, threads=64, size=256, shape=SHAPE):
         read=read.format("k", "l", "u"),
     ))  # fmt: skip
     text = print_unit(needless_barriers(registers(unit, shape), shape))
-    return tuple(len(re.findall(word, text)) for word in (r"= shared", r"= kept", r"\bsync"))
+    words = r"= shared", r"= thread_memory", r"\bsync"
+    return tuple(len(re.findall(word, text)) for word in words)
 
 
 @pytest.mark.parametrize("form", [APART, NEAR])

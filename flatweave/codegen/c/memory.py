@@ -13,8 +13,8 @@ from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.values import buffer_dtype, scalar_type, stored
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.hierarchy import Local
-from flatweave.kernel_ir.kept import Kept
 from flatweave.kernel_ir.prefetch import Prefetch
+from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_ir.updates import Atomic
 from flatweave.terms.syntax import Let
 
@@ -62,7 +62,7 @@ def emit_shared(e: CEmitter, let: Let) -> None:
 
 def emit_local(e: CEmitter, let: Let) -> None:
     """An array of the thread."""
-    op: Local | Kept = let.op  # type: ignore[assignment]
+    op: Local | ThreadMemory = let.op  # type: ignore[assignment]
     e.line(f"{stored(op.dtype).c} {e.names.of(let.vars[0])}[{op.count}];")
 
 
@@ -118,7 +118,7 @@ HANDLERS: Handlers = {
     k.Store: emit_store,
     k.Shared: emit_shared,
     Local: emit_local,
-    Kept: emit_local,
+    ThreadMemory: emit_local,
     Atomic: emit_atomic,
     k.Acquire: emit_acquire,
     k.Release: emit_release,

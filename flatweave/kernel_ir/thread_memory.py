@@ -1,4 +1,4 @@
-"""Kept: memory of each thread of a block that lasts from one loop over threads to the next."""
+"""ThreadMemory: memory of each thread of a block, from one loop over threads to the next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flatweave.terms.syntax import BufferType, Type, op
 
 
 @op
-class Kept(KernelOp):
+class ThreadMemory(KernelOp):
     """Memory for `count` elements of each thread: registers, on machines whose lanes are threads.
 
     It stands in code of a block, for loops over no more threads than the block has: thread t of
