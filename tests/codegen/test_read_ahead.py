@@ -29,6 +29,7 @@ def unit(work, index="i"):
                     m: i64 = add p 7
                     s: i64 = add j n
                     t: i64 = add j m
+                    u: i64 = add n j
                     x0: f32 = load xs {index}
 {body}
                     store out j x{work}) [])
@@ -84,6 +85,7 @@ def test_only_where_a_step_itself_begins():
 def test_also_at_a_distance_that_no_turn_changes():
     """Rows of arrays that begin with others; but not at one that is found in the loop."""
     assert prefetches(Avx2(), 12, "s") == LINES
+    assert prefetches(Avx2(), 12, "u") == LINES
     assert prefetches(Avx2(), 12, "t") == 0
 
 

@@ -45,9 +45,9 @@ def _runs(op: For) -> dict[Var, tuple[int, Var | None]]:
     for let in lets:
         if _counts_from(let.op, counter):
             lanes[let.vars[0]] = None
-        elif isinstance(let.op, Apply) and let.op.fn == "add" and let.op.args[0] in lanes:
-            shift = let.op.args[1]
-            if isinstance(shift, Var) and shift not in bound:
+        elif isinstance(let.op, Apply) and let.op.fn == "add":
+            place, shift = sorted(let.op.args, key=lambda arg: arg not in lanes)
+            if place in lanes and isinstance(shift, Var) and shift not in bound:
                 lanes[let.vars[0]] = shift
     loads = [let.op for let in lets if isinstance(let.op, Load) and let.op.index in lanes]
     asked |= {load.buffer for load in loads if load.ahead}
