@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from bench import machine
 
+VERSION = "2025.12"  # of the standard, also for NumPy, which has an older one
 NEVER_CHANGE = (
     "arrays never change, as in JAX: a program may hold what it was given while another thread "
     "computes with it; fw.scatter gives a copy with the new values"
@@ -65,7 +66,7 @@ def run(module: str, suite: Path, examples: int) -> Outcome:
          "-p", "no:cacheprovider", "-n", str(os.cpu_count()), f"--max-examples={examples}",
          "--disable-deadline", "--hypothesis-derandomize", "array_api_tests"],
         cwd=suite, capture_output=True, text=True, check=False,
-        env={**os.environ, "ARRAY_API_TESTS_MODULE": module,
+        env={**os.environ, "ARRAY_API_TESTS_MODULE": module, "ARRAY_API_TESTS_VERSION": VERSION,
              "PYTHONPATH": str(Path(__file__).resolve().parents[1])},
     )  # fmt: skip
     failed = re.findall(r"^(?:FAILED|ERROR) array_api_tests/(.*?)(?: - |$)", done.stdout, re.M)
