@@ -76,6 +76,7 @@ def test_a_later_process_takes_what_was_measured(run):
     assert run(CALLED, FLATWEAVE_NO_CACHE="1") == [f"{total} compiled 0 False"]
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written(run, tmp_path):
     """That is said before anything is measured; with the cache switched off it needs none."""
     (tmp_path / "cache").write_text("a file", encoding="utf-8")

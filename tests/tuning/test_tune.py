@@ -70,6 +70,7 @@ def test_measured_thresholds_decide_from_then_on(few):
     assert f(one).tolist() == expected(one)
 
 
+@pytest.mark.slow
 def test_other_functions_and_new_ones_of_the_same_program(few):
     """The program's text is the key: equal functions share, others keep the machine's."""
     rows = rows_of(8, 30)
@@ -123,6 +124,7 @@ def float_sums(rows):
     return fw.map(lambda row: fw.sum(fw.sort(row)), rows)
 
 
+@pytest.mark.slow
 def test_versions_of_other_bits_are_left_alone(few):
     """A sum of floats depends on how it is grouped; who allows that may have it tuned."""
     rows = rows_of(8, 30, dtype=np.float32)
@@ -182,6 +184,7 @@ def several(rows, others):
     return all_in_order(rows), fw.map(lambda row: fw.sum(row), turned)
 
 
+@pytest.mark.slow
 def test_nests_are_tuned_by_themselves(monkeypatch):
     """Each has its thresholds; of the one in a loop all that is chosen is the faster version."""
     monkeypatch.setattr(tuning, "fitted", lambda given, seen: FEW)
@@ -197,6 +200,7 @@ def test_nests_are_tuned_by_themselves(monkeypatch):
     assert [f(rows, others)[0].tolist(), np.asarray(f(rows, others)[1]).tolist()] == before
 
 
+@pytest.mark.slow
 def test_inputs_of_several_signatures():
     """Each has a program, each is tuned by its inputs; extents of 1 that broadcast among them."""
     rows = rows_of(8, 30)
