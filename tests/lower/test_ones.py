@@ -69,6 +69,31 @@ def test_an_axis_around_rows_of_one_element():
     assert np.array_equal(fw.map(lambda m: fw.map(fw.sum, m), cube), cube[:, :, 0])
 
 
+def test_a_fold_within_a_branch_stays(target):
+    """Then the elements are folds as before, of rows of any length."""
+
+    def program(rows, xs):
+        def one(row):
+            return fw.sum(fw.map(lambda x: fw.cond(x > 0, lambda: x + fw.min(xs), lambda: x), row))
+
+        return fw.map(one, rows)
+
+    for length in (1, 2):
+        rows, xs = whole_numbers((6, length)), np.arange(3.0, 3.0 + length, dtype=np.float32)
+        expected = np.where(rows > 0, rows + 3, rows).sum(1)
+        assert np.array_equal(fw.jit(program, target=target)(rows, xs), expected)
+        same = fw.jit(
+            lambda m, xs: fw.map(
+                lambda _: fw.sum(
+                    fw.map(lambda x: fw.cond(x > 0, lambda: fw.min(xs), lambda: x), xs)
+                ),
+                m,
+            ),
+            target=target,
+        )
+        assert np.array_equal(same(rows, xs), np.full(6, 3.0 * length))
+
+
 def test_a_sum_of_one_element_begins_with_the_neutral_one():
     """0.0 + -0.0 is 0.0; a scan gives the element as it is."""
     rows = np.full((5, 1), MINUS)

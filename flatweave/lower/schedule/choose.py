@@ -109,7 +109,8 @@ def _ones(
     lanes = Lanes.ROW_BY_ROW if facts.scans.depth else Lanes.FOLDS
     if facts.ones is None or traversal.lanes is not lanes or machine.one_block:
         return ()
-    return (plan_sweep(SweepFacts.of(facts.ones.op), machine, wishes),)
+    found = plan_sweep(SweepFacts.of(facts.ones.op), machine, wishes)
+    return (found,) if found.traversal.width else ()  # a branch may have folds of its own
 
 
 def _tiling(
