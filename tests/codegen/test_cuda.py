@@ -43,10 +43,12 @@ def compiler():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_text_compiles(compiler, name):
     """No header, no driver, no device is needed."""
-    ptx = compiler.ptx(cuda.emit(lowered(program(name), CUDA).unit))
+    text = cuda.emit(lowered(program(name), CUDA).unit)
+    ptx = compiler.ptx(text)
 
     assert ".target sm_90" in ptx
     assert ".entry k_" in ptx
+    assert all(compiler.cubin(text, each).startswith(b"\x7fELF") for each in ("sm_80", "sm_90"))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
