@@ -24,6 +24,7 @@ from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Store, Sync
 from flatweave.kernel_passes.chunks import WARP, Chunks, side_by_side
 from flatweave.kernel_passes.padded import is_padded, place, room, uses_grid
+from flatweave.kernel_passes.registers import MOST_BYTES
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
 
@@ -175,7 +176,7 @@ def write_scan(b: Builder, work: Fold, threads: int) -> None:
     through = uses_grid(work.op.body)
     tile = _tile(b, work) if through or uses_grid(work.op.element) else None
     source = work.element if tile is None else tile.load
-    kept = _registers(b, work) if work.chunks.threads <= threads else None
+    kept = _registers(b, work) if _fits_registers(b, work, threads) else None
 
     def step(t: Atom) -> Callable[[Builder, Atom, Atom, Values], Values]:
         def one(c: Builder, j: Atom, i: Atom, state: Values) -> Values:
@@ -240,6 +241,12 @@ def _alone(b: Builder, work: Fold, ends: Pull, i: Atom) -> Values:
         return _start(b, work, ends, i)
     found = ends.at(b, i)
     return work.operator.combine(b, work.before, found) if work.before else found
+
+
+def _fits_registers(b: Builder, work: Fold, threads: int) -> bool:
+    """Whether a thread can hold its chunk: else it reads the tile once more."""
+    widest = max(dtype.bytes for dtype in dtypes_of(b, work.operator.neutral))
+    return work.chunks.threads <= threads and work.chunks.turns * widest <= MOST_BYTES
 
 
 def _registers(b: Builder, work: Fold) -> Tile:
