@@ -4,7 +4,9 @@
     with self._lock: ..
 
 In the child of a fork only the thread that forked goes on: a lock held by another is free there. A
-thread may take a lock that it has, since a signal handler can run wherever it is.
+thread may take a lock that it has, since a signal handler can run wherever it is. `with` takes and
+gives back a lock without a step of Python in between, so what a signal handler raises never leaves
+one taken that nobody will give back.
 """
 
 from __future__ import annotations
@@ -13,58 +15,52 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from flatweave.base.forks import in_every_child
 
+if TYPE_CHECKING:
 
-class Lock:
+    class _Reentrant:
+        """What the interpreter's own reentrant lock has."""
+
+        def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+        def release(self) -> None: ...
+        def __enter__(self) -> bool: ...
+        def __exit__(self, *error: Any) -> None: ...
+        def _is_owned(self) -> bool: ...
+        def _at_fork_reinit(self) -> None: ...
+else:
+    _Reentrant = type(threading.RLock())
+
+
+class Lock(_Reentrant):
     """A reentrant lock for `with`."""
 
-    __slots__ = ("__weakref__", "_depth", "_lock", "_owner")
-
     def __init__(self) -> None:
-        self._renew()
+        super().__init__()
         _LOCKS.add(self)
-
-    def _renew(self) -> None:
-        self._lock = threading.RLock()
-        self._owner = 0
-        self._depth = 0
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        self._taken()
-
-    def _taken(self) -> None:
-        self._owner = threading.get_ident()
-        self._depth += 1
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[bool]:
         """Hold it inside the `with`, or go on without it after so long: whether it is held."""
-        held = self._lock.acquire(timeout=seconds)
-        if held:
-            self._taken()
+        had = self._is_owned()
+        try:
+            held = self.acquire(timeout=seconds)
+        except BaseException:  # raised by a signal handler, perhaps once it was taken
+            if self._is_owned() and not had:
+                self.release()
+            raise
         try:
             yield held
         finally:
             if held:
-                self.__exit__(None, None, None)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:  # fmt: skip
-        self._depth -= 1
-        if self._depth == 0:
-            self._owner = 0
-        self._lock.release()
+                self.release()
 
     def leave_behind(self) -> None:
         """In the child of a fork: free, unless the thread that forked has it."""
-        if self._owner != threading.get_ident():
-            self._renew()
+        if not self._is_owned():
+            self._at_fork_reinit()
 
 
 def _after_fork() -> None:
