@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from flatweave.base.dtypes import i64
+from flatweave.base.plan import Plan
 from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir.parts import parts_of
 from flatweave.kernel_ir.text import parse_unit, print_unit
@@ -58,7 +59,7 @@ def test_devices_without_a_host_of_their_own_choose_alike():
         def launch(self, name, grid, args):
             self.launched.append(name)
 
-    device, steps = Device(), host_steps(parse_unit(SIZES))
+    device, steps = Device(), host_steps(parse_unit(SIZES), Plan((), (), {}))
     for n, _ in CASES:
         steps(device, [n])
 

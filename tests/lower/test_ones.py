@@ -51,6 +51,7 @@ def test_rows_of_few_elements(name, target, threads):
         assert np.allclose(program(rows), plain(rows)), shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1_048_575, 1_048_576, 1_300_001])
 @pytest.mark.parametrize("name", ["sums", "scans", "flags"])
 def test_many_rows_of_one_element(name, count):
