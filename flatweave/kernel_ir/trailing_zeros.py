@@ -85,13 +85,13 @@ class _Zeros:
                 return min(known[1:])
             case "sub", (a, b):
                 return max(min(known), self._left(a, b))
-            case "mod", (_, Const(value=divisor)) if divisor:
+            case "mod", (_, Const(value=int(divisor))) if divisor:
                 return min(known)
             case "shl", (_, Const(value=by)) if 0 <= by < BITS:
                 return known[0] + int(by)
             case "shr", (_, Const(value=by)) if 0 <= by < BITS:
                 return known[0] - int(by)
-            case "floordiv", (_, Const(value=divisor)) if divisor > 0 and _is_power(int(divisor)):
+            case "floordiv", (_, Const(value=int(divisor))) if divisor > 0 and _is_power(divisor):
                 return known[0] - known[1]
         return 0
 
