@@ -40,9 +40,8 @@ def test_what_a_signal_handler_raises_leaves_no_lock_taken():
             try:
                 signal.setitimer(signal.ITIMER_REAL, 2e-5)
                 for _ in range(1000):
-                    with lock:
-                        with lock:
-                            pass
+                    with lock, lock:
+                        pass
             except Stop:
                 stops += 1
     finally:
