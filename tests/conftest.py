@@ -1,5 +1,6 @@
 """What every test may ask for: a target, a number of threads, a device; all passes verified."""
 
+import gc
 import importlib
 import os
 from collections.abc import Iterator
@@ -56,6 +57,12 @@ def threads(request) -> Iterator[int]:
     """Each number of worker threads in turn, in force while the test runs."""
     with config.scoped(threads=request.param):
         yield request.param
+
+
+@pytest.fixture(scope="module")
+def little_to_collect() -> None:
+    """What other tests left is no garbage: a collection in this module looks at its own alone."""
+    gc.freeze()
 
 
 @cache

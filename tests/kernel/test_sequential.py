@@ -84,7 +84,10 @@ def flat(value):
     return [leaf for part in value for leaf in flat(part)] if isinstance(value, tuple) else [value]
 
 
-@pytest.mark.parametrize(("n", "q"), [(129, 4), (1000, 16), (1025, 1024)])
+LONG = pytest.param(1025, 1024, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("n", "q"), [(129, 4), (1000, 16), LONG])
 def test_a_block_with_any_factor(n, q):
     """Lengths of which the factor is no divisor, one element, and a chunk longer than the block."""
     compare(n, q, 64)

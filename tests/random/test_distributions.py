@@ -44,7 +44,7 @@ def test_normals_are_the_inverse_of_their_distribution(target):
     assert np.max(np.abs(z - expected) / np.spacing(np.abs(expected))) <= 4
 
 
-def test_integers_are_even(target):
+def test_integers_are_even():
     """Of a small range, of one that a third of all words would make uneven, of narrow dtypes."""
     die = np.asarray(fw.random.integers(KEY, 1, 7, 6000))
     wide = np.asarray(fw.random.integers(KEY, 0, 3 * 2**62, 6000, dtype=fw.u64))
@@ -89,7 +89,7 @@ def test_poisson_of_an_array_of_means(target):
     assert 800 < found[0, 1] < 1200
 
 
-def test_permutations(target):
+def test_permutations():
     """Of numbers and of rows; all of a few are as likely."""
     rows = np.arange(10.0).reshape(5, 2)
 
@@ -110,7 +110,7 @@ def test_all_permutations_are_as_likely():
     chi_square(np.unique(codes, return_counts=True)[1])
 
 
-def test_choices(target):
+def test_choices():
     """With and without weights, with and without replacement."""
     letters = np.array([10.0, 20.0, 30.0])
     weights = np.array([1.0, 0.0, 3.0])

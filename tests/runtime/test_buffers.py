@@ -12,6 +12,8 @@ from flatweave.runtime.execute import adopt
 from flatweave.runtime.systems.table import ANY, system
 from tests.runtime.native_programs import allocating, call
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 ESCAPE, RELEASE, FAIL, TWICE, FORGET, TRIM = range(6)
 BYTE = np.dtype("u1")
 

@@ -13,6 +13,8 @@ from flatweave.base.errors import ArgumentError
 from flatweave.runtime.devices import cuda, exchange
 from tests.runtime.gpus import gpu, jitted, kernel_of, plus_one
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 __all__ = ["gpu"]
 XS = np.arange(1000.0)
 

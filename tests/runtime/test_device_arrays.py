@@ -13,7 +13,7 @@ from flatweave.base.errors import DeviceError
 from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.runtime.devices import opencl
 
-pytestmark = pytest.mark.needs_opencl
+pytestmark = [pytest.mark.needs_opencl, pytest.mark.usefixtures("little_to_collect")]
 
 
 @pytest.fixture

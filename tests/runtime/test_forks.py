@@ -295,7 +295,7 @@ FIRST_CALLS = """
     class Outside(importlib.abc.MetaPathFinder):
         # what is imported while nobody is in the door
         def find_spec(self, name, path, target=None):
-            if door.IMPORTING._depth == 0:
+            if not door.IMPORTING._is_owned():
                 found.append(name)
 
     found = []

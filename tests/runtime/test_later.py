@@ -19,6 +19,8 @@ from flatweave.runtime import later
 from flatweave.runtime.buffers import buffer_pool
 from flatweave.runtime.deep import check_wanted
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 SMALL, LARGE = np.arange(4.0), np.arange(3_000_000.0)
 
 

@@ -147,7 +147,10 @@ def files(folder):
     return {path.name: path for path in (folder / "cache" / "flatweave").glob("*.fwc")}
 
 
-@pytest.mark.parametrize("wrong", ["garbage", "empty", "numbers", "cut", "damaged", "gone"])
+SELDOM = [pytest.param(wrong, marks=pytest.mark.slow) for wrong in ("empty", "numbers", "damaged")]
+
+
+@pytest.mark.parametrize("wrong", ["garbage", "cut", "gone", *SELDOM])
 def test_what_is_wrong_is_made_anew(run, tmp_path, wrong):
     """Each file sealed for its name with other content, or not sealed: the same results."""
     first = run(PROGRAMS)

@@ -227,6 +227,7 @@ def test_a_version_forced_from_outside():
         fw.tune(all_in_order, (rows_of(3, 3),))
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_how_far_it_is(monkeypatch):
     """On a line that is gone at the end."""
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
