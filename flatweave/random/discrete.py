@@ -21,8 +21,8 @@ from flatweave.frontend.elements.elementwise import abs, exp, log, maximum, mul_
 from flatweave.frontend.elements.scalars import astype, floor, where
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.control import while_loop
-from flatweave.frontend.trace.extents import shape_of
-from flatweave.frontend.trace.tracers import as_tracer, scalar_of, tracer_of
+from flatweave.frontend.trace.extents import product, scalar_i64, shape_of
+from flatweave.frontend.trace.tracers import as_tracer, scalar_of
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.random.words import drawn, turns_of
 
@@ -124,10 +124,8 @@ def poisson(key: Any, mean: Any, shape: Any = None, dtype: Any = i64) -> Any:
         extents = shape_of(() if shape is None else shape, "poisson")
         if not extents:
             return astype(_count(turn, 0, means), wanted)
-        total: Any = tracer_of(extents[0])
-        for extent in extents[1:]:
-            total = total * tracer_of(extent)
-        return reshaped(map(lambda i: astype(_count(turn, i, means), wanted), iota(total)), extents)
+        places = iota(scalar_i64(product(extents)))
+        return reshaped(map(lambda i: astype(_count(turn, i, means), wanted), places), extents)
     if shape is not None:
         raise ArgumentError(
             "poisson of an array of means has its shape, and takes none.",

@@ -9,35 +9,16 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from flatweave.base.dtypes import (
-    DType,
-    bool_,
-    c64,
-    c128,
-    f32,
-    f64,
-    i8,
-    i16,
-    i32,
-    i64,
-    u8,
-    u16,
-    u32,
-    u64,
-)
+from flatweave.base.dtypes import DType, c128, f64, i64
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.standard.dtypes import isdtype
+from flatweave.frontend.standard.dtypes import KINDS, isdtype
 from flatweave.frontend.values.devices import DEVICES, HOST, on_device
 from flatweave.frontend.values.sugar import METHODS
 
 VERSION = "2025.12"
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", VERSION)
-NAMES = {
-    "bool": bool_, "int8": i8, "int16": i16, "int32": i32, "int64": i64, "uint8": u8,
-    "uint16": u16, "uint32": u32, "uint64": u64, "float32": f32, "float64": f64,
-    "complex64": c64, "complex128": c128,
-}  # fmt: skip
+NAMES = {dtype.numpy.name: dtype for kind in ("bool", "numeric") for dtype in KINDS[kind]}
 
 
 class NamespaceInfo:
