@@ -19,7 +19,7 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.scalars import astype
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.trace.tracers import as_tracer, scalar_of
-from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.array import Tracer, describe
 from flatweave.random.generator import Generator, Words
 from flatweave.random.philox import Philox
 from flatweave.random.threefry import Threefry
@@ -105,6 +105,8 @@ def opened(given: Any, who: str) -> tuple[Generator, Words]:
 
 def _named(given: Any) -> str:
     """What was passed in place of a key, for a message."""
+    if isinstance(given, Tracer):
+        return describe(given)
     return repr(given) if isinstance(given, int | float | str) else f"a {type(given).__name__}"
 
 

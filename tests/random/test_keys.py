@@ -1,5 +1,7 @@
 """Keys are values: split, folded, mapped over, carried through loops; what is none is refused."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -82,8 +84,11 @@ def test_threads_do_not_matter(threads):
 
 
 MISUSES = {
-    "no key": (lambda: fw.random.uniform(7), "takes a key first, got 7"),
+    "no key": (lambda: fw.random.uniform(7), "^uniform takes a key first, got i64\\.$"),
     "none at all": (lambda: fw.random.normal(None, 3), "takes a key first, got a NoneType"),
+    "a traced number": (
+        lambda: fw.jit(lambda k: fw.random.uniform(k))(7), "takes a key first, got i64"
+    ),
     "other words": (
         lambda: fw.random.bits((1.5, 2.5), 3), "two words of u64 or of u32, got a pair of f64"
     ),
@@ -111,8 +116,10 @@ def test_misuses(name):
     """Each says what is wrong, and what to do."""
     call, message = MISUSES[name]
 
-    with pytest.raises(fw.ArgumentError, match=message) as refused:
+    with pytest.raises(fw.ArgumentError) as refused:
         call()
+    # not the whole text: it shows this file's line, on which the expected words stand
+    assert re.search(message, refused.value.message)
     assert refused.value.remedy
 
 
