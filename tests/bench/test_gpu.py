@@ -8,7 +8,7 @@ from bench.gpu_clocks import EventClock
 from bench.gpu_rows import Case, Row, rows
 from flatweave.runtime.devices.cuda_driver import CudaDriver
 from flatweave.runtime.devices.device import Device
-from tests.runtime.fake_cuda import FakeCuda
+from tests.devices.fake_cuda import FakeCuda
 
 
 def test_rows_have_names():

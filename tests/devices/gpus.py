@@ -6,7 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.devices import cuda, nvrtc
-from tests.runtime.fake_cuda import FakeCuda
+from tests.devices.fake_cuda import FakeCuda
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import ArgumentError
 from flatweave.runtime.devices import cuda, exchange
-from tests.runtime.gpus import gpu, jitted, kernel_of, plus_one
+from tests.devices.gpus import gpu, jitted, kernel_of, plus_one
 
 pytestmark = pytest.mark.usefixtures("little_to_collect")
 
