@@ -3,9 +3,11 @@
     cu = FakeCuda(text, {"k_scale": scale})      programs of one text, its kernels in Python
     cu.calls, cu.live, cu.current                what was called, what is not freed yet, contexts
 
-It is as strict as the driver: a stream does its work later, when somebody asks how far it is; a
-pointer must lie within memory that is allocated when its turn comes; what is freed twice, or used
-on no context, is an error. Kernels get their parameters by name, read by the types of the text.
+It is as strict as the driver: a stream does its work later, when somebody asks how far it is, or
+waits for it in another stream; with `eager` all but the first do theirs at once, as early as can
+be. A pointer must lie within memory that is allocated when its turn comes, in an order that streams
+keep; what is freed twice, or used on no context, is an error. Kernels get their parameters by name,
+read by the types of the text.
 """
 
 import ctypes
@@ -63,18 +65,36 @@ def call(fn):
 
 
 class Stream:
-    """Work that is done in order, when somebody looks."""
+    """Work that is done in order, when somebody looks. `knows` is what has come before its next
+    work, here and in streams that it waited for."""
 
-    def __init__(self):
-        self.work, self.freed, self.done = [], set(), 0
-        self.lock = threading.Lock()
+    def __init__(self, cu, number):
+        self.cu, self.number = cu, number
+        self.work, self.freed, self.done, self.knows = [], set(), 0, set()
+        self.lock = threading.RLock()
+
+    def add(self, work):
+        """Work for later; where all but the first stream are eager, for now, if it can be."""
+        self.work.append(work)
+        while self.cu.eager and self.number and self.work and self.step():
+            pass
 
     def step(self):
-        """Do the next piece of work, if there is one."""
+        """Do the next piece of work, if there is one and it waits for no other stream; a step of
+        the other one if it does. False: nothing of this stream was done."""
         with self.lock:
-            if self.work:
-                self.work.pop(0)()
-                self.done += 1
+            if not self.work:
+                return False
+            record = getattr(self.work[0], "record", None)
+            if record is not None and not record.is_reached:
+                if not self.cu.eager:
+                    record.stream.step()
+                return False
+            self.cu.running = self
+            self.work.pop(0)()
+            self.cu.running = None
+            self.done += 1
+            return True
 
 
 class FakeCuda:
@@ -93,7 +113,10 @@ class FakeCuda:
         self.text, self.kernels, self.devices, self.total = text, dict(kernels), devices, total
         self.calls, self.live, self.sticky, self.launches = [], {}, None, []
         self.images, self.next, self.current = Counter(), FIRST, threading.local()
-        self.endless = False
+        self.endless = self.eager = False
+        self.streams, self.running = 0, None
+        # what streams allocate, and what of it the host has seen to be done
+        self.allocated, self.known = set(), set()
 
     # -- the device -------------------------------------------------------------------------------
 
@@ -155,49 +178,64 @@ class FakeCuda:
     def cuStreamCreate(self, flags):
         self._on_context()
         assert flags == 1
-        return Stream()
+        self.streams += 1
+        return Stream(self, (self.streams - 1) % 3)
 
     @call
     def cuStreamSynchronize(self, stream):
-        while stream.work:
+        while stream.work and self.sticky is None:
             stream.step()
+        self.known |= stream.knows
         if self.sticky is not None:
             raise Failed(self.sticky)
 
     @call
     def cuEventCreate(self, flags):
         self._on_context()
-        event = SimpleNamespace(is_reached=None)
+        event = SimpleNamespace(record=None)
         self.live[id(event)] = event
         return event
 
     @call
     def cuEventRecord(self, event, stream):
-        event.is_reached, event.stream = False, stream
+        event.record = record = SimpleNamespace(is_reached=False, stream=stream)
 
         def reached():
-            event.is_reached, event.time = True, stream.done
+            record.is_reached, record.time, record.knows = True, stream.done, set(stream.knows)
 
-        stream.work.append(reached)
+        stream.add(reached)
+
+    @call
+    def cuStreamWaitEvent(self, stream, event, flags):
+        assert flags == 0
+        record = event.record  # what is recorded later has nothing to do with it
+
+        def wait():
+            stream.knows |= record.knows
+
+        wait.record = record
+        stream.add(wait)
 
     @call
     def cuEventQuery(self, event):
-        if not event.is_reached:
+        record = event.record
+        if not record.is_reached:
             if not self.endless:
-                event.stream.step()
+                record.stream.step()
             if self.sticky is not None:
                 raise Failed(self.sticky)
             raise Failed(Result.CUDA_ERROR_NOT_READY)
+        self.known |= record.knows
 
     @call
     def cuEventSynchronize(self, event):
-        while not event.is_reached:
-            event.stream.step()
+        while not event.record.is_reached:
+            event.record.stream.step()
 
     @call
     def cuEventElapsedTime(self, first, last):
-        assert first.is_reached and last.is_reached
-        return float(last.time - first.time - 1)  # milliseconds: the works between them
+        assert first.record.is_reached and last.record.is_reached
+        return float(last.record.time - first.record.time - 1)  # ms: the works between them
 
     @call
     def cuEventDestroy(self, event):
@@ -215,6 +253,8 @@ class FakeCuda:
             raise Failed(Result.CUDA_ERROR_OUT_OF_MEMORY)
         at, self.next = self.next, self.next + -(-size // GAP) * GAP + GAP
         self.live[at] = bytearray(b"\xcd" * size)
+        self.allocated.add(at)
+        stream.add(lambda: stream.knows.add(at))
         return at
 
     @call
@@ -224,12 +264,14 @@ class FakeCuda:
                 self.sticky = Result.CUDA_ERROR_INVALID_VALUE
 
         stream.freed.add(at)  # what is allocated behind it in the same stream may lie there
-        stream.work.append(free)
+        stream.add(free)
 
     def bytes(self, at, size):
         """The part of an allocation at a pointer; an address that is in none is as on a GPU."""
         for start, memory in self.live.items():
             if isinstance(memory, bytearray) and start <= at and at + size <= start + len(memory):
+                if self.running and start in self.allocated - self.running.knows - self.known:
+                    break
                 return memoryview(memory)[at - start : at - start + size]
         self.sticky = Result.CUDA_ERROR_ILLEGAL_ADDRESS
         return memoryview(bytearray(size))
@@ -241,21 +283,21 @@ class FakeCuda:
     @call
     def cuMemcpyHtoDAsync(self, to, source, size, stream):
         given = ctypes.string_at(source, size)  # pageable memory is read at once
-        stream.work.append(lambda: self.bytes(to, size).__setitem__(slice(None), given))
+        stream.add(lambda: self.bytes(to, size).__setitem__(slice(None), given))
 
     @call
     def cuMemcpyDtoHAsync(self, to, source, size, stream):
-        stream.work.append(lambda: ctypes.memmove(to, bytes(self.bytes(source, size)), size))
+        stream.add(lambda: ctypes.memmove(to, bytes(self.bytes(source, size)), size))
 
     @call
     def cuMemcpyDtoDAsync(self, to, source, size, stream):
         def copy():
             self.bytes(to, size)[:] = bytes(self.bytes(source, size))
 
-        stream.work.append(copy)
+        stream.add(copy)
 
     def _set(self, at, value, count, dtype, stream):
-        stream.work.append(lambda: self.view(at, dtype, count).fill(value))
+        stream.add(lambda: self.view(at, dtype, count).fill(value))
 
     @call
     def cuMemsetD8Async(self, at, value, count, stream):
@@ -293,7 +335,7 @@ class FakeCuda:
             at = ctypes.c_uint64.from_address(params + 8 * number).value
             given[name] = type_.from_address(at).value
         self.launches.append((kernel, gx, x))
-        stream.work.append(lambda: self.kernels[kernel](self, gx, x, **given))
+        stream.add(lambda: self.kernels[kernel](self, gx, x, **given))
 
     def parameters(self, kernel):
         """The type and name of each parameter of a kernel, as its text declares them."""

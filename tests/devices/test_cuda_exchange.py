@@ -31,6 +31,7 @@ class Foreign:
 
     def __init__(self, cu, values, **more):
         memory = cuda.device().allocate(values.nbytes)
+        cu.known.add(memory.handle)  # another library has waited for it
         cu.bytes(memory.handle, values.nbytes)[:] = values.tobytes()
         self.memory = memory
         self.__cuda_array_interface__ = {

@@ -52,7 +52,7 @@ class Report:
     def settle(self) -> None:
         """Wait, and raise what was reported; each time."""
         if self._memory is not None:
-            self.device.wait()
+            self.device.wait(self._memory.written)
             self.look()
         if self._failed is not None:
             raise self._failed

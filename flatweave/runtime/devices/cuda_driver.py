@@ -1,12 +1,12 @@
-"""CUDA by NVIDIA's own bindings: one device's primary context, a stream, and calls on it.
+"""CUDA by NVIDIA's own bindings: one device's primary context, its streams, and calls on them.
 
 The context is the one that CuPy, PyTorch and JAX use, so their memory can be read here and ours
-there. The stream is our own: what crosses over waits (`exchange.py`).
+there. The streams are our own: what crosses over waits (`exchange.py`). Of them one is for kernels,
+one for arrays that go there, and one for those that come back.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from flatweave.base.errors import DeviceError
 from flatweave.runtime.devices import nvrtc
+from flatweave.runtime.devices.cuda_calls import Kernels, Mark, Packed, words_of
 from flatweave.runtime.devices.device import Module, Refused, Values
 
 NAME_BYTES = 256
@@ -42,6 +43,7 @@ class CudaDriver:
         self.architecture = f"sm_{major}{minor}"
         self.total = int(self._done(cu.cuDeviceTotalMem(self._device)))
         self._context = self._done(cu.cuDevicePrimaryCtxRetain(self._device))
+        self._spare: list[Any] = []  # events that nobody waits for any more
         self.leave()
 
     @property
@@ -50,10 +52,12 @@ class CudaDriver:
         return f"{nvrtc.version()} {self.architecture}"
 
     def leave(self) -> None:
-        """From now on use a new stream."""
+        """From now on use new streams."""
         self._enter()
         kind = self._cu.CUstream_flags.CU_STREAM_NON_BLOCKING
-        self.queue = self._done(self._cu.cuStreamCreate(kind))
+        self.queue, self._inward, self._outward = (
+            self._done(self._cu.cuStreamCreate(kind)) for _ in range(3)
+        )
 
     def _enter(self) -> None:
         """Calls are on the context of this device, whatever this thread used before."""
@@ -86,28 +90,37 @@ class CudaDriver:
 
     # -- memory -----------------------------------------------------------------------------------
 
-    def allocate(self, size: int) -> int:
+    def allocate(self, size: int, is_for_copy: bool = False) -> int:
         """Memory of `size` bytes; raises MemoryError."""
         self._enter()
-        return int(self._done(self._cu.cuMemAllocAsync(size, self.queue)))
+        stream = self._inward if is_for_copy else self.queue
+        return int(self._done(self._cu.cuMemAllocAsync(size, stream)))
 
     def free(self, handle: int, queue: Any) -> None:
         """Give memory back when what was put into the stream is done."""
         self._enter()
         self._done(self._cu.cuMemFreeAsync(handle, queue))
 
-    def upload(self, memory: int, offset: int, values: Values) -> None:
+    def upload(self, memory: int, values: Values) -> None:
         """Copy an array to memory: the driver has read pageable memory when it comes back."""
         self._enter()
         at, size = values.ctypes.data, values.nbytes
-        self._done(self._cu.cuMemcpyHtoDAsync(memory + offset, at, size, self.queue))
+        self._done(self._cu.cuMemcpyHtoDAsync(memory, at, size, self.queue))
+
+    def upload_beside(self, memory: int, values: Values) -> None:
+        """The same in a stream of its own; kernels from now on wait for it."""
+        self._enter()
+        at, size = values.ctypes.data, values.nbytes
+        self._done(self._cu.cuMemcpyHtoDAsync(memory, at, size, self._inward))
+        arrived = self._recorded(self._inward)
+        self._done(self._cu.cuStreamWaitEvent(self.queue, arrived.event, 0))
 
     def download(self, memory: int, offset: int, into: Values) -> None:
         """Copy memory to an array, and wait for that."""
         self._enter()
         at, size = into.ctypes.data, into.nbytes
-        self._done(self._cu.cuMemcpyDtoHAsync(at, memory + offset, size, self.queue))
-        self._done(self._cu.cuStreamSynchronize(self.queue))
+        self._done(self._cu.cuMemcpyDtoHAsync(at, memory + offset, size, self._outward))
+        self._done(self._cu.cuStreamSynchronize(self._outward))
 
     def copy(self, to: int, to_offset: int, source: int, offset: int, size: int) -> None:
         """Copy memory to memory."""
@@ -120,80 +133,64 @@ class CudaDriver:
         self._enter()
         at, cu = memory + offset, self._cu
         sets = {1: cu.cuMemsetD8Async, 2: cu.cuMemsetD16Async, 4: cu.cuMemsetD32Async}
-        raw, size = value.tobytes(), min(value.nbytes, 4)
-        words = [int.from_bytes(raw[k : k + size], "little") for k in range(0, len(raw), size)]
-        if len(set(words)) == 1:
-            self._done(sets[size](at, words[0], count * len(words), self.queue))
-            return
-        for each in range(at, at + count * len(raw), len(raw)):
-            for number, word in enumerate(words):
-                self._done(sets[size](each + number * size, word, 1, self.queue))
+        for offset, size, word, times in words_of(value, count):
+            self._done(sets[size](at + offset, word, times, self.queue))
 
     # -- programs ---------------------------------------------------------------------------------
 
     def build(self, text: str) -> tuple[Module, bytes]:
         """The kernels of a text, and its machine code."""
         binary = nvrtc.binary(text, self.architecture)
-        return _Kernels(self, self._loaded(binary)), binary
+        return self._kernels(binary), binary
 
     def open(self, binary: bytes) -> Module:
         """The kernels of machine code; raises Refused."""
         try:
-            return _Kernels(self, self._loaded(binary))
+            return self._kernels(binary)
         except DeviceError as error:
             raise Refused(str(error)) from None
 
-    def _loaded(self, binary: bytes) -> Any:
+    def _kernels(self, binary: bytes) -> Module:
         self._enter()
-        return self._done(self._cu.cuModuleLoadData(binary))
+        module = self._done(self._cu.cuModuleLoadData(binary))
 
-    def function(self, module: Any, name: str) -> Any:
-        """A kernel of a module."""
-        self._enter()
-        return self._done(self._cu.cuModuleGetFunction(module, name.encode()))
+        def find(name: str) -> Any:
+            self._enter()
+            return self._done(self._cu.cuModuleGetFunction(module, name.encode()))
+
+        return Kernels(find)
 
     # -- work -------------------------------------------------------------------------------------
 
     def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
-        """Run a kernel on `grid` blocks. Arguments lie in slots of 8 bytes, of which it takes as
-        many as it needs: machines are little-endian wherever there is CUDA."""
+        """Run a kernel on `grid` blocks."""
         self._enter()
-        slots = (ctypes.c_uint64 * len(args))(*map(_slot, args))
-        start = ctypes.addressof(slots)
-        pointers = (ctypes.c_uint64 * len(args))(*range(start, start + 8 * len(args), 8))
-        at, sizes = ctypes.addressof(pointers), (grid, 1, 1, threads, 1, 1)
-        self._done(self._cu.cuLaunchKernel(kernel, *sizes, 0, self.queue, at, 0))
+        packed, sizes = Packed(args), (grid, 1, 1, threads, 1, 1)
+        self._done(self._cu.cuLaunchKernel(kernel, *sizes, 0, self.queue, packed.address, 0))
 
     def mark(self) -> Any:
         """Where the stream ends now."""
         self._enter()
-        event = self._done(self._cu.cuEventCreate(self._cu.CUevent_flags.CU_EVENT_DISABLE_TIMING))
-        self._done(self._cu.cuEventRecord(event, self.queue))
-        return event
+        return self._recorded(self.queue)
 
-    def is_reached(self, mark: Any) -> bool:
-        """Whether all before a mark is done; it is looked at no more when it is."""
+    def _recorded(self, stream: Any) -> Mark:
+        mark = Mark(self._spare, self._event())
+        self._done(self._cu.cuEventRecord(mark.event, stream))
+        return mark
+
+    def _event(self) -> Any:
+        """An event that is not in use."""
+        try:
+            return self._spare.pop()
+        except IndexError:
+            kind = self._cu.CUevent_flags.CU_EVENT_DISABLE_TIMING
+            return self._done(self._cu.cuEventCreate(kind))
+
+    def is_reached(self, mark: Mark) -> bool:
+        """Whether all before a mark is done."""
         self._enter()
-        returned = self._cu.cuEventQuery(mark)
+        returned = self._cu.cuEventQuery(mark.event)
         if returned[0] == self._cu.CUresult.CUDA_ERROR_NOT_READY:
             return False
         self._done(returned)
-        self._done(self._cu.cuEventDestroy(mark))
         return True
-
-
-def _slot(arg: Any) -> int:
-    """An argument's bytes as a number."""
-    return arg if isinstance(arg, int) else int.from_bytes(arg.tobytes(), "little")
-
-
-class _Kernels(dict[str, Any]):
-    """The kernels of a module, looked up when they are first asked for."""
-
-    def __init__(self, driver: CudaDriver, module: Any) -> None:
-        self._driver = driver
-        self._module = module
-
-    def __missing__(self, name: str) -> Any:
-        self[name] = found = self._driver.function(self._module, name)
-        return found

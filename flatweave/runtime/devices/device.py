@@ -4,7 +4,8 @@
     Device      one machine: memory for reuse, programs by their text, launches, waits
 
 Calls put work into one queue and come back; `wait` is where Python waits for it, and where what
-went wrong is told. Threads may share a device, the child of a fork may not.
+went wrong is told. Large arrays go there and come back by queues of their own, beside the kernels.
+Threads may share a device, the child of a fork may not.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import hashlib
 import os
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -26,12 +27,14 @@ from flatweave.runtime.cache import process_cache
 from flatweave.runtime.devices.memory import Memory, Pool, Source
 
 Values = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
 Module = Mapping[str, Any]  # kernels by name
 SOON = 50e-6  # seconds for which a wait looks again at once; then it sleeps between two looks
 SHORTEST_PAUSE = 2e-6  # they grow with the time that was waited
 LONGEST_PAUSE = 5e-3
 PAUSE_GROWTH = 1.25
 NAMED = 3  # arrays that a message names
+SMALL = 1 << 14  # bytes; so many are copied in the kernels' queue, and nobody waits for that
 
 
 class Refused(Exception):
@@ -39,7 +42,8 @@ class Refused(Exception):
 
 
 class Driver(Source, Protocol):
-    """What a kind of device supplies. Work goes into its `queue` in the order of the calls."""
+    """What a kind of device supplies. Work goes into its `queue` in the order of the calls, other
+    than `upload_beside` and `download`, which begin at once."""
 
     kind: str
     name: str
@@ -48,11 +52,15 @@ class Driver(Source, Protocol):
     def compiler(self) -> str:
         """All that a binary depends on but its text."""
 
-    def upload(self, memory: Any, offset: int, values: Values) -> None:
-        """Copy an array to memory; when this returns, the array may change."""
+    def upload(self, memory: Any, values: Values) -> None:
+        """Copy a small array to memory; when this returns, the array may change."""
+
+    def upload_beside(self, memory: Any, values: Values) -> None:
+        """The same for a large one: in a queue of its own, which what is put into `queue` later
+        waits for."""
 
     def download(self, memory: Any, offset: int, into: Values) -> None:
-        """Copy memory to an array, and wait for that."""
+        """Copy memory to an array in a queue of its own, and wait for that."""
 
     def copy(self, to: Any, to_offset: int, source: Any, offset: int, size: int) -> None:
         """Copy memory to memory."""
@@ -70,13 +78,13 @@ class Driver(Source, Protocol):
         """Run a kernel on `grid` blocks; arguments are handles and NumPy scalars."""
 
     def mark(self) -> Any:
-        """Where the queue ends now."""
+        """Where the queue ends now; what is before it has begun, or will without more calls."""
 
     def is_reached(self, mark: Any) -> bool:
         """Whether all before a mark is done; raises DeviceError if it failed."""
 
     def leave(self) -> None:
-        """From now on use a new queue: the old one may never come to its end."""
+        """From now on use new queues: the old ones may never come to their end."""
 
 
 class Device:
@@ -92,42 +100,65 @@ class Device:
         self.well: Memory | None = None  # the status of calls in which nothing can go wrong
         self.uploads = 0
         self.downloads = 0
-        self.works = 0  # what was put into the queue so far
         self.waits_for_faults = False  # calls wait for their kernels, and raise what they report
         self._done = 0  # how many works have been waited for
+        self._marks: deque[tuple[int, Any]] = deque()  # behind how many works
         self._left: list[tuple[Any, int]] = []  # queues that were left, and what was done then
         self._held: deque[tuple[int, Any]] = deque()
         self._modules: dict[str, Module] = {}
         self._lock = Lock()
         self._process = os.getpid()
 
+    @property
+    def works(self) -> int:
+        """How much was put into the queue so far."""
+        return self.pool.works
+
     # -- memory -----------------------------------------------------------------------------------
 
     def allocate(self, size: int) -> Memory:
         """Memory of `size` bytes; raises MemoryError when there is none without what is idle."""
+        return self._taken(lambda: self.pool.take(size))
+
+    def _taken(self, take: Callable[[], T]) -> T:
+        """What the pool gives, once more without what is idle if it has to be."""
         self._check()
         with self._lock:
             try:
-                return self.pool.take(size)
+                return take()
             except MemoryError:
                 pass
         self.wait()  # until then kernels may hold what is idle
         with self._lock:
             self.pool.trim()
-            return self.pool.take(size)
-
-    def upload(self, memory: Memory, values: Values, offset: int = 0) -> None:
-        """Copy an array to memory, from byte `offset` on."""
-        self._check()
+        self.wait()
         with self._lock:
-            self.uploads += 1
-            self.works += 1
-            self.driver.upload(self._handle(memory), offset, values)
+            return take()
+
+    def upload(self, values: Values) -> Memory:
+        """New memory with the bytes of an array: a large one is copied beside the kernels, which
+        waits only where two like it are still being read. Raises MemoryError."""
+        self._check()
+        size = values.nbytes
+        if size > SMALL:
+            with self._lock:
+                self._look()
+            memory, last = self._taken(lambda: self.pool.take_for_copy(size, self._done))
+            self.wait(last)
+        else:
+            memory = self.allocate(max(1, size))
+        copy = self.driver.upload_beside if size > SMALL else self.driver.upload
+        with self._lock:
+            if size:
+                self.uploads += 1
+                self._add()
+                copy(self._handle(memory), values)
+        return memory
 
     def download(self, memory: Memory, into: Values, offset: int = 0) -> None:
-        """Copy memory, from byte `offset` on, to an array, when all is done that was asked for."""
+        """Copy memory, from byte `offset` on, to an array, when it has been written."""
         self.downloads += 1
-        self.wait()
+        self.wait(memory.written)
         self.read(memory, into, offset)
 
     def read(self, memory: Memory, into: Values, offset: int = 0) -> None:
@@ -138,15 +169,19 @@ class Device:
     def copy(self, to: Memory, to_offset: int, source: Memory, offset: int, size: int) -> None:
         """Copy memory to memory."""
         with self._lock:
-            self.works += 1
+            self._add()
             self.driver.copy(self._handle(to), to_offset, self._handle(source), offset, size)
 
     def fill(self, memory: Memory, value: np.generic, offset: int = 0, count: int = 1) -> None:
         """Store a value `count` times, from byte `offset` on."""
         self._check()
         with self._lock:
-            self.works += 1
+            self._add()
             self.driver.fill(self._handle(memory), offset, value, count)
+
+    def _add(self) -> None:
+        """One more work is put into the queue."""
+        self.pool.works += 1
 
     def held(self) -> str:
         """The arrays that users hold here, for the error that there is no memory."""
@@ -203,19 +238,30 @@ class Device:
         self._check()
         with self._lock:
             given = [self._handle(arg) if type(arg) is Memory else arg for arg in args]
-            self.works += 1
+            self._add()
             self.driver.launch(kernel, grid, threads, given)
 
     # -- waiting ----------------------------------------------------------------------------------
 
-    def wait(self) -> None:
-        """Wait until all is done that was asked for so far: in Python, where signal handlers run.
+    def mark(self) -> None:
+        """Note where the queue ends now, so that whoever waits for that waits for no more."""
+        with self._lock:
+            self._look()
+            self._mark(self.works)
+
+    def wait(self, works: int | None = None) -> None:
+        """Wait until all is done that was asked for so far, or so many works: in Python, where
+        signal handlers run.
 
         After an interrupt the queue is left to a kernel that may never end, with what it computes.
         """
         self._check()
         with self._lock:
-            mark, works = self.driver.mark(), self.works
+            self._look()
+            until = self.works if works is None else works
+            if until <= self._done:
+                return
+            mark = self._mark(until)
         pause, soon = SHORTEST_PAUSE, time.perf_counter() + SOON
         try:
             while not self.driver.is_reached(mark):
@@ -228,7 +274,19 @@ class Device:
             self._leave()
             raise
         with self._lock:
-            self._done = max(self._done, works)
+            self._look()
+
+    def _mark(self, works: int) -> Any:
+        """The first mark behind so many works, which are not done yet; a new one if there is
+        none."""
+        if not self._marks or self._marks[-1][0] < works:
+            self._marks.append((self.works, self.driver.mark()))
+        return next(mark for behind, mark in self._marks if behind >= works)
+
+    def _look(self) -> None:
+        """See how far the queue is by now."""
+        while self._marks and self.driver.is_reached(self._marks[0][1]):
+            self._done, _ = self._marks.popleft()
             while self._held and self._held[0][0] <= self._done:
                 self._held.popleft()
 
@@ -238,6 +296,7 @@ class Device:
             self.pool.trim()
             self._left.append((self.driver.queue, self._done))
             self.driver.leave()
+            self._marks.clear()
             self._done = self.works
 
     def _check(self) -> None:

@@ -3,8 +3,11 @@
     memory = pool.take(4096)      fresh, or what another program gave back
     memory.release()              for whoever asks next; so does the last reference to it
 
-All work of a device goes through one queue, so memory that is given back while kernels still use it
-may be lent again at once: whatever uses it next stands behind them in the queue.
+Kernels go through one queue, so memory that is given back while they still use it may be lent again
+at once: whatever uses it next stands behind them in the queue. What is copied from the host stands
+in no such line: it gets memory that nobody uses any more.
+
+    memory, last = pool.take_for_copy(4096, done)     to be waited for, where last > done
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Any, Protocol
 IDLE_SHARE = 4  # at most this part of a device's memory is kept without use
 SMALLEST = 256  # bytes; also what sizes up to 16 of it are multiples of
 STEPS = 16  # sizes between a power of two and the next
+AHEAD = 2  # so many pieces of a size that kernels may still use are left to them by copies
 
 
 class Source(Protocol):
@@ -23,8 +27,9 @@ class Source(Protocol):
     queue: Any
     total: int
 
-    def allocate(self, size: int) -> Any:
-        """Memory of `size` bytes; raises MemoryError."""
+    def allocate(self, size: int, is_for_copy: bool = False) -> Any:
+        """Memory of `size` bytes, for what is put into the queue from now on, or for a copy from
+        the host beside it; raises MemoryError."""
 
     def free(self, handle: Any, queue: Any) -> None:
         """Give memory back when what was put into the queue is done."""
@@ -62,24 +67,43 @@ class Pool:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._idle: dict[int, list[Any]] = {}
+        # of each size: what it is called, and how much work there was when it came back
+        self._idle: dict[int, deque[tuple[int, Any]]] = {}
         self._lent: dict[int, Any] = {}  # by identity: alive in the child of a fork, too
         self.returned: deque[tuple[Any, int, Any]] = deque()
+        self.works = 0  # how many works were put into the queue so far
         self.idle_bytes = 0
         self.used_bytes = 0
 
     def take(self, size: int) -> Memory:
-        """Memory of at least `size` bytes; raises MemoryError."""
+        """Memory of at least `size` bytes, what came back last; raises MemoryError."""
+        size = self._rounded(size)
+        idle = self._idle.get(size)
+        if not idle:
+            return self._lend(self._source.allocate(size), size)
+        self.idle_bytes -= size
+        return self._lend(idle.pop()[1], size)
+
+    def take_for_copy(self, size: int, done: int) -> tuple[Memory, int]:
+        """Memory of at least `size` bytes, what came back first, and the number of the last work
+        that may use it; fresh memory while few pieces are used later than the work `done`. Raises
+        MemoryError."""
+        size = self._rounded(size)
+        idle = self._idle.get(size)
+        if not idle or (idle[0][0] > done and len(idle) < AHEAD):
+            return self._lend(self._source.allocate(size, is_for_copy=True), size), 0
+        self.idle_bytes -= size
+        last, handle = idle.popleft()
+        return self._lend(handle, size), last
+
+    def _rounded(self, size: int) -> int:
+        """The size that is lent; raises MemoryError where there never is so much."""
         self.gather()
         if size > self._source.total:  # which drivers count in 64 bits
             raise MemoryError(f"{size} bytes of {self._source.total}")
-        size = rounded(size)
-        idle = self._idle.get(size)
-        if idle:
-            handle = idle.pop()
-            self.idle_bytes -= size
-        else:
-            handle = self._source.allocate(size)
+        return rounded(size)
+
+    def _lend(self, handle: Any, size: int) -> Memory:
         self._lent[id(handle)] = handle
         self.used_bytes += size
         return Memory(self, handle, size, self._source.queue)
@@ -94,7 +118,8 @@ class Pool:
         for size in sorted(self._idle, reverse=True):
             handles = self._idle[size]
             while handles and self.idle_bytes > limit:
-                self._source.free(handles.pop(), self._source.queue)
+                self._source.free(handles.pop()[1], self._source.queue)
+                self.works += 1
                 self.idle_bytes -= size
 
     def gather(self) -> None:
@@ -106,7 +131,7 @@ class Pool:
             self._lent.pop(id(handle), None)
             self.used_bytes -= size
             if queue is self._source.queue:
-                self._idle.setdefault(size, []).append(handle)
+                self._idle.setdefault(size, deque()).append((self.works, handle))
                 self.idle_bytes += size
             else:
                 self._source.free(handle, queue)

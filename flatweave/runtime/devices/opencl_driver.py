@@ -1,4 +1,4 @@
-"""OpenCL by pyopencl: one device's context, its queue, and the calls that put work into it."""
+"""OpenCL by pyopencl: one device's context, its queues, and the calls that put work into them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 
 from flatweave.base.errors import CompilerBug, DeviceError
 from flatweave.runtime.devices.device import Module, Refused, Values
-
-SMALL = 1 << 14  # bytes; so many are copied aside, and nobody waits until they are on the device
 
 
 class OpenClDriver:
@@ -33,13 +31,16 @@ class OpenClDriver:
         self.leave()
 
     def leave(self) -> None:
-        """From now on use a new queue."""
-        self.queue = self._cl.CommandQueue(self._context)
+        """From now on use new queues."""
+        self.queue, self._inward, self._outward = (
+            self._cl.CommandQueue(self._context) for _ in range(3)
+        )
+        self._last: Any = None  # the event of what is last in the queue
         self._uploads: deque[Any] = deque()  # each keeps what it copies
 
     # -- memory -----------------------------------------------------------------------------------
 
-    def allocate(self, size: int) -> Any:
+    def allocate(self, size: int, is_for_copy: bool = False) -> Any:
         """Memory of `size` bytes; raises MemoryError."""
         if size > self.total:
             raise MemoryError(f"{size} bytes on {self.name}, which has {self.total}")
@@ -53,34 +54,36 @@ class OpenClDriver:
         """Give memory back; the driver keeps it until commands that use it are done."""
         handle.release()
 
-    def upload(self, memory: Any, offset: int, values: Values) -> None:
-        """Copy an array to memory."""
-        if values.nbytes > SMALL:
-            self._copy(memory, values, dst_offset=offset)
-            return
+    def upload(self, memory: Any, values: Values) -> None:
+        """Copy a small array to memory: it is copied aside before, so that nobody waits."""
         while self._uploads and self._is_done(self._uploads[0]):
             self._uploads.popleft()
-        begun = self._copy(memory, values.copy(), dst_offset=offset, is_blocking=False)
-        self._uploads.append(begun)
+        self._put(self._cl.enqueue_copy, memory, values.copy(), is_blocking=False)
+        self._uploads.append(self._last)
+
+    def upload_beside(self, memory: Any, values: Values) -> None:
+        """Copy an array to memory, and wait for that."""
+        self._called(self._cl.enqueue_copy, self._inward, memory, values)
 
     def download(self, memory: Any, offset: int, into: Values) -> None:
         """Copy memory to an array."""
-        self._copy(into, memory, src_offset=offset)
+        self._called(self._cl.enqueue_copy, self._outward, into, memory, src_offset=offset)
 
     def copy(self, to: Any, to_offset: int, source: Any, offset: int, size: int) -> None:
         """Copy memory to memory."""
-        self._copy(to, source, byte_count=size, src_offset=offset, dst_offset=to_offset)
-
-    def _copy(self, to: Any, source: Any, **how: Any) -> Any:
-        return self._called(self._cl.enqueue_copy, self.queue, to, source, **how)
+        work = self._cl.enqueue_copy
+        self._put(work, to, source, byte_count=size, src_offset=offset, dst_offset=to_offset)
 
     def fill(self, memory: Any, offset: int, value: np.generic, count: int) -> None:
         """Store a value `count` times."""
-        size = count * value.nbytes
-        self._called(self._cl.enqueue_fill_buffer, self.queue, memory, value, offset, size)
+        self._put(self._cl.enqueue_fill_buffer, memory, value, offset, count * value.nbytes)
+
+    def _put(self, work: Any, *args: Any, **how: Any) -> None:
+        """Put work into the queue of the kernels."""
+        self._last = self._called(work, self.queue, *args, **how)
 
     def _called(self, work: Any, *args: Any, **how: Any) -> Any:
-        """The result of a call that puts work into the queue."""
+        """The event of a call that puts work into a queue."""
         try:
             return work(*args, **how)
         except self._memory_errors as error:
@@ -124,14 +127,14 @@ class OpenClDriver:
     def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
         """Run a kernel on `grid` blocks."""
         kernel.set_args(*args)
-        size = (grid * threads,), (threads,)
-        self._called(self._cl.enqueue_nd_range_kernel, self.queue, kernel, *size)
+        self._put(self._cl.enqueue_nd_range_kernel, kernel, (grid * threads,), (threads,))
 
     def mark(self) -> Any:
         """Where the queue ends now."""
-        mark = self._called(self._cl.enqueue_marker, self.queue)
+        if self._last is None:
+            self._put(self._cl.enqueue_marker)
         self.queue.flush()
-        return mark
+        return self._last
 
     def is_reached(self, mark: Any) -> bool:
         """Whether all before a mark is done."""

@@ -69,7 +69,10 @@ class Running:
 
     def take(self, size: int) -> Memory:
         """Memory for this call."""
-        memory = self.device.allocate(size)
+        return self.taken(self.device.allocate(size))
+
+    def taken(self, memory: Memory) -> Memory:
+        """Memory that is given back if this call fails."""
         self._taken.append(memory)
         return memory
 
@@ -183,6 +186,7 @@ class Running:
     def report(self) -> Report | None:
         """What results depend on, while nobody has looked."""
         if self._status is not None and self._may_have_failed:
+            self._status.written = self.device.works
             return Report(self.device, self._status, self.plan, self._earlier)
         for report in self._earlier[1:]:
             report.settle()
@@ -214,6 +218,8 @@ class HostProgram:
             found = self._results(running, values)
             if running.is_wanted_now or not any(type(each) is Resident for each in found):
                 running.check()
+            else:
+                self.device.mark()
             return found
         except Stop as stop:
             try:
@@ -236,12 +242,10 @@ class HostProgram:
             return buffer
         values = np.ascontiguousarray(arg)
         try:
-            memory = running.take(max(1, values.nbytes))
+            memory = running.taken(self.device.upload(values.reshape(-1).view(np.uint8)))
         except MemoryError as error:
             name = f"{param.dtype.name}[{', '.join(map(str, values.shape))}]"
             raise MemoryError(f"{name}, an argument, does not fit {error}") from None
-        if values.size:
-            self.device.upload(memory, values.reshape(-1).view(np.uint8))
         return Buffer(memory, param.dtype, values.size)
 
     def _results(self, running: Running, values: list[Any]) -> list[Any]:
