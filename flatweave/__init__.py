@@ -200,6 +200,7 @@ from flatweave.frontend.functions.reductions import (
     prod,
     sum as sum,
 )
+from flatweave.frontend.functions.vmap import vmap
 from flatweave.frontend.ragged.cutting import ragged
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.standard.arrangement import (
@@ -314,7 +315,7 @@ __all__ = [
     "squeeze", "stack", "std", "stencil", "sub", "subtract", "take", "take_along_axis", "tan",
     "tanh", "target", "tensordot", "tile", "transpose", "tril", "triu", "true_divide", "truediv",
     "trunc", "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "where",
+    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "vmap", "where",
     "while_loop", "zeros", "zeros_like", "zip_with",
 ]  # fmt: skip
 

@@ -106,7 +106,7 @@ class Builder(BodyFacts):
         else:
             renaming = Substitution(fresh=lambda var, type_: self.var(_hint(var, hint), type_))
             vars_ = tuple(renaming.binder(binder) for binder in binders)
-        self._append(Let(vars_, op, self.where))
+        self.append(Let(vars_, op, self.where))
         return vars_
 
     def _emit_scalar(self, op: Apply | Cast, hint: str) -> Var:
@@ -125,7 +125,9 @@ class Builder(BodyFacts):
         elif isinstance(let.op, Cast):
             self._known[("cast", let.op.dtype, let.op.arg)] = let.vars[0]
 
-    def _append(self, let: Let) -> None:
+    def append(self, let: Let) -> None:
+        """Append a let whose variables are fresh, or stood in a body inside of this one."""
+        """Append a let whose variables are fresh, or stood in a body inside of this one."""
         self.lets.append(let)
         for var in let.vars:
             self.bind(var, let.op)
@@ -209,7 +211,7 @@ class Builder(BodyFacts):
             case Cast(dtype=dtype, arg=arg):
                 renaming.mapping[let.vars[0]] = self.cast(renaming.atom(arg), dtype)
             case _:
-                self._append(renaming.let(let))
+                self.append(renaming.let(let))
 
     def copy(self, fn: Lambda) -> Lambda:
         """`fn` with every binder renamed, so that it can stand in the program once more."""

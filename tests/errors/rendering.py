@@ -14,13 +14,15 @@ from tests.errors import (
     nest_misuses,
     operator_misuses,
     ragged_misuses,
+    vmap_misuses,
 )
 
 MESSAGES = Path(__file__).parent / "messages"
 CASES: dict[str, Callable[[], None]] = {
     name: case
     for module in (
-        misuses, argument_misuses, nest_misuses, ragged_misuses, operator_misuses, kernel_misuses
+        misuses, argument_misuses, nest_misuses, ragged_misuses, operator_misuses, kernel_misuses,
+        vmap_misuses,
     )
     for name, case in vars(module).items()
     if callable(case) and getattr(case, "__module__", "") == module.__name__

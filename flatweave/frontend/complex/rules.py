@@ -25,7 +25,7 @@ RULES: dict[str, Rule] = {}
 ANY_ELEMENTS = frozenset({
     "map", "zip_with", "reduce", "scan", "filter", "partition", "generate", "cond", "while_loop",
     "fori_loop", "backpermute", "scatter", "permute", "reduce_by_index", "expand",
-    "expand_reduce", "segmented_scan", "segmented_reduce", "replicate",
+    "expand_reduce", "segmented_scan", "segmented_reduce", "replicate", "vmap",
 })  # fmt: skip
 
 

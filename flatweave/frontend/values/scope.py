@@ -157,10 +157,10 @@ class Scope:
     def bind(self, hint: str, type_: Type) -> Var:
         """A fresh variable that belongs to this scope."""
         var = self.builder.var(hint, type_)
-        self._adopt(var)
+        self.adopt(var)
         return var
 
-    def _adopt(self, var: Var) -> None:
+    def adopt(self, var: Var) -> None:
         """Enter a variable as this scope's; the shape of an array is known to fit."""
         self.trace.homes[var] = self
         if isinstance(var.type, ArrayType) and var.type.rank > 1:
@@ -205,7 +205,7 @@ class Scope:
         self.builder.where = self.trace.where
         vars_ = self.builder.emit(op, hint)
         for var in vars_:
-            self._adopt(var)
+            self.adopt(var)
         return vars_
 
     def apply(self, fn: str, *args: Atom) -> Atom:
@@ -253,7 +253,7 @@ class Scope:
         """Whether a check here or around here has found a condition to hold."""
         return any(condition in scope.checked for scope in self.around())
 
-    def _facts(self) -> tuple[set[Var], set[Var], set[Var]]:
+    def facts(self) -> tuple[set[Var], set[Var], set[Var]]:
         """What is known of variables here, some of it because a check stands before them."""
         return self.natural, self.counts, self.extents
 
@@ -277,7 +277,7 @@ class Scope:
         saved = []
         for scope in self.around():
             known, checked = dict(scope.builder._known), set(scope.checked)
-            facts = [set(fact) for fact in scope._facts()]
+            facts = [set(fact) for fact in scope.facts()]
             emitted = len(scope.builder.lets)
             saved.append((scope, emitted, known, checked, dict(scope.shapes), facts))
 
@@ -286,7 +286,7 @@ class Scope:
                 del scope.builder.lets[emitted:]
                 scope.builder._known = dict(known)
                 scope.checked, scope.shapes = set(checked), dict(shapes)
-                for fact, before in zip(scope._facts(), facts, strict=True):
+                for fact, before in zip(scope.facts(), facts, strict=True):
                     fact &= before
 
         return restore
