@@ -259,7 +259,7 @@ from flatweave.frontend.standard.statistics import (
     var,
 )
 from flatweave.frontend.values.array import Array
-from flatweave.frontend.values.interop import asarray, from_dlpack
+from flatweave.frontend.values.asarray import asarray, from_dlpack
 from flatweave.jit import Jitted, jit, target
 from flatweave.runtime import door as _door
 from flatweave.tuning.tune import Tuning, tune

@@ -1,18 +1,24 @@
-"""A compiled program on the CPU: arguments into slots, one call, results out of slots."""
+"""A compiled program on the CPU: arguments into slots, one call, results out of slots.
+
+A result that is part of an argument is a view of it where nobody can write to that, else a copy.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.dtypes import DType
+from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Plan, Result, Status
 from flatweave.runtime.address import address_of
 from flatweave.runtime.execute import NativeProgram, adopt
 from flatweave.runtime.later import Table
+from flatweave.runtime.ownership import is_frozen
 from flatweave.runtime.support import Code
 
 _CODES = {
@@ -48,9 +54,9 @@ class CpuProgram:
         status = self.native.run(slots)
         if not status.is_ok:
             return status
-        return self._results(self._unpack(slots, self._start))
+        return self._results(self._unpack(slots, self._start), args)
 
-    def _results(self, values: tuple[Any, ...]) -> list[Any]:
+    def _results(self, values: tuple[Any, ...], args: list[Any]) -> list[Any]:
         found: list[Any] = []
         at = 0
         for result in self.plan.results:
@@ -67,7 +73,11 @@ class CpuProgram:
                     extent = values[at]
                     at += 1
                 shape.append(extent)
-            found.append(_array(value, owner, tuple(shape), result.dtype))
+            if owner:
+                found.append(adopt(value, tuple(shape), result.dtype.numpy))
+            else:
+                arrays = [args[number] for number in self._arrays]
+                found.append(_part_of(arrays, value, tuple(shape), result.dtype))
         return found
 
 
@@ -77,14 +87,14 @@ def _result_code(result: Result) -> str:
     return "QQ" + "q" * sum(extent is None for extent in result.extents)
 
 
-def _array(address: int, owner: int, shape: tuple[int, ...], dtype: DType) -> Any:
-    """A result buffer as an array; one without an owner is an argument's, so it is copied."""
-    if owner:
-        return adopt(address, shape, dtype.numpy)
-    count = 1
-    for extent in shape:
-        count *= extent
-    if count == 0:
+def _part_of(arrays: list[Any], address: int, shape: tuple[int, ...], dtype: DType) -> Any:
+    """A result without a buffer of its own: it lies in one of the arguments."""
+    size = dtype.bytes * math.prod(shape)
+    if not size:
         return np.empty(shape, dtype.numpy)
-    raw = (ctypes.c_char * (count * dtype.bytes)).from_address(address)
-    return np.ndarray(shape, dtype.numpy, memoryview(raw)).copy()
+    for array in arrays:
+        start = address_of(array)
+        if start <= address and address + size <= start + array.nbytes:
+            part = np.ndarray(shape, dtype.numpy, array, address - start)
+            return part if is_frozen(array) else part.copy()
+    raise CompilerBug("a result is in a buffer that nobody owns")

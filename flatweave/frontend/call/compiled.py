@@ -26,6 +26,7 @@ from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.device_array import Teller, device_array
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 from flatweave.runtime.devices.arrays import ARRAYS, Resident
+from flatweave.runtime.ownership import is_frozen, shared
 
 Values = np.ndarray[Any, np.dtype[Any]]
 UnitAxes = frozenset[tuple[int, int]]  # of extent 1: (number of the array argument, axis)
@@ -143,7 +144,7 @@ class Entry:
             compiled, results = self._broadcast(fault, compiled, flat)
         except MemoryError as failure:
             raise out_of_memory(failure) from None
-        return rebuilt(compiled, results, flat)
+        return rebuilt(compiled, results, [*flat, *compiled.hidden] if compiled.hidden else flat)
 
     def chosen(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
         """The compiled specialisation for these extents, and the arguments it takes."""
@@ -236,24 +237,26 @@ class Called(Teller, Protocol):
 
 
 def rebuilt(called: Called, results: Sequence[Any], flat: Sequence[Any]) -> Any:
-    """The results as arrays in the function's tree; copied where they are an argument."""
+    """The results as arrays in the function's tree; `flat` is all that the program was given."""
     if called.tree is LEAF:
         return owned(results[0], flat, called)
     return unflatten(called.tree, [owned(result, flat, called) for result in results])
 
 
 def owned(result: Any, flat: Sequence[Any], called: Called) -> HostArray:
-    """A result as a read-only array that shares no memory with an argument; one on a device stays
-    there."""
+    """A result as a read-only array; copied where it is an argument that somebody may write to.
+
+    One on a device stays there.
+    """
     if type(result) is Resident:
         return device_array(result, called)
     values = np.asarray(result)
     if values.ndim:
         for value in flat:
             if type(value) is np.ndarray and np.may_share_memory(values, value):
-                values = values.copy()
+                values = values if is_frozen(value) else values.copy()
                 break
     if not values.flags.c_contiguous:
         values = np.ascontiguousarray(values)
     values.setflags(write=False)
-    return HostArray(values)
+    return HostArray(shared(values) if type(values.base) is np.ndarray else values)

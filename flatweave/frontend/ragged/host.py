@@ -33,6 +33,7 @@ from flatweave.frontend.trace.faults import CLASSES
 from flatweave.frontend.values.array import HostArray, kind_of
 from flatweave.frontend.values.interop import is_number_list, list_values, values_of
 from flatweave.frontend.values.tree import flatten, unflatten
+from flatweave.runtime.ownership import shared
 
 Values = np.ndarray[Any, np.dtype[Any]]
 
@@ -86,7 +87,7 @@ def on_host(
                 where=user_location(), remedy="Cut both to the shorter one with xs[:n].",
             )  # fmt: skip
     offsets = _host_cut(given, name, total)
-    return Ragged.made(unflatten(tree, [_seen(array) for array in arrays]), offsets)
+    return Ragged.made(unflatten(tree, [HostArray(shared(array)) for array in arrays]), offsets)
 
 
 def _host_cut(given: Any, name: str, total: int) -> HostArray:
@@ -96,13 +97,6 @@ def _host_cut(given: Any, name: str, total: int) -> HostArray:
     found = _HOST[name](cut, total)
     found.setflags(write=False)
     return HostArray(found)
-
-
-def _seen(array: Values) -> HostArray:
-    """A read-only view of a user's array."""
-    view = array.view()
-    view.setflags(write=False)
-    return HostArray(view)
 
 
 def _host_offsets(cut: Values, total: int) -> Values:

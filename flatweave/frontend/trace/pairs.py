@@ -2,6 +2,7 @@
 
     parts_of(pairs: f64[n, 2])                  Complex(generate [n] (i => pairs[i, 0]), ..)
     interleaved(Complex(re, im))                generate [n] (i => generate [2] (j => one of both))
+    interleaved(parts_of(pairs))                pairs: an argument that is a result is not copied
 
 The rows of a result are written one by one, so that what computes the parts fuses into them.
 """
@@ -34,6 +35,7 @@ def parts_of(pairs: Tracer, weak: bool = False) -> Complex:
         return _generated(shape, lambda *at: emit(Index(pairs.atom, (*at, number), False))[0])
 
     parts = part(ZERO), part(ONE)
+    pairs.scope.trace.pairs[parts[0].atom, parts[1].atom] = pairs.atom
     if weak:
         return Complex(*(Tracer(each.atom, each.scope, weak=True) for each in parts))
     return Complex(*parts)
@@ -52,6 +54,10 @@ def interleaved(value: Any) -> Any:
             remedy="Return their parts, fw.real(z) and fw.imag(z); functions of fw.linalg and"
             " fw.fft take stacks of arrays as they are.",
         )
+
+    passed = real.scope.trace.pairs.get((real.atom, imag.atom))
+    if passed is not None:
+        return Interleaved(Tracer(passed, current().home((passed,))))
 
     def pair(*at: Atom) -> Tracer:
         parts = [_read(part, at).atom for part in (real, imag)]

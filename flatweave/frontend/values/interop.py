@@ -19,11 +19,9 @@ from flatweave.base.dtypes import COMPLEX, DTYPES
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
-from flatweave.frontend.values.complex import Complex
-from flatweave.frontend.values.devices import on_device
-from flatweave.frontend.values.nulls import filled, nulls_in
-from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
+from flatweave.frontend.values.array import HostArray, Tracer, kind_of
+from flatweave.frontend.values.nulls import nulls_in
+from flatweave.frontend.values.promotion import ScalarOverflowError
 from flatweave.frontend.values.tree import Node
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.devices.exchange import NotContiguous, borrowed
@@ -62,10 +60,10 @@ def on_gpu(value: Any, name: str) -> Resident | None:
         return borrowed(value)
     except NotContiguous as failure:
         remedy = "Make it contiguous: xs.contiguous(), or cupy.ascontiguousarray(xs)."
-        raise _unreadable(value, name, failure, remedy) from None
+        raise unreadable(value, name, failure, remedy) from None
     except TypeError as failure:
         remedy = "Convert it to a dtype of Flatweave first."
-        raise _unreadable(value, name, failure, remedy) from None
+        raise unreadable(value, name, failure, remedy) from None
 
 
 def _counted(value: range, name: str) -> Values:
@@ -114,10 +112,10 @@ def _asked(value: Any, name: str) -> Values:
         raise
     except (TypeError, ValueError, RuntimeError) as failure:
         remedy = ROWS if hasattr(value, "layout") else "Bring it to the CPU and to NumPy first."
-        raise _unreadable(value, name, failure, remedy) from None
+        raise unreadable(value, name, failure, remedy) from None
 
 
-def _unreadable(value: Any, name: str, failure: Exception, remedy: str) -> ArgumentError:
+def unreadable(value: Any, name: str, failure: Exception, remedy: str) -> ArgumentError:
     return ArgumentError(
         f"{name or 'a value'}, {kind_of(value)}, cannot be read as an array: {failure}.",
         where=user_location(), remedy=remedy,
@@ -131,11 +129,11 @@ def _buffer(value: Any, name: str) -> Values | None:
     except (TypeError, BufferError):
         return None
     except ValueError as failure:
-        raise _unreadable(value, name, failure, "Take a buffer that is still open.") from None
+        raise unreadable(value, name, failure, "Take a buffer that is still open.") from None
     try:
         found = np.asarray(seen)
     except (ValueError, TypeError, NotImplementedError) as failure:
-        raise _unreadable(value, name, failure, "Give its elements a number's format.") from None
+        raise unreadable(value, name, failure, "Give its elements a number's format.") from None
     return checked(found, name)
 
 
@@ -147,18 +145,6 @@ def _refuse_nulls(value: Any, name: str) -> None:
             where=user_location(),
             remedy='Fill or drop them first, or make them NaN: fw.asarray(xs, nulls="nan").',
         )
-
-
-def _filled(value: Any, name: str) -> Values | None:
-    """As `values_of`, with NaN for what is missing."""
-    if not hasattr(value, "__array__") or not nulls_in(value):
-        return values_of(value, name)
-    try:
-        return checked(filled(value), name)
-    except (TypeError, ValueError) as failure:
-        if isinstance(failure, UserError):
-            raise
-        raise _unreadable(value, name, failure, "Take its columns of numbers.") from None
 
 
 def checked(values: Values, name: str) -> Values:
@@ -203,100 +189,6 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
     return DTypeError(
         f"{shown}, which is not an element type of Flatweave.", where=where, remedy=remedy
     )
-
-
-def asarray(
-    value: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None,
-    nulls: str = "raise",
-) -> Array:  # fmt: skip
-    """A NumPy array, list, scalar, buffer or DLPack object as an array of ours.
-
-    It is a copy, for others may write to theirs; `copy=False` shares the memory, which nobody may
-    write to from then on, and raises BufferError where it cannot be shared. An array of ours is
-    taken as it is unless `copy` is True.
-
-    Columns and tables of pandas, polars and Arrow are taken, too. What is missing there is no
-    number: `nulls="nan"` makes it NaN, and a column of integers that has any an f64 column.
-    Raises ArgumentError for nulls otherwise, and for what is no array; OverflowError (also a
-    DTypeError) for a list with integers that the dtype cannot hold.
-    """
-    on_device(device, "asarray")
-    if nulls not in ("raise", "nan"):
-        raise ArgumentError(
-            f"{nulls!r} is not a way to take nulls.",
-            where=user_location(), remedy='Use "raise" or "nan".',
-        )  # fmt: skip
-    name = "the value of asarray"
-    traced = value.real if isinstance(value, Complex) else value
-    if isinstance(traced, Tracer):
-        if traced.is_gone:
-            raise traced.escaped()
-        return value if dtype is None else value.astype(dtype)  # type: ignore[no-any-return]
-    wanted = None if dtype is None else any_dtype_of(dtype).numpy
-    found = (_filled if nulls == "nan" else values_of)(value, name)
-    if copy is None and isinstance(value, HostArray) and wanted in (None, value.dtype):
-        return value
-    if copy is False:
-        return _shared(value, found, wanted, name)
-    if found is None:
-        found = python_values(value, wanted, name)
-    with np.errstate(all="ignore"):
-        return host_array(np.array(found, dtype=wanted, copy=True, order="C"))
-
-
-def _shared(value: Any, found: Values | None, dtype: Any, name: str) -> HostArray:
-    """An array over the memory of another; BufferError where its elements must be converted."""
-    same = found is not None and dtype in (None, found.dtype)
-    if not same or (isinstance(value, np.ndarray) and not is_plain(value)):
-        raise BufferError(
-            f"{name} is {kind_of(value)} whose memory cannot be shared as it is: leave out"
-            " copy=False for a copy"
-        )
-    return host_array(_read_only(found))
-
-
-def is_plain(values: Values) -> bool:
-    """Whether a program can be given an array as it is in memory."""
-    return values.dtype in NATIVE and values.flags.c_contiguous and values.flags.aligned
-
-
-def _read_only(values: Any) -> Values:
-    """The same memory, which cannot be written to by this way."""
-    seen: Values = values.view()
-    seen.setflags(write=False)
-    return seen
-
-
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """The array that an object with `__dlpack__` holds; its memory is shared unless `copy` is True.
-
-    Raises BufferError where it cannot be shared and `copy` is False.
-    """
-    on_device(device, "from_dlpack")
-    if not hasattr(x, "__dlpack__"):
-        raise no_array(x, "x of from_dlpack", "Pass it to fw.asarray, which takes more.")
-    given = np.from_dlpack(x, copy=copy)
-    found = checked(given, "x of from_dlpack")
-    if copy is False and not is_plain(given):
-        raise BufferError("the memory of x cannot be shared as it is: it is not row-major")
-    return host_array(_read_only(found))
-
-
-def python_values(value: Any, dtype: Any, name: str) -> Values:
-    """Python numbers, and lists and tuples of them, as an array."""
-    if not isinstance(value, bool | int | float | complex | list | tuple):
-        raise no_array(value, name, "Pass an array, a number, or a list of numbers.")
-    try:
-        return checked(np.asarray(value, dtype), name)
-    except OverflowError as failure:
-        raise ScalarOverflowError(
-            f"{name} does not fit {dtype or 'an i64'}: {failure}.",
-            where=user_location(), remedy="Take a wider dtype.",
-        ) from None  # fmt: skip
-    except UserError:
-        raise
-    except (ValueError, TypeError):
-        raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
 
 
 OTHERWISE = (

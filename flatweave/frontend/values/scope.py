@@ -69,6 +69,7 @@ class Trace:
         self.numbers: set[Var] = set()  # arguments that are Python numbers
         self.hints: dict[Var, int] = {}
         self.parts: dict[Atom, Part] = {}  # extents that are parts of another one
+        self.pairs: dict[tuple[Atom, Atom], Atom] = {}  # real and imaginary parts of an argument
         self.params: list[Var] = []
         self.hidden: list[Values] = []
         self._captured: dict[int, Var] = {}

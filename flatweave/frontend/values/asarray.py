@@ -1,0 +1,141 @@
+"""fw.asarray and fw.from_dlpack: what others have as an array of ours, over the same memory.
+
+    fw.asarray(xs)             nothing is copied where the elements lie as a program reads them
+    fw.asarray(xs[::2])        a copy, for they are not one after the other
+    fw.asarray([1, 2])         a new array
+
+Who shares memory promises not to write to it: an array of ours never changes (decision 0080).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError, ShapeError, UserError
+from flatweave.base.source import user_location
+from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
+from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.devices import on_device
+from flatweave.frontend.values.interop import (
+    NATIVE,
+    PAD,
+    UNEVEN,
+    Values,
+    checked,
+    no_array,
+    unreadable,
+    values_of,
+)
+from flatweave.frontend.values.nulls import filled, nulls_in
+from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
+from flatweave.runtime.ownership import shared
+
+
+def asarray(
+    value: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None,
+    nulls: str = "raise",
+) -> Array:  # fmt: skip
+    """A NumPy array, list, scalar, buffer or DLPack object as an array of ours.
+
+    The memory is shared where its elements have the dtype and lie one after the other, and nobody
+    may write to it from then on; `copy=True` makes a copy, which is for those who will. With
+    `copy=False`, BufferError is raised where the memory cannot be shared.
+
+    Columns and tables of pandas, polars and Arrow are taken, too. What is missing there is no
+    number: `nulls="nan"` makes it NaN, and a column of integers that has any an f64 column.
+    Raises ArgumentError for nulls otherwise, and for what is no array; OverflowError (also a
+    DTypeError) for a list with integers that the dtype cannot hold.
+    """
+    on_device(device, "asarray")
+    if nulls not in ("raise", "nan"):
+        raise ArgumentError(
+            f"{nulls!r} is not a way to take nulls.",
+            where=user_location(), remedy='Use "raise" or "nan".',
+        )  # fmt: skip
+    name = "the value of asarray"
+    traced = value.real if isinstance(value, Complex) else value
+    if isinstance(traced, Tracer):
+        if traced.is_gone:
+            raise traced.escaped()
+        return value if dtype is None else value.astype(dtype)  # type: ignore[no-any-return]
+    wanted = None if dtype is None else any_dtype_of(dtype).numpy
+    if not copy and isinstance(value, HostArray) and wanted in (None, value.dtype):
+        return value
+    found = (_filled if nulls == "nan" else values_of)(value, name)
+    fits = found is not None and wanted in (None, found.dtype)
+    if copy is False and not (fits and _is_shareable(value)):
+        raise BufferError(
+            f"{name} is {kind_of(value)} whose memory cannot be shared as it is: leave out"
+            " copy=False for a copy"
+        )
+    if found is None:
+        found = python_values(value, wanted, name)
+    elif fits and not copy:
+        return host_array(shared(found))
+    with np.errstate(all="ignore"):
+        return host_array(np.array(found, dtype=wanted, copy=True, order="C"))
+
+
+def _is_shareable(value: Any) -> bool:
+    """Whether the memory of a value is that of the array that it gives."""
+    if isinstance(value, np.ndarray):
+        return is_plain(value)
+    if isinstance(value, range | np.generic):
+        return False
+    if hasattr(value, "__array__"):
+        try:
+            return is_plain(np.asarray(value, copy=False))
+        except ValueError:
+            return False
+    return True
+
+
+def is_plain(values: Values) -> bool:
+    """Whether a program can be given an array as it is in memory."""
+    return values.dtype in NATIVE and values.flags.c_contiguous and values.flags.aligned
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """The array that an object with `__dlpack__` holds; its memory is shared unless `copy` is True.
+
+    Raises BufferError where it cannot be shared and `copy` is False.
+    """
+    on_device(device, "from_dlpack")
+    if not hasattr(x, "__dlpack__"):
+        raise no_array(x, "x of from_dlpack", "Pass it to fw.asarray, which takes more.")
+    given = np.from_dlpack(x, copy=copy)
+    found = checked(given, "x of from_dlpack")
+    if copy is False and not is_plain(given):
+        raise BufferError("the memory of x cannot be shared as it is: it is not row-major")
+    return host_array(shared(found))
+
+
+def python_values(value: Any, dtype: Any, name: str) -> Values:
+    """Python numbers, and lists and tuples of them, as an array."""
+    if not isinstance(value, bool | int | float | complex | list | tuple):
+        raise no_array(value, name, "Pass an array, a number, or a list of numbers.")
+    try:
+        return checked(np.asarray(value, dtype), name)
+    except OverflowError as failure:
+        raise ScalarOverflowError(
+            f"{name} does not fit {dtype or 'an i64'}: {failure}.",
+            where=user_location(), remedy="Take a wider dtype.",
+        ) from None  # fmt: skip
+    except UserError:
+        raise
+    except (ValueError, TypeError):
+        raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
+
+
+def _filled(value: Any, name: str) -> Values | None:
+    """As `values_of`, with NaN for what is missing."""
+    if not hasattr(value, "__array__") or not nulls_in(value):
+        return values_of(value, name)
+    try:
+        return checked(filled(value), name)
+    except (TypeError, ValueError) as failure:
+        if isinstance(failure, UserError):
+            raise
+        raise unreadable(value, name, failure, "Take its columns of numbers.") from None
