@@ -8,18 +8,15 @@ import pytest
 import flatweave as fw
 from flatweave.array_ir.fault import Fault
 from flatweave.base.dtypes import DTYPES
-from flatweave.base.errors import Unsupported
 from flatweave.lower.machine.machine import OPENCL
 from tests.codegen import scalar_programs
 from tests.codegen.device_programs import (
     PROGRAMS,
     SIZES,
-    affine,
     agree,
     arguments,
     expected,
     flat,
-    lowered,
     on_opencl,
     outcome,
     program,
@@ -144,16 +141,6 @@ def test_negative_extents_are_refused():
     """An allocation below zero is the user's fault, not the device's."""
     with pytest.raises(fw.NegativeExtentError):
         fw.jit(lambda n: fw.iota(n), target="opencl")(-1)
-
-
-def test_an_operator_that_does_not_commute_is_unsupported():
-    """Elements meet in any order here, so such a permute is refused, not run wrongly."""
-
-    def best(xs, j):
-        return fw.permute(affine, (fw.full(3, 1.0), fw.full(3, 0.0)), j, (xs, xs))
-
-    with pytest.raises(Unsupported, match="does not commute"):
-        lowered(traced("best", best, np.zeros(1), np.zeros(1, np.int64)), OPENCL)
 
 
 @pytest.mark.parametrize(("name", "op"), [("atomic", "fw_atomic_add_i32("), ("cas", "found"),

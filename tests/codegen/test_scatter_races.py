@@ -54,9 +54,9 @@ def test_nobody_races(monkeypatch, name, f):
         agree(simulated(unit, args, threads=3, seed=n), expected(made, args))
 
 
-@pytest.mark.parametrize("name", ["atomic", "cas", "locks"])
+@pytest.mark.parametrize("name", ["sorted", "atomic", "cas", "locks"])
 def test_nor_do_warps(name):
-    """Where several warps of a block update at once."""
+    """Where several warps of a block work side by side."""
     made = traced("f", sums, np.zeros(2, np.int64), np.zeros(2, np.int64))
     swept = list(pipeline.optimise(made).values())[-1]
     unit = lower(swept, CUDA, schedule=Schedule(permute=name))

@@ -157,6 +157,9 @@ def test_scattering_tries_what_pays():
     assert [way.name for way in plan("permute").scatter] == ["private", "partition", "owner"]
     assert [way.name for way in plan("scatter").scatter] == ["partition", "owner"]
     assert [way.name for way in plan("histogram", CUDA).scatter] == ["atomic"]
+    assert [way.name for way in plan("permute", CUDA).scatter] == ["sorted"]
+    in_any_order = Schedule(deterministic=False)
+    assert [way.name for way in plan("permute", CUDA, in_any_order).scatter] == ["atomic"]
     wished = plan("histogram", wishes=Schedule(permute="locks"))
     assert [way.name for way in wished.scatter] == ["locks"]
 
@@ -168,7 +171,7 @@ def test_every_variant_of_scatter_is_known_by_its_name():
     assert len(set(names)) == len(names)
     assert [name for name in names if name not in PERMUTES] == ["strided"]
     assert set(PERMUTES) < set(names)
-    for name in ("owner", "private", "atomic", "cas", "locks"):
+    for name in ("owner", "private", "sorted", "atomic", "cas", "locks"):
         assert plan("histogram", wishes=Schedule(permute=name)).scatter == (
             ScatterChoice(name, When.ALWAYS),
         )

@@ -77,7 +77,7 @@ def schedule_of(random: Random, writer: Writer) -> tuple[tuple[str, str], ...]:
     if used & {"expand", "expand_reduce", "replicated_iota"} and random.random() < 0.5:
         found["expand"] = random.choice(["per-source", "per-block", "16-per-block", "balanced"])
     if used & {"scatter", "permute", "histogram"} and random.random() < 0.6:
-        found["permute"] = random.choice(["owner", "private", "partition", *UNORDERED])
+        found["permute"] = random.choice(["owner", "private", "partition", "sorted", *UNORDERED])
         # where elements meet in no order, which of equal ones stays is open
         ordered = {"scatter"} & used or any(
             step.operation in ("permute", "histogram")

@@ -4,17 +4,20 @@
     private     a block combines its elements into a copy of its own; for small destinations
     partition   elements are sorted by tile of the destination first; for large ones
     owner       a block owns a part of the destination and looks at all elements
-    atomic, cas, locks    as the sweep feeds its sinks: on GPUs, or where they are wished for
+    atomic, cas, locks    as the sweep feeds its sinks, in any order: on GPUs, for operators that
+                          are exact so, or where bits may differ; or where they are wished for
+    sorted      elements are sorted by place, then combined like rows: on GPUs, for all others
 
 Owner, partition and strided keep the order of the sweep at every place, so that all three leave the
 same bits; how many copies there are depends on sizes, or the operator is exact in any grouping.
+How sorted elements are grouped follows from the sizes and from where they go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.errors import ArgumentError, CompilerBug, Unsupported
+from flatweave.base.errors import ArgumentError, CompilerBug
 from flatweave.base.pretty import listed
 from flatweave.base.schedule import PERMUTES, Schedule
 from flatweave.base.source import Location
@@ -26,6 +29,7 @@ from flatweave.lower.scatter.owner import Owner
 from flatweave.lower.scatter.partition import Partition
 from flatweave.lower.scatter.private import Private
 from flatweave.lower.scatter.scattering import Scattering
+from flatweave.lower.scatter.sorted import Sorted
 from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import ScatterChoice, SweepPlan, When
@@ -35,14 +39,15 @@ from flatweave.terms.build import Builder
 from flatweave.terms.control import If
 from flatweave.terms.syntax import Let
 
-DIVISIONS: Sequence[type[Division]] = (
+VARIANTS: Sequence[type[ScatterVariant]] = (
     Strided,
     Private,
     Partition,
     Owner,
+    *UPDATES,
+    Sorted,
 )
 """In the order in which they are tried; what is always taken ends the search."""
-VARIANTS: Sequence[type[ScatterVariant]] = (*DIVISIONS, *UPDATES)
 LEFT = ScatterChoice(Owner.name, When.ALWAYS)
 """Who does what a variant that is wished for has no room for."""
 
@@ -52,8 +57,7 @@ def plan_scatter(
 ) -> tuple[ScatterChoice, ...]:
     """How a sweep of the user's line `where` writes to computed places; () if it does not.
 
-    Raises ArgumentError where the variant that is wished for cannot do it, and Unsupported where
-    none can.
+    Raises ArgumentError where the variant that is wished for cannot do it.
     """
     if not any(sink.alone for sink in facts.op.sinks):
         return ()
@@ -62,17 +66,13 @@ def plan_scatter(
         choice = ScatterChoice(wished.name, wished.wished)
         return (choice,) if choice.when is When.ALWAYS else (choice, LEFT)
     found: list[ScatterChoice] = []
+    free = not wishes.deterministic
     for variant in VARIANTS:
-        if variant.suits(machine, facts):
+        if variant.suits(machine, facts) and (variant.keeps_bits(facts) or free):
             found.append(ScatterChoice(variant.name, variant.chosen))
             if variant.chosen is When.ALWAYS:
                 return tuple(found)
-    raise Unsupported(
-        "permute and reduce_by_index with an operator that does not commute are not there on "
-        f"{machine.name}, where elements meet in any order.",
-        where=where,
-        remedy='Run this function with target="cpu", which keeps their order.',
-    )
+    raise CompilerBug(f"no variant of scattering can do a sweep on {machine.name}.")
 
 
 def _wished(
@@ -107,9 +107,9 @@ def lower_scatter(lowering: Lowering, let: Let, facts: SweepFacts, plan: SweepPl
 
 def _division(name: str) -> type[Division]:
     """The class that a plan names."""
-    for division in DIVISIONS:
-        if division.name == name:
-            return division
+    for variant in VARIANTS:
+        if variant.name == name and issubclass(variant, Division):
+            return variant
     raise CompilerBug(f"A plan names {name!r}, which divides no scatter.")
 
 

@@ -26,12 +26,12 @@ from flatweave.lower.scatter.scattering import UNROLLED, Scattering, Source, byt
 from flatweave.lower.scatter.visit import visit_share
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
-from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, scattering_sink
+from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, scattering_sink
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.ops import ScatterReduce
-from flatweave.passes.operators import component_functions, is_commutative, is_exact, known_neutral
+from flatweave.passes.operators import component_functions, is_commutative, is_exact
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
@@ -96,7 +96,7 @@ class Private(Division):
     def __init__(self, scattering: Scattering, when: When) -> None:
         super().__init__(scattering, when)
         assert isinstance(scattering.sink, ScatterReduce)
-        self.neutral = _neutral_of(scattering.sink)
+        self.neutral = neutral_of(scattering.sink)
         suffix = "" if when is When.ALWAYS else "_private"
         self.role = Role.VARIANT if suffix else Role.PASS
         self.counts = _counts(scattering)
@@ -123,7 +123,7 @@ class Private(Division):
         sink = scattering_sink(facts)
         if not isinstance(sink, ScatterReduce):
             return NOT_COMBINED
-        return super().obstacle(machine, facts) if _neutral_of(sink) else NO_NEUTRAL
+        return super().obstacle(machine, facts) if neutral_of(sink) else NO_NEUTRAL
 
     def blocks(self, host: Builder) -> Atom:
         """How many blocks fill copies."""
@@ -182,11 +182,6 @@ class Private(Division):
         s.lowering.launch(self.all, parts, Role.PARTIALS, host, shared)
         for buffer in buffers:
             host.emit(Free(buffer))
-
-
-def _neutral_of(sink: ScatterReduce) -> tuple[Atom, ...]:
-    """What copies begin with: as the user says, or as is known of the operator."""
-    return sink.neutral or known_neutral(sink.fn)
 
 
 def _counts(scattering: Scattering) -> bool:

@@ -1,6 +1,7 @@
 """A variant of scattering as plans know it: its name, which sweeps it can do, why it runs.
 
     Strided Private Partition Owner    blocks divide the elements or the destination    `scatter/`
+    Sorted                             elements are sorted by where they go             `scatter/`
     ByAtomics BySwaps ByLocks          all combine elements where they come to          `update/`
 
 `scatter/choose.py` lists these classes in the order in which they are tried.
@@ -14,6 +15,8 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.ops import ScatterReduce, ScatterStore
+from flatweave.passes.operators import known_neutral
+from flatweave.terms.syntax import Atom
 
 NOT_COMBINED = "scatter combines nothing"
 
@@ -40,9 +43,20 @@ class ScatterVariant:
         """Whether it is tried where nobody wishes for a variant."""
         return not cls.obstacle(machine, facts)
 
+    @classmethod
+    def keeps_bits(cls, facts: SweepFacts) -> bool:
+        """Whether its results have the same bits in each run, whatever comes first."""
+        return True
+
 
 def scattering_sink(facts: SweepFacts) -> ScatterStore | ScatterReduce:
     """The only sink of a sweep that writes to computed places."""
     (sink,) = facts.op.sinks
     assert isinstance(sink, ScatterStore | ScatterReduce)
     return sink
+
+
+def neutral_of(sink: ScatterReduce) -> tuple[Atom, ...]:
+    """The neutral element of an operator, as the user says or as the table of scalar functions
+    knows; empty where none is known."""
+    return sink.neutral or known_neutral(sink.fn)

@@ -13,7 +13,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, ScatterVariant, scattering_sink
 from flatweave.ops import ScatterReduce
-from flatweave.passes.operators import may_commute
+from flatweave.passes.operators import is_exact, may_commute
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Var
 
@@ -52,6 +52,11 @@ class Update(ScatterVariant):
         if not isinstance(sink, ScatterReduce):
             return "" if cls.stores else NOT_COMBINED
         return cls.misfit(machine, sink) if may_commute(sink.fn) else NOT_COMMUTATIVE
+
+    @classmethod
+    def keeps_bits(cls, facts: SweepFacts) -> bool:
+        sink = scattering_sink(facts)
+        return not isinstance(sink, ScatterReduce) or is_exact(sink.fn)
 
     @classmethod
     def misfit(cls, machine: Machine, sink: ScatterReduce) -> str:
