@@ -2,7 +2,6 @@
 
 import ctypes
 
-import numpy as np
 import pytest
 
 from flatweave.base.dtypes import i64
@@ -11,6 +10,8 @@ from flatweave.codegen.c.host_steps import host_steps
 from flatweave.kernel_ir.parts import parts_of
 from flatweave.kernel_ir.text import parse_unit, print_unit
 from flatweave.kernel_ir.verify import verify
+from flatweave.runtime.devices.memory import Memory
+from flatweave.runtime.devices.programs import Buffer
 from flatweave.runtime.native import support
 from flatweave.simulator.run import run
 from tests.codegen.llvm_programs import run_host
@@ -54,7 +55,7 @@ def test_devices_without_a_host_of_their_own_choose_alike():
         launched: list[str] = []
 
         def allocate(self, dtype, count, site):
-            return np.zeros(count, np.int64)
+            return Buffer(Memory(None, 0, count * dtype.bytes, None), dtype, count)
 
         def launch(self, name, grid, args):
             self.launched.append(name)

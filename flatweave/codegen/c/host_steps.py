@@ -2,8 +2,8 @@
 
     launch scale g [n, xs]       running.launch("scale", frame[3], [frame[0], frame[1]])
 
-Variables live in a list, a frame, at numbers given here, so that the runtime knows no IR. Scalars
-are Python numbers; i64 arithmetic, most of what a host does, is done on them directly.
+Variables and constants live in a list, a frame, at numbers given here, so that the runtime knows no
+IR. Scalars are Python numbers; i64 arithmetic, most of what a host does, is done on them directly.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flatweave.codegen.c.values import scalar_type
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
 from flatweave.runtime.devices.arrays import Stop
-from flatweave.runtime.devices.programs import HostSteps, Running
+from flatweave.runtime.devices.programs import HostSteps, Running, stored
 from flatweave.scalar.cast import evaluate_cast
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.control import Apply, Cast, For, If, While
@@ -37,12 +37,12 @@ def host_steps(unit: k.Unit, plan: Plan) -> HostSteps:
     """The function that runs a unit's host program."""
     maker = _Maker(_given_alone(unit.host, plan))
     numbers = [maker.number(param) for param in unit.host.params]
+    assert numbers == list(range(len(numbers)))
     run, results = maker.body(unit.host)
+    rest = maker.frame[len(numbers) :]
 
     def steps(running: Running, args: list[Any]) -> list[Any]:
-        frame: Frame = [None] * len(maker.numbers)
-        for number, arg in zip(numbers, args, strict=True):
-            frame[number] = arg
+        frame: Frame = args + rest
         run(running, frame)
         return [get(frame) for get in results]
 
@@ -66,21 +66,26 @@ def _given_alone(host: Lambda, plan: Plan) -> set[Atom]:
 
 
 class _Maker:
-    """Makes closures of lets; `numbers` gives each variable its place in the frame, and `given` are
-    those that nobody reads here."""
+    """Makes closures of lets; `frame` is what each call's begins with, and `given` are variables
+    that nobody reads here."""
 
     def __init__(self, given: Collection[Atom] = ()) -> None:
-        self.numbers: dict[Var, int] = {}
+        self.frame: Frame = []
         self.given = given
+        self._numbers: dict[Var, int] = {}
 
-    def number(self, var: Var) -> int:
-        return self.numbers.setdefault(var, len(self.numbers))
+    def number(self, atom: Atom) -> int:
+        """The place of an atom in the frame."""
+        if isinstance(atom, Const):
+            self.frame.append(atom.value)
+            return len(self.frame) - 1
+        if atom not in self._numbers:
+            self._numbers[atom] = len(self.frame)
+            self.frame.append(None)
+        return self._numbers[atom]
 
     def get(self, atom: Atom) -> Get:
         """How to read an atom."""
-        if isinstance(atom, Const):
-            value = atom.value
-            return lambda frame: value
         return operator.itemgetter(self.number(atom))
 
     def body(self, fn: Lambda) -> tuple[Step, list[Get]]:
@@ -133,22 +138,25 @@ _DIRECT: dict[str, Callable[..., Any]] = {
 
 def _apply(maker: _Maker, let: Let) -> Step:
     op: Apply = let.op  # type: ignore[assignment]
-    args = [maker.get(arg) for arg in op.args]
+    args = [maker.number(arg) for arg in op.args]
     types = [scalar_type(arg.type).numpy.type for arg in op.args]
-    fn, direct = op.fn, None
-    if all(scalar_type(arg.type) is i64 for arg in op.args):
-        direct = _DIRECT.get(op.fn)
+    fn, direct = op.fn, _DIRECT.get(op.fn)
 
     def compute(running: Running, frame: Frame) -> Any:
-        values = [get(frame) for get in args]
-        if direct is not None:
-            value = direct(*values)
-            if _LOW <= value < _HIGH:
-                return value
-        typed = [type_(value) for type_, value in zip(types, values, strict=True)]
+        typed = [type_(frame[arg]) for type_, arg in zip(types, args, strict=True)]
         return evaluate(fn, *typed).item()
 
-    return maker.bind(let.vars[0], compute)
+    if direct is None or any(scalar_type(arg.type) is not i64 for arg in op.args):
+        return maker.bind(let.vars[0], compute)
+    (left, right), number = args, maker.number(let.vars[0])
+
+    def step(running: Running, frame: Frame) -> None:
+        value = direct(frame[left], frame[right])
+        if not _LOW <= value < _HIGH:
+            value = compute(running, frame)
+        frame[number] = value
+
+    return step
 
 
 def _cast(maker: _Maker, let: Let) -> Step:
@@ -228,10 +236,13 @@ def _while(maker: _Maker, let: Let) -> Step:
 
 def _alloc(maker: _Maker, let: Let) -> Step:
     op: h.Alloc = let.op  # type: ignore[assignment]
-    count, dtype, site = maker.get(op.count), op.dtype, op.site
-    return maker.bind(
-        let.vars[0], lambda running, frame: running.allocate(dtype, count(frame), site)
-    )
+    count, dtype, site = maker.number(op.count), stored(op.dtype), op.site
+    number = maker.number(let.vars[0])
+
+    def step(running: Running, frame: Frame) -> None:
+        frame[number] = running.allocate(dtype, frame[count], site)
+
+    return step
 
 
 def _retain(maker: _Maker, let: Let) -> Step:
@@ -246,8 +257,15 @@ def _retain(maker: _Maker, let: Let) -> Step:
 
 def _free(maker: _Maker, let: Let) -> Step:
     op: h.Free = let.op  # type: ignore[assignment]
-    buffer = maker.get(op.buffer)
-    return lambda running, frame: running.free(buffer(frame))
+    number = maker.number(op.buffer)
+
+    def step(running: Running, frame: Frame) -> None:
+        buffer = frame[number]
+        buffer.owners -= 1
+        if not buffer.owners:
+            buffer.memory.release()
+
+    return step
 
 
 def _is_unique(maker: _Maker, let: Let) -> Step:
@@ -282,24 +300,26 @@ def _store(maker: _Maker, let: Let) -> Step:
 
 def _launch(maker: _Maker, let: Let) -> Step:
     op: h.Launch = let.op  # type: ignore[assignment]
-    kernel, grid = op.kernel, maker.get(op.grid)
-    variants = [(maker.get(each.condition), each.kernel) for each in op.variants]
-    args = [_argument(maker, atom) for atom in op.args]
+    kernel, grid = op.kernel, maker.number(op.grid)
+    variants = [(maker.number(each.condition), each.kernel) for each in op.variants]
+    args = [(maker.number(atom), _kind(atom)) for atom in op.args]
 
     def step(running: Running, frame: Frame) -> None:
-        chosen = next((variant for holds, variant in variants if holds(frame)), kernel)
-        running.launch(chosen, grid(frame), [get(frame) for get in args])
+        chosen = kernel
+        for holds, variant in variants:
+            if frame[holds]:
+                chosen = variant
+                break
+        running.launch(chosen, frame[grid], [kind(frame[number]) for number, kind in args])
 
     return step
 
 
-def _argument(maker: _Maker, atom: Atom) -> Get:
-    """A buffer, or a scalar as wide as the kernel takes it."""
-    get = maker.get(atom)
+def _kind(atom: Atom) -> Callable[[Any], Any]:
+    """A buffer's memory, or a scalar as wide as the kernel takes it."""
     if not isinstance(atom.type, DType):
-        return get
-    kind = np.uint8 if atom.type is bool_ else atom.type.numpy.type
-    return lambda frame: kind(get(frame))
+        return operator.attrgetter("memory")
+    return np.uint8 if atom.type is bool_ else atom.type.numpy.type
 
 
 def _fail(maker: _Maker, let: Let) -> Step:

@@ -91,6 +91,7 @@ class Resident:
     """
 
     exist = False  # whether there has been any: programs of the CPU need not look for them then
+    borrowed = False  # whether any was somebody else's memory
     __slots__ = ("__weakref__", "_values", "device", "dtype", "memory", "owner", "report", "shape")
 
     def __init__(
@@ -106,6 +107,8 @@ class Resident:
         self._values: Values | None = None
         device.residents.add(self)
         Resident.exist = True
+        if owner is not None:
+            Resident.borrowed = True
 
     @property
     def ndim(self) -> int:

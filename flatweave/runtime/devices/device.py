@@ -118,7 +118,12 @@ class Device:
 
     def allocate(self, size: int) -> Memory:
         """Memory of `size` bytes; raises MemoryError when there is none without what is idle."""
-        return self._taken(lambda: self.pool.take(size))
+        self._check()
+        try:
+            with self._lock:
+                return self.pool.take(size)
+        except MemoryError:
+            return self._taken(lambda: self.pool.take(size))
 
     def _taken(self, take: Callable[[], T]) -> T:
         """What the pool gives, once more without what is idle if it has to be."""
@@ -236,18 +241,26 @@ class Device:
     def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
         """Run a kernel on `grid` blocks; arguments are memory and NumPy scalars."""
         self._check()
+        driver = self.driver
         with self._lock:
-            given = [self._handle(arg) if type(arg) is Memory else arg for arg in args]
-            self._add()
-            self.driver.launch(kernel, grid, threads, given)
+            queue = driver.queue
+            given = [
+                arg if type(arg) is not Memory else
+                arg.handle if arg.queue is queue else self._handle(arg)
+                for arg in args
+            ]  # fmt: skip
+            self.pool.works += 1
+            driver.launch(kernel, grid, threads, given)
 
     # -- waiting ----------------------------------------------------------------------------------
 
     def mark(self) -> None:
         """Note where the queue ends now, so that whoever waits for that waits for no more."""
         with self._lock:
-            self._look()
-            self._mark(self.works)
+            if self._marks:
+                self._look()
+            if not self._marks or self._marks[-1][0] < self.pool.works:
+                self._marks.append((self.pool.works, self.driver.mark()))
 
     def wait(self, works: int | None = None) -> None:
         """Wait until all is done that was asked for so far, or so many works: in Python, where

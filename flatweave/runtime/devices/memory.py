@@ -12,6 +12,7 @@ in no such line: it gets memory that nobody uses any more.
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from typing import Any, Protocol
 
@@ -79,10 +80,9 @@ class Pool:
         """Memory of at least `size` bytes, what came back last; raises MemoryError."""
         size = self._rounded(size)
         idle = self._idle.get(size)
-        if not idle:
-            return self._lend(self._source.allocate(size), size)
-        self.idle_bytes -= size
-        return self._lend(idle.pop()[1], size)
+        if idle:
+            self.idle_bytes -= size
+        return self._lend(idle.pop()[1] if idle else self._source.allocate(size), size)
 
     def take_for_copy(self, size: int, done: int) -> tuple[Memory, int]:
         """Memory of at least `size` bytes, what came back first, and the number of the last work
@@ -98,7 +98,8 @@ class Pool:
 
     def _rounded(self, size: int) -> int:
         """The size that is lent; raises MemoryError where there never is so much."""
-        self.gather()
+        if self.returned:
+            self.gather()
         if size > self._source.total:  # which drivers count in 64 bits
             raise MemoryError(f"{size} bytes of {self._source.total}")
         return rounded(size)
@@ -124,8 +125,6 @@ class Pool:
 
     def gather(self) -> None:
         """Take in what was released since; memory of a queue that was left is not lent again."""
-        if not self.returned:
-            return
         while self.returned:
             handle, size, queue = self.returned.popleft()
             self._lent.pop(id(handle), None)
@@ -135,9 +134,11 @@ class Pool:
                 self.idle_bytes += size
             else:
                 self._source.free(handle, queue)
-        self._keep(self._source.total // IDLE_SHARE)
+        if self.idle_bytes * IDLE_SHARE > self._source.total:
+            self._keep(self._source.total // IDLE_SHARE)
 
 
+@functools.lru_cache(maxsize=1024)
 def rounded(size: int) -> int:
     """The size that memory is lent in: at most a sixteenth more, so that others can use it."""
     step = max(SMALLEST, 1 << max(0, (size - 1).bit_length() - STEPS.bit_length()))

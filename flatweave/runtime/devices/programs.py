@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DTYPES, DType, bool_, u8
+from flatweave.base.dtypes import DTYPES, DType, as_dtype, bool_, f64, i64, u8
 from flatweave.base.plan import OUT_OF_MEMORY, Plan, Status
 from flatweave.runtime.devices.arrays import (
     GATES,
@@ -36,23 +36,29 @@ from flatweave.runtime.devices.memory import Memory
 
 ZERO = np.uint8(0)
 LARGE = 1 << 20  # bytes
+_AS_IT_IS = {i64: int, f64: float, bool_: bool}
 AT_ONCE = "same"  # the kind of check that the caller tries again after, in another way
 
 
 class Buffer:
-    """Memory that holds `count` elements of a dtype, with its owners."""
+    """Memory that holds `count` elements, with its owners; `dtype` is what they are stored as."""
 
     __slots__ = ("count", "dtype", "memory", "owners")
 
     def __init__(self, memory: Memory, dtype: DType, count: int) -> None:
         self.memory = memory
-        self.dtype = stored(dtype)
+        self.dtype = dtype
         self.count = count
         self.owners = 1
 
 
 class Running:
     """One call in progress: the device, its status word, the memory in use."""
+
+    __slots__ = (
+        "_earlier", "_gate_is_old", "_may_have_failed", "_status", "_taken", "device",
+        "is_wanted_now", "kernels", "plan",
+    )  # fmt: skip
 
     def __init__(self, device: Device, kernels: Kernels, plan: Plan) -> None:
         self.device = device
@@ -82,19 +88,15 @@ class Running:
             memory.release()
 
     def allocate(self, dtype: DType, count: int, site: int) -> Buffer:
-        """A fresh buffer, or the end of the program."""
+        """A fresh buffer of what a dtype is stored as, or the end of the program."""
         try:
             if count >= 0:
-                return Buffer(self.take(max(1, count) * stored(dtype).bytes), dtype, count)
+                memory = self.device.allocate(max(1, count) * dtype.bytes)
+                self._taken.append(memory)
+                return Buffer(memory, dtype, count)
         except MemoryError:
             pass
         raise Stop(Status(OUT_OF_MEMORY, site, 0, count, DTYPES.index(dtype)))
-
-    def free(self, buffer: Buffer) -> None:
-        """One owner less."""
-        buffer.owners -= 1
-        if buffer.owners == 0:
-            buffer.memory.release()
 
     def load(self, buffer: Buffer, index: int) -> Any:
         """One element, when it is there."""
@@ -117,14 +119,14 @@ class Running:
     # -- kernels ----------------------------------------------------------------------------------
 
     def launch(self, name: str, grid: int, args: Sequence[Any]) -> None:
-        """Put a kernel into the queue."""
+        """Put a kernel into the queue; arguments are memory and NumPy scalars."""
         if grid <= 0:
             return
         kernel = self.kernels[name]
         given: list[Any] = [self._report_to(kernel)]
         if kernel.claims:
             given.append(self._zeros(np.uint32().nbytes))
-        given += [arg.memory if isinstance(arg, Buffer) else arg for arg in args]
+        given += args
         self.device.launch(kernel.module[kernel.name], grid, kernel.threads, given)
         if kernel.reports:
             self._may_have_failed = self._gate_is_old = True
@@ -204,17 +206,27 @@ class HostProgram:
         self.kernels = kernels
         self.device = device
         self._steps = steps
+        # of an array, what it is stored as; of a number, the type of Python's that it may have as
+        # it is, and NumPy's that others become
+        self._takes = [
+            (stored(param.dtype) if param.is_array else None, _AS_IT_IS.get(param.dtype),
+             param.dtype.numpy.type)
+            for param in plan.params
+        ]  # fmt: skip
 
     def run(self, args: list[Any]) -> list[Any] | Status:
         """The results for flat arguments, arrays on the device; the status instead when the program
         failed so far."""
         running = Running(self.device, self.kernels, self.plan)
         try:
-            given = [self._argument(running, n, arg) for n, arg in enumerate(args)]
+            given = [
+                self._argument(running, dtype, arg) if dtype is not None else
+                arg if type(arg) is kind else scalar(arg).item()
+                for (dtype, kind, scalar), arg in zip(self._takes, args, strict=True)
+            ]  # fmt: skip
             values = self._steps(running, given)
-            for arg in args:
-                if type(arg) is Resident and arg.owner is not None:
-                    self.device.hold(arg.owner)
+            if Resident.borrowed:
+                self._hold(args)
             found = self._results(running, values)
             if running.is_wanted_now or not any(type(each) is Resident for each in found):
                 running.check()
@@ -230,23 +242,27 @@ class HostProgram:
             running.give_up()
             raise
 
-    def _argument(self, running: Running, number: int, arg: Any) -> Any:
-        param = self.plan.params[number]
-        if not param.is_array:
-            return param.dtype.numpy.type(arg).item()
+    def _hold(self, args: list[Any]) -> None:
+        """Keep somebody else's memory until kernels have read it."""
+        for arg in args:
+            if type(arg) is Resident and arg.owner is not None:
+                self.device.hold(arg.owner)
+
+    def _argument(self, running: Running, dtype: DType, arg: Any) -> Buffer:
+        """An array on the device; `dtype` is what its elements are stored as."""
         if type(arg) is Resident and arg.device is self.device:
             if arg.report is not None:
                 running.depends_on(arg.report)
-            buffer = Buffer(arg.memory, param.dtype, arg.size)
+            buffer = Buffer(arg.memory, dtype, arg.size)
             buffer.owners += 1  # the array itself
             return buffer
         values = np.ascontiguousarray(arg)
         try:
             memory = running.taken(self.device.upload(values.reshape(-1).view(np.uint8)))
         except MemoryError as error:
-            name = f"{param.dtype.name}[{', '.join(map(str, values.shape))}]"
+            name = f"{as_dtype(values.dtype).name}[{', '.join(map(str, values.shape))}]"
             raise MemoryError(f"{name}, an argument, does not fit {error}") from None
-        return Buffer(memory, param.dtype, values.size)
+        return Buffer(memory, dtype, values.size)
 
     def _results(self, running: Running, values: list[Any]) -> list[Any]:
         found: list[Any] = []
@@ -256,7 +272,7 @@ class HostProgram:
             if result.extents is None:
                 found.append(self._number(value, result.dtype.numpy, report))
                 continue
-            shape = tuple(next(rest) if extent is None else extent for extent in result.extents)
+            shape = tuple([next(rest) if extent is None else extent for extent in result.extents])
             found.append(self._kept(running, value, result.dtype.numpy, shape, report))
         return found
 
@@ -271,10 +287,12 @@ class HostProgram:
         report: Report | None,
     ) -> Resident:  # fmt: skip
         """A result; of large memory that it fills only a part of, it gets a copy."""
-        memory, size = buffer.memory, math.prod(shape) * dtype.itemsize
-        if memory.size > max(LARGE, 2 * size):
-            memory = running.take(max(1, size))
-            self.device.copy(memory, 0, buffer.memory, 0, size)
+        memory = buffer.memory
+        if memory.size > LARGE:
+            size = math.prod(shape) * dtype.itemsize
+            if memory.size > 2 * size:
+                memory = running.take(max(1, size))
+                self.device.copy(memory, 0, buffer.memory, 0, size)
         memory.written = self.device.works
         return Resident(self.device, memory, dtype, shape, report)
 
