@@ -22,7 +22,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
-from flatweave.frontend.arguments import Call, Static
+from flatweave.frontend.arguments import Call, Static, called, check_gives_values
 from flatweave.frontend.call.compiled import Compiled, Entry, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.eager import COMPILER, compile_program
@@ -51,7 +51,7 @@ class Jitted(Generic[P, R]):
     ) -> None:
         functools.update_wrapper(self, fn)
         self.__wrapped__ = fn
-        self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
+        self.__name__: str = called(fn)
         names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.static = Static(fn, names)
         self.target = target
@@ -115,6 +115,7 @@ class Jitted(Generic[P, R]):
                     entry = Entry(lambda special: self._make(call, target, schedule, special))
                     call.forget_values()
                     self._entries[key] = entry
+                    call.when_gone(functools.partial(self._entries.pop, key, None))
         return entry, flat
 
     def _make(
@@ -128,10 +129,29 @@ class Jitted(Generic[P, R]):
         return Compiled(traced, compile_program(traced.program, target, self.checks, schedule))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else JittedMethod(self, instance)
 
     def __repr__(self) -> str:
         return f"<jitted {self.__name__}>"
+
+
+class JittedMethod(Generic[R]):
+    """A jitted method of an object, which goes before the other arguments."""
+
+    def __init__(self, fn: Jitted[Any, R], instance: Any) -> None:
+        functools.update_wrapper(self, fn, updated=())
+        self.__func__ = fn
+        self.__self__ = instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
+        return self.__func__(self.__self__, *args, **kwargs)
+
+    def stages(self, *args: Any, **kwargs: Any) -> Stages:
+        """Compile for these arguments without running, and show every stage."""
+        return self.__func__.stages(self.__self__, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<jitted {self.__func__.__name__} of {self.__self__!r}>"
 
 
 @overload
@@ -179,12 +199,14 @@ def jit(
             where=user_location(), remedy='Give them as text: static_argnames=("n",).',
         )  # fmt: skip
     if isinstance(f, Jitted):
-        return Jitted(f.__wrapped__, target, static_argnames, checks, deterministic)
+        names = static_argnames or tuple(f.static.names)
+        return Jitted(f.__wrapped__, target, names, checks, deterministic)
     if not callable(f):
         raise ArgumentError(
             f"jit needs a function, got {kind_of(f)}.",
             where=user_location(), remedy="Write @fw.jit above a def, or fw.jit(f).",
         )  # fmt: skip
+    check_gives_values(f)
     return Jitted(f, target, static_argnames, checks, deterministic)
 
 

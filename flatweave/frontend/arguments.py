@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -19,16 +21,44 @@ from flatweave.frontend.elements.lambdas import name_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
 
+OBJECTS = ("self", "cls")
+OF_OBJECTS = (
+    'Say static_argnames="{0}" for an object that does not change: what is read of it is taken when'
+    " the function is traced. Or make its class a dataclass, whose fields are arguments."
+)
+
+
+def called(fn: Any) -> str:
+    """What messages and stages call a jitted function."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+def check_gives_values(fn: Any) -> None:
+    """Refuse functions that give nothing when they are called, but a generator or a coroutine."""
+    for is_one, what, remedy in (
+        (inspect.isgeneratorfunction(fn), "a generator", "Return a list of what it yields."),
+        (inspect.iscoroutinefunction(fn), "a coroutine", "Write it with def."),
+    ):
+        if is_one:
+            raise ArgumentError(
+                f"jit needs a function that returns arrays, but {name_of(fn)} gives {what}.",
+                where=user_location(), remedy=remedy,
+            )  # fmt: skip
+
 
 class Static:
     """Where the static arguments of a function are: taken out of a call, put back for the trace."""
 
     def __init__(self, fn: Callable[..., Any], names: tuple[str, ...]) -> None:
         try:
-            parameters = list(inspect.signature(fn).parameters)
+            known = list(inspect.signature(fn).parameters.values())
         except (TypeError, ValueError):  # a function written in C
-            parameters = []
-        unknown = [name for name in names if name not in parameters]
+            known = []
+        parameters = [p.name for p in known if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        takes_any = len(parameters) < len(known)
+        unknown = [] if takes_any else [name for name in names if name not in parameters]
         if unknown:
             raise ArgumentError(
                 f"{name_of(fn)} has no parameter {unknown[0]!r} to be static.",
@@ -70,7 +100,7 @@ class Call:
             for path in paths(tree, name):
                 self.names.append((path, f"{which} of {who}"))
         self.values = [
-            plain(leaf, f"{name} ({origin})")
+            plain(leaf, f"{name} ({origin})", OF_OBJECTS.format(name) if name in OBJECTS else "")
             for leaf, (name, origin) in zip(leaves, self.names, strict=True)
         ]
 
@@ -81,7 +111,7 @@ class Call:
 
     def key(self, target: str, schedule: Schedule) -> Any:
         """The signature of the call; ArgumentError when a static argument cannot be a key."""
-        static = tuple((i, identity(value)) for i, value in self.static.items())
+        static = tuple((i, _kept(value)) for i, value in self.static.items())
         dynamic = tuple(part for value in self.values for part in key_of(value))
         trees = tuple((tree, tree.orders) for tree in self.trees)
         key = (target, config.cpu, schedule, self.keywords, trees, static, dynamic)
@@ -97,18 +127,57 @@ class Call:
         return key
 
     def forget_values(self) -> None:
-        """Keep dtypes and shapes of the arrays alone, so that their memory can be freed."""
+        """Keep dtypes and shapes of the arrays alone, so that their memory can be freed; and of
+        static objects a weak reference, which a later call with the same object can follow."""
         self.values = [stand_in(value) for value in self.values]
-        self.args = [self.static.get(i) for i in range(len(self.args))]
+        self.args = [None] * len(self.args)
+        self.static = {i: _kept(value, whole=True) for i, value in self.static.items()}
+
+    def when_gone(self, then: Callable[[], object]) -> None:
+        """Do something when a static object of this call is freed."""
+        for value in self.static.values():
+            if type(value) is Weakly:
+                weakref.finalize(value.value(), then).atexit = False
 
     def body(self, fn: Callable[..., Any], tracers: list[Tracer]) -> Any:
         """Call the function on traced arguments."""
         parts = iter(portions(self.trees, tracers))
         trees = iter(self.trees)
         values = [
-            self.static[i] if i in self.static else unflatten(next(trees), next(parts))
+            _taken(self.static[i]) if i in self.static else unflatten(next(trees), next(parts))
             for i in range(len(self.args))
         ]
         count = len(values) - len(self.keywords)
         named = dict(zip(self.keywords, values[count:], strict=True))
         return fn(*values[:count], **named)
+
+
+class Weakly:
+    """An object that is compared as itself, which a signature does not keep alive."""
+
+    __slots__ = ("_hash", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = weakref.ref(value)
+        self._hash = hash(value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Weakly and self.value == other.value
+
+
+def _kept(value: Any, whole: bool = False) -> Any:
+    """A static argument as part of a key, or `whole`; an object that is equal to itself alone is
+    referred to weakly."""
+    cls: Any = type(value)
+    is_itself = cls.__eq__ is object.__eq__ and cls.__hash__ is object.__hash__
+    if is_itself and cls.__weakrefoffset__ and not isinstance(value, type):
+        return Weakly(value)
+    return value if whole else identity(value)
+
+
+def _taken(value: Any) -> Any:
+    """A static argument again."""
+    return value.value() if type(value) is Weakly else value

@@ -310,3 +310,33 @@ def tune_of_a_time_that_is_no_number():
 
 def tune_inside_a_function():
     fw.jit(lambda x: fw.tune(fw.sort, (x,)))(X)
+
+
+class Scale:
+    """An object with a method that is compiled."""
+
+    @fw.jit
+    def run(self, x):
+        return x
+
+
+def method_of_an_object():
+    Scale().run(X)
+
+
+def generator_for_an_array():
+    fw.jit(lambda x: x)(x for x in X)
+
+
+def jit_of_a_generator_function():
+    def rows(x):
+        yield x
+
+    fw.jit(rows)
+
+
+def jit_of_a_coroutine():
+    async def later(x):
+        return x
+
+    fw.jit(later)

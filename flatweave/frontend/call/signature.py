@@ -24,10 +24,11 @@ from flatweave.runtime.devices.arrays import ARRAYS
 NUMBERS = {bool: bool_, int: i64, float: f64}
 
 
-def plain(value: Any, name: str) -> Any:
+def plain(value: Any, name: str, otherwise: str = "") -> Any:
     """An argument's leaf as a C-contiguous array, of NumPy or on a device, or a Python number.
 
-    Raises ArgumentError for what is neither, EscapedArrayError for a traced array.
+    Raises ArgumentError for what is neither, `otherwise` being what to do about it;
+    EscapedArrayError for a traced array.
     """
     if isinstance(value, Tracer):
         raise value.escaped()
@@ -46,7 +47,7 @@ def plain(value: Any, name: str) -> Any:
             return on_device if on_device.ndim else on_device.values()
     values = values_of(value, name)
     if values is None:
-        raise no_array(value, name)
+        raise no_array(value, name, otherwise)
     return values
 
 

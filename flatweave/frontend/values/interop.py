@@ -238,7 +238,10 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
     elif all(hasattr(value, part) for part in CSR):
         remedy = COMPRESSED_ROWS
     elif isinstance(value, Iterable) and not isinstance(value, str):
-        remedy = "Make an array of its elements first: np.array(list(xs))."
+        remedy = (
+            "Make a list of it where its elements are arrays, list(xs), or one array where they are"
+            " numbers: np.array(list(xs))."
+        )
     return ArgumentError(f"{is_} {what}.", where=user_location(), remedy=remedy)
 
 
