@@ -63,6 +63,7 @@ from flatweave.base.errors import (
 from flatweave.frontend.arrays.dot import dot
 from flatweave.frontend.arrays.indexing import getitem
 from flatweave.frontend.arrays.reading import backpermute, gather
+from flatweave.frontend.arrays.replacing import replace, shift
 from flatweave.frontend.arrays.segments import segmented_iota, segmented_reduce, segmented_scan
 from flatweave.frontend.arrays.shapes import (
     broadcast,
@@ -308,15 +309,15 @@ __all__ = [
     "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "neg", "negative",
     "newaxis", "nextafter", "nonzero", "not_equal", "ones", "ones_like", "partition", "permute",
     "permute_dims", "pi", "popcount", "positive", "power", "prod", "ragged", "random", "real",
-    "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replicate",
+    "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replace", "replicate",
     "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint", "roll", "rotate",
     "rsqrt", "scan", "scatter", "schedule", "searchsorted", "segmented_iota", "segmented_reduce",
-    "segmented_scan", "sign", "signbit", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square",
-    "squeeze", "stack", "std", "stencil", "sub", "subtract", "take", "take_along_axis", "tan",
-    "tanh", "target", "tensordot", "tile", "transpose", "tril", "triu", "true_divide", "truediv",
-    "trunc", "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "vmap", "where",
-    "while_loop", "zeros", "zeros_like", "zip_with",
+    "segmented_scan", "shift", "sign", "signbit", "sin", "sinh", "sort", "sort_by_key", "sqrt",
+    "square", "squeeze", "stack", "std", "stencil", "sub", "subtract", "take", "take_along_axis",
+    "tan", "tanh", "target", "tensordot", "tile", "transpose", "tril", "triu", "true_divide",
+    "truediv", "trunc", "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8",
+    "unique_all", "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot",
+    "vmap", "where", "while_loop", "zeros", "zeros_like", "zip_with",
 ]  # fmt: skip
 
 

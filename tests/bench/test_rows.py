@@ -9,7 +9,8 @@ from bench.rows import ROWS
 from bench.tools import Tools
 from bench.values import compare, leaves, total_bytes
 
-SMALL = {"stencil_5": 40, "stencil_7x7": 24, "nest_product": 33, "nest_options": 20}
+SMALL = {"stencil_5": 40, "stencil_7x7": 24, "nest_product": 33, "nest_options": 20,
+         "matmul": 33, "sobel": 40, "blur_3": 20, "blur_5": 20, "blur_7": 20}  # fmt: skip
 SMALL |= dict.fromkeys(("kernel_mandel", "kernel_mandel1", "kernel_mandel2", "kernel_mandel3"), 2)
 TOOLS = Tools(exclude=("numba", "jax", "awkward", "c", "processes"))
 

@@ -1,6 +1,7 @@
 """Reads at computed indices: gather, backpermute, and the index arithmetic of `xs[i]`.
 
     gather(xs, idx)            generate (shape of idx) (k => xs[idx[k]])
+    gather(xs, idx, default=v)         the same, and v for an index outside
     backpermute(shape, f, xs)  generate shape (i => xs[f(i)])
 
 An index below 0 counts from the end, as Python's do; what is still outside raises IndexOutOfBounds.
@@ -13,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import i64, u64
+from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.errors import ArgumentError, DTypeError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import common_shape, generated, read_stretched
-from flatweave.frontend.elements.lambdas import check_arity, need_function
+from flatweave.frontend.elements.broadcast import common_shape, generated, read, read_stretched
+from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.lambdas import check_arity, need_function, shape_text
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.faults import PLACE, check_message
 from flatweave.frontend.trace.tracers import (
@@ -28,6 +30,7 @@ from flatweave.frontend.trace.tracers import (
     NO_PLACE,
     arrays_of,
     as_tracer,
+    as_tracers,
     counted_in_i64,
     emit,
     tracer_of,
@@ -35,7 +38,7 @@ from flatweave.frontend.trace.tracers import (
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.tree import Node, unflatten
+from flatweave.frontend.values.tree import Node, Tree, unflatten
 from flatweave.ops import Generate, Index
 from flatweave.terms.syntax import Atom, Const, Var, constant
 
@@ -146,35 +149,70 @@ def check_rank(array: Tracer, count: int, who: str) -> None:
         )  # fmt: skip
 
 
-def gather_one(array: Tracer, idx: Sequence[Tracer], who: str = "gather") -> Tracer:
-    """The elements, or rows, of one array at broadcast index arrays for its leading axes."""
+def gather_one(
+    array: Tracer, idx: Sequence[Tracer], who: str = "gather", default: Tracer | None = None
+) -> Tracer:
+    """The elements, or rows, of one array at broadcast index arrays for its leading axes, with a
+    default where an index is outside, if there is one."""
     check_rank(array, len(idx), who)
     shape = common_shape(idx, who)
     rank = len(shape)
     rest = array.extents[len(idx) :]
 
     def at(*place: Atom) -> Tracer:
-        leading = [read_atom(read_stretched(i, place[:rank])) for i in idx]
-        return element(array, [*leading, *place[rank:]])
+        own = [read_stretched(i, place[:rank]) for i in idx]
+        if default is not None:
+            return _or_else(array, [*map(index_atom, own), *place[rank:]], len(own), default)
+        return element(array, [*map(read_atom, own), *place[rank:]])
 
     return generated((*shape, *rest), at, "k")[0]
 
 
+def _or_else(array: Tracer, place: Sequence[Atom], count: int, default: Tracer) -> Tracer:
+    """An element, or the default where one of the first `count` indices is outside."""
+    scope = current()
+    inside: Atom = constant(True, bool_)
+    for i, extent in zip(place[:count], array.extents, strict=False):
+        for fits in (scope.apply("ge", i, extents.ZERO), scope.apply("lt", i, extent)):
+            inside = scope.apply("and", inside, fits)
+    found: Tracer = METHODS["cond"](tracer_of(inside), lambda: read(array, place), lambda: default)
+    return found
+
+
 @operation()
-def gather(xs: Any, idx: Any) -> Any:
+def gather(xs: Any, idx: Any, *, default: Any = None) -> Any:
     """`xs[idx]`: the elements at integer indices, or the rows of an array of higher rank.
 
     `idx` is an integer array of any dtype, or a tuple of them, one for each leading axis. An index
     below 0 counts from the end; of a Ragged, these are rows. Raises IndexOutOfBounds for an index
-    outside.
+    outside. With a `default`, an element for all, there is none: it stands for every element whose
+    index is outside `[0, n)`.
     """
-    if isinstance(xs, Node):
+    if isinstance(xs, Node) and default is None:
         return METHODS["row"](xs, idx)
     leaves, tree = arrays_of(xs, "xs of gather")
-    for part in idx if isinstance(idx, tuple) else (idx,):
+    given = idx if isinstance(idx, tuple) else (idx,)
+    if default is not None:
+        arrays = index_arrays(idx, "gather")
+        others = _defaults(default, leaves, tree)
+        pairs = zip(leaves, others, strict=True)
+        return unflatten(tree, [gather_one(x, arrays, default=other) for x, other in pairs])
+    for part in given:
         must_be_a_place(part)
     arrays = index_arrays(idx, "gather")
     return unflatten(tree, [gather_one(leaf, arrays) for leaf in leaves])
+
+
+def _defaults(default: Any, leaves: Sequence[Tracer], tree: Tree) -> list[Tracer]:
+    """The default as an element of the arrays."""
+    found, own = as_tracers(default, "the default of gather")
+    if own != tree or any(value.ndim for value in found):
+        raise ArgumentError(
+            f"the default of gather is one element, {shape_text(tree, leaves)} without axes, got"
+            f" {shape_text(own, found)}.",
+            where=user_location(), remedy="Give a number for each array.",
+        )  # fmt: skip
+    return [taken(v, x.element, "gather") for v, x in zip(found, leaves, strict=True)]
 
 
 @operation()

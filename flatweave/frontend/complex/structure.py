@@ -17,7 +17,7 @@ from flatweave.frontend.values.complex import Complex, complex_dtype
 from flatweave.frontend.values.sugar import METHODS
 
 MOVED = (
-    "getitem", "gather", "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast",
+    "getitem", "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast",
     "broadcast_to", "unstack", "squeeze", "moveaxis", "permute_dims", "matrix_transpose", "flip",
     "roll", "repeat", "tile", "take", "take_along_axis", "tril", "triu", "diagonal", "fftshift",
     "ifftshift",
@@ -92,6 +92,28 @@ def joined(arrays: Any, axis: Any = 0) -> Any:
 def stacked(arrays: Any, axis: int = 0) -> Any:
     """Arrays side by side, all of them complex where one is."""
     return by_parts("stack")([whole(array) for array in arrays], axis)
+
+
+@rule("replace")
+def replaced(xs: Any, key: Any, values: Any) -> Any:
+    """Some elements changed, of a complex array or to complex numbers."""
+    xs, values = whole(xs), whole(values)
+    return Complex(*(METHODS["replace"](portion(xs, part), key, portion(values, part))
+                     for part in ("real", "imag")))  # fmt: skip
+
+
+@rule("shift")
+def shifted(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Any:
+    """All elements moved."""
+    return by_parts("shift")(whole(xs), k, None if fill is None else whole(fill), axis)
+
+
+@rule("gather")
+def gathered(xs: Any, idx: Any, *, default: Any = None) -> Any:
+    """Elements at computed places."""
+    return by_parts("gather")(
+        whole(xs), idx, default=None if default is None else whole(default)
+    )
 
 
 @rule("linspace")

@@ -22,6 +22,7 @@ from flatweave.frontend.ragged.elementwise import on_rows
 from flatweave.frontend.ragged.ordering import ordered_rows
 from flatweave.frontend.ragged.places import at_places, by_rows, in_row
 from flatweave.frontend.ragged.ragged import Ragged, innermost
+from flatweave.frontend.ragged.replacing import with_row
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
@@ -240,4 +241,5 @@ METHODS["reduction"] = reduction
 METHODS["on_rows"] = on_rows
 METHODS["at_places"], METHODS["in_row"], METHODS["by_rows"] = at_places, in_row, by_rows
 METHODS["concat_rows"] = concat_rows
+METHODS["with_row"] = with_row
 METHODS["ordered_rows"] = ordered_rows

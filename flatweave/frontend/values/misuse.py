@@ -155,7 +155,7 @@ def assignment() -> NotTraceableError:
     return NotTraceableError(
         "an array of Flatweave cannot be assigned to: arrays never change.",
         where=user_location(),
-        remedy="Use ys = fw.scatter(xs, i, v), which gives a copy with the new values.",
+        remedy="Use ys = fw.replace(xs, i, v), which gives a copy with the new values.",
     )  # fmt: skip
 
 

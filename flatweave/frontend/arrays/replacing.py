@@ -1,0 +1,110 @@
+"""Some elements of an array changed, or all of them moved: replace, shift.
+
+    replace(xs, key, v)       xs with xs[key] = v, for every key that xs[key] takes
+    shift(xs, k, fill)        y[i] = xs[i + k], fill where that is outside
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.indexing import getitem
+from flatweave.frontend.arrays.shapes import axis_of, broadcast, raveled, reshaped
+from flatweave.frontend.arrays.writing import scatter
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.elements.conversion import taken
+from flatweave.frontend.elements.lambdas import shape_text
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE, ZERO
+from flatweave.frontend.trace.tracers import arrays_of, as_tracer, as_tracers, extent_of, tracer_of
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import Node, Tree, unflatten
+from flatweave.terms.syntax import Atom
+
+
+@operation()
+def replace(xs: Any, key: Any, values: Any) -> Any:
+    """A copy of `xs` in which `xs[key]` is `values`: keys are integers, slices, index arrays and
+    masks, as in `xs[key]`, and values are broadcast to what the key selects.
+
+    `xs` may be a tuple of arrays of one shape; `values` is such a tuple then. Where one place is
+    selected twice, the last value wins. In a Ragged one row is replaced, by one of any length.
+    Raises IndexOutOfBounds for an index outside.
+    """
+    if isinstance(xs, Node):
+        return METHODS["with_row"](xs, key, values)
+    leaves, tree = arrays_of(xs, "xs of replace")
+    given = _alike(values, leaves, tree, "the values of replace")
+    return unflatten(tree, [_replaced(x, key, v) for x, v in zip(leaves, given, strict=True)])
+
+
+def _alike(values: Any, leaves: list[Tracer], tree: Tree, what: str) -> list[Tracer]:
+    """Values in the structure and the dtypes of some arrays."""
+    found, own = as_tracers(values, what)
+    if own != tree:
+        raise ArgumentError(
+            f"{what} must have the structure {shape_text(tree, leaves)}, got"
+            f" {shape_text(own, found)}.",
+            where=user_location(), remedy="Give a tuple of values for a tuple of arrays.",
+        )  # fmt: skip
+    return [taken(value, x.element, what) for value, x in zip(found, leaves, strict=True)]
+
+
+def _replaced(array: Tracer, key: Any, value: Tracer) -> Tracer:
+    """The place of every element is read under the key; values are written there."""
+    shape = array.extents
+    all_places = generated(shape, lambda *at: tracer_of(_place(at, shape)))[0]
+    places = as_tracer(getitem(all_places, key))
+    if value.ndim:
+        value = broadcast(value, places.shape)
+    if places.ndim > 1:
+        value = raveled(value) if value.ndim else value
+        places = raveled(places)
+    written: Any = scatter(raveled(array), places, value)
+    return reshaped(written, shape)
+
+
+def _place(at: tuple[Atom, ...], shape: tuple[Atom, ...]) -> Atom:
+    """Where an element is in row-major order."""
+    place: Atom = ZERO
+    for i, extent in zip(at, shape, strict=True):
+        place = extents.add(extents.mul(place, extent), i)
+    extents.known_natural(place)
+    return place
+
+
+@operation(static="axis")
+def shift(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Any:
+    """`shift(xs, k, fill)[i] = xs[i + k]`, and `fill` where that is outside; without a `fill` the
+    nearest element. Moved to the left by `k`, which may be negative: see `rotate` for a ring.
+
+    `xs` may be a tuple of arrays of one shape; `fill` is a tuple of numbers then.
+    """
+    leaves, tree = arrays_of(xs, "xs of shift")
+    by = tracer_of(extent_of(k, "the distance of shift"))
+    if fill is None:
+        return unflatten(tree, [_shifted(x, by, None, axis) for x in leaves])
+    given = _alike(fill, leaves, tree, "the fill of shift")
+    return unflatten(tree, [_shifted(x, by, v, axis) for x, v in zip(leaves, given, strict=True)])
+
+
+def _shifted(array: Tracer, by: Tracer, fill: Tracer | None, axis: int) -> Tracer:
+    number = axis_of(array, axis, "shift")
+    extent = array.extents[number]
+    last = extents.sub(extent, ONE)
+    least, most = tracer_of(extents.sub(ZERO, extent)), tracer_of(extent)
+    step = where(by < least, least, where(by > most, most, by))  # so that no sum overflows
+
+    def at(*i: Atom) -> Any:
+        place = tracer_of(i[number]) + step
+        before, behind = place < 0, place > tracer_of(last)
+        near = where(before, 0, where(behind, tracer_of(last), place))
+        found = read(array, (*i[:number], near.atom, *i[number + 1 :]))
+        return found if fill is None else where(before | behind, fill, found)
+
+    return generated(array.extents, at)[0]
