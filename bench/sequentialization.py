@@ -3,8 +3,9 @@
     python -m bench.sequentialization        the tables of bench/results, as Markdown
 
 The benchmarks are those of the thesis on efficient sequentialization (map, reduce, scan, scatter,
-addition of big numbers, a step of a radix sort), and two that it leaves open: a histogram, and rows
-inside a block. Each is written once, without a word on threads; `fk.sequential(q)` divides it.
+addition of big numbers, a step of a radix sort), and some that it leaves open: a histogram, rows
+inside a block, elements of one byte. Each is written once, without a word on threads;
+`fk.sequential(q)` divides it.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ def maps(part: Any) -> Any:
     """Two functions, and what the first gives is stored between them."""
     first = fk.force(fk.map(lambda x: x * 3 + 1, part))
     return fk.zip_with(lambda x, y: x ^ y, fk.map(lambda x: x >> 3, first), first)
+
+
+def turned(part: Any) -> Any:
+    """The last element first, by way of shared memory."""
+    return fk.reverse(fk.force(part))
 
 
 def reduce(part: Any) -> Any:
@@ -145,6 +151,8 @@ def cases() -> Iterator[tuple[str, Callable[..., Any], tuple[Array, ...], Array]
     mapped = xs * 3 + 1
     yield "map", map_, (xs,), mapped
     yield "two maps", maps, (xs,), mapped ^ (mapped >> 3)
+    narrow = (xs % 256).astype(np.uint8)
+    yield "turned u8", turned, (narrow,), narrow.reshape(BLOCKS, BLOCK)[:, ::-1].ravel()
     yield "reduce", reduce, (xs,), parts.sum(1, dtype=np.uint32)
     yield "reduce, in order", reduce_in_order, (flags,), carried(flags)
     yield "scan", scan, (xs,), parts.cumsum(1, dtype=np.uint32).ravel()

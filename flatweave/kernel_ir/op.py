@@ -61,6 +61,11 @@ class SimulatedWarp(Protocol):
     def load(self, env: Env, var: Var, at: Value) -> Value:
         """Elements of a buffer."""
 
+    def copy_word(
+        self, env: Env, to: tuple[Var, Atom], source: tuple[Var, Atom], each: int
+    ) -> None:
+        """The elements of a word go from one buffer to another."""
+
     def apply(self, env: Env, fn: Lambda, args: Values) -> Values:
         """What a function of elements gives for each lane."""
 

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.arrays import Act, Values, choose, fold, for_all, loop, when
-from flatweave.kernel_ir.hierarchy import THREAD
+from flatweave.kernel_ir.arrays import Act, UnitCode, Values, choose, fold, for_all, loop, when
+from flatweave.kernel_ir.hierarchy import THREAD, ForAll
+from flatweave.kernel_passes.by_words import copied
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Const
 
@@ -108,9 +110,11 @@ def side_by_side(b: Builder, count: Atom, each: int, body: Act) -> None:
     """`body(b, i)` for all i below `count`: threads side by side take neighbours, each up to `each`
     elements, as far apart as there are threads.
 
-    These are whole warps, so that each of their accesses begins where a line of memory does.
+    These are whole warps, so that each of their accesses begins where a line of memory does. A tile
+    that can be brought in by words stays a loop over its elements, which is divided later.
     """
-    if isinstance(count, Const) and count.value <= WARP:
+    few = isinstance(count, Const) and count.value <= WARP
+    if few or _is_copy(b, count, body):
         for_all(b, THREAD, count, body)
         return
     warps = b.apply("floordiv", b.add(count, index(each * WARP - 1)), index(each * WARP))
@@ -132,6 +136,15 @@ def side_by_side(b: Builder, count: Atom, each: int, body: Act) -> None:
             when(c, c.apply("lt", i, count), lambda d: body(d, i))
 
     for_all(b, THREAD, threads, thread)
+
+
+def _is_copy(b: Builder, count: Atom, body: Act) -> bool:
+    """Whether a loop over elements copies a tile of narrow ones, seen in one that nobody keeps."""
+    inside = UnitCode(b, THREAD)
+    inside.hoists = False
+    i = inside.param("i", i64)
+    body(inside, i)
+    return copied(ForAll(THREAD.word, count, inside.close([i], []))) is not None
 
 
 def _fills(count: Atom, threads: Atom, each: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from flatweave.base.records import replace
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Kernel, Unit
+from flatweave.kernel_passes.by_words import by_words
 from flatweave.kernel_passes.distribute import distribute
 from flatweave.kernel_passes.needless_barriers import needless_barriers
 from flatweave.kernel_passes.registers import registers
@@ -25,8 +26,9 @@ from flatweave.terms.traverse import map_field
 def unit_for(program: KernelProgram, machine: Machine) -> Unit:
     """The kernels for the warps and lanes of a machine."""
     shape = machine.block_of(program.threads)
-    unit = needless_barriers(registers(program.on(machine).unit, shape), shape)
-    unit = distribute(warp_phases(reuse_memory(unit), shape), shape)
+    unit = registers(by_words(program.on(machine).unit, shape), shape)
+    unit = warp_phases(reuse_memory(needless_barriers(unit, shape)), shape)
+    unit = distribute(unit, shape)
     return unit if machine.streaming_from is None else stream(unit, machine.streaming_from)
 
 

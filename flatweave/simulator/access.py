@@ -98,13 +98,16 @@ class Accessor(Runner):
         assert env.positions is not None
         return held, np.broadcast_to(at, env.positions.shape), self.agent.some(env.positions)
 
-    def _count(self, env: Env, buffer: Buffer, what: str, places: Value) -> None:
-        """Tell who counts that each lane that runs uses an element."""
+    def _count(
+        self, env: Env, buffer: Buffer, what: str, places: Value, each: int = 1
+    ) -> None:
+        """Tell who counts that each lane that runs uses an element, or so many at once."""
         places = np.broadcast_to(places, max(places.size, env.size or 1))
         threads = env.positions
         if threads is not None and self.agent.units is not None:
             threads = self.agent.units[threads]
-        self.progress.counts.access(buffer.space, what, places, buffer.data.itemsize, threads)
+        size = buffer.data.itemsize * each
+        self.progress.counts.access(buffer.space, what, places // each, size, threads)
 
     def load(self, env: Env, var: Var, at: Value) -> Value:
         buffer, places, by = self._use(env, var, at)
@@ -124,6 +127,22 @@ class Accessor(Runner):
             if not linear or at[0] * values.itemsize % step:
                 raise Misuse(f"a streaming store at {at}, which is not aligned and linear.")
         buffer.store(at, values, by)
+
+    def copy_word(
+        self, env: Env, to: tuple[Var, Atom], source: tuple[Var, Atom], each: int
+    ) -> None:
+        """The elements of a word, of which each buffer is used once."""
+        used = []
+        for (var, atom), what in ((source, "reads"), (to, "writes")):
+            at = self.atom(env, atom)
+            if (at % each).any():
+                raise Misuse(f"a word of {var.name} from {at} on, within a word of {each}.")
+            buffer, places, by = self._use(env, var, at)
+            self._count(env, buffer, what, places, each)
+            used.append((buffer, places, by))
+        (held, first, reader), (made, at, writer) = used
+        for k in range(each):
+            made.store(at + k, held.load(first + k, reader), writer)
 
     def _compact(self, env: Env, op: ir.StoreCompact) -> None:
         base = int(self.one(env, op.base, "the base of store_compact"))

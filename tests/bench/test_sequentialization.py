@@ -98,12 +98,14 @@ def test_big_numbers_are_one_scan(q):
 
 def test_what_has_nothing_to_save():
     """Maps, scatters and updates have the same accesses for every factor, and fewer threads."""
-    for name in ("map", "two maps", "scatter, iota", "scatter, random", "histogram"):
+    for name in ("map", "two maps", "turned u8", "scatter, iota", "scatter, random", "histogram"):
         found = [counts_of(name, q) for q in FACTORS]
         for q, each in zip(FACTORS, found, strict=True):
             assert each.pop("threads") == BLOCK // q
             assert each == found[0]
     assert counts_of("two maps", 4)["barriers"] == 0
+    bytes_ = counts_of("turned u8", 4)
+    assert bytes_["global reads"] == bytes_["shared writes"] == BLOCK // 4
     assert counts_of("histogram", 4)["atomics"] == BLOCK > BINS
 
 

@@ -142,6 +142,21 @@ def test_their_stream_is_waited_for(running):
         assert ("cuCtxSynchronize" in cu.calls[before:]) == (call is not None)
 
 
+@pytest.mark.parametrize("start", [1, 2, 3, 4])
+def test_an_array_that_begins_within_a_word_is_copied(gpu, start):
+    """Kernels read narrow elements by words; any other array is taken as it is."""
+    xs = np.arange(64, dtype=np.uint8)
+    given = Foreign(gpu(), xs)
+    at = given.memory.handle
+    given.__cuda_array_interface__.update(data=(at + start, False), shape=(64 - start,))
+
+    found = exchange.borrowed(given)
+
+    assert found.memory.handle % exchange.WORD_BYTES == 0
+    assert (found.memory.handle == at + start) == (start == 4)
+    assert np.array_equal(found.values(), xs[start:])
+
+
 def test_the_cpu_gets_a_copy_of_theirs(running):
     """A program on another target."""
     _, cu = running

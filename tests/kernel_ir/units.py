@@ -12,16 +12,16 @@ def unit(text, checked=True):
     return made
 
 
-def one_kernel(body, *, shared="", warps=1, grid="1", count="n", checked=True):
+def one_kernel(body, *, shared="", warps=1, grid="1", count="n", xs="i64", checked=True):
     """out = alloc i64 count; the kernel `k` with n, xs and out in scope runs on `grid` blocks."""
     return unit(
         f"""
-        host(n: i64, xs: global i64) =>
+        host(n: i64, xs: global {xs}) =>
             out: global i64 = alloc i64 {count} 0
             launch k {grid} [n, xs, out]
             in out
 
-        kernel k(n: i64, xs: global i64, out: global i64) warps {warps} =>
+        kernel k(n: i64, xs: global {xs}, out: global i64) warps {warps} =>
             {shared}
             {body}
         """,

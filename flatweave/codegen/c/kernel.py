@@ -19,6 +19,7 @@ from flatweave.codegen.c.dialect import Dialect
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.values import buffer_dtype, stored
 from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir.copy_word import CopyWord
 from flatweave.scalar.c_text import C_PRELUDE
 from flatweave.terms.syntax import BufferType, Let, Var
 from flatweave.terms.traverse import walk_lets
@@ -73,6 +74,8 @@ def _kernel(kernel: k.Kernel, dialect: Dialect, helpers: dict[str, None]) -> str
     if shape.claims:
         params.append(f"{dialect.global_pointer.format(type='uint32_t')}fw_claim")
     params += [_param(e, dialect, var) for var in kernel.params]
+    ops = [let.op for let in walk_lets(kernel.body)]
+    e.by_words = frozenset(op.buffer for op in ops if isinstance(op, CopyWord))
     e.body(kernel.body)
     body, e.lines = e.lines, []
     e.state_position()

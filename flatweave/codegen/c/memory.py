@@ -2,21 +2,23 @@
 
     x: bool = load flags i       const bool x = (flags[i] != 0);      a bool takes a byte
     store ys i x  (uniform)      if (fw_lane == 0) { ys[i] = x; }     one lane of the warp
+    copy_word s i xs j           *(fw_word *)(s + i) = *(const fw_word *)(xs + j);
 """
 
 from __future__ import annotations
 
 from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import CompilerBug
-from flatweave.codegen.c.atomics import REPORT, atomic_helper, space_of
+from flatweave.codegen.c.atomics import GLOBAL, REPORT, atomic_helper, space_of
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.values import buffer_dtype, scalar_type, stored
 from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir.copy_word import CopyWord
 from flatweave.kernel_ir.hierarchy import Local
 from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_ir.updates import Atomic
-from flatweave.terms.syntax import Let
+from flatweave.terms.syntax import Atom, Let, Var
 
 
 def to_memory(dtype: DType, text: str) -> str:
@@ -54,10 +56,29 @@ def emit_store(e: CEmitter, let: Let) -> None:
     e.one_lane(f"{e.names.of(op.buffer)}[{e.atom(op.index)}] = {value};")
 
 
+WORD = """\
+typedef uint32_t __attribute__((may_alias)) fw_word;
+"""
+
+
+def emit_copy_word(e: CEmitter, let: Let) -> None:
+    """The elements of a word, at once."""
+    op: CopyWord = let.op  # type: ignore[assignment]
+    e.helpers.setdefault(WORD)
+    to = f"({e.dialect.shared_space} fw_word *)({_at(e, op.buffer, op.index)})"
+    source = f"({GLOBAL} const fw_word *)({_at(e, op.source, op.first)})"
+    e.one_lane(f"*{to} = *{source};")
+
+
+def _at(e: CEmitter, buffer: Var, place: Atom) -> str:
+    return f"{e.names.of(buffer)} + {e.atom(place)}"
+
+
 def emit_shared(e: CEmitter, let: Let) -> None:
     """An array of the block, stated at the kernel's head."""
     op: k.Shared = let.op  # type: ignore[assignment]
-    e.declare_shared(e.names.of(let.vars[0]), op.dtype, op.count)
+    var = let.vars[0]
+    e.declare_shared(e.names.of(var), op.dtype, op.count, by_words=var in e.by_words)
 
 
 def emit_local(e: CEmitter, let: Let) -> None:
@@ -117,6 +138,7 @@ HANDLERS: Handlers = {
     Prefetch: emit_prefetch,
     k.Store: emit_store,
     k.Shared: emit_shared,
+    CopyWord: emit_copy_word,
     Local: emit_local,
     ThreadMemory: emit_local,
     Atomic: emit_atomic,

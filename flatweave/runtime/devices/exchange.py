@@ -25,6 +25,7 @@ CPU, CUDA = 1, 2  # DLPack's numbers for kinds of memory
 CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 READ_ONLY, VERSION = 1, (1, 0)
 NAMES = (b"dltensor", b"dltensor_versioned")  # a capsule keeps no copy of its name
+WORD_BYTES = 4
 NATIVE = {dtype.numpy for dtype in DTYPES}
 
 
@@ -150,7 +151,19 @@ def _resident(
             raise NotContiguous(f"its strides are {strides}")
         step *= extent
     memory = Memory(None, address, size * dtype.itemsize, None)
+    if address % WORD_BYTES:
+        return _in_words(device(ordinal), memory, dtype, shape, owner)
     return Resident(device(ordinal), memory, dtype, shape, owner=owner)
+
+
+def _in_words(
+    found: Device, memory: Memory, dtype: np.dtype[Any], shape: tuple[int, ...], owner: object
+) -> Resident:
+    """An array that begins within a word, in memory that begins with one: kernels read words."""
+    made = found.allocate(memory.size)
+    found.copy(made, 0, memory, 0, memory.size)
+    found.hold(owner)
+    return Resident(found, made, dtype, shape)
 
 
 def _driver(found: Device) -> CudaDriver:
