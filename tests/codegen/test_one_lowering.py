@@ -1,5 +1,6 @@
 """CPU, OpenCL and CUDA kernels come from one lowering: the same functions write all of them."""
 
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -7,60 +8,109 @@ from pathlib import Path
 import pytest
 
 import flatweave
+import flatweave as fw
+from flatweave import pipeline
+from flatweave.base.schedule import CHOSEN, PERMUTES, Schedule
 from flatweave.kernel_ir import syntax as k
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
+from flatweave.lower.program import lower
 from flatweave.terms.traverse import walk_lets
-from tests.codegen.device_programs import lowered, program
+from tests.codegen.device_programs import PROGRAMS, affine, arguments, traced
 
 MACHINES = {"cpu": CPU_AVX512, "opencl": OPENCL, "cuda": CUDA}
 LOWER = Path(flatweave.__file__).parent / "lower"
-# Where a machine truly wants something else: named variants, each a file of its own.
-VARIANTS = {
-    "scan/two_pass.py", "scan/block_partials.py", "host/fill.py",
-    "traverse/warp_share.py", "traverse/steps.py",
-}  # fmt: skip
-# What calls them, what a fill is made of, as copies are, and what only a machine of several warps
-# has: all that threads add elsewhere.
-ADDED = {
+DECISION = Path(flatweave.__file__).parents[1] / "docs/decisions/0078-what-machines-have-apart.md"
+PRIMITIVES = {
+    "reduce": ("reduce", "reduce_order"),
+    "scan": ("scan", "scan_order", "scan_of_scan"),
+    "segmented reduce": ("reduce_segments",),
+    "filter": ("filter", "filter_of_scan", "partition"),
+    "histogram": ("histogram", "histogram_floats"),
+    "sort": ("sort", "sort_by_key"),
+    "expand": ("expand",),
+}
+ALL = {
+    **PROGRAMS,
+    "reduce_segments": lambda x, f: (
+        fw.segmented_reduce(fw.add, 0, x > 40, x),
+        fw.segmented_reduce(affine, (1.0, 0.0), x > 40, (0.5 + f / 2, f)),
+    ),
+    "histogram_floats": lambda x, f: fw.histogram(16, x, f, fw.add, 0.0),
+    "expand": lambda x, f: fw.expand(lambda v: v % 4, lambda v, i: v + i, x),
+}
+NAMES = tuple(name for names in PRIMITIVES.values() for name in names)
+# What calls a device's own files, and what is there for machines whose block has several warps.
+CALLS = {
     ("sweep/launches.py", "_clear"), ("sweep/launches.py", "_find_prefixes"),
-    ("sinks/combine.py", "_join_by_launch"), ("sweep/passes.py", "write_aggregates"),
-    ("sweep/writer.py", "operator"), ("sweep/writer.py", "fn"), ("sweep/last_pass.py", "leave"),
-    ("traverse/flat.py", "flat"), ("host/each_place.py", "each_place"),
-    ("host/places.py", "write_places"), ("host/places.py", "step"),
-    ("host/places.py", "place_blocks"), ("host/places.py", "_block_size"),
-    ("machine/machine.py", "warps_of"),
+    ("sweep/passes.py", "write_aggregates"), ("sinks/combine.py", "_join_by_launch"),
+    ("scatter/sorted.py", "suits"), ("update/arrays.py", "keeps_bits"),
+    ("update/atomic.py", "suits"), ("traverse/warp_share.py", "warp_share"),
+    ("traverse/steps.py", "__init__"), ("traverse/steps.py", "wait_for_lanes"),
 }  # fmt: skip
-NAMES = ("reduce", "reduce_order", "scan", "scan_order", "scan_of_scan")
 
 
 @cache
-def writers(name: str, machine: str) -> frozenset[tuple[str, str]]:
+def swept(name: str):
+    """One of the programs above, swept."""
+    return list(pipeline.optimise(traced(name, ALL[name], *arguments(2))).values())[-1]
+
+
+@cache
+def writers(name: str, machine: str, wishes: Schedule = CHOSEN) -> frozenset[tuple[str, str]]:
     """The functions of lower/ that ran: file and name."""
-    made = program(name)
-    ran: set[tuple[str, str]] = set()
-
-    def note(frame, event, arg):
-        path = Path(frame.f_code.co_filename)
-        if event == "call" and LOWER in path.parents and frame.f_code.co_name[0] != "<":
-            ran.add((path.relative_to(LOWER).as_posix(), frame.f_code.co_name))
-
+    made = swept(name)
+    ran = set()
     before = sys.getprofile()
-    sys.setprofile(note)
+    sys.setprofile(lambda frame, event, arg: ran.add(frame.f_code))
     try:
-        lowered(made, MACHINES[machine])
+        lower(made, MACHINES[machine], schedule=wishes).unit.complete()
     finally:
         sys.setprofile(before)
-    return frozenset(ran)
+    files = [(Path(code.co_filename), code.co_name) for code in ran]
+    return frozenset(
+        (path.relative_to(LOWER).as_posix(), name)
+        for path, name in files
+        if LOWER in path.parents and name[0] != "<"
+    )
+
+
+@cache
+def on_cpu() -> frozenset[tuple[str, str]]:
+    """What writes a CPU's kernels; those of a histogram by every variant that may be wished for."""
+    ran = [writers(name, "cpu") for name in NAMES]
+    wished = [writers("histogram_floats", "cpu", Schedule(permute=name)) for name in PERMUTES]
+    return frozenset().union(*ran, *wished)
+
+
+@cache
+def on_devices() -> frozenset[tuple[str, str]]:
+    """What writes the kernels of OpenCL and CUDA."""
+    return frozenset().union(*(writers(name, m) for name in NAMES for m in ("opencl", "cuda")))
+
+
+@cache
+def apart() -> dict[str, str]:
+    """The files that decision 78 says one kind of machine has alone, and which kind."""
+    rows = re.findall(r"^\| (CPU|devices) \| (.*?) \|", DECISION.read_text("utf-8"), re.MULTILINE)
+    return {file: machine for machine, files in rows for file in re.findall(r"`(.*?)`", files)}
 
 
 @pytest.mark.parametrize("machine", ["opencl", "cuda"])
-@pytest.mark.parametrize("name", NAMES)
-def test_the_same_functions_write_the_kernels(name, machine):
-    """Apart from named variants, whatever writes kernels for threads writes the CPU's, too."""
-    on_cpu = frozenset().union(*(writers(each, "cpu") for each in NAMES))
-    added = writers(name, machine) - on_cpu
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_the_same_functions_write_the_kernels(primitive, machine):
+    """Apart from named files, whatever writes kernels for threads writes the CPU's, too."""
+    added = frozenset().union(*(writers(n, machine) for n in PRIMITIVES[primitive])) - on_cpu()
 
-    assert {(file, fn) for file, fn in added if file not in VARIANTS} <= ADDED
+    assert {(file, fn) for file, fn in added if apart().get(file) != "devices"} <= CALLS
+
+
+def test_what_machines_have_apart_is_decided():
+    """No file writes the kernels of one kind of machine alone without the decision that says why;
+    and what it names is so."""
+    cpu, devices = ({file for file, _ in ran} for ran in (on_cpu(), on_devices()))
+
+    assert cpu - devices == {file for file, machine in apart().items() if machine == "CPU"}
+    assert devices - cpu == {file for file, machine in apart().items() if machine == "devices"}
 
 
 @pytest.mark.parametrize("machine", ["opencl", "cuda"])
@@ -79,7 +129,7 @@ def test_most_of_the_lowering_is_shared(machine):
 
 def kinds(name: str, machine: str) -> set[str]:
     """The operations in a program's kernels."""
-    unit = lowered(program(name), MACHINES[machine]).unit
+    unit = lower(swept(name), MACHINES[machine]).unit
     return {let.op.name for kernel in unit.complete().kernels for let in walk_lets(kernel.body)}
 
 
@@ -93,6 +143,7 @@ def test_machines_that_wait_scan_in_one_pass():
 
 
 def test_a_cpu_block_has_one_warp():
-    """Nothing that warps need in order to meet is left in a CPU's kernels."""
-    for name in NAMES:
+    """Nothing that warps need in order to meet is left in a CPU's kernels of reductions and
+    scans."""
+    for name in (*PRIMITIVES["reduce"], *PRIMITIVES["scan"]):
         assert not {k.Shared.name, k.Sync.name, k.WarpIndex.name} & kinds(name, "cpu")

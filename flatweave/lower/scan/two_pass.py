@@ -16,9 +16,7 @@ from flatweave.base.records import record
 from flatweave.kernel_ir.host import Free
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.kernel.builder import KernelBuilder
-from flatweave.lower.machine.machine import Machine
-from flatweave.lower.traverse.warp_share import warp_index
-from flatweave.terms.build import Builder, index
+from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Var
 
 
@@ -32,11 +30,6 @@ class KnownPrefixes:
     def free(self, host: Builder) -> None:
         for buffer in self.prefixes:
             host.emit(Free(buffer))
-
-
-def slot_of_warp(b: Builder, machine: Machine, block: Atom) -> Atom:
-    """The number of this warp among all warps of the grid."""
-    return b.add(b.mul(block, index(machine.warps)), warp_index(b, machine))
 
 
 def store_aggregate(

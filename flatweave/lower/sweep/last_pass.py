@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from flatweave.algorithms.meet import meet, on_first_warp
 from flatweave.kernel_ir.syntax import Store
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.scan.two_pass import slot_of_warp
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sweep.aggregates import Aggregates
 from flatweave.lower.sweep.head_flags import along_head_flags
@@ -16,6 +15,7 @@ from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import FALSE, Position, State, count_lanes
 from flatweave.lower.traverse.steps import steps_of
+from flatweave.lower.traverse.warp_share import slot_of_warp
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom

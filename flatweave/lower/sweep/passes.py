@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flatweave.lower.scan.look_back import Chain
 from flatweave.lower.scan.one_block import OnlyBlock
-from flatweave.lower.scan.two_pass import slot_of_warp, store_aggregate
+from flatweave.lower.scan.two_pass import store_aggregate
 from flatweave.lower.schedule.plan import Evaluation, How, Lanes
 from flatweave.lower.schedule.scan_levels import with_slots
 from flatweave.lower.sweep.last_pass import LastPass
@@ -17,6 +17,7 @@ from flatweave.lower.sweep.write_combining import WriteCombining
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
 from flatweave.lower.traverse.saved_bits import room_for_bits
+from flatweave.lower.traverse.warp_share import slot_of_warp
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var
 

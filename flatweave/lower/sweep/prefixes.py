@@ -10,11 +10,12 @@ from flatweave.kernel_ir.arrays import dtypes_of
 from flatweave.lower.scan.called_operator import called
 from flatweave.lower.scan.look_back import Chain
 from flatweave.lower.scan.one_block import OnlyBlock
-from flatweave.lower.scan.two_pass import KnownPrefixes, load_prefix, slot_of_warp
+from flatweave.lower.scan.two_pass import KnownPrefixes, load_prefix
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.aggregates import Aggregates
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
+from flatweave.lower.traverse.warp_share import slot_of_warp
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 

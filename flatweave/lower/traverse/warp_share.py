@@ -1,4 +1,4 @@
-"""Which part of a block each of its warps walks over."""
+"""Warps by their number, and which part of a block each of them walks over."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from flatweave.terms.syntax import Atom
 def warp_index(b: Builder, machine: Machine) -> Atom:
     """The warp's number in its block; 0 where a block has one warp."""
     return index(0) if machine.warps == 1 else b.emit(WarpIndex())[0]
+
+
+def slot_of_warp(b: Builder, machine: Machine, block: Atom) -> Atom:
+    """The number of this warp among all warps of the grid."""
+    return b.add(b.mul(block, index(machine.warps)), warp_index(b, machine))
 
 
 def warp_share(
