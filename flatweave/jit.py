@@ -23,6 +23,7 @@ from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
 from flatweave.frontend.arguments import Call, Static, called, check_gives_values
+from flatweave.frontend.call.anywhere import AUTO, entry_for
 from flatweave.frontend.call.compiled import Compiled, Entry, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.eager import COMPILER, compile_program
@@ -112,7 +113,13 @@ class Jitted(Generic[P, R]):
             with self._lock:
                 entry = self._entries.get(key)
                 if entry is None:
-                    entry = Entry(lambda special: self._make(call, target, schedule, special))
+                    entry = entry_for(
+                        target,
+                        lambda target: Entry(
+                            lambda special: self._make(call, target, schedule, special)
+                        ),
+                        schedule,
+                    )
                     call.forget_values()
                     self._entries[key] = entry
                     call.when_gone(functools.partial(self._entries.pop, key, None))
@@ -174,10 +181,11 @@ def jit(
 ) -> Any:
     """Compile `f` when it is called: once for its arguments' dtypes, ranks and static values.
 
-    `target` names where it runs ("cpu", "interp", ..), by default what `fw.target` or
-    FLATWEAVE_TARGET say. Arguments named in `static_argnames` are Python values that the trace
-    sees. `checks=False` leaves out the checks of indices. `deterministic=False` allows groupings
-    that depend on timing. Arguments and results are arrays, numbers and trees of them.
+    `target` names where it runs ("cpu", "interp", ..; "auto": where a call is done first), by
+    default what `fw.target` or FLATWEAVE_TARGET say. Arguments named in `static_argnames` are
+    Python values that the trace sees. `checks=False` leaves out the checks of indices.
+    `deterministic=False` allows groupings that depend on timing. Arguments and results are arrays,
+    numbers and trees of them.
     Raises ArgumentError for arguments that are neither.
     """
     if f is None:
@@ -218,7 +226,7 @@ def _items(names: Any) -> tuple[Any, ...]:
 def target(name: str) -> AbstractContextManager[None]:
     """Run on another target inside a `with`: `with fw.target("interp"): ..`."""
     try:
-        if name != "cpu":  # which others there are, the compiler knows
+        if name not in ("cpu", AUTO):  # which others there are, the compiler knows
             compiler().target_named(name)
     except ArgumentError as failure:
         failure.where = user_location()

@@ -199,7 +199,8 @@ def target_named(name: str) -> Target:
     if target is None or (number and not number.isdecimal()) or name.endswith(":"):
         raise ArgumentError(
             f"{name!r} is not a target.",
-            remedy="Targets are " + ", ".join(TARGETS) + "; see FLATWEAVE_TARGET, jit(target=..).",
+            remedy=f"Targets are {', '.join(TARGETS)}, auto; see FLATWEAVE_TARGET, "
+            "jit(target=..).",
         )
     if not number:
         return target

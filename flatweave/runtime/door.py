@@ -4,7 +4,7 @@
     llvm()                                            as much of it as makes machine code of text
     opened("fft")                                     what few programs use: fw.fft, fw.linalg,
                                                       fw.random, and what functions mean for complex
-                                                      numbers
+                                                      numbers, target="auto"
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
 generation and LLVM, which cost as much to import as all that is in front. The import is work of a
@@ -23,6 +23,7 @@ from flatweave.runtime.deep import on_deep_stack
 
 LLVM, COMPILER = "flatweave.runtime.native", "flatweave.pipeline"
 SELDOM = {
+    "anywhere": "flatweave.places.anywhere",
     "complex": "flatweave.frontend.complex.rules",
     "fft": "flatweave.frontend.standard.fft",
     "linalg": "flatweave.frontend.standard.linalg",

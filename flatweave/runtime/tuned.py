@@ -1,9 +1,10 @@
-"""What `fw.tune` and `fk.tune` measured, by program and machine: of this process, and on disk.
+"""What `fw.tune`, `fk.tune` and the target `auto` measured: of this process, and on disk.
 
     key = key_of(print_program(program), schedule)
     keep(key, (Thresholds(..), None))     one for each nest with versions; None: the machine's
     kept(key)  ==>  the same              also in a later process; () if nobody has tuned it
     keep_choice(key, digest)              which of several kernels is the fastest
+    keep_rates(key, (3e-6, ..))           how fast a device is, for the target `auto`
 
 They lie in a folder beside compiled code, under the same rules, and are data: what is damaged
 there or was made on another machine is not found.
@@ -94,6 +95,31 @@ def kept_choice(key: str) -> str | None:
     return None
 
 
+def key_of_rates(place: str) -> str:
+    """What the rates of a device are kept under: the device, the machine it is in."""
+    return hashlib.sha256("\0".join(["rates 1", _machine(), place]).encode()).hexdigest()
+
+
+def keep_rates(key: str, rates: tuple[float, ...]) -> bool:
+    """Keep how fast a device is; whether it is kept for later processes."""
+    _RATES[key] = rates
+    return not config.no_cache and _folder().put(key, to_bytes(rates))
+
+
+def kept_rates(key: str) -> tuple[float, ...]:
+    """How fast a device is; () if nobody has measured."""
+    if key in _RATES or config.no_cache:
+        return _RATES.get(key, ())
+    content = _folder().get(key)
+    try:
+        found = () if content is None else from_bytes(content)
+    except Unfit:
+        return ()
+    if isinstance(found, tuple) and all(isinstance(each, float) for each in found):
+        return found
+    return ()
+
+
 def is_any_kept() -> bool:
     """Whether it is worth while to make a key."""
     return bool(_KEPT) or (not config.no_cache and _folder().folder.is_dir())
@@ -127,3 +153,4 @@ def _machine() -> str:
 
 _KEPT: dict[str, Tuned] = {}
 _CHOSEN: dict[str, str] = {}
+_RATES: dict[str, tuple[float, ...]] = {}

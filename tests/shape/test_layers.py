@@ -21,7 +21,7 @@ ROWS = [
     ("targets", "recall"),
     ("pipeline",),
     ("jit",),
-    ("tuning", "random"),
+    ("tuning", "random", "places"),
     ("tools", "kernel", "__init__"),
 ]
 ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
@@ -49,6 +49,7 @@ DOOR = "flatweave/runtime/door.py"
 BEHIND = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
+    "flatweave.places.anywhere",
 }  # fmt: skip
 
 

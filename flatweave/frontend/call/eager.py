@@ -21,6 +21,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import UserError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
+from flatweave.frontend.call.anywhere import entry_for
 from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
@@ -181,7 +182,13 @@ def _entry(
         entry = _entries.get((target, config.cpu, schedule, signature))
     flat = flat_of(call.values)
     if entry is None:
-        entry = Entry(lambda special: call.make(target, schedule, special), signature is not None)
+        entry = entry_for(
+            target,
+            lambda target: Entry(
+                lambda special: call.make(target, schedule, special), signature is not None
+            ),
+            schedule,
+        )
         if signature is not None:
             call.forget_values()  # a specialisation may be traced later: the entry keeps the call
             keep(_entries, (target, config.cpu, schedule, signature), entry)

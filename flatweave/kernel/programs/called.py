@@ -25,6 +25,7 @@ from flatweave.base.locks import Lock
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
 from flatweave.frontend.arguments import Call, Static
+from flatweave.frontend.call.anywhere import where_they_are
 from flatweave.frontend.call.compiled import rebuilt
 from flatweave.frontend.call.signature import flat_of, leaves_of
 from flatweave.frontend.call.stages import Stages
@@ -113,7 +114,8 @@ class Kernel:
         try:
             return fused(body, call.leaves)
         except NotElements:
-            machine = target_named(self.target or config.target).machine or CUDA
+            target = where_they_are(self.target or config.target, [])
+            machine = target_named(target).machine or CUDA
             program, tree = trace_kernel(
                 self.__name__, body, call.described(), machine, self.threads
             )
@@ -122,7 +124,8 @@ class Kernel:
     def traced(self, *args: Any, **kwargs: Any) -> KernelProgram:
         """The kernel for these arguments as it was written, neither compiled nor run."""
         call = Call(self.__name__, self.static, args, kwargs)
-        return self._traced(call, target_named(self.target or config.target))[0]
+        target = where_they_are(self.target or config.target, call.values)
+        return self._traced(call, target_named(target))[0]
 
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
         """Compile for these arguments without running, and show every stage."""
@@ -172,8 +175,9 @@ class Kernel:
     def _entry(self, args: Any, kwargs: Any) -> tuple[Made, list[Any]]:
         """The compiled signature of a call, made if it is new, and the call's flat arguments."""
         call = Call(self.__name__, self.static, args, kwargs)
-        target = self.target or config.target
-        key, flat = call.key(target, CHOSEN), flat_of(call.values)
+        flat = flat_of(call.values)
+        target = where_they_are(self.target or config.target, flat)
+        key = call.key(target, CHOSEN)
         made = self._made.get(key)
         if made is None:
             with self._lock:

@@ -1,0 +1,127 @@
+"""target="auto": each call runs where it is done first.
+
+    entry = Anywhere(make, deterministic=True)      make(target) is the entry for one target
+    entry(flat)                                     of all targets, the one that is done first
+
+What it takes on a target is the time of a call, the copies there and back, and its bytes or its
+operations, whichever take longer, at the rates that were measured (`rates.py`). Where targets give
+different bits, only `cpu` is chosen, unless the user allows others.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from flatweave.base.errors import ArgumentError, Unsupported
+from flatweave.base.locks import Lock
+from flatweave.frontend.call.compiled import Compiled, Entry
+from flatweave.frontend.call.quick import keep
+from flatweave.places.agreement import agrees
+from flatweave.places.demand import Demand, demand_of
+from flatweave.places.rates import Rates, rates
+from flatweave.runtime.devices import cuda, opencl
+from flatweave.runtime.devices.arrays import ARRAYS, Resident
+from flatweave.runtime.devices.device import Device
+
+HOST = "cpu"
+KINDS = {"cuda": cuda, "opencl": opencl}
+
+
+class Place(NamedTuple):
+    """A target by its name, its device, and how fast it is."""
+
+    target: str
+    device: Device | None
+    rates: Rates
+
+
+class Anywhere:
+    """One signature of a function, on whichever target a call is done first."""
+
+    def __init__(self, make: Callable[[str], Entry], deterministic: bool) -> None:
+        self._make = make
+        self._lock = Lock()
+        self._entries: dict[str, Entry] = {}
+        self._targets: dict[Any, str] = {}
+        self.plain = self._entry(HOST).plain
+        self._is_free = not deterministic or agrees(self.plain.traced.program)
+
+    def __call__(self, flat: list[Any]) -> Any:
+        return self._entry(self.target(flat))(flat)
+
+    def chosen(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
+        """The compiled specialisation for these extents, and the arguments it takes."""
+        return self._entry(self.target(flat)).chosen(flat)
+
+    def compiled_for(self, flat: list[Any]) -> Compiled:
+        """The specialisation that a call with these arguments runs."""
+        return self.chosen(flat)[0]
+
+    def target(self, flat: list[Any]) -> str:
+        """Where a call with these arguments runs: by their sizes, and by where they are."""
+        if not self._is_free:
+            return HOST
+        key = tuple(map(_telling, flat))
+        found = self._targets.get(key)
+        if found is None:
+            args = [*flat, *self.plain.hidden]
+            demand = demand_of(self.plain.traced.program, args)
+            found = min(places(), key=lambda place: seconds(place, demand, args)).target
+            keep(self._targets, key, found)
+        return found
+
+    def _entry(self, target: str) -> Entry:
+        found = self._entries.get(target)
+        if found is None:
+            with self._lock:
+                if target not in self._entries:
+                    self._entries[target] = self._make(target)
+                found = self._entries[target]
+        return found
+
+
+def _telling(value: Any) -> Any:
+    """What of an argument the choice depends on: an extent, the device that an array is on."""
+    if type(value) is int:
+        return value
+    return value.device.name if type(value) is Resident else None
+
+
+def seconds(place: Place, demand: Demand, args: list[Any]) -> float:
+    """How long a call takes there, its copies included. Its results come back, unless an argument
+    is on a device: then somebody goes on there."""
+    here = place.rates
+    arrays = [arg for arg in args if isinstance(arg, ARRAYS)]
+    copies = sum(_copied(place, arg) for arg in arrays)
+    if here.back and not any(type(arg) is Resident for arg in arrays):
+        copies += demand.given / here.back
+    work = max(demand.moved / here.memory, demand.operations / here.arithmetic)
+    return here.call * demand.turns + copies + work
+
+
+def _copied(place: Place, array: Any) -> float:
+    """How long an argument is on its way."""
+    device = array.device if type(array) is Resident else None
+    if device is place.device:
+        return 0.0
+    leaves = next((each.rates.back for each in places() if each.device is device), 0.0)
+    comes = place.rates.there
+    return float(sum(array.nbytes / rate for rate in (leaves, comes) if rate))
+
+
+@functools.cache
+def places() -> tuple[Place, ...]:
+    """The targets there are on this machine, the host first."""
+    found = [(HOST, None), *(each for kind in KINDS for each in _devices(kind))]
+    return tuple(Place(target, device, rates(target, device)) for target, device in found)
+
+
+def _devices(kind: str) -> Iterator[tuple[str, Device]]:
+    for number in itertools.count():
+        try:
+            yield f"{kind}:{number}", KINDS[kind].device(number)
+        except (Unsupported, ArgumentError):  # no package, no driver, or no more of them
+            return

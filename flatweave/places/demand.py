@@ -1,0 +1,131 @@
+"""What a call asks of a machine: operations, bytes, launches, as far as sizes tell before it runs.
+
+    f(n = 1000, xs): map (a => add (mul a 2) 1) [xs]     Demand(operations=2000, moved=16000, ..)
+
+Sizes that come from the data are taken to be those of the largest argument.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import DType, i64
+from flatweave.base.records import record
+from flatweave.ops import Generate, Map, Sort
+from flatweave.runtime.devices.arrays import ARRAYS
+from flatweave.scalar.ops import TABLE, evaluate
+from flatweave.terms.control import Apply, For, While
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import atoms_in, lambdas_in
+
+TURNS = 16
+"""How often a loop is taken to turn where nobody knows."""
+Sizes = dict[Var, Any]
+
+
+@record(eq=True)
+class Demand:
+    """Scalar operations in units of one addition, bytes of arguments and results, bytes of the
+    results alone, and how often a loop of the host begins anew."""
+
+    operations: float
+    moved: float
+    given: float
+    turns: float
+
+
+def demand_of(program: Program, args: Sequence[Any]) -> Demand:
+    """The demand of a call with these flat arguments."""
+    sizes: Sizes = {
+        param: int(arg)
+        for param, arg in zip(program.fn.params, args, strict=True)
+        if param.type is i64 and isinstance(arg, int | np.integer)
+    }
+    arrays = [arg for arg in args if isinstance(arg, ARRAYS)]
+    count = _Count(max((arg.size for arg in arrays), default=1))
+    count.body(program.fn, sizes, 1)
+    given = sum(count.bytes_of(result, sizes) for result in program.fn.results)
+    taken = sum(arg.nbytes for arg in arrays)
+    return Demand(count.operations, taken + given, given, count.turns)
+
+
+class _Count:
+    """Adds up what the lets of a program take."""
+
+    def __init__(self, largest: int) -> None:
+        self.largest = largest
+        self.operations = 0.0
+        self.turns = 1.0
+
+    def body(self, fn: Lambda, sizes: Sizes, times: float) -> None:
+        """A body that runs so many times."""
+        for let in fn.lets:
+            self.let(let, sizes, times)
+
+    def let(self, let: Let, sizes: Sizes, times: float) -> None:
+        """One let of such a body."""
+        op = let.op
+        if isinstance(op, Apply):
+            self.operations += times * TABLE[op.fn].cost
+            self._evaluate(let, op, sizes)
+            return
+        is_host_loop = times == 1 and isinstance(op, For | While)
+        turns = self._turns(op, let, sizes)
+        if is_host_loop and any(isinstance(var.type, ArrayType) for var in let.vars):
+            self.turns += turns
+        for fn in lambdas_in(op):
+            self.body(fn, sizes, times * turns)
+        if not isinstance(op, For | While):
+            self.operations += times * self.elements(let, sizes) * _depth(op, self.largest)
+
+    def _turns(self, op: Op, let: Let, sizes: Mapping[Var, Any]) -> float:
+        """How often the lambdas of an op run."""
+        if isinstance(op, For):
+            lo, hi, step = (_value(atom, sizes) for atom in (op.lo, op.hi, op.step))
+            known = None not in (lo, hi, step)
+            return max(0, -(-(hi - lo) // step)) if known and step else TURNS
+        if isinstance(op, While):
+            return TURNS
+        if isinstance(op, Map | Generate):
+            shape = op.shape() if isinstance(op, Map) else op.shape
+            return self.extent(shape, sizes)
+        return self.elements(let, sizes)
+
+    def elements(self, let: Let, sizes: Mapping[Var, Any]) -> float:
+        """The elements of the largest array that an op reads or makes; 1 for scalars."""
+        atoms: list[Atom] = [*atoms_in(let.op), *let.vars]
+        shapes = [atom.type.shape for atom in atoms if isinstance(atom.type, ArrayType)]
+        return max((self.extent(shape, sizes) for shape in shapes), default=1)
+
+    def extent(self, shape: Sequence[Atom], sizes: Mapping[Var, Any]) -> float:
+        """How many elements a shape has."""
+        known = [_value(atom, sizes) for atom in shape]
+        return self.largest if None in known else math.prod(known)
+
+    def bytes_of(self, atom: Atom, sizes: Mapping[Var, Any]) -> float:
+        """The memory that a result takes."""
+        if isinstance(atom.type, ArrayType):
+            return self.extent(atom.type.shape, sizes) * atom.type.dtype.bytes
+        return atom.type.bytes if isinstance(atom.type, DType) else 0
+
+    def _evaluate(self, let: Let, op: Apply, sizes: Sizes) -> None:
+        """An extent that is computed from others."""
+        values = [_value(arg, sizes) for arg in op.args]
+        if let.vars[0].type is i64 and None not in values:
+            typed = [np.int64(value) for value in values]
+            if all(arg.type is i64 for arg in op.args):
+                sizes[let.vars[0]] = int(evaluate(op.fn, *typed))
+
+
+def _value(atom: Atom, sizes: Mapping[Var, Any]) -> Any:
+    return atom.value if isinstance(atom, Const) else sizes.get(atom)
+
+
+def _depth(op: Op, largest: int) -> float:
+    """How often an op passes over its elements."""
+    return max(1, largest.bit_length()) if isinstance(op, Sort) else 1
