@@ -168,12 +168,13 @@ def test_the_namespace():
 
 
 def test_memory_is_shared():
-    """By DLPack, and where a copy is forbidden; what cannot be shared is refused."""
+    """By DLPack, and by asarray unless a copy is asked for; what cannot be shared is refused."""
     values = np.arange(6.0)
 
     assert np.shares_memory(np.asarray(fw.from_dlpack(values)), values)
     assert np.shares_memory(np.asarray(fw.asarray(values, copy=False)), values)
-    assert not np.shares_memory(np.asarray(fw.asarray(values)), values)
+    assert np.shares_memory(np.asarray(fw.asarray(values)), values)
+    assert not np.shares_memory(np.asarray(fw.asarray(values, copy=True)), values)
     array = fw.asarray(values)
     assert fw.asarray(array) is array
     with pytest.raises(BufferError):
