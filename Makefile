@@ -85,6 +85,7 @@ bench: $(VENV)/installed-bench
 # the page of real dumps; tests/docs compares it with what the compiler gives
 docs: $(STAMP)
 	$(BIN)/python -m flatweave.tools.tour docs/tour.md
+	$(BIN)/python -m flatweave.tools.stub flatweave/__init__.pyi
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info

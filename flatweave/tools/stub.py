@@ -1,0 +1,368 @@
+"""Write flatweave/__init__.pyi: the types of the public names, for mypy, pyright and editors.
+
+    python -m flatweave.tools.stub flatweave/__init__.pyi        `make docs`; a test compares it
+
+Names, parameters and defaults are those of the package when this runs; only what its annotations
+leave open, which arrays a parameter takes and what a result is, stands in the tables here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+import textwrap
+import types
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from flatweave.base.dtypes import DType
+from flatweave.frontend.call.operation import OPERATIONS
+from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.values.array import HostComplex
+
+WIDTH = 100
+
+# what a parameter takes that is annotated Any
+PARAMETERS = {
+    **dict.fromkeys(
+        ("x", "y", "z", "xs", "x1", "x2", "p", "a", "b", "idx", "indices", "flags", "reps",
+         "keys", "repeats"), "ArrayLike",
+    ),
+    "axis": "Axes", "axes": "Axes", "dtype": "DTypeLike", "device": "str",
+    "shape": "Shape",
+}  # fmt: skip
+# results that are not one array
+RESULTS = {
+    **dict.fromkeys(
+        ("cond", "expand", "expand_reduce", "fori_loop", "generate", "map", "stencil",
+         "while_loop", "zip_with"), "Any",
+    ),
+    **dict.fromkeys(
+        ("broadcast_arrays", "meshgrid", "nonzero", "unstack"), "tuple[Array, ...]"
+    ),
+    "ragged": "Ragged", "unique_all": "UniqueAll", "unique_counts": "UniqueCounts",
+    "unique_inverse": "UniqueInverse", "sort_by_key": "tuple[Array, Array]",
+    "partition": "tuple[Array, Array]",
+}  # fmt: skip
+# what takes structures of arrays, or a Ragged, as well, and gives the like: in which parameter
+STRUCTURED = {
+    **dict.fromkeys(
+        ("broadcast", "expand_dims", "filter", "gather", "getitem", "partition",
+         "reduce", "reshape", "reverse", "rotate", "scan", "segmented_reduce", "segmented_scan",
+         "sort", "transpose", "backpermute"), "xs",
+    ),
+    **dict.fromkeys(("scatter", "reduce_by_index"), "dest"),
+    "astype": "x", "clip": "x", "concat": "arrays", "full": "fill_value", "permute": "defaults",
+    "replicate": "v", "sort_by_key": "values", "where": "a",
+}  # fmt: skip
+# what takes a Ragged as well, and no other structure
+REDUCTIONS = ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum")
+OF_ROWS = (*REDUCTIONS, "argsort", "cumprod", "cumsum")
+FLAT = {"concat": "Sequence[ArrayLike]", "where": "ArrayLike"}  # else: what `Flat` says
+PROTOCOLS = {1: "Unary", 2: "Binary", 3: "Ternary"}
+# modules whose annotations leave nothing open
+TYPED = {
+    "flatweave.frontend.call.schedule", "flatweave.frontend.call.stages", "flatweave.jit",
+    "flatweave.tuning.tune",
+}  # fmt: skip
+# operators of an array that a Ragged on their right makes one of rows
+WITH_ROWS = {
+    f"__{name}__" for name in (
+        "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift",
+        "rshift", "lt", "le", "gt", "ge",
+    )
+}  # fmt: skip
+MEMBERS = {
+    "T": "Array", "mT": "Array", "shape": "tuple[int, ...]", "ndim": "int", "size": "int",
+    "dtype": "np.dtype[Any]", "real": "Array", "imag": "Array", "values": "Any",
+}  # fmt: skip
+NUMBERS = {
+    "__len__": "int", "__bool__": "bool", "__int__": "int", "__float__": "float",
+    "__index__": "int", "__complex__": "complex", "__contains__": "bool", "__iter__": "Any",
+    "__format__": "str", "__array__": "npt.NDArray[Any]", "__dlpack__": "Any",
+    "__dlpack_device__": "tuple[int, int]", "__array_namespace__": "Any",
+    "__arrow_c_array__": "Any", "__array_ufunc__": "Any", "item": "Any", "tolist": "Any",
+    "to_numpy": "npt.NDArray[Any]", "__setitem__": "None", "__divmod__": "tuple[Any, Any]",
+    "__rdivmod__": "tuple[Any, Any]",
+}  # fmt: skip
+LEFT_OUT = {
+    "__class__", "__init__", "__new__", "__reduce__", "__copy__", "__deepcopy__", "__repr__",
+    "__str__", "made",
+}  # fmt: skip
+IN_HEAD = {"Array", "ArrayLike", "Jitted", "Ragged", "jit", "vmap"}
+STARS: dict[Any, str] = {
+    inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**",
+}  # fmt: skip
+
+HEAD = '''\
+"""The types of the public names, written by `python -m flatweave.tools.stub`."""
+
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from flatweave.base.dtypes import DType
+from flatweave.frontend.values.hints import SupportsArray, SupportsBuffer, SupportsDLPack
+{imports}
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S", covariant=True)
+
+Number: TypeAlias = builtins.bool | int | float | complex | np.generic
+Flat: TypeAlias = Array | npt.NDArray[Any] | Number
+ArrayLike: TypeAlias = (
+    Flat | list[Any] | tuple[Any, ...] | range | SupportsArray | SupportsDLPack | SupportsBuffer
+)
+Argument: TypeAlias = ArrayLike | Ragged | Mapping[Any, Any] | None
+DTypeLike: TypeAlias = DType | np.dtype[Any] | type | str
+Axes: TypeAlias = int | Sequence[int]
+Shape: TypeAlias = int | Array | Sequence[int | Array]
+
+class Unary(Protocol):
+    __name__: str
+    @overload
+    def __call__(self, x: Ragged) -> Ragged: ...
+    @overload
+    def __call__(self, x: ArrayLike) -> Array: ...
+
+class Binary(Protocol):
+    __name__: str
+    @overload
+    def __call__(self, x: Ragged, y: ArrayLike | Ragged) -> Ragged: ...
+    @overload
+    def __call__(self, x: ArrayLike, y: Ragged) -> Ragged: ...
+    @overload
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array: ...
+
+class Ternary(Protocol):
+    __name__: str
+    def __call__(self, x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array: ...
+
+class Called(Protocol[P, S]):
+    """A function of arrays: called as it was written, or with what becomes one of ours."""
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
+    @overload
+    def __call__(self, *args: Argument, **kwargs: Argument) -> S: ...
+
+class JittedMethod(Called[P, S], Protocol[P, S]):
+    @overload
+    def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages: ...
+    @overload
+    def stages(self, *args: Argument, **kwargs: Argument) -> Stages: ...
+
+class Jitted(Generic[P, R]):
+    __name__: str
+    __wrapped__: Callable[P, R]
+    traces: int
+    target: str | None
+    checks: builtins.bool
+    deterministic: builtins.bool
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Argument, **kwargs: Argument) -> R: ...
+    @overload
+    def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages: ...
+    @overload
+    def stages(self, *args: Argument, **kwargs: Argument) -> Stages: ...
+    def forget(self) -> None: ...
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Jitted[P, R]: ...
+    @overload
+    def __get__(
+        self: Jitted[Concatenate[Any, Q], R], instance: object, owner: Any = None
+    ) -> JittedMethod[Q, R]: ...
+
+{jit}def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Called[P, R]: ...
+'''
+
+
+def stub(package: Any) -> str:
+    """The text of the stub for the package."""
+    functions = "".join(
+        line for name in public(package) for line in declared(name, getattr(package, name))
+    )
+    classes = "\n".join([
+        written_class("Array", HostComplex),
+        written_class("Ragged", Ragged),
+    ])
+    imports = "\n".join(sorted(imported(package)))
+    head = HEAD.format(imports=imports, jit=both_forms(package.jit))
+    names = filled([f'"{name}"' for name in sorted(package.__all__)], "    ")
+    return f"{head}\n{classes}\n{functions}\n__all__ = [\n{names}\n]\n"
+
+
+def public(package: Any) -> list[str]:
+    """The names that get a line of their own: all but those of the head and the classes."""
+    return [name for name in dir(package) if name not in IN_HEAD]
+
+
+def imported(package: Any) -> Iterator[str]:
+    """What is taken from where it is declared."""
+    yield "from flatweave import random as random"
+    yield "from flatweave.frontend.standard import fft as fft, linalg as linalg"
+    yield "from flatweave.frontend.standard.dtypes import FloatInfo, IntegerInfo"
+    yield (
+        "from flatweave.frontend.standard.searching import UniqueAll, UniqueCounts, UniqueInverse"
+    )
+    for name in public(package):
+        value = getattr(package, name)
+        if is_reexported(value):
+            yield f"from {value.__module__} import {name} as {name}"
+
+
+def is_reexported(value: Any) -> bool:
+    """Whether the annotations of a name say all where it is declared."""
+    return isinstance(value, type) or getattr(value, "__module__", "") in TYPED
+
+
+def declared(name: str, value: Any) -> Iterator[str]:
+    """The lines of one public name."""
+    if isinstance(value, types.ModuleType) or is_reexported(value):
+        return
+    if not callable(value) or isinstance(value, DType):
+        yield f"{name}: {'None' if value is None else type(value).__name__}\n"
+        return
+    known = OPERATIONS.get(value)
+    if known is not None and known.is_elementwise and {*known.positional} <= {"x", "y", "z"}:
+        yield f"{name}: {PROTOCOLS[len(known.positional)]}\n"
+        return
+    signature = inspect.signature(value)
+    result = result_of(name, signature, "Array")
+    where = STRUCTURED.get(value.__name__)
+    if name in OF_ROWS:
+        yield "@overload\n" + function(name, signature, {"xs": "Ragged"}, "Any")
+        yield "@overload\n" + function(name, signature, {}, result)
+    elif where is not None:
+        flat = {where: FLAT.get(value.__name__, "Flat")}
+        yield "@overload\n" + function(name, signature, flat, result)
+        yield "@overload\n" + function(name, signature, {where: "Any"}, "Any")
+    else:
+        yield function(name, signature, {}, result)
+
+
+def result_of(name: str, signature: inspect.Signature, otherwise: str) -> str:
+    """The result that an annotation says, or the table."""
+    if name in RESULTS:
+        return RESULTS[name]
+    said = str(signature.return_annotation)
+    return otherwise if said in ("Any", "Array", "HostArray", "Values") else said
+
+
+def function(name: str, signature: inspect.Signature, own: dict[str, str], result: str) -> str:
+    """The line, or lines, of a function; `own` are types of parameters in this overload."""
+    parts: list[str] = []
+    kind: Any = None
+    for each in signature.parameters.values():
+        if kind is each.POSITIONAL_ONLY and each.kind is not each.POSITIONAL_ONLY:
+            parts.append("/")
+        if each.kind is each.KEYWORD_ONLY and kind not in (each.KEYWORD_ONLY, each.VAR_POSITIONAL):
+            parts.append("*")
+        kind = each.kind
+        parts.append(parameter(each, own))
+    if kind is inspect.Parameter.POSITIONAL_ONLY:
+        parts.append("/")
+    return definition(name, parts, result)
+
+
+def definition(name: str, parts: list[str], result: str, indent: str = "") -> str:
+    """`def name(..) -> result: ..`, on several lines where one is too short."""
+    result = of_builtins(result)
+    line = f"{indent}def {name}({', '.join(parts)}) -> {result}: ..."
+    if len(line) > WIDTH:
+        line = f"{indent}def {name}(\n{filled(parts, indent + '    ')}\n{indent}) -> {result}: ..."
+    return line + "\n"
+
+
+def filled(parts: Sequence[str], indent: str) -> str:
+    """Parts with commas between them, as many on a line as there is room for."""
+    whole = ", ".join(part.replace(" ", "\0") for part in parts)
+    lines = textwrap.wrap(whole, WIDTH - len(indent), break_long_words=False,
+                          break_on_hyphens=False)  # fmt: skip
+    return "\n".join(indent + line for line in lines).replace("\0", " ")
+
+
+def parameter(each: inspect.Parameter, own: dict[str, str]) -> str:
+    """A parameter with its type and default."""
+    stars = STARS.get(each.kind, "")
+    said = "Any" if each.annotation is each.empty else str(each.annotation)
+    type_ = own.get(each.name) or (PARAMETERS.get(each.name, "Any") if said == "Any" else said)
+    if each.default is None and type_ != "Any" and "None" not in type_:
+        type_ += " | None"
+    default = ""
+    if isinstance(each.default, str):
+        default = f" = {json.dumps(each.default)}"
+    elif each.default is not each.empty:
+        is_plain = isinstance(each.default, bool | int | float | tuple | None)
+        default = f" = {each.default}" if is_plain else " = ..."
+    return f"{stars}{each.name}: {of_builtins(type_)}{default}"
+
+
+def of_builtins(type_: str) -> str:
+    """A type in which `bool` is Python's, not the dtype of the package."""
+    return re.sub(r"\bbool\b", "builtins.bool", type_)
+
+
+def both_forms(jit: Callable[..., Any]) -> str:
+    """jit as a function, and as a decorator with options."""
+    given = list(inspect.signature(jit).parameters.values())[1:]
+    options = ["*", *(parameter(each, {}) for each in given)]
+    return "".join([
+        "@overload\n",
+        definition("jit", ["f: Callable[P, R]", *options], "Jitted[P, R]"),
+        "@overload\n",
+        definition("jit", ["f: None = None", *options], "Callable[[Callable[P, R]], Jitted[P, R]]"),
+    ])  # fmt: skip
+
+
+def written_class(name: str, cls: type) -> str:
+    """A class of arrays as users see it: the members of all kinds of them in one."""
+    lines = [f"class {name}:\n", "    __hash__: None  # type: ignore[assignment]\n"]
+    for member in sorted(dir(cls)):
+        value = inspect.getattr_static(cls, member)
+        if member in LEFT_OUT or member.startswith("_") and not member.endswith("__"):
+            continue
+        if inspect.getattr_static(object, member, None) is value:
+            continue
+        if isinstance(value, property):
+            assert value.fget is not None
+            said = MEMBERS.get(member) or str(inspect.signature(value.fget).return_annotation)
+            lines.append("    @property\n")
+            lines.append(definition(member, ["self"], said, "    "))
+        elif inspect.isfunction(value):
+            lines += method(name, member, inspect.signature(value))
+    return "".join(lines)
+
+
+def method(cls: str, name: str, signature: inspect.Signature) -> Iterator[str]:
+    """The lines of a method; an operator of an array with a Ragged gives a Ragged."""
+    result = NUMBERS.get(name) or result_of(name, signature, cls)
+    if cls == "Ragged" and name in (*REDUCTIONS, "__getitem__"):
+        result = "Any"
+    if "other" not in signature.parameters:
+        line = function(name, signature, {}, result).replace("self: Any", "self")
+        yield textwrap.indent(line, "    ")
+        return
+    if name in ("__eq__", "__ne__"):
+        yield f"    def {name}(self, other: object) -> {cls}: ...  # type: ignore[override]\n"
+        return
+    if cls == "Ragged" or name not in WITH_ROWS:
+        other = "ArrayLike | Ragged" if cls == "Ragged" else "ArrayLike"
+        yield definition(name, ["self", f"other: {other}"], result, "    ")
+        return
+    yield "    @overload\n" + definition(name, ["self", "other: Ragged"], "Ragged", "    ")
+    yield "    @overload\n" + definition(name, ["self", "other: ArrayLike"], cls, "    ")
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(stub(sys.modules["flatweave"]), encoding="utf-8")
