@@ -23,7 +23,7 @@ from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
 from flatweave.frontend.arguments import Call, Static, called, check_gives_values
-from flatweave.frontend.call.anywhere import AUTO, entry_for
+from flatweave.frontend.call.anywhere import AUTO, entry_for, shared_by
 from flatweave.frontend.call.compiled import Compiled, Entry, Specialisation
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.eager import COMPILER, compile_program
@@ -166,18 +166,18 @@ def jit(f: Callable[P, R]) -> Jitted[P, R]: ...
 @overload
 def jit(
     f: None = None, *, target: str | None = None, static_argnames: Iterable[str] = (),
-    checks: bool = True, deterministic: bool = True,
+    checks: bool = True, deterministic: bool = True, devices: Iterable[str] = (),
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 @overload
 def jit(
     f: Callable[P, R], *, target: str | None = None, static_argnames: Iterable[str] = (),
-    checks: bool = True, deterministic: bool = True,
+    checks: bool = True, deterministic: bool = True, devices: Iterable[str] = (),
 ) -> Jitted[P, R]: ...
 
 
 def jit(
     f: Any = None, *, target: str | None = None, static_argnames: Iterable[str] = (),
-    checks: bool = True, deterministic: bool = True,
+    checks: bool = True, deterministic: bool = True, devices: Iterable[str] = (),
 ) -> Any:
     """Compile `f` when it is called: once for its arguments' dtypes, ranks and static values.
 
@@ -185,14 +185,16 @@ def jit(
     default what `fw.target` or FLATWEAVE_TARGET say. Arguments named in `static_argnames` are
     Python values that the trace sees. `checks=False` leaves out the checks of indices.
     `deterministic=False` allows groupings that depend on timing. Arguments and results are arrays,
-    numbers and trees of them.
+    numbers and trees of them. `devices` names several targets that share each call, which is a map
+    or a reduction: ["cpu", "cuda:0"].
     Raises ArgumentError for arguments that are neither.
     """
     if f is None:
         return functools.partial(
             jit, target=target, static_argnames=static_argnames, checks=checks,
-            deterministic=deterministic,
+            deterministic=deterministic, devices=devices,
         )  # fmt: skip
+    target = shared_by(target, devices)
     for value, name in ((checks, "checks"), (deterministic, "deterministic")):
         if not isinstance(value, bool):
             raise ArgumentError(

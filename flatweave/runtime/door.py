@@ -4,7 +4,7 @@
     llvm()                                            as much of it as makes machine code of text
     opened("fft")                                     what few programs use: fw.fft, fw.linalg,
                                                       fw.random, and what functions mean for complex
-                                                      numbers, target="auto"
+                                                      numbers, target="auto", devices=[..]
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
 generation and LLVM, which cost as much to import as all that is in front. The import is work of a
@@ -24,6 +24,7 @@ from flatweave.runtime.deep import on_deep_stack
 LLVM, COMPILER = "flatweave.runtime.native", "flatweave.pipeline"
 SELDOM = {
     "anywhere": "flatweave.places.anywhere",
+    "shared": "flatweave.places.shared",
     "complex": "flatweave.frontend.complex.rules",
     "fft": "flatweave.frontend.standard.fft",
     "linalg": "flatweave.frontend.standard.linalg",

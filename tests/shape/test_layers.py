@@ -49,7 +49,7 @@ DOOR = "flatweave/runtime/door.py"
 BEHIND = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
-    "flatweave.places.anywhere",
+    "flatweave.places.anywhere", "flatweave.places.shared",
 }  # fmt: skip
 
 
