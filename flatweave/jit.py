@@ -85,8 +85,8 @@ class Jitted(Generic[P, R]):
     def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages:
         """Compile for these arguments without running, and show every stage."""
         try:
-            entry, flat = self._entry(args, kwargs)
-            return Stages(self.__name__, entry.compiled_for(flat).executable)
+            compiled, given = self.taken(*args, **kwargs)
+            return Stages(self.__name__, compiled.executable, given)
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from flatweave.array_ir.extents import extents_of
 from flatweave.array_ir.forms import FLAT, SWEPT, TRACED, Form
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
@@ -22,6 +23,7 @@ from flatweave.base.laps import Laps
 from flatweave.base.progress import shown
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
+from flatweave.base.told import Note, StoredArray
 from flatweave.kernel_ir.host import Launch, Role
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_unit
@@ -90,7 +92,7 @@ class Executable:
     decided: Sequence[tuple[Explain, Program]] = ()
     cpu: str = ""
     traced: Program | None = None
-    told: Sequence[str] = ()
+    told: Sequence[Note] = ()
 
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
@@ -115,18 +117,29 @@ class Executable:
         return [(name, role, made is None or name in made) for name, role in roles.items()]
 
     @property
-    def manifest(self) -> list[str]:
-        """The arrays that the program writes to memory, with their sizes; results are marked."""
-        return [] if self.program is None else [str(array) for array in stored(self.program)]
+    def whole(self) -> Executable:
+        """All that the compiler knows of it."""
+        return self
+
+    def manifest(self, args: Sequence[Any] | None) -> list[StoredArray]:
+        """The arrays that the program writes to memory for these arguments; results are marked."""
+        if self.program is None:
+            return []
+        extents = extents_of(self.program, args)
+        return [array.told(extents) for array in stored(self.program)]
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Why arrays that are no results are stored, what is computed more than once, and of the
         kernels that sizes choose among, by what, and why each ran that did."""
         again = [line for explain, program in self.decided for line in explain(program)]
         stored = [] if self.program is None else reasons(self.program)
         made, later = self.runnable.made or frozenset(), self.unit.later if self.unit else ()
-        ran = [each.why for each in later if each.why and each.name in made]
+        ran = [
+            Note(each.why, each.why.where, reason=each.why.reason, kernel=each.name)
+            for each in later
+            if each.why and each.name in made
+        ]
         return [*again, *stored, *self.told, *dict.fromkeys(ran)]
 
 

@@ -24,6 +24,7 @@ from flatweave.base.locks import Lock
 from flatweave.base.plan import Param, Plan, Result, Site
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
+from flatweave.base.told import Note, StoredArray
 from flatweave.on_cpu import OnCpu
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.cpu import CpuProgram
@@ -229,10 +230,9 @@ class Recalled:
         """Each kernel that a run may launch, its role, and whether it has been made."""
         return self.whole.launched  # type: ignore[no-any-return]
 
-    @property
-    def manifest(self) -> list[str]:
-        """The arrays that a run writes to memory."""
-        return self.whole.manifest  # type: ignore[no-any-return]
+    def manifest(self, args: Sequence[Any] | None) -> list[StoredArray]:
+        """The arrays that a run for these arguments writes to memory."""
+        return self.whole.manifest(args)  # type: ignore[no-any-return]
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -240,7 +240,7 @@ class Recalled:
         return self.whole.seconds  # type: ignore[no-any-return]
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Why arrays that could be fused were stored, or are computed more than once."""
         return self.whole.notes  # type: ignore[no-any-return]
 

@@ -30,6 +30,7 @@ from typing import ClassVar
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.locks import Lock
 from flatweave.base.records import record
+from flatweave.base.told import Note
 from flatweave.kernel_ir.op import (
     BY_LANE,
     EVERYWHERE,
@@ -72,7 +73,7 @@ class Later:
 
     def __init__(
         self, name: str, types: tuple[Type, ...], write: Callable[[], Kernel], lock: Lock,
-        why: str = "",
+        why: Note | None = None,
     ) -> None:  # fmt: skip
         self.name = name
         self.types = types

@@ -16,6 +16,7 @@ from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, S
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
 from flatweave.base.source import Location
+from flatweave.base.told import Note
 from flatweave.kernel_ir.host import Alloc, Fail, Free, Retain
 from flatweave.kernel_ir.syntax import Load, Unit
 from flatweave.lower.by_row.lower import lower_by_row
@@ -60,7 +61,7 @@ class Lowered:
     unit: Unit
     plan: Plan
     sweeps: Mapping[str, SweepPlan]
-    notes: Sequence[str]
+    notes: Sequence[Note]
 
 
 def lower(

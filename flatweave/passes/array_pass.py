@@ -16,9 +16,10 @@ from flatweave.array_ir.forms import Form
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import CompilerBug
 from flatweave.base.pretty import listed
+from flatweave.base.told import Note
 
 Rewrite = Callable[[Program], Program]
-Explain = Callable[[Program], list[str]]
+Explain = Callable[[Program], list[Note]]
 
 
 class ArrayPass:

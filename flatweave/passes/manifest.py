@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from flatweave.array_ir.extents import Extents, bytes_of
 from flatweave.array_ir.liveness import find_last_uses
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.source import Location
+from flatweave.base.told import StoredArray
 from flatweave.ops import (
     ByRow,
     CallKernel,
@@ -57,9 +59,11 @@ class Stored:
     is_result: bool
     where: Location | None
 
-    def __str__(self) -> str:
-        place = f", {self.where.file}:{self.where.line}" if self.where else ""
-        return f"{self.name}: {self.type}{' (result)' if self.is_result else ''}{place}"
+    def told(self, extents: Extents) -> StoredArray:
+        """What a user is told of it; its size follows from the extents that are known."""
+        assert isinstance(self.var.type, ArrayType)
+        n_bytes = bytes_of(self.var.type, extents)
+        return StoredArray(self.name, self.type, self.is_result, self.where, n_bytes)
 
 
 def stored(program: Program) -> list[Stored]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.source import Location
+from flatweave.base.told import Note
 from flatweave.ops import (
     HOST_BODIES,
     CallKernel,
@@ -48,8 +49,22 @@ KINDS: dict[type[Sink], str] = {
     ScatterStore: "what a scatter writes to",
     ScatterReduce: "what is updated at computed places",
 }
-UNREAD = (0, "nobody reads it")
-MOVED_ALONG = (0, "the sort moves it along with what is asked for")
+Why = tuple[int, str, str]
+"""How strong a reason is (0: the strongest), the reason, and what would help, if anything."""
+INLINE = "Where the kernel goes through it in order, a map or a reduction fuses with what makes it."
+BRANCH = "Let both branches give what is computed from it, a number say, and not the array."
+ELSEWHERE = (
+    "Where it is cheap to compute, compute it from its index there (fw.generate); a read at its own"
+    " position fuses."
+)
+FIRST = (
+    "Where algebra allows it, use what is needed first only after the pass: sum(x / t) is"
+    " sum(x) / t."
+)
+DIRECTION = "Go through both from the same end, if the result allows it."
+JOINED = "Reduce the parts by themselves, and join the results."
+UNREAD: Why = (0, "nobody reads it", "Leave out what makes it.")
+MOVED_ALONG: Why = (0, "the sort moves it along with what is asked for", "")
 
 
 @record(eq=True)
@@ -63,7 +78,7 @@ class Use:
     read: Index | None = None
 
 
-def reasons(program: Program) -> list[str]:
+def reasons(program: Program) -> list[Note]:
     """A line for each array that is stored and is no result."""
     uses: dict[Var, list[Use]] = {}
     makers: dict[Var, tuple[Let, int]] = {}
@@ -76,9 +91,10 @@ def reasons(program: Program) -> list[str]:
         let, loops = makers[array.var]
         found = (use for use in _through_views(array.var, uses) if use.by is not let)
         unread = MOVED_ALONG if isinstance(let.op, RadixSort | SortRow) else UNREAD
-        _, why = min((_why(array.var, let, loops, use) for use in found), default=unread)
+        _, why, remedy = min((_why(array.var, let, loops, use) for use in found), default=unread)
         what, where = _what(array.var, let)
-        lines.append(f"{_line(where)}: {what} is stored ({array.type}): {why}")
+        text = f"{_line(where)}: {what} is stored ({array.type}): {why}"
+        lines.append(Note(text, where, what=what, array=array.type, reason=why, remedy=remedy))
     return lines
 
 
@@ -139,47 +155,50 @@ def _what(var: Var, let: Let) -> tuple[str, Location | None]:
     return "a scan" if scans else "a map", where
 
 
-def _why(var: Var, let: Let, loops: int, use: Use) -> tuple[int, str]:
-    """What a use needs an array for; a lesser number marks a stronger reason."""
+def _why(var: Var, let: Let, loops: int, use: Use) -> Why:
+    """What a use needs an array for."""
     op, line = use.by.op, _line(use.where)
     match op:
         case CallKernel():
-            return 0, f"the kernel {op.program.name} at {line} reads memory"
+            return 0, f"the kernel {op.program.name} at {line} reads memory", INLINE
         case RadixSort() | SortRow():
-            return 0, f"the sort at {line} moves all of it"
+            return 0, f"the sort at {line} moves all of it", ""
         case While() | For():
-            return 0, f"the loop at {line} takes it from turn to turn"
+            return 0, f"the loop at {line} takes it from turn to turn", ""
         case If():
-            return 0, f"the branch at {line} gives it, where another one gives another array"
+            said = f"the branch at {line} gives it, where another one gives another array"
+            return 0, said, BRANCH
         case Sweep() if use.loops > loops:
-            return 1, f"{line} reads it in each turn of a loop"
+            return 1, f"{line} reads it in each turn of a loop", ""
         case Sweep() if var in atoms_in(op.sinks):
-            return 2, f"{line} writes to it"
+            return 2, f"{line} writes to it", ""
         case Sweep() if use.read is not None and use.read.indices != op.body.params:
-            return 3, f"{line} reads it at other positions than its own"
+            return 3, f"{line} reads it at other positions than its own", ELSEWHERE
         case Sweep() if use.read is not None and isinstance(let.op, Sweep):
             return _why_in_place(let, let.op, use, op)
         case Sweep():
-            return 8, f"{line} looks up in it which row an element belongs to"
-    return 9, f"{line} reads an element of it"
+            return 8, f"{line} looks up in it which row an element belongs to", ""
+    return 9, f"{line} reads an element of it", ""
 
 
-def _why_in_place(let: Let, maker: Sweep, use: Use, reader: Sweep) -> tuple[int, str]:
+def _why_in_place(let: Let, maker: Sweep, use: Use, reader: Sweep) -> Why:
     """Why a sweep that reads an array in place is not part of the sweep that makes it."""
     line = _line(use.where)
     between = _made_between(let, use)
     if between is not None:
-        return 4, f"{line} needs {_line(between.where)} first, which goes over all of it"
+        said = f"{line} needs {_line(between.where)} first, which goes over all of it"
+        return 4, said, FIRST
     if reader.reverse != maker.reverse and is_ordered(reader):
-        return 5, f"{line} goes through it from the other end"
+        return 5, f"{line} goes through it from the other end", DIRECTION
     if any(isinstance(sink, Insert) for sink in reader.sinks):
-        return 5, f"{line} writes it behind another part"
+        return 5, f"{line} writes it behind another part", JOINED
     kept = any(isinstance(sink, Compact) for sink in maker.sinks)
     if kept and reader.shape != maker.shape and cost_of_body(reader.body) - READ > STORING:
-        return 6, f"{line} does more with an element than storing it costs, for kept ones only"
+        said = f"{line} does more with an element than storing it costs, for kept ones only"
+        return 6, said, ""
     if any(sink.alone for sink in reader.sinks):
-        return 6, f"{line} writes to computed places, in a pass of its own"
-    return 7, f"{line} reads it in another pass"
+        return 6, f"{line} writes to computed places, in a pass of its own", ""
+    return 7, f"{line} reads it in another pass", ""
 
 
 def _made_between(let: Let, use: Use) -> Let | None:

@@ -7,6 +7,7 @@ from math import inf, prod
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
+from flatweave.base.told import Note
 from flatweave.ops import HOST_BODIES, ByRow, Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.cost import INNER_LOOP, cost_of_body, cost_of_result, reads_memory
 from flatweave.terms.control import Apply, For, While
@@ -235,7 +236,7 @@ class _Count:
         return inf
 
 
-def explain(program: Program) -> list[str]:
+def explain(program: Program) -> list[Note]:
     """A line for each producer that is computed at more than one read."""
     uses = _Count.of(program)
     chosen = choose_pulls(program)
@@ -250,10 +251,10 @@ def explain(program: Program) -> list[str]:
                 if var in chosen and reads > 1:
                     cost = cost_of_result(let.op.body, k)
                     place = f"{let.where.file}:{let.where.line}" if let.where else var
-                    lines.append(
-                        f"{place}: a map is computed at each of {reads} reads, for {cost} additions"
-                        f" each: to store and read an element costs {STORING}"
-                    )
+                    what = f"a map is computed at each of {reads} reads, for {cost} additions each"
+                    why = f"to store and read an element costs {STORING}"
+                    text = f"{place}: {what}: {why}"
+                    lines.append(Note(text, let.where, what=what, reason=why))
     return lines
 
 

@@ -56,10 +56,6 @@ class Anywhere:
         """The compiled specialisation for these extents, and the arguments it takes."""
         return self._entry(self.target(flat)).chosen(flat)
 
-    def compiled_for(self, flat: list[Any]) -> Compiled:
-        """The specialisation that a call with these arguments runs."""
-        return self.chosen(flat)[0]
-
     def target(self, flat: list[Any]) -> str:
         """Where a call with these arguments runs: by their sizes, and by where they are."""
         if not self._is_free:

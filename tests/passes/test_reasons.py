@@ -1,6 +1,7 @@
 """Notes tell the user, by the lines of the program, why arrays that are no results are stored."""
 
 import inspect
+import pickle
 import re
 
 import numpy as np
@@ -109,3 +110,36 @@ def test_the_reason(f):
 def test_nothing_to_say():
     """What is one pass stores nothing."""
     assert opened(fused, XS) == []
+
+
+def test_a_note_has_its_facts():
+    """What is stored, its type and line, the reason, and what would help; `str` is all of it."""
+    (note, *_) = fw.jit(shares, target="cpu").stages(XS).notes
+    start = inspect.getsourcelines(shares)[1]
+
+    assert (note.what, note.array, note.where.line) == ("a map", "f64[n_1]", start + 1)
+    assert note == f"{note.line}: {note.what} is stored ({note.array}): {note.reason}"
+    assert "sum(x) / t" in note.remedy
+    assert pickle.loads(pickle.dumps(note)) == str(note)
+
+
+def test_a_stored_array_has_its_facts():
+    """Name, type, bytes for these arguments, and the line that asks for it."""
+    stages = fw.jit(shares, target="cpu").stages(XS)
+    kept, result = stages.manifest
+
+    assert (kept.type, kept.bytes, kept.is_result) == ("f64[n_1]", XS.nbytes, False)
+    assert result.is_result
+    assert result == f"{result.name}: {result.type} (result), {result.line}"
+    assert str(kept) in str(stages)
+
+
+def test_a_note_names_the_kernel_that_ran():
+    """Why one of several variants was taken, once a call has run."""
+    f = fw.jit(shares, target="cpu")
+    f(XS)
+    stages = f.stages(XS)
+    ran = {note.kernel for note in stages.notes if note.kernel}
+
+    assert ran
+    assert ran <= {name for name, _, made in stages.launched if made}

@@ -20,6 +20,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.base.source import Location
+from flatweave.base.told import Note, StoredArray
 from flatweave.frontend.trace.faults import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.array import HostArray
@@ -60,15 +61,18 @@ class Executable(Protocol):
         """The CPU that its machine code is made for; empty for other targets."""
 
     @property
-    def manifest(self) -> list[str]:
-        """The arrays that a run writes to memory."""
+    def whole(self) -> Any:
+        """What the compiler made, and all that it knows of it."""
+
+    def manifest(self, args: Sequence[Any] | None) -> list[StoredArray]:
+        """The arrays that a run for these flat arguments writes to memory."""
 
     @property
     def seconds(self) -> dict[str, float]:
         """How long each stage took."""
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Why arrays that could be fused were stored, or are computed more than once."""
 
     def run(self, args: list[Any]) -> list[Any]:
@@ -194,10 +198,6 @@ class Entry:
         if self._is_one_line:
             fault.where = None
         return user_error(fault)
-
-    def compiled_for(self, flat: list[Any]) -> Compiled:
-        """The specialisation that a call with these arguments runs."""
-        return self.chosen(flat)[0]
 
 
 def arrays_of(flat: Sequence[Any]) -> list[Any]:

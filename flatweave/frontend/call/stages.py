@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flatweave.base import pretty
 from flatweave.base.records import record
+from flatweave.base.told import Note, StoredArray
 from flatweave.frontend.call.compiled import Executable
 
 
@@ -16,6 +17,8 @@ class Stages:
 
     name: str
     executable: Executable
+    args: Sequence[Any] | None = None
+    """The flat arguments of the call: sizes follow from them."""
 
     @property
     def text(self) -> Mapping[str, str]:
@@ -33,9 +36,9 @@ class Stages:
         return self.executable.launched
 
     @property
-    def manifest(self) -> Any:
+    def manifest(self) -> list[StoredArray]:
         """The arrays that a call writes to memory, with their sizes."""
-        return self.executable.manifest
+        return self.executable.manifest(self.args)
 
     @property
     def cpu(self) -> str:
@@ -48,7 +51,7 @@ class Stages:
         return self.executable.seconds
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Why arrays that are no results are stored, and what is computed more than once."""
         return self.executable.notes
 

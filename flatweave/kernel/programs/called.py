@@ -129,7 +129,8 @@ class Kernel:
 
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
         """Compile for these arguments without running, and show every stage."""
-        return Stages(self.__name__, self._entry(args, kwargs)[0].executable)
+        made, flat = self._entry(args, kwargs)
+        return Stages(self.__name__, made.executable, flat)
 
     def simulate(
         self, *args: Any, blocks: int = 1, seed: int | None = None,

@@ -15,6 +15,7 @@ from flatweave.base.records import record
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location
 from flatweave.base.thresholds import Thresholds
+from flatweave.base.told import Note
 from flatweave.kernel_ir.host import Alloc, Choice, Free, IsUnique, Launch, Role
 from flatweave.kernel_ir.syntax import Kernel, Later
 from flatweave.kernel_passes.distribute import distribute_kernel
@@ -64,7 +65,7 @@ class Program:
         self.later: list[Later] = []
         self.kept_by_caller: frozenset[Var] = frozenset()
         self.tuned: Mapping[Op, Thresholds | None] = {}
-        self.notes: list[str] = []
+        self.notes: list[Note] = []
         self.lock = Lock()
 
 
@@ -264,9 +265,10 @@ class Lowering:
         return tuple(inside.scope.scalar(result) for result in fn.results)
 
 
-def _said(where: Location | None, why: str) -> str:
-    """A reason, with the user's line."""
-    return f"{where}: {why}" if where is not None and why else why
+def _said(where: Location | None, why: str) -> Note:
+    """A reason, with the user's line; "" where there is none."""
+    text = f"{where}: {why}" if where is not None and why else why
+    return Note(text, where, reason=why)
 
 
 def buffer_type(type_: Type) -> Type:
