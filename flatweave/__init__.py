@@ -160,16 +160,13 @@ from flatweave.frontend.elements.elementwise import (
     true_divide,
     truediv,
 )
+from flatweave.frontend.elements.logic import logical_and, logical_not, logical_or, logical_xor
 from flatweave.frontend.elements.scalars import (
     astype,
     bitwise_count,
     ceil,
     clip,
     floor,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
     positive,
     power,
     reciprocal,

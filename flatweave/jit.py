@@ -44,6 +44,10 @@ class Jitted(Generic[P, R]):
     """A function that is compiled when it is called; `.stages(*args)` shows what became of it.
 
     `.traces` counts how often it was traced.
+
+        >>> double = fw.jit(lambda x: x * 2)
+        >>> double(np.arange(3)), double(np.arange(1)), double.traces
+        (Array([0, 2, 4], dtype=int64), Array([0], dtype=int64), 1)
     """
 
     def __init__(
@@ -188,6 +192,11 @@ def jit(
     numbers and trees of them. `devices` names several targets that share each call, which is a map
     or a reduction: ["cpu", "cuda:0"].
     Raises ArgumentError for arguments that are neither.
+
+    Types: a function `->` a `Jitted` function of the same parameters.
+
+        >>> fw.jit(lambda x: fw.sum(x * x))(np.array([1.0, 2.0]))
+        Array(5.0, dtype=float64)
     """
     if f is None:
         return functools.partial(
@@ -226,7 +235,13 @@ def _items(names: Any) -> tuple[Any, ...]:
 
 
 def target(name: str) -> AbstractContextManager[None]:
-    """Run on another target inside a `with`: `with fw.target("interp"): ..`."""
+    """Run on another target inside a `with`: `with fw.target("interp"): ..`.
+
+    Types: the name of a target `->` what `with` takes. Raises ArgumentError for another name.
+
+        >>> with fw.target("interp"): print(fw.iota(2))
+        [0 1]
+    """
     try:
         if name not in ("cpu", AUTO):  # which others there are, the compiler knows
             compiler().target_named(name)

@@ -47,6 +47,11 @@ def bits(key: Any, shape: Any = (), dtype: Any = u64) -> Any:
     u64 of Philox are `numpy.random.Philox(key=seed).random_raw`, integers of Threefry
     `jax.random.bits`; narrow ones are the lowest bits of words of 32. `shape` is as of `uniform`.
     Raises NegativeExtentError, DTypeError for floats and bools.
+
+    Types: `key, shape: extents -> u64[shape]`, of Threefry u32.
+
+        >>> fw.random.bits(fw.random.key(0), 3).shape
+        (3,)
     """
     wanted = _integer_dtype(dtype, "bits")
     return drawn(key, shape, "bits", max(32, wanted.bits), lambda word, i: astype(word, wanted))
@@ -58,6 +63,11 @@ def integers(key: Any, low: Any, high: Any = None, shape: Any = (), dtype: Any =
     `shape` is as of `uniform`. Where a computed range is empty, all are `low`. Raises
     ArgumentError for an empty range of Python numbers or one outside of the dtype,
     NegativeExtentError, DTypeError for floats and bools.
+
+    Types: `key, low, high: integers, shape: extents -> i64[shape]`.
+
+        >>> fw.max(fw.random.integers(fw.random.key(0), 6, shape=99)) < 6
+        Array(True, dtype=bool)
     """
     wanted = _integer_dtype(dtype, "integers")
     first, end = (0, low) if high is None else (low, high)
@@ -116,6 +126,11 @@ def poisson(key: Any, mean: Any, shape: Any = None, dtype: Any = i64) -> Any:
 
     `mean` is a number, with a `shape` for many counts, or an array with a mean for each. Raises
     ArgumentError for both, NegativeExtentError, DTypeError for floats and bools.
+
+    Types: `key, mean: float, shape: extents -> i64[shape]`.
+
+        >>> fw.random.poisson(fw.random.key(0), 0.0, 3)
+        Array([0, 0, 0], dtype=int64)
     """
     wanted = _integer_dtype(dtype, "poisson")
     means: Any = astype(as_tracer(mean, "the mean of poisson"), f64)

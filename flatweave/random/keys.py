@@ -51,6 +51,11 @@ def key(seed: Any, generator: str = "philox") -> Key:
     A Python number is a seed of 128 bits for Philox, as of `numpy.random.Philox(key=seed)`, and one
     of 64 for Threefry, as of `jax.random.key(seed)`; a negative one stands for its bits. A computed
     seed is an integer of up to 64 bits. Raises ArgumentError for other values.
+
+    Types: `seed: integer -> Key`.
+
+        >>> type(fw.random.key(7)).__name__
+        'Key'
     """
     made = _need_generator(generator)
     bits = made.word.bits
@@ -112,7 +117,13 @@ def _named(given: Any) -> str:
 
 @operation(static="n")
 def split(key: Any, n: int = 2) -> Any:
-    """A tuple of `n` keys whose numbers have nothing to do with each other, nor with the key's."""
+    """A tuple of `n` keys whose numbers have nothing to do with each other, nor with the key's.
+
+    Types: `key, n: int ->` a tuple of n keys. Raises ArgumentError for what is no key.
+
+        >>> len(fw.random.split(fw.random.key(0), 3))
+        3
+    """
     made, words = opened(key, "split")
     if not isinstance(n, int) or isinstance(n, bool | np.generic) or n < 0:
         raise ArgumentError(
@@ -127,6 +138,11 @@ def keys(key: Any, n: Any) -> Any:
     """An array of `n` keys, the same as those of `split`; `n` may be computed.
 
     Raises NegativeExtentError.
+
+    Types: `key, n: extent -> keys[n]`.
+
+        >>> fw.map(lambda k: fw.random.integers(k, 1), fw.random.keys(fw.random.key(0), 3))
+        Array([0, 0, 0], dtype=int64)
     """
     made, words = opened(key, "keys")
     return map(lambda i: Key(*made.child(words, i)), iota(n))
@@ -137,6 +153,11 @@ def fold_in(key: Any, data: Any) -> Any:
     """The key that a key and an integer make together: one for each step of a loop, for instance.
 
     Philox takes 64 bits of the integer, Threefry 32, as JAX does.
+
+    Types: `key, number: integer -> key`. Raises ArgumentError for what is no key.
+
+        >>> fw.random.fold_in(fw.random.key(0), 1) == fw.random.key(0)
+        False
     """
     made, words = opened(key, "fold_in")
     value = scalar_of(data, "the number of fold_in")

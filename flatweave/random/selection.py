@@ -26,6 +26,11 @@ def permutation(key: Any, x: Any) -> Any:
 
     Sorted by 64 random bits each; two of n are equal, and stay in order, with a chance of
     n*n / 2**65.
+
+    Types: `key, x: n or t[n, ..] -> i64[n]` or `t[n, ..]`. Raises ArgumentError for what is no key.
+
+        >>> fw.sort(fw.random.permutation(fw.random.key(0), 4))
+        Array([0, 1, 2, 3], dtype=int64)
     """
     array: Any = as_tracer(x, "what permutation permutes")
     if array.ndim:
@@ -40,6 +45,11 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     `p` has a weight for each, which need not add up to 1; by default all are as likely. Without
     `replace` none is drawn twice. Raises ShapeError where more are drawn so than there are, or
     where the weights are not as many as the elements.
+
+    Types: `key, a: t[n, ..] or n, shape: extents -> t[shape, ..]`.
+
+        >>> fw.random.choice(fw.random.key(0), [7], 3)
+        Array([7, 7, 7], dtype=int64)
     """
     array: Any = as_tracer(a, "what choice chooses from")
     count = array.shape[0] if array.ndim else array

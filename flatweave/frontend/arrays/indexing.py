@@ -98,7 +98,14 @@ def _host(xs: Any, key: Any) -> Any:
 
 @operation(host=_host)
 def getitem(xs: Any, key: Any) -> Any:
-    """`xs[key]`"""
+    """`xs[key]`
+
+    Types: `xs: t[..], key -> t[..]`, as `xs[key]`: integers, slices, None, `...`, index arrays,
+    masks. Raises IndexOutOfBounds for an index outside.
+
+        >>> fw.getitem(np.array([10, 20, 30]), slice(1, None))
+        Array([20, 30], dtype=int64)
+    """
     array = as_tracer(xs)
     parts = list(key) if isinstance(key, tuple) else [key]
     for part in parts:

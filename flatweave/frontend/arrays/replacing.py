@@ -35,6 +35,11 @@ def replace(xs: Any, key: Any, values: Any) -> Any:
     `xs` may be a tuple of arrays of one shape; `values` is such a tuple then. Where one place is
     selected twice, the last value wins. In a Ragged one row is replaced, by one of any length.
     Raises IndexOutOfBounds for an index outside.
+
+    Types: `xs: t[..], key, values: broadcast -> t[..]`.
+
+        >>> fw.replace(np.array([1, 2, 3]), slice(1, None), 0)
+        Array([1, 0, 0], dtype=int64)
     """
     if isinstance(xs, Node):
         return METHODS["with_row"](xs, key, values)
@@ -84,6 +89,12 @@ def shift(xs: Any, k: Any, fill: Any = None, axis: int = 0) -> Any:
     nearest element. Moved to the left by `k`, which may be negative: see `rotate` for a ring.
 
     `xs` may be a tuple of arrays of one shape; `fill` is a tuple of numbers then.
+
+    Types: `xs: t[n, ..], k: integer, fill: t -> t[n, ..]`. Raises AxisError for an axis that is not
+    there.
+
+        >>> fw.shift(np.array([1, 2, 3]), 1, 0)
+        Array([2, 3, 0], dtype=int64)
     """
     leaves, tree = arrays_of(xs, "xs of shift")
     by = tracer_of(extent_of(k, "the distance of shift"))

@@ -119,6 +119,11 @@ def segmented_scan(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) 
     flagged or not. Elements may be tuples or rows, as for `scan` (Elsman 2019, section 2.1).
     Raises ShapeError when lengths differ, DTypeError when flags are no bools, OperatorError when
     `op` gives no element.
+
+    Types: `op: (t, t) -> t, ne: t, flags: bool[n], xs: t[n] -> t[n]`.
+
+        >>> fw.segmented_scan(fw.add, 0, np.array([True, False, True]), np.array([1, 2, 3]))
+        Array([1, 3, 3], dtype=int64)
     """
     given = _given(op, ne, flags, xs, "segmented_scan")
     return unflatten(given.tree, _scanned(given, "segmented_scan"))
@@ -130,6 +135,12 @@ def segmented_reduce(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any
 
     One pass over the data, however long the segments are. Flags and errors are those of
     `segmented_scan`.
+
+    Types: `op: (t, t) -> t, ne: t, flags: bool[n], xs: t[n] -> t[segments]`. Raises DTypeError when
+    flags are no bools, and as `segmented_scan`.
+
+        >>> fw.segmented_reduce(fw.add, 0, np.array([True, False, True]), np.array([1, 2, 3]))
+        Array([3, 3], dtype=int64)
     """
     given = _given(op, ne, flags, xs, "segmented_reduce")
     if any(x.ndim > 1 for x in given.arrays):
@@ -162,6 +173,11 @@ def segmented_iota(flags: Any) -> Any:
 
     An i64 array as long as `flags` (Elsman 2019, section 2.3).
     Raises DTypeError when flags are no bools.
+
+    Types: `flags: bool[n] -> i64[n]`.
+
+        >>> fw.segmented_iota(np.array([True, False, True, False]))
+        Array([0, 1, 0, 1], dtype=int64)
     """
     starts = flags_of(flags, "segmented_iota")
     ones = generated(starts.extents, lambda i: tracer_of(ONE))[0]

@@ -49,6 +49,12 @@ def reshape(xs: Any, shape: Any, *, copy: bool | None = None) -> Any:
 
     Arrays never change, so that `copy` makes no difference. Raises ShapeError when the number of
     elements differs.
+
+    Types: `xs: t[..], shape: extents -> t[shape]`.
+
+        >>> fw.reshape([1, 2, 3, 4], (2, -1))
+        Array([[1, 2],
+               [3, 4]], dtype=int64)
     """
     leaves, tree = arrays_of(xs, "xs of reshape")
     parts = list(shape) if isinstance(shape, tuple | list) else [shape]
@@ -130,7 +136,14 @@ def _check_total(array: Tracer, total: Atom, wanted: Atom) -> None:
 
 @operation(static="axes")
 def transpose(xs: Any, axes: Any = None) -> Any:
-    """The array with its axes in the order `axes`, reversed when none is given."""
+    """The array with its axes in the order `axes`, reversed when none is given.
+
+    Types: `xs: t[m, n] -> t[n, m]`, of any rank. Raises ShapeError unless each axis is named once.
+
+        >>> fw.transpose([[1, 2], [3, 4]])
+        Array([[1, 3],
+               [2, 4]], dtype=int64)
+    """
     leaves, tree = arrays_of(xs, "xs of transpose")
     return unflatten(tree, [transposed(leaf, axes) for leaf in leaves])
 
@@ -157,7 +170,13 @@ def transposed(array: Tracer, axes: Any = None) -> Tracer:
 
 @operation(static="axis")
 def reverse(xs: Any, axis: int = 0) -> Any:
-    """The elements from last to first, of a Ragged its rows; along axis 1 those of each row."""
+    """The elements from last to first, of a Ragged its rows; along axis 1 those of each row.
+
+    Types: `xs: t[n, ..] -> t[n, ..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.reverse([1, 2, 3])
+        Array([3, 2, 1], dtype=int64)
+    """
     if isinstance(xs, Node):
         axis_below(xs.ndim, axis, "reverse", "a Ragged")  # type: ignore[attr-defined]
         return xs[(slice(None),) * (axis % xs.ndim) + (slice(None, None, -1),)]  # type: ignore
@@ -213,7 +232,13 @@ def _reversed(array: Tracer, axis: int) -> Tracer:
 
 @operation(static="axis")
 def rotate(xs: Any, k: Any, axis: int = 0) -> Any:
-    """`rotate(xs, k)[i] = xs[(i + k) mod n]`: moved to the left by `k`, which may be negative."""
+    """`rotate(xs, k)[i] = xs[(i + k) mod n]`: moved to the left by `k`, which may be negative.
+
+    Types: `xs: t[n, ..], k: integer -> t[n, ..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.rotate([1, 2, 3], 1)
+        Array([2, 3, 1], dtype=int64)
+    """
     leaves, tree = arrays_of(xs, "xs of rotate")
     by = extent_of(k, "the distance of rotate")
     return unflatten(tree, [_rotated(leaf, by, axis) for leaf in leaves])
@@ -240,6 +265,12 @@ def concat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
 
     The arrays may be tuples of arrays, all of one structure; dtypes are promoted as NumPy's. Of
     Ragged values these are the rows.
+
+    Types: a list of `t[m, ..]`, `t[n, ..]`, .. `-> t[m + n + .., ..]`. Raises ShapeError where
+    other extents differ, or ranks do; ArgumentError for an empty list.
+
+        >>> fw.concat([np.array([1, 2]), np.array([3])])
+        Array([1, 2, 3], dtype=int64)
     """
     if not isinstance(arrays, list | tuple) or not arrays:
         raise ArgumentError(
@@ -303,7 +334,14 @@ def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
 @operation(static="axis")
 def expand_dims(xs: Any, axis: Any = 0) -> Any:
     """The array with a new axis of extent 1 at `axis`, from the end of the result when below 0; of
-    a tuple at each of them."""
+    a tuple at each of them.
+
+    Types: `xs: t[..] -> t[.., 1, ..]`. Raises AxisError for an axis that the result does not have.
+
+        >>> fw.expand_dims(np.array([1, 2]), 1)
+        Array([[1],
+               [2]], dtype=int64)
+    """
     array = as_tracer(xs, "xs of expand_dims")
     if isinstance(axis, tuple | list):
         return _with_axes(array, axis)
@@ -327,7 +365,15 @@ def _with_axes(array: Tracer, axes: Sequence[Any]) -> Tracer:
 
 @operation()
 def broadcast(xs: Any, shape: Any) -> Any:
-    """The array repeated along new leading axes and along axes of extent 1."""
+    """The array repeated along new leading axes and along axes of extent 1.
+
+    Types: `xs: t[..], shape: extents -> t[shape]`. Raises ShapeError where an extent is neither 1
+    nor that of the shape.
+
+        >>> fw.broadcast(np.array([1, 2]), (2, 2))
+        Array([[1, 2],
+               [1, 2]], dtype=int64)
+    """
     array = as_tracer(xs)
     target = extents.shape_of(shape, "broadcast")
     start = len(target) - array.ndim

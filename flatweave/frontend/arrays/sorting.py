@@ -225,6 +225,11 @@ def sort(
     By digits of the keys, the least significant first: time is linear in the length, and digits in
     which no two keys differ cost nothing; it is stable whether that is asked for or not. Raises
     ShapeError for tuples of rows without a key.
+
+    Types: `xs: t[n, ..] -> t[n, ..]`.
+
+        >>> fw.sort([3, 1, 2])
+        Array([1, 2, 3], dtype=int64)
     """
     if axis is not None or isinstance(xs, Node):
         return _along("sort", xs, key, descending, axis)
@@ -247,6 +252,11 @@ def argsort(
 
     With `axis` the places are those along it, of a Ragged those in its rows.
     Raises as `sort` does.
+
+    Types: `xs: t[n, ..] -> i64[n, ..]`.
+
+        >>> fw.argsort(np.array([30, 10, 20]))
+        Array([1, 2, 0], dtype=int64)
     """
     if axis is not None or isinstance(xs, Node):
         return _along("argsort", xs, key, descending, axis)
@@ -266,6 +276,11 @@ def sort_by_key(keys: Any, values: Any, descending: bool = False) -> Any:
 
     `keys` is an array of rank 1, or a tuple of them; `values` anything of the same length. Equal
     keys keep their order. Raises ShapeError when there are not as many keys as values.
+
+    Types: `keys: s[n], values: t[n, ..] -> (s[n], t[n, ..])`.
+
+        >>> fw.sort_by_key([3, 1, 2], np.array([30, 10, 20]))[1]
+        Array([10, 20, 30], dtype=int64)
     """
     arrays, tree = arrays_of_one_length(keys, "sort_by_key", "keys")
     others, rest = arrays_of_one_length(values, "sort_by_key", "values")

@@ -35,6 +35,11 @@ def iota(n: Any, dtype: Any = i64) -> Any:
 
     Raises NegativeExtentError when n is below 0, ExtentOverflowError when an integer dtype does not
     reach n-1.
+
+    Types: `n: extent -> i64[n]`, or of another integer dtype.
+
+        >>> fw.iota(4)
+        Array([0, 1, 2, 3], dtype=int64)
     """
     wanted = i64 if dtype is None else dtype_of(dtype)
     length = length_of(n, "the length of iota")
@@ -61,7 +66,15 @@ def full(
     shape: Any, fill_value: Any = None, *, dtype: Any = None, device: Any = None, v: Any = None
 ) -> Any:
     """The array of `shape` whose elements are all one value: a scalar, a tuple of scalars, or a
-    row; `v` is another name for it."""
+    row; `v` is another name for it.
+
+    Types: `shape: extents, fill_value: t -> t[shape]`. Raises NegativeExtentError for an extent
+    below 0.
+
+        >>> fw.full((2, 2), 7)
+        Array([[7, 7],
+               [7, 7]], dtype=int64)
+    """
     on_device(device, "full")
     extents = shape_of(shape, "full")
     leaves, tree = arrays_of(v if fill_value is None else fill_value, "the value of full")
@@ -81,7 +94,13 @@ def _filled(extents: tuple[Atom, ...], value: Tracer) -> Tracer:
 
 @operation()
 def replicate(n: Any, v: Any) -> Any:
-    """`n` times the element `v`: a scalar, a tuple of scalars, or a row."""
+    """`n` times the element `v`: a scalar, a tuple of scalars, or a row.
+
+    Types: `n: extent, v: t -> t[n]`. Raises NegativeExtentError for n below 0.
+
+        >>> fw.replicate(3, 7)
+        Array([7, 7, 7], dtype=int64)
+    """
     length = length_of(n, "the length of replicate")
     leaves, tree = arrays_of(v, "the value of replicate")
     return unflatten(tree, [_filled((length,), leaf) for leaf in leaves])
@@ -94,6 +113,11 @@ def empty(
     """An uninitialised array for `scatter` to fill: of a shape, or of so many elements, as `n`.
 
     The dtype is f64 unless given.
+
+    Types: `shape: extents, dtype -> t[shape]`. Raises NegativeExtentError for an extent below 0.
+
+        >>> fw.empty((2, 3), fw.i8).shape
+        (2, 3)
     """
     on_device(device, "empty")
     extents = shape_of(n if shape is None else shape, "empty")

@@ -186,6 +186,12 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
 
     `shape` has an odd extent for each axis. Beyond the edges: "clamp" repeats the edge, "mirror"
     reflects without repeating it, "wrap" goes round, ("constant", v) gives v.
+
+    Types: `f: neighbourhood -> r, xs: t[..], shape: odd ints -> r[..]`. Raises ShapeError for an
+    even extent, ArgumentError for another boundary.
+
+        >>> fw.stencil(lambda n: n[-1] + n[1], np.array([1, 2, 3]), (3,))
+        Array([3, 4, 5], dtype=int64)
     """
     need_function(f, "stencil")
     arrays, tree = arrays_of(xs, "xs of stencil")

@@ -183,6 +183,11 @@ def scatter(dest: Any, idx: Any, vals: Any) -> Any:
     `idx` is an integer array, or a tuple of them, one for each leading axis; `vals` may be one
     element for all. Of elements with equal indices the last one wins, whole.
     Raises ShapeError when there are not as many values as indices.
+
+    Types: `dest: t[n, ..], idx: integer[m], vals: t[m, ..] -> t[n, ..]`.
+
+        >>> fw.scatter(np.array([1, 2, 3]), [2, 0, 9], np.array([30, 10, 90]))
+        Array([10,  2, 30], dtype=int64)
     """
     writes = Writes(dest, idx, vals, "scatter")
     target = writes.flat_dest()
@@ -210,6 +215,11 @@ def permute(op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any) -
 
     `op` is associative and commutative, on elements of any type; an index outside drops its
     element (Accelerate's permute; van Gils 2023). Raises OperatorError when `op` gives no element.
+
+    Types: `op: (t, t) -> t, defaults: t[n], idx: integer[m], vals: t[m] -> t[n]`.
+
+        >>> fw.permute(fw.add, np.array([10, 20]), [0, 0, 1], np.array([1, 2, 3]))
+        Array([13, 23], dtype=int64)
     """
     writes = Writes(defaults, idx, vals, "permute")
     fn = operator(op, writes.tree, [x.element for x in writes.dest], "permute")
@@ -221,6 +231,13 @@ def reduce_by_index(dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any,
     """As `permute`, with the neutral element `ne` of `op`, so that private copies are allowed.
 
     Here `ne` must be neutral, and may stand in a result any number of times.
+
+    Types: `dest: t[n], op: (t, t) -> t, ne: t, idx: integer[m], vals: t[m] -> t[n]`. Raises
+    ShapeError when there are not as many values as indices, OperatorError when `op` gives no
+    element.
+
+        >>> fw.reduce_by_index(np.zeros(2, int), fw.add, 0, [0, 0, 1], np.array([1, 2, 3]))
+        Array([3, 3], dtype=int64)
     """
     return _by_index(dest, op, ne, idx, vals, "reduce_by_index")
 
@@ -243,6 +260,12 @@ def histogram(
 
     A bin that nothing is sent to is `ne`, which must be neutral; an index outside drops its
     element. By default it counts.
+
+    Types: `n: extent, idx: integer[m], vals: t[m], op: (t, t) -> t, ne: t -> t[n]`. Raises
+    NegativeExtentError for n below 0, ShapeError when there are not as many values as indices.
+
+        >>> fw.histogram(3, [0, 2, 2, 5])
+        Array([1, 0, 2], dtype=int64)
     """
     values, tree = arrays_of(vals, "the values of histogram")
     start = neutral(ne, tree, values, "histogram")

@@ -30,6 +30,11 @@ def schedule(
     `seq_factor` is how many elements of a block each of its threads takes, on a CPU each lane of a
     step: a small one makes many blocks. None leaves it as it is outside, where sizes decide.
     Raises ArgumentError for other names, and calls raise it for a variant that cannot do them.
+
+    Types: names of variants `->` what `with` takes.
+
+        >>> with fw.schedule(permute="owner"): print(fw.histogram(2, [0, 1, 1]))
+        [1 2]
     """
     if innermost() is not None:
         raise ArgumentError(

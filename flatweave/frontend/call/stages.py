@@ -13,7 +13,11 @@ from flatweave.frontend.call.compiled import Executable
 
 @record(eq=True)
 class Stages:
-    """What became of one call: `.text[stage]`, `.kernels`, `.manifest`, `.notes`, `.seconds`."""
+    """What became of one call: `.text[stage]`, `.kernels`, `.manifest`, `.notes`, `.seconds`.
+
+        >>> fw.jit(lambda x: fw.sum(x * x), target="cpu").stages(np.zeros(9)).kernels
+        1
+    """
 
     name: str
     executable: Executable

@@ -12,6 +12,71 @@ from typing import Any
 
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.scalars import elementwise
+from flatweave.scalar.function import ScalarFn
+from flatweave.scalar.ops import TABLE
+
+# what the help of a function shows: arguments and what they give
+EXAMPLES = {
+    "neg": ("[1, -2]", "Array([-1,  2], dtype=int64)"),
+    "abs": ("[-3, 4]", "Array([3, 4], dtype=int64)"),
+    "sign": ("[-3.5, 0.0, 2.0]", "Array([-1.,  0.,  1.], dtype=float64)"),
+    "round": ("[0.5, 1.5, 2.4]", "Array([0., 2., 2.], dtype=float64)"),
+    "sqrt": ("[0.0, 4.0]", "Array([0., 2.], dtype=float64)"),
+    "rsqrt": ("[4.0, 16.0]", "Array([0.5 , 0.25], dtype=float64)"),
+    "cbrt": ("[8.0, -27.0]", "Array([ 2., -3.], dtype=float64)"),
+    "exp": ("[0.0]", "Array([1.], dtype=float64)"),
+    "exp2": ("[3.0]", "Array([8.], dtype=float64)"),
+    "expm1": ("[0.0]", "Array([0.], dtype=float64)"),
+    "log": ("[1.0]", "Array([0.], dtype=float64)"),
+    "log2": ("[8.0]", "Array([3.], dtype=float64)"),
+    "log10": ("[1000.0]", "Array([3.], dtype=float64)"),
+    "log1p": ("[0.0]", "Array([0.], dtype=float64)"),
+    "sin": ("[0.0]", "Array([0.], dtype=float64)"),
+    "cos": ("[0.0]", "Array([1.], dtype=float64)"),
+    "tan": ("[0.0]", "Array([0.], dtype=float64)"),
+    "asin": ("[0.0]", "Array([0.], dtype=float64)"),
+    "acos": ("[1.0]", "Array([0.], dtype=float64)"),
+    "atan": ("[0.0]", "Array([0.], dtype=float64)"),
+    "sinh": ("[0.0]", "Array([0.], dtype=float64)"),
+    "cosh": ("[0.0]", "Array([1.], dtype=float64)"),
+    "tanh": ("[0.0]", "Array([0.], dtype=float64)"),
+    "asinh": ("[0.0]", "Array([0.], dtype=float64)"),
+    "acosh": ("[1.0]", "Array([0.], dtype=float64)"),
+    "atanh": ("[0.0]", "Array([0.], dtype=float64)"),
+    "erf": ("[0.0]", "Array([0.], dtype=float64)"),
+    "erfc": ("[0.0]", "Array([1.], dtype=float64)"),
+    "isnan": ("[fw.nan, 1.0]", "Array([ True, False], dtype=bool)"),
+    "isinf": ("[fw.inf, 1.0]", "Array([ True, False], dtype=bool)"),
+    "isfinite": ("[fw.inf, 1.0]", "Array([False,  True], dtype=bool)"),
+    "popcount": ("[7, 8]", "Array([3, 1], dtype=int64)"),
+    "clz": ("[1, 0]", "Array([63, 64], dtype=int64)"),
+    "ctz": ("[8, 0]", "Array([ 3, 64], dtype=int64)"),
+    "bitwise_not": ("[0, 5]", "Array([-1, -6], dtype=int64)"),
+    "add": ("[1, 2], 10", "Array([11, 12], dtype=int64)"),
+    "sub": ("[1, 2], 10", "Array([-9, -8], dtype=int64)"),
+    "mul": ("[1, 2], 10", "Array([10, 20], dtype=int64)"),
+    "mul_hi": ("[2**62, 3], 8", "Array([2, 0], dtype=int64)"),
+    "truediv": ("[1, 2], 4", "Array([0.25, 0.5 ], dtype=float64)"),
+    "floordiv": ("[7, -7], 2", "Array([ 3, -4], dtype=int64)"),
+    "mod": ("[7, -7], 3", "Array([1, 2], dtype=int64)"),
+    "minimum": ("[1, 9], 5", "Array([1, 5], dtype=int64)"),
+    "maximum": ("[1, 9], 5", "Array([5, 9], dtype=int64)"),
+    "bitwise_and": ("[6, 5], 3", "Array([2, 1], dtype=int64)"),
+    "bitwise_or": ("[6, 5], 3", "Array([7, 7], dtype=int64)"),
+    "bitwise_xor": ("[6, 5], 3", "Array([5, 6], dtype=int64)"),
+    "left_shift": ("[1, 3], 2", "Array([ 4, 12], dtype=int64)"),
+    "right_shift": ("[8, -8], 1", "Array([ 4, -4], dtype=int64)"),
+    "equal": ("[1, 2], 2", "Array([False,  True], dtype=bool)"),
+    "not_equal": ("[1, 2], 2", "Array([ True, False], dtype=bool)"),
+    "less": ("[1, 2], 2", "Array([ True, False], dtype=bool)"),
+    "less_equal": ("[1, 2], 2", "Array([ True,  True], dtype=bool)"),
+    "greater": ("[1, 3], 2", "Array([False,  True], dtype=bool)"),
+    "greater_equal": ("[1, 2], 2", "Array([False,  True], dtype=bool)"),
+    "atan2": ("[0.0], [1.0]", "Array([0.], dtype=float64)"),
+    "hypot": ("[3.0], [4.0]", "Array([5.], dtype=float64)"),
+    "copysign": ("[1.0, 2.0], -0.0", "Array([-1., -2.], dtype=float64)"),
+    "fma": ("[2.0], [3.0], 1.0", "Array([7.], dtype=float64)"),
+}
 
 
 def unary(name: str, meaning: str, row: str = "") -> Callable[[Any], Any]:
@@ -20,7 +85,7 @@ def unary(name: str, meaning: str, row: str = "") -> Callable[[Any], Any]:
     def function(x: Any) -> Any:
         return elementwise(row or name, x)
 
-    made: Callable[[Any], Any] = declared(function, name, meaning)
+    made: Callable[[Any], Any] = declared(function, name, row or name, meaning)
     return made
 
 
@@ -30,7 +95,7 @@ def binary(name: str, row: str, meaning: str) -> Callable[[Any, Any], Any]:
     def function(x: Any, y: Any) -> Any:
         return elementwise(row, x, y)
 
-    made: Callable[[Any, Any], Any] = declared(function, name, meaning)
+    made: Callable[[Any, Any], Any] = declared(function, name, row, meaning)
     return made
 
 
@@ -40,15 +105,46 @@ def ternary(name: str, meaning: str) -> Callable[[Any, Any, Any], Any]:
     def function(x: Any, y: Any, z: Any) -> Any:
         return elementwise(name, x, y, z)
 
-    made: Callable[[Any, Any, Any], Any] = declared(function, name, meaning)
+    made: Callable[[Any, Any, Any], Any] = declared(function, name, name, meaning)
     return made
 
 
-def declared(function: Any, name: str, meaning: str) -> Any:
-    """A public function under its name."""
+def declared(function: Any, name: str, row: str, meaning: str) -> Any:
+    """A public function under its name, with its help."""
+    arguments, gives = EXAMPLES[name]
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{meaning}; element by element, broadcast."
+    function.__doc__ = f"""{meaning}; element by element, broadcast.
+
+    Types: {types_of(TABLE[row])}
+
+        >>> fw.{name}({arguments})
+        {gives}
+    """
     return operation(elementwise=True)(function)
+
+
+OPERANDS = {
+    "biuf": "numbers or bools", "iuf": "numbers", "iu": "integers", "biu": "integers or bools",
+    "f": "floats",
+}  # fmt: skip
+BECOME = {
+    "float": "; integers become f64, those of up to 16 bits f32", "truediv":
+    "; integers become f64", "number": "; bools become i8",
+}  # fmt: skip
+
+
+def types_of(row: ScalarFn) -> str:
+    """What a row of the table takes and gives, and what it refuses, for people."""
+    operands = ", ".join(f"{name}: t[..]" for name in "xyz"[: row.arity])
+    several = ", broadcast and promoted" if row.arity > 1 else ""
+    shapes = "ShapeError for shapes that do not fit, " if row.arity > 1 else ""
+    lines = "\n    " if row.arity > 1 else " "
+    result = "bool" if row.result == "bool" else "t"
+    return (
+        f"`{operands} -> {result}[..]`{several}, t {OPERANDS[row.kinds]}"
+        f"{BECOME.get(row.promotion, '')}.\n    Raises {shapes}DTypeError for other dtypes,"
+        f"{lines}ArgumentError for what is no array."
+    )
 
 
 neg = unary("neg", "`-x`; integers wrap")

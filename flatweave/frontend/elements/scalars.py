@@ -127,13 +127,24 @@ def power(x: Any, y: Any) -> Any:
     """`x ** y`, promoted as NumPy 2 does; of bools an i8.
 
     Raises ArgumentError (a ValueError) for an integer to a negative power.
+
+    Types: `x: s[..], y: t[..] -> r[..]`, broadcast and promoted.
+
+        >>> fw.power([2, 3], 2)
+        Array([4, 9], dtype=int64)
     """
     return zipped(power_of, [as_tracer(x, operand("pow")), as_tracer(y, operand("pow"))], "**")[0]
 
 
 @operation(elementwise=True)
 def positive(x: Any) -> Any:
-    """`+x`: the array itself. Raises DTypeError for bools, as NumPy does."""
+    """`+x`: the array itself. Raises DTypeError for bools, as NumPy does.
+
+    Types: `x: t[..] -> t[..]`.
+
+        >>> fw.positive([1, -2])
+        Array([ 1, -2], dtype=int64)
+    """
     value = as_tracer(x, operand("positive"))
     if value.element is bool_:
         raise DTypeError(
@@ -151,25 +162,50 @@ def rounding(fn: str, x: Any) -> Tracer:
 
 @operation(elementwise=True)
 def floor(x: Any) -> Any:
-    """The greatest whole number that is not above; element by element."""
+    """The greatest whole number that is not above; element by element.
+
+    Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers.
+
+        >>> fw.floor([1.8, -1.2])
+        Array([ 1., -2.], dtype=float64)
+    """
     return rounding("floor", x)
 
 
 @operation(elementwise=True)
 def ceil(x: Any) -> Any:
-    """The least whole number that is not below; element by element."""
+    """The least whole number that is not below; element by element.
+
+    Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers.
+
+        >>> fw.ceil([1.2, -1.2])
+        Array([ 2., -1.], dtype=float64)
+    """
     return rounding("ceil", x)
 
 
 @operation(elementwise=True)
 def trunc(x: Any) -> Any:
-    """The whole number toward 0; element by element."""
+    """The whole number toward 0; element by element.
+
+    Types: `x: t[..] -> t[..]`. Raises Unsupported for complex numbers.
+
+        >>> fw.trunc([1.8, -1.8])
+        Array([ 1., -1.], dtype=float64)
+    """
     return rounding("trunc", x)
 
 
 @operation(elementwise=True)
 def rint(x: Any) -> Any:
-    """The nearest whole number as a float, halves to the even one; element by element."""
+    """The nearest whole number as a float, halves to the even one; element by element.
+
+    Types: `x: t[..] -> t[..]`, t a float; integers become f64. Raises Unsupported for complex
+    numbers.
+
+        >>> fw.rint([0.5, 1.5])
+        Array([0., 2.], dtype=float64)
+    """
     value = as_tracer(x, operand("rint"))
     wide = operand_dtype("sqrt", (value,))
     return elementwise("round", zipped(lambda v: strong(v, wide), [value], "rint")[0])
@@ -190,7 +226,13 @@ METHODS["rounded"] = rounded
 
 @operation(elementwise=True)
 def bitwise_count(x: Any) -> Any:
-    """The number of bits that are 1, as NumPy counts: of the absolute value, in u8."""
+    """The number of bits that are 1, as NumPy counts: of the absolute value, in u8.
+
+    Types: `x: t[..] -> u8[..]`, t an integer or bool. Raises DTypeError for floats.
+
+        >>> fw.bitwise_count([7, -8])
+        Array([3, 1], dtype=uint8)
+    """
     def count(value: Tracer) -> Tracer:
         return value if value.element is bool_ else apply("popcount", apply("abs", value))
 
@@ -203,6 +245,11 @@ def where(p: Any, a: Any, b: Any) -> Any:
     """`a` where `p` holds, else `b`, element by element, broadcast; both are computed.
 
     Raises DTypeError unless `p` is bool. For one of two computations see `cond`.
+
+    Types: `p: bool[..], a: s[..], b: t[..] -> r[..]`, broadcast and promoted.
+
+        >>> fw.where([True, False], 1, [10, 20])
+        Array([ 1, 20], dtype=int64)
     """
     condition = as_tracer(p, "the condition of where")
     if condition.element is not bool_:
@@ -216,7 +263,14 @@ def where(p: Any, a: Any, b: Any) -> Any:
 
 @operation(elementwise=True)
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
-    """Values below `min` become `min`, values above `max` become `max`; None sets no bound."""
+    """Values below `min` become `min`, values above `max` become `max`; None sets no bound.
+
+    Types: `x: t[..], min, max: broadcast to it -> t[..]`, promoted. Raises ShapeError for shapes
+    that do not fit.
+
+        >>> fw.clip([1, 5, 9], 2, 6)
+        Array([2, 5, 6], dtype=int64)
+    """
     found = as_tracer(x, "x of clip")
     if min is not None:
         found = elementwise("maximum", found, as_tracer(min, "the least value of clip"))
@@ -231,6 +285,11 @@ def astype(x: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
 
     Floats become integers toward zero, at the nearest end where they do not fit, and 0 for NaN;
     integers keep their low bits; anything but 0 becomes True.
+
+    Types: `x: s[..] -> t[..]`, t the dtype given. Raises DTypeError for what is no dtype.
+
+        >>> fw.astype([1.9, -1.9], fw.i64)
+        Array([ 1, -1], dtype=int64)
     """
     on_device(device, "astype")
     wanted = dtype_of(dtype)
@@ -245,39 +304,15 @@ def strong(value: Tracer, dtype: DType) -> Tracer:
     return Tracer(atom, scope.home((atom,)))
 
 
-def _logical(fn: str, *values: Any) -> Tracer:
-    """A function of truth values."""
-    traced = [as_tracer(value, operand(f"logical_{fn}")) for value in values]
-    return zipped(lambda *xs: apply(fn, *map(truth, xs)), traced, f"logical_{fn}")[0]
-
-
-@operation(elementwise=True)
-def logical_and(x: Any, y: Any) -> Any:
-    """Whether both are not zero."""
-    return _logical("and", x, y)
-
-
-@operation(elementwise=True)
-def logical_or(x: Any, y: Any) -> Any:
-    """Whether one of them is not zero."""
-    return _logical("or", x, y)
-
-
-@operation(elementwise=True)
-def logical_xor(x: Any, y: Any) -> Any:
-    """Whether one of them, but not both, is not zero."""
-    return _logical("xor", x, y)
-
-
-@operation(elementwise=True)
-def logical_not(x: Any) -> Any:
-    """Whether it is zero."""
-    return _logical("not", x)
-
-
 @operation(elementwise=True)
 def square(x: Any) -> Any:
-    """`x * x`"""
+    """`x * x`
+
+    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+
+        >>> fw.square([2, -3])
+        Array([4, 9], dtype=int64)
+    """
     value = as_tracer(x, operand("square"))
     if value.element is bool_:  # NumPy squares bools as i8
         value = zipped(lambda v: strong(v, i8), [value], "square")[0]
@@ -286,7 +321,14 @@ def square(x: Any) -> Any:
 
 @operation(elementwise=True)
 def reciprocal(x: Any) -> Any:
-    """`1 / x`"""
+    """`1 / x`
+
+    Types: `x: t[..] -> t[..]`, t a float; integers become f64. Raises ArgumentError for what is no
+    array.
+
+        >>> fw.reciprocal([2.0, 4.0])
+        Array([0.5 , 0.25], dtype=float64)
+    """
     return elementwise("truediv", 1, x)
 
 

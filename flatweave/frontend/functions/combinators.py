@@ -45,6 +45,11 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
     the same structure; what keeps a row's length becomes a Ragged.
     Raises ShapeError when the arrays differ in length, Unsupported for rows that are not made
     element by element.
+
+    Types: `f: (a, b, ..) -> r, xs: a[n, ..], b[n, ..], .. -> r[n]`.
+
+        >>> fw.map(lambda x, y: x * y, np.array([1, 2]), np.array([3, 4]))
+        Array([3, 8], dtype=int64)
     """
     need_function(f, "map")
     if not xs:
@@ -74,6 +79,11 @@ def reduce(op: Callable[[Any, Any], Any], ne: Any, xs: Any) -> Any:
     `ne` stands once, at the left, and need not be neutral; it takes the elements' dtypes. Elements
     may be tuples: `op((x1, y1), (x2, y2))`. Rows of an array of rank n are combined element by
     element. Raises OperatorError when `op` does not give an element back, or is not associative.
+
+    Types: `op: (t, t) -> t, ne: t, xs: t[n] -> t`.
+
+        >>> fw.reduce(fw.maximum, 0, np.array([3, 9, 2]))
+        Array(9, dtype=int64)
     """
     return reduction(op, ne, xs, "reduce")
 
@@ -104,6 +114,13 @@ def scan(
     the last instead. `ne` stands once and need not be neutral. `reverse` combines every suffix,
     `y[i] = x[i] op y[i+1]`, `ne` at the right. One pass over the data (Merrill and Garland 2016).
     Raises OperatorError when `op` does not give an element back, or is not associative.
+
+    Types: `op: (t, t) -> t, ne: t, xs: t[n] -> t[n]`.
+
+        >>> fw.scan(fw.add, 0, np.array([1, 2, 3]))
+        Array([1, 3, 6], dtype=int64)
+        >>> fw.scan(fw.add, 0, np.array([1, 2, 3]), exclusive=True)
+        Array([0, 1, 3], dtype=int64)
     """
     arrays, tree = arrays_of_one_length(xs, "scan")
     exclusive, reverse = flag_of(exclusive, "exclusive"), flag_of(reverse, "reverse")
@@ -151,6 +168,11 @@ def filter(p: Callable[[Any], Any], xs: Any) -> Any:
     """The elements for which `p` holds, in order; of a Ragged the rows.
 
     Raises DTypeError unless `p` gives a bool.
+
+    Types: `p: t -> bool, xs: t[n] -> t[k]`, k known when it runs.
+
+        >>> fw.filter(lambda x: x % 2 == 1, np.array([1, 2, 3]))
+        Array([1, 3], dtype=int64)
     """
     if isinstance(xs, Ragged):
         mask = _mask_of_rows(p, xs, "filter")
@@ -161,7 +183,13 @@ def filter(p: Callable[[Any], Any], xs: Any) -> Any:
 
 @operation()
 def partition(p: Callable[[Any], Any], xs: Any) -> Any:
-    """The elements for which `p` holds, and the others: two arrays, each in order."""
+    """The elements for which `p` holds, and the others: two arrays, each in order.
+
+    Types: `p: t -> bool, xs: t[n] -> (t[k], t[n - k])`. Raises DTypeError unless `p` gives a bool.
+
+        >>> fw.partition(lambda x: x > 1, np.array([1, 2, 0, 3]))
+        (Array([2, 3], dtype=int64), Array([1, 0], dtype=int64))
+    """
     if isinstance(xs, Ragged):
         mask = _mask_of_rows(p, xs, "partition")
         return gathered(xs, _places(mask)), gathered(xs, _places(as_tracer(~mask)))

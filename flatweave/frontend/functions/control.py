@@ -211,6 +211,11 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: An
 
     The state is any tree; its arrays may change length from turn to turn, but neither dtype nor
     rank. Raises DTypeError or ShapeError naming the leaf that does.
+
+    Types: `cond: s -> bool, body: s -> s, state: s -> s`.
+
+        >>> fw.while_loop(lambda n: n < 100, lambda n: n * 3, 1)
+        Array(243, dtype=int64)
     """
     check_arity(need_function(cond, "while_loop"), 1, "while_loop")
     check_arity(need_function(body, "while_loop"), 1, "while_loop")
@@ -250,6 +255,12 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
     """`state = body(i, state)` for i = lo, .., hi - 1 in turn; the last state.
 
     The state is as for `while_loop`. No turn is taken when `hi <= lo`.
+
+    Types: `lo, hi: integers, body: (i64, s) -> s, state: s -> s`. Raises DTypeError or ShapeError
+    where the body gives another state.
+
+        >>> fw.fori_loop(0, 5, lambda i, s: s + i, 0)
+        Array(10, dtype=int64)
     """
     check_arity(need_function(body, "fori_loop"), 2, "fori_loop")
     start, stop = extent_of(lo, "lo of fori_loop"), extent_of(hi, "hi of fori_loop")
@@ -277,6 +288,11 @@ def cond(p: Any, then: Callable[..., Any], other: Callable[..., Any], *args: Any
 
     Both give the same structure, dtypes and ranks; extents may differ.
     Raises DTypeError or ShapeError where they do not. For choices by element see `where`.
+
+    Types: `p: bool, then: args -> r, other: args -> r -> r`.
+
+        >>> fw.cond(True, lambda x: x + 1, lambda x: x * x, 3)
+        Array(4, dtype=int64)
     """
     check_arity(need_function(then, "cond"), len(args), "cond")
     check_arity(need_function(other, "cond"), len(args), "cond")

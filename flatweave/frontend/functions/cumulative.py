@@ -27,13 +27,28 @@ from flatweave.terms.syntax import constant
 
 @operation(static="axis dtype")
 def cumsum(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
-    """The sum of the elements up to each one, in flat order or along `axis`; dtypes as `sum`'s."""
+    """The sum of the elements up to each one, in flat order or along `axis`; dtypes as `sum`'s.
+
+    Types: `xs: t[..] -> t[..]`, small integers in i64 or u64; of rank 1 without an axis. Raises
+    AxisError for an axis that is not there.
+
+        >>> fw.cumsum([[1, 2], [3, 4]], axis=1)
+        Array([[1, 3],
+               [3, 7]], dtype=int64)
+    """
     return _cumulative("cumsum", "add", xs, axis, dtype)
 
 
 @operation(static="axis dtype")
 def cumprod(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
-    """The product of the elements up to each one, in flat order or along `axis`."""
+    """The product of the elements up to each one, in flat order or along `axis`.
+
+    Types: `xs: t[..] -> t[..]`, small integers in i64 or u64; of rank 1 without an axis. Raises
+    AxisError for an axis that is not there.
+
+        >>> fw.cumprod([2, 3, 4])
+        Array([ 2,  6, 24], dtype=int64)
+    """
     return _cumulative("cumprod", "mul", xs, axis, dtype)
 
 

@@ -136,6 +136,11 @@ def expand(
     Elements of `xs` are as for `map`; `get` may give tuples or rows. The result is as long as the
     sizes' sum. Raises NegativeExtentError for a size below 0, ExtentOverflowError when the sum
     does not fit an i64.
+
+    Types: `size: t -> integer, get: (t, i64) -> r, xs: t[n] -> r[sum of sizes]`.
+
+        >>> fw.expand(lambda n: n, lambda n, i: n * 10 + i, np.array([2, 0, 3]))
+        Array([20, 21, 30, 31, 32], dtype=int64)
     """
     check_arity(need_function(size, "expand"), 1, "expand")
     check_arity(need_function(get, "expand"), 2, "expand")
@@ -171,6 +176,11 @@ def expand_reduce(
     `get(x, 0) op .. op get(x, size(x) - 1)`, in order, nothing of it stored. `op` and `ne` are as
     for `reduce`. Raises NegativeExtentError for a size below 0, OperatorError when `op` gives no
     element.
+
+    Types: `size: t -> integer, get: (t, i64) -> r, op: (r, r) -> r, ne: r, xs: t[n] -> r[n]`.
+
+        >>> fw.expand_reduce(lambda n: n, lambda n, i: i, fw.add, 0, np.array([2, 0, 4]))
+        Array([1, 0, 6], dtype=int64)
     """
     check_arity(need_function(size, "expand_reduce"), 1, "expand_reduce")
     check_arity(need_function(get, "expand_reduce"), 2, "expand_reduce")
@@ -190,6 +200,11 @@ def replicated_iota(reps: Any) -> Any:
 
     An i64 array as long as the sum of the integers `reps` (Elsman and others 2019, section 2.2).
     Raises NegativeExtentError for one below 0, ExtentOverflowError when the sum does not fit.
+
+    Types: `reps: integer[n] -> i64[sum of them]`.
+
+        >>> fw.replicated_iota([2, 0, 3])
+        Array([0, 0, 2, 2, 2], dtype=int64)
     """
     array = single(reps, "replicated_iota")
     if array.ndim != 1:

@@ -30,6 +30,12 @@ def generate(shape: Any, f: Callable[..., Any]) -> Any:
     varying lengths along one axis are a Ragged.
     Raises NegativeExtentError for an extent below 0, NestingError for rows of varying lengths
     along several axes.
+
+    Types: `shape: k extents, f: k i64 -> t -> t[shape]`.
+
+        >>> fw.generate((2, 3), lambda i, j: i * 10 + j)
+        Array([[ 0,  1,  2],
+               [10, 11, 12]], dtype=int64)
     """
     extents = shape_of(shape, "generate")
     check_arity(need_function(f, "generate"), len(extents), "generate")

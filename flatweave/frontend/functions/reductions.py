@@ -103,6 +103,12 @@ def sum(
     `initial` is added once to each result; elements where the bools `where` do not hold are left
     out. Floats are added in a fixed grouping: the same bits on every run, for every number of
     threads. Axis 1 of a Ragged is that of each row.
+
+    Types: `xs: t[..] -> t[..]`, without the axes gone along. Raises AxisError for an axis that is
+    not there.
+
+        >>> fw.sum([[1, 2], [3, 4]], axis=0)
+        Array([4, 6], dtype=int64)
     """
     return _folded("sum", xs, axis, keepdims, dtype, initial, where)
 
@@ -112,7 +118,14 @@ def prod(
     xs: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, *,
     initial: Any = None, where: Any = None,
 ) -> Any:  # fmt: skip
-    """The product of all elements, or along the axes `axis`; everything else is as for `sum`."""
+    """The product of all elements, or along the axes `axis`; everything else is as for `sum`.
+
+    Types: `xs: t[..] -> t[..]`, without the axes gone along. Raises AxisError for an axis that is
+    not there.
+
+        >>> fw.prod([2, 3, 4])
+        Array(24, dtype=int64)
+    """
     return _folded("prod", xs, axis, keepdims, dtype, initial, where)
 
 
@@ -123,6 +136,12 @@ def min(
     """The least element, of all or along `axis`, and `initial`; NaN if there is one.
 
     ShapeError if there is no element and no `initial`, which `where` needs, too.
+
+    Types: `xs: t[..] -> t[..]`, without the axes gone along. Raises AxisError for an axis that is
+    not there.
+
+        >>> fw.min([[1, 5], [7, 3]], axis=0)
+        Array([1, 3], dtype=int64)
     """
     return _folded("min", xs, axis, keepdims, None, initial, where)
 
@@ -134,25 +153,52 @@ def max(
     """The greatest element, of all or along `axis`, and `initial`; NaN if one is.
 
     ShapeError if there is no element and no `initial`, which `where` needs, too.
+
+    Types: `xs: t[..] -> t[..]`, without the axes gone along. Raises AxisError for an axis that is
+    not there.
+
+        >>> fw.max([[1, 5], [7, 3]], axis=0)
+        Array([7, 5], dtype=int64)
     """
     return _folded("max", xs, axis, keepdims, None, initial, where)
 
 
 @operation(static="axis keepdims", reduction=True)
 def any(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
-    """Whether an element is not zero, of all or along `axis`; False if there is none."""
+    """Whether an element is not zero, of all or along `axis`; False if there is none.
+
+    Types: `xs: t[..] -> bool[..]`, without the axes gone along. Raises AxisError for an axis that
+    is not there.
+
+        >>> fw.any([[0, 0], [0, 3]], axis=1)
+        Array([False,  True], dtype=bool)
+    """
     return _folded("any", xs, axis, keepdims, where=where)
 
 
 @operation(static="axis keepdims", reduction=True)
 def all(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
-    """Whether every element is not zero, of all or along `axis`; True if there is none."""
+    """Whether every element is not zero, of all or along `axis`; True if there is none.
+
+    Types: `xs: t[..] -> bool[..]`, without the axes gone along. Raises AxisError for an axis that
+    is not there.
+
+        >>> fw.all([[1, 2], [0, 3]], axis=1)
+        Array([ True, False], dtype=bool)
+    """
     return _folded("all", xs, axis, keepdims, where=where)
 
 
 @operation(static="axis keepdims", reduction=True)
 def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Any:
-    """The sum divided by the number of elements, of all or along `axis`; NaN if there is none."""
+    """The sum divided by the number of elements, of all or along `axis`; NaN if there is none.
+
+    Types: `xs: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
+    an axis that is not there.
+
+        >>> fw.mean([1, 2, 6])
+        Array(3.0, dtype=float64)
+    """
     if isinstance(xs, Ragged):
         given = {"keepdims": keepdims} if where is None else {"keepdims": keepdims, "where": where}
         return along_rows("mean", xs, axis, given)
@@ -171,13 +217,26 @@ def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None
 @operation(static="axis keepdims", reduction=True)
 def argmin(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Where the least element is first found, NaN being the least; in flat order, or along `axis`.
+
+    Types: `xs: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
+    element, AxisError for an axis that is not there.
+
+        >>> fw.argmin([[3, 1], [2, 7]], axis=1)
+        Array([1, 0], dtype=int64)
     """
     return _extremum("argmin", "lt", xs, axis, keepdims)
 
 
 @operation(static="axis keepdims", reduction=True)
 def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """Where the greatest element is first found, NaN being the greatest; flat, or along `axis`."""
+    """Where the greatest element is first found, NaN being the greatest; flat, or along `axis`.
+
+    Types: `xs: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
+    element, AxisError for an axis that is not there.
+
+        >>> fw.argmax([3, 9, 9])
+        Array(1, dtype=int64)
+    """
     return _extremum("argmax", "gt", xs, axis, keepdims)
 
 

@@ -80,6 +80,11 @@ def ragged(
     Raises ArgumentError unless exactly one of the three is given, and for nulls; ShapeError when
     rows do not fit the values, NegativeExtentError for a length below 0, ExtentOverflowError for
     too large ones.
+
+    Types: `values: t[m], offsets: i64[n + 1] ->` n rows, or as said above.
+
+        >>> fw.ragged([1, 2, 3], lengths=[2, 0, 1])
+        Ragged([[1, 2], [], [3]], dtype=int64)
     """
     rows = rows_given(values, dtype) if offsets is lengths is flags is None else None
     return retyped(_cut(values, offsets, lengths, flags), dtype) if rows is None else rows

@@ -38,6 +38,9 @@ class Ragged(Node, Elementwise, Reductions):
     of the same lengths and with one value for each row; reductions along axis 1 on each row.
     `fw.ragged` makes one of rows, or from offsets, lengths or flags; `Ragged(values, offsets)` is
     `fw.ragged(values, offsets=offsets)`. Raises as `fw.ragged` does.
+
+        >>> fw.sum(fw.ragged([[1, 2], [], [3]]) * 10, axis=1)
+        Array([30,  0, 30], dtype=int64)
     """
 
     __slots__ = ("_offsets", "_values")

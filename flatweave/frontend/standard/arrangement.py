@@ -33,7 +33,14 @@ from flatweave.terms.syntax import Atom, Const
 
 @operation(static="axis")
 def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
-    """Arrays of one shape side by side along a new axis. Raises ShapeError for other shapes."""
+    """Arrays of one shape side by side along a new axis. Raises ShapeError for other shapes.
+
+    Types: a list of k `t[..] -> t[k, ..]`.
+
+        >>> fw.stack([np.array([1, 2]), np.array([3, 4])])
+        Array([[1, 2],
+               [3, 4]], dtype=int64)
+    """
     leaves = [as_tracer(array, "an array of stack") for array in arrays]
     if not leaves:
         raise ArgumentError(
@@ -68,7 +75,14 @@ def _host_unstack(x: Any, axis: Any = 0) -> Any:
 
 @operation(static="axis", host=_host_unstack)
 def unstack(x: Any, axis: int = 0) -> Any:
-    """The arrays along an axis as a tuple; the extent must be known when the program is traced."""
+    """The arrays along an axis as a tuple; the extent must be known when the program is traced.
+
+    Types: `x: t[k, ..] ->` a tuple of k `t[..]`. Raises ShapeError where the extent is known at run
+    time only.
+
+        >>> fw.unstack(np.array([[1, 2], [3, 4]]))[1]
+        Array([3, 4], dtype=int64)
+    """
     array = as_tracer(x, "x of unstack")
     at = axis_of(array, axis, "unstack")
     extent = array.extents[at]
@@ -86,7 +100,13 @@ def unstack(x: Any, axis: int = 0) -> Any:
 
 @operation(static="axis")
 def squeeze(x: Any, axis: Any) -> Any:
-    """The array without axes of extent 1. Raises ShapeError for another extent."""
+    """The array without axes of extent 1. Raises ShapeError for another extent.
+
+    Types: `x: t[.., 1, ..] -> t[..]`.
+
+        >>> fw.squeeze([[1, 2]], 0)
+        Array([1, 2], dtype=int64)
+    """
     array = as_tracer(x, "x of squeeze")
     chosen = axis if isinstance(axis, tuple | list) else (axis,)
     gone = {axis_of(array, each, "squeeze") for each in chosen}
@@ -100,7 +120,14 @@ def squeeze(x: Any, axis: Any) -> Any:
 
 @operation(static="source destination")
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    """The array with some axes at other places; the others keep their order."""
+    """The array with some axes at other places; the others keep their order.
+
+    Types: `x: t[..] -> t[..]`, its extents in another order. Raises AxisError for an axis that is
+    not there, ArgumentError for as many places as axes.
+
+        >>> fw.moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
+        (3, 4, 2)
+    """
     array = as_tracer(x, "x of moveaxis")
     froms, tos = (
         [axis_of(array, each, "moveaxis") for each in (v if isinstance(v, tuple | list) else (v,))]
@@ -119,13 +146,27 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
 
 @operation(static="axes")
 def permute_dims(x: Any, axes: Any) -> Any:
-    """The array with its axes in the order `axes`."""
+    """The array with its axes in the order `axes`.
+
+    Types: `x: t[..] -> t[..]`, its extents in another order. Raises ShapeError unless each axis is
+    named once.
+
+        >>> fw.permute_dims(np.zeros((2, 3, 4)), (2, 0, 1)).shape
+        (4, 2, 3)
+    """
     return transposed(as_tracer(x, "x of permute_dims"), axes)
 
 
 @operation()
 def matrix_transpose(x: Any) -> Any:
-    """Matrices with rows and columns changed; axes before the last two stay."""
+    """Matrices with rows and columns changed; axes before the last two stay.
+
+    Types: `x: t[.., m, n] -> t[.., n, m]`. Raises ShapeError for fewer than two axes.
+
+        >>> fw.matrix_transpose([[1, 2], [3, 4]])
+        Array([[1, 3],
+               [2, 4]], dtype=int64)
+    """
     array = as_tracer(x, "x of matrix_transpose")
     if array.ndim < 2:
         raise ShapeError(
@@ -138,7 +179,14 @@ def matrix_transpose(x: Any) -> Any:
 
 @operation(static="axis")
 def flip(x: Any, axis: Any = None) -> Any:
-    """The elements from last to first, along all axes or those given."""
+    """The elements from last to first, along all axes or those given.
+
+    Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.flip([[1, 2], [3, 4]], axis=1)
+        Array([[2, 1],
+               [4, 3]], dtype=int64)
+    """
     found: Any = as_tracer(x, "x of flip")
     for at in _axes(found, axis, "flip"):
         found = reverse(found, at)
@@ -154,7 +202,13 @@ def _axes(array: Tracer, axis: Any, who: str) -> list[int]:
 @operation(static="axis")
 def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     """The elements moved to the right by `shift`, those that fall off coming in again; of all
-    elements in row-major order without an axis."""
+    elements in row-major order without an axis.
+
+    Types: `x: t[..], shift: integers -> t[..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.roll([1, 2, 3], 1)
+        Array([3, 1, 2], dtype=int64)
+    """
     array = as_tracer(x, "x of roll")
     if axis is None:
         return reshaped(rotate(raveled(array), -as_tracer(shift)), array.extents)
@@ -171,6 +225,11 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
     """Each element so many times, one after the other; along an axis, each row of it.
 
     `repeats` is a number, or one for each element. Raises NegativeExtentError below 0.
+
+    Types: `x: t[n], repeats: integer or integer[n] -> t[sum of them]`.
+
+        >>> fw.repeat([1, 2], [2, 3])
+        Array([1, 1, 2, 2, 2], dtype=int64)
     """
     array = as_tracer(x, "x of repeat")
     if axis is None:
@@ -202,7 +261,14 @@ def _positions(n: Atom) -> Tracer:
 
 @operation(static="repetitions")
 def tile(x: Any, repetitions: Any) -> Any:
-    """The array so many times along each of its last axes."""
+    """The array so many times along each of its last axes.
+
+    Types: `x: t[n], repetitions: ints -> t[n * repetitions]`. Raises ArgumentError for a number
+    below 0.
+
+        >>> fw.tile([1, 2], (2,))
+        Array([1, 2, 1, 2], dtype=int64)
+    """
     array = as_tracer(x, "x of tile")
     times = list(repetitions) if isinstance(repetitions, tuple | list) else [repetitions]
     rank = max(len(times), array.ndim)
@@ -222,19 +288,40 @@ def _none(array: Tracer, axis: int) -> Tracer:
 
 @operation()
 def broadcast_to(x: Any, shape: Any) -> Any:
-    """The array repeated along new leading axes and along axes of extent 1."""
+    """The array repeated along new leading axes and along axes of extent 1.
+
+    Types: `x: t[..], shape: extents -> t[shape]`. Raises ShapeError where an extent is neither 1
+    nor that of the shape.
+
+        >>> fw.broadcast_to(np.array([1, 2]), (2, 2))
+        Array([[1, 2],
+               [1, 2]], dtype=int64)
+    """
     return broadcast(x, shape)
 
 
 @operation()
 def broadcast_arrays(*arrays: Any) -> Any:
-    """The arrays, each repeated to the shape that all of them have together."""
+    """The arrays, each repeated to the shape that all of them have together.
+
+    Types: `t[..], .. -> ` a tuple of `t[shape]`, each of its dtype. Raises ShapeError where they
+    have no shape together.
+
+        >>> fw.broadcast_arrays(np.array([1, 2]), 0)
+        (Array([1, 2], dtype=int64), Array([0, 0], dtype=int64))
+    """
     leaves = [as_tracer(array, "an array of broadcast_arrays") for array in arrays]
     return tuple(zipped(lambda *values: list(values), leaves, "broadcast_arrays"))
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes have together. Raises ShapeError if there is none."""
+    """The shape that arrays of these shapes have together. Raises ShapeError if there is none.
+
+    Types: tuples of ints `->` a tuple of ints.
+
+        >>> fw.broadcast_shapes((3, 1), (2,))
+        (3, 2)
+    """
     try:
         return np.broadcast_shapes(*shapes)
     except ValueError as failure:

@@ -54,13 +54,26 @@ def _host_ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
 
 @operation(static="dtype device", host=_host_zeros)
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of 0. Raises NegativeExtentError for an extent below 0."""
+    """An array of 0. Raises NegativeExtentError for an extent below 0.
+
+    Types: `shape: extents -> t[shape]`, f64 unless given.
+
+        >>> fw.zeros((2, 2))
+        Array([[0., 0.],
+               [0., 0.]], dtype=float64)
+    """
     return _filled(shape, 0, dtype, device, "zeros")
 
 
 @operation(static="dtype device", host=_host_ones)
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of 1. Raises NegativeExtentError for an extent below 0."""
+    """An array of 1. Raises NegativeExtentError for an extent below 0.
+
+    Types: `shape: extents -> t[shape]`, f64 unless given.
+
+        >>> fw.ones(3, fw.i8)
+        Array([1, 1, 1], dtype=int8)
+    """
     return _filled(shape, 1, dtype, device, "ones")
 
 
@@ -75,25 +88,49 @@ def _like(x: Any, value: Tracer | None, dtype: Any, device: Any, who: str) -> Tr
 
 @operation(static="dtype device")
 def zeros_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of 0, of the shape and, unless another is given, the dtype of `x`."""
+    """An array of 0, of the shape and, unless another is given, the dtype of `x`.
+
+    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+
+        >>> fw.zeros_like([1, 2])
+        Array([0, 0], dtype=int64)
+    """
     return _like(x, None, dtype, device, "zeros_like")
 
 
 @operation(static="dtype device")
 def ones_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of 1, of the shape and, unless another is given, the dtype of `x`."""
+    """An array of 1, of the shape and, unless another is given, the dtype of `x`.
+
+    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+
+        >>> fw.ones_like(np.zeros(2))
+        Array([1., 1.], dtype=float64)
+    """
     return _like(x, as_tracer(1), dtype, device, "ones_like")
 
 
 @operation(static="dtype device")
 def empty_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of the shape and, unless another is given, the dtype of `x`; its values are 0."""
+    """An array of the shape and, unless another is given, the dtype of `x`; its values are 0.
+
+    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+
+        >>> fw.empty_like(np.zeros((2, 3))).shape
+        (2, 3)
+    """
     return _like(x, None, dtype, device, "empty_like")
 
 
 @operation(static="dtype device")
 def full_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of one value, of the shape and, unless another is given, the dtype of `x`."""
+    """An array of one value, of the shape and, unless another is given, the dtype of `x`.
+
+    Types: `x: t[..], fill_value: number -> t[..]`. Raises ArgumentError for what is no array.
+
+        >>> fw.full_like(np.zeros(2), 7)
+        Array([7., 7.], dtype=float64)
+    """
     return _like(x, scalar_of(fill_value, "the value of full_like"), dtype, device, "full_like")
 
 
@@ -105,6 +142,11 @@ def arange(
 
     Numbers of Python decide how many there are; for a length that is computed see `iota`. The dtype
     is i64, or f64 where a float is among them. Raises ArgumentError for a step of 0.
+
+    Types: `start, stop, step: numbers -> i64[n]` or `f64[n]`.
+
+        >>> fw.arange(2, 8, 3)
+        Array([2, 5], dtype=int64)
     """
     on_device(device, "arange")
     first, end = (0, start) if stop is None else (start, stop)
@@ -136,7 +178,13 @@ def arange(
 def linspace(
     start: Any, stop: Any, num: int, dtype: Any = None, device: Any = None, endpoint: bool = True
 ) -> Any:
-    """`num` numbers evenly spaced from `start` to `stop`, which is the last one if `endpoint`."""
+    """`num` numbers evenly spaced from `start` to `stop`, which is the last one if `endpoint`.
+
+    Types: `start, stop: numbers, num: int -> f64[num]`. Raises ArgumentError for a num below 0.
+
+        >>> fw.linspace(0, 1, 3)
+        Array([0. , 0.5, 1. ], dtype=float64)
+    """
     on_device(device, "linspace")
     if not isinstance(num, int) or num < 0:
         raise ArgumentError(
@@ -164,7 +212,15 @@ def linspace(
 def eye(
     n_rows: Any, n_cols: Any = None, *, k: int = 0, dtype: Any = None, device: Any = None
 ) -> Any:
-    """A matrix with 1 on its diagonal number k, which lies above the main one for k > 0."""
+    """A matrix with 1 on its diagonal number k, which lies above the main one for k > 0.
+
+    Types: `n_rows, n_cols: extents -> t[n_rows, n_cols]`, f64 unless given. Raises
+    NegativeExtentError for an extent below 0.
+
+        >>> fw.eye(2, 3, k=1)
+        Array([[0., 1., 0.],
+               [0., 0., 1.]], dtype=float64)
+    """
     on_device(device, "eye")
     shape = shape_of((n_rows, n_rows if n_cols is None else n_cols), "eye")
     wanted = f64 if dtype is None else dtype_of(dtype)
@@ -198,20 +254,42 @@ def _triangle(x: Any, k: int, fn: str, who: str) -> Tracer:
 
 @operation(static="k")
 def tril(x: Any, *, k: int = 0) -> Any:
-    """Matrices with 0 above diagonal number k."""
+    """Matrices with 0 above diagonal number k.
+
+    Types: `x: t[.., m, n] -> t[.., m, n]`. Raises ShapeError for fewer than two axes.
+
+        >>> fw.tril([[1, 2], [3, 4]])
+        Array([[1, 0],
+               [3, 4]], dtype=int64)
+    """
     return _triangle(x, k, "le", "tril")
 
 
 @operation(static="k")
 def triu(x: Any, *, k: int = 0) -> Any:
-    """Matrices with 0 below diagonal number k."""
+    """Matrices with 0 below diagonal number k.
+
+    Types: `x: t[.., m, n] -> t[.., m, n]`. Raises ShapeError for fewer than two axes.
+
+        >>> fw.triu([[1, 2], [3, 4]])
+        Array([[1, 2],
+               [0, 4]], dtype=int64)
+    """
     return _triangle(x, k, "ge", "triu")
 
 
 @operation(static="indexing")
 def meshgrid(*arrays: Any, indexing: str = "xy") -> Any:
     """The coordinates of a grid: for each array one of all its points. "xy" has the second array
-    along axis 0, "ij" the first."""
+    along axis 0, "ij" the first.
+
+    Types: `a[m], b[n], .. ->` a tuple of `[n, m, ..]`, or of `[m, n, ..]` for "ij". Raises
+    ArgumentError for another indexing, ShapeError for arrays of more axes.
+
+        >>> fw.meshgrid([1, 2], [3, 4])[1]
+        Array([[3, 3],
+               [4, 4]], dtype=int64)
+    """
     if indexing not in ("xy", "ij"):
         raise ArgumentError(
             f'indexing of meshgrid is "xy" or "ij", got {indexing!r}.',

@@ -71,7 +71,13 @@ def _of(value: Any) -> DType:
 
 
 def finfo(type: Any) -> FloatInfo:
-    """What a dtype of floats, or that of an array, holds. Raises DTypeError for another one."""
+    """What a dtype of floats, or that of an array, holds. Raises DTypeError for another one.
+
+    Types: a dtype of floats `->` its `eps`, `max`, `min`, `smallest_normal`, `bits`.
+
+        >>> fw.finfo(fw.f32).bits
+        32
+    """
     dtype = _of(type)
     dtype = PARTS.get(dtype, dtype)
     if not dtype.is_float:
@@ -87,7 +93,13 @@ def finfo(type: Any) -> FloatInfo:
 
 
 def iinfo(type: Any) -> IntegerInfo:
-    """What a dtype of integers, or that of an array, holds. Raises DTypeError for another one."""
+    """What a dtype of integers, or that of an array, holds. Raises DTypeError for another one.
+
+    Types: a dtype of integers `->` its `bits`, `max`, `min`.
+
+        >>> fw.iinfo(fw.i8).max
+        127
+    """
     dtype = _of(type)
     if not dtype.is_integer:
         raise DTypeError(
@@ -98,12 +110,25 @@ def iinfo(type: Any) -> IntegerInfo:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether values of a dtype, or of an array, keep their meaning in another one."""
+    """Whether values of a dtype, or of an array, keep their meaning in another one.
+
+    Types: two dtypes, or an array and a dtype, `->` a Python bool. Raises DTypeError for what is no
+    dtype.
+
+        >>> fw.can_cast(fw.i32, fw.f64)
+        True
+    """
     return bool(np.can_cast(_of(from_).numpy, _of(to).numpy))
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype that arrays, dtypes and Python numbers have together."""
+    """The dtype that arrays, dtypes and Python numbers have together.
+
+    Types: arrays, dtypes and numbers `->` a dtype. Raises DTypeError where there is none.
+
+        >>> fw.result_type(fw.i32, fw.f32)
+        f64
+    """
     parts = [
         value if type(value) in (bool, int, float, complex) else _of(value).numpy
         for value in arrays_and_dtypes
@@ -112,7 +137,14 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind: a dtype, the name of a kind, or a tuple of such."""
+    """Whether a dtype is of a kind: a dtype, the name of a kind, or a tuple of such.
+
+    Types: a dtype, and a kind such as `"integral"`, `->` a Python bool. Raises DTypeError for a
+    kind that is none.
+
+        >>> fw.isdtype(fw.f32, "real floating")
+        True
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     own = any_dtype_of(dtype)

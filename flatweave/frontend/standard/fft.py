@@ -128,6 +128,11 @@ def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> 
 
     `norm` says which direction is divided: "backward" the inverse by n, "forward" this one,
     "ortho" both by sqrt(n). Any length takes n log n steps; powers of 2 about a fifth of others.
+
+    Types: `x: t[.., m, ..] -> complex[.., n, ..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.fft.fft([1.0, 0.0, 0.0])
+        Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex128)
     """
     return _complex(x, n, axis, norm, FORWARD, "fft")
 
@@ -135,33 +140,68 @@ def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> 
 @for_complex
 @operation(static="axis norm")
 def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
-    """The inverse of `fft`."""
+    """The inverse of `fft`.
+
+    Types: `x: complex[.., m, ..] -> complex[.., n, ..]`. Raises AxisError for an axis that is not
+    there.
+
+        >>> fw.fft.ifft(fw.fft.fft([1.0, 2.0])).real
+        Array([1., 2.], dtype=float64)
+    """
     return _complex(x, n, axis, norm, INVERSE, "ifft")
 
 
 @operation(static="axis norm")
 def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
-    """The first n // 2 + 1 elements of the transform of real numbers: the others mirror them."""
+    """The first n // 2 + 1 elements of the transform of real numbers: the others mirror them.
+
+    Types: `x: float[.., m, ..] -> complex[.., n // 2 + 1, ..]`. Raises AxisError for an axis that
+    is not there.
+
+        >>> fw.fft.rfft([1.0, 0.0, 0.0]).real
+        Array([1., 1.], dtype=float64)
+    """
     return _half(x, n, axis, norm, FORWARD, "rfft")
 
 
 @for_complex
 @operation(static="axis norm")
 def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
-    """The inverse of `rfft`: n real numbers, 2 (m - 1) of m if no `n` is given."""
+    """The inverse of `rfft`: n real numbers, 2 (m - 1) of m if no `n` is given.
+
+    Types: `x: complex[.., m, ..] -> float[.., n, ..]`. Raises AxisError for an axis that is not
+    there.
+
+        >>> fw.fft.irfft([2.0, 0.0])
+        Array([1., 1.], dtype=float64)
+    """
     return _mirrored(x, n, axis, norm, INVERSE, "irfft")
 
 
 @for_complex
 @operation(static="axis norm")
 def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
-    """The real transform of numbers whose second half mirrors the first, which is given."""
+    """The real transform of numbers whose second half mirrors the first, which is given.
+
+    Types: `x: complex[.., m, ..] -> float[.., n, ..]`. Raises AxisError for an axis that is not
+    there.
+
+        >>> fw.fft.hfft([1.0, 0.0])
+        Array([1., 1.], dtype=float64)
+    """
     return _mirrored(x, n, axis, norm, FORWARD, "hfft")
 
 
 @operation(static="axis norm")
 def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -> Any:
-    """The inverse of `hfft`: the first n // 2 + 1 elements."""
+    """The inverse of `hfft`: the first n // 2 + 1 elements.
+
+    Types: `x: float[.., m, ..] -> complex[.., n // 2 + 1, ..]`. Raises AxisError for an axis that
+    is not there.
+
+        >>> fw.fft.ihfft([2.0, 2.0]).real
+        Array([2., 0.], dtype=float64)
+    """
     return _half(x, n, axis, norm, INVERSE, "ihfft")
 
 
@@ -183,7 +223,14 @@ def _axes(x: Any, s: Any, axes: Any, who: str) -> list[tuple[Any, int]]:
 @for_complex
 @operation(static="axes norm")
 def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
-    """The Fourier transform along several axes, or all; `s` has their lengths."""
+    """The Fourier transform along several axes, or all; `s` has their lengths.
+
+    Types: `x: t[..] -> complex[..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.fft.fftn([[1.0, 0.0], [0.0, 0.0]]).real
+        Array([[1., 1.],
+               [1., 1.]], dtype=float64)
+    """
     for n, axis in _axes(x, s, axes, "fftn"):
         x = _complex(x, n, axis, norm, FORWARD, "fftn")
     return x
@@ -192,7 +239,14 @@ def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") 
 @for_complex
 @operation(static="axes norm")
 def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    Types: `x: complex[..] -> complex[..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.fft.ifftn([[4.0, 0.0], [0.0, 0.0]]).real
+        Array([[1., 1.],
+               [1., 1.]], dtype=float64)
+    """
     for n, axis in _axes(x, s, axes, "ifftn"):
         x = _complex(x, n, axis, norm, INVERSE, "ifftn")
     return x
@@ -200,7 +254,14 @@ def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 
 @operation(static="axes norm")
 def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
-    """The transform of real numbers along several axes, of which the last is given by half."""
+    """The transform of real numbers along several axes, of which the last is given by half.
+
+    Types: `x: float[..] -> complex[..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.fft.rfftn([[1.0, 0.0], [0.0, 0.0]]).real
+        Array([[1., 1.],
+               [1., 1.]], dtype=float64)
+    """
     *others, last = _axes(x, s, axes, "rfftn")
     found = _half(x, *last, norm, FORWARD, "rfftn")
     for n, axis in others:
@@ -211,7 +272,14 @@ def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 @for_complex
 @operation(static="axes norm")
 def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
-    """The inverse of `rfftn`."""
+    """The inverse of `rfftn`.
+
+    Types: `x: complex[..] -> float[..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.fft.irfftn([[4.0, 0.0], [0.0, 0.0]])
+        Array([[1., 1.],
+               [1., 1.]], dtype=float64)
+    """
     *others, last = _axes(x, s, axes, "irfftn")
     for n, axis in others:
         x = _complex(x, n, axis, norm, INVERSE, "irfftn")
@@ -220,7 +288,13 @@ def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward"
 
 @operation(static="dtype device")
 def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
-    """The frequencies of `fft`, in its order: 0, 1, .., -2, -1, divided by n * d."""
+    """The frequencies of `fft`, in its order: 0, 1, .., -2, -1, divided by n * d.
+
+    Types: `n: extent, d: float -> f64[n]`. Raises NegativeExtentError for n below 0.
+
+        >>> fw.fft.fftfreq(4)
+        Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float64)
+    """
     on_device(device, "fftfreq")
     places: Any = iota(n)
     return _frequencies(where(places < (as_tracer(n) + 1) // 2, places, places - n), n, d, dtype)
@@ -228,7 +302,13 @@ def fftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -
 
 @operation(static="dtype device")
 def rfftfreq(n: Any, /, *, d: Any = 1.0, dtype: Any = None, device: Any = None) -> Any:
-    """The frequencies of `rfft`: 0, 1, .., n // 2, divided by n * d."""
+    """The frequencies of `rfft`: 0, 1, .., n // 2, divided by n * d.
+
+    Types: `n: extent, d: float -> f64[n // 2 + 1]`. Raises NegativeExtentError for n below -2.
+
+        >>> fw.fft.rfftfreq(4)
+        Array([0.  , 0.25, 0.5 ], dtype=float64)
+    """
     on_device(device, "rfftfreq")
     return _frequencies(iota(as_tracer(n) // 2 + 1), n, d, dtype)
 
@@ -254,12 +334,30 @@ def _shifted(x: Any, axes: Any, who: str, inverse: bool) -> Any:
 @for_complex
 @operation(static="axes")
 def fftshift(x: Any, /, *, axes: Any = None) -> Any:
-    """The frequency 0 moved to the middle, along all axes or those given."""
+    """The frequency 0 moved to the middle, along all axes or those given.
+
+    Types: `x: t[..] -> t[..]`. Raises IndexError for an axis that is not there.
+
+        >>> fw.fft.fftshift([0, 1, -2, -1])
+        Array([-2, -1,  0,  1], dtype=int64)
+    """
     return _shifted(x, axes, "fftshift", False)
 
 
 @for_complex
 @operation(static="axes")
 def ifftshift(x: Any, /, *, axes: Any = None) -> Any:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Types: `x: t[..] -> t[..]`. Raises IndexError for an axis that is not there.
+
+        >>> fw.fft.ifftshift([-2, -1, 0, 1])
+        Array([ 0,  1, -2, -1], dtype=int64)
+    """
     return _shifted(x, axes, "ifftshift", True)
+
+
+__all__ = [
+    "fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft",
+    "irfftn", "rfft", "rfftfreq", "rfftn",
+]  # fmt: skip

@@ -41,7 +41,13 @@ def _solved(a: Any, b: Any, who: str) -> Any:
 @for_complex
 @operation()
 def solve(x1: Any, x2: Any, /) -> Any:
-    """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix."""
+    """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix.
+
+    Types: `x1: t[.., n, n], x2: t[.., n, k]` or `t[n] ->` as x2.
+
+        >>> fw.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0])
+        Array([1. , 0.5], dtype=float64)
+    """
     a, b = either(x1, "the matrix of solve"), either(x2, "the right side of solve")
     is_vector = b.ndim == 1
     if is_vector:
@@ -56,7 +62,14 @@ def solve(x1: Any, x2: Any, /) -> Any:
 @for_complex
 @operation()
 def inv(x: Any, /) -> Any:
-    """The inverse of each matrix. Raises ArgumentError for a singular one."""
+    """The inverse of each matrix. Raises ArgumentError for a singular one.
+
+    Types: `x: t[.., n, n] -> t[.., n, n]`, t a float or complex.
+
+        >>> fw.linalg.inv([[2.0, 0.0], [0.0, 4.0]])
+        Array([[0.5 , 0.  ],
+               [0.  , 0.25]], dtype=float64)
+    """
     a, others = matrices(x, "inv", square=True)
     return unstacked(_solved(a, _identity(a), "inv"), others)
 
@@ -64,7 +77,13 @@ def inv(x: Any, /) -> Any:
 @for_complex
 @operation()
 def det(x: Any, /) -> Any:
-    """The determinant of each matrix."""
+    """The determinant of each matrix.
+
+    Types: `x: t[.., n, n] -> t[..]`. Raises ShapeError for matrices that are not square.
+
+        >>> fw.linalg.det([[2.0, 0.0], [0.0, 3.0]])
+        Array(6.0, dtype=float64)
+    """
     a, others = matrices(x, "det", square=True)
     _, pivots, odd = eliminated(a, a.shape[2])
     found = prod(pivots, axis=1)
@@ -81,7 +100,14 @@ class Slogdet(NamedTuple):
 @for_complex
 @operation()
 def slogdet(x: Any, /) -> Any:
-    """The sign of each determinant and the logarithm of its absolute value: 0 and -inf for 0."""
+    """The sign of each determinant and the logarithm of its absolute value: 0 and -inf for 0.
+
+    Types: `x: t[.., n, n] -> (t[..], float[..])`. Raises ShapeError for matrices that are not
+    square.
+
+        >>> fw.linalg.slogdet([[1.0, 0.0], [0.0, -1.0]])[0]
+        Array(-1.0, dtype=float64)
+    """
     a, others = matrices(x, "slogdet", square=True)
     _, pivots, odd = eliminated(a, a.shape[2])
     sizes = abs(pivots)
@@ -98,6 +124,12 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Any:
     """The factor L with `L @ L^H = x`, of lower triangular form, or with `upper` its transpose.
 
     Raises ArgumentError unless each matrix is positive definite.
+
+    Types: `x: t[.., n, n] -> t[.., n, n]`, t a float or complex.
+
+        >>> fw.linalg.cholesky([[4.0, 2.0], [2.0, 5.0]])
+        Array([[2., 0.],
+               [1., 2.]], dtype=float64)
     """
     a, others = matrices(x, "cholesky", square=True)
     stacks, n, _ = a.shape
@@ -115,7 +147,15 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Any:
 @for_complex
 @operation(static="n")
 def matrix_power(x: Any, n: int, /) -> Any:
-    """Each matrix multiplied with itself n times; its inverse for n below 0."""
+    """Each matrix multiplied with itself n times; its inverse for n below 0.
+
+    Types: `x: t[.., n, n], n: int -> t[.., n, n]`. Raises ShapeError for matrices that are not
+    square.
+
+        >>> fw.linalg.matrix_power([[1, 1], [0, 1]], 5)
+        Array([[1., 5.],
+               [0., 1.]], dtype=float64)
+    """
     if isinstance(n, bool) or not isinstance(n, int):
         raise ArgumentError(
             f"the power of matrix_power is a whole number, got {n!r}.",

@@ -34,6 +34,12 @@ def vector_norm(
     """The length of all elements as a vector, or of those along axes: of order 2, or another.
 
     Of order infinity the greatest, of -infinity the least, of 0 how many are not 0.
+
+    Types: `x: t[..] -> float[..]`, without the axes gone along. Raises AxisError for an axis that
+    is not there.
+
+        >>> fw.linalg.vector_norm([3.0, 4.0])
+        Array(5.0, dtype=float64)
     """
     array = either(x, "x of vector_norm")
     options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
@@ -54,7 +60,13 @@ def vector_norm(
 @for_complex
 @operation(static="keepdims ord")
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of each matrix: "fro", "nuc", or of order 1, -1, 2, -2, infinity or -infinity."""
+    """The norm of each matrix: "fro", "nuc", or of order 1, -1, 2, -2, infinity or -infinity.
+
+    Types: `x: t[.., m, n] -> float[..]`. Raises ArgumentError for another order.
+
+        >>> fw.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]])
+        Array(5.0, dtype=float64)
+    """
     array = either(x, "x of matrix_norm")
     if array.ndim < 2:
         raise ShapeError(
@@ -83,7 +95,13 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
 @operation()
 def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
-    """The diagonal of each matrix, or that which lies `offset` above it."""
+    """The diagonal of each matrix, or that which lies `offset` above it.
+
+    Types: `x: t[.., m, n] -> t[.., k]`. Raises ShapeError for fewer than two axes.
+
+        >>> fw.linalg.diagonal([[1, 2], [3, 4]])
+        Array([1, 4], dtype=int64)
+    """
     array: Any = as_tracer(x, "x of diagonal")
     if array.ndim < 2:
         raise ShapeError(
@@ -103,13 +121,26 @@ def diagonal(x: Any, /, *, offset: Any = 0) -> Any:
 
 @operation(static="dtype")
 def trace(x: Any, /, *, offset: Any = 0, dtype: Any = None) -> Any:
-    """The sum of the diagonal of each matrix."""
+    """The sum of the diagonal of each matrix.
+
+    Types: `x: t[.., m, n] -> t[..]`. Raises ShapeError for fewer than two axes.
+
+        >>> fw.linalg.trace([[1, 2], [3, 4]])
+        Array(5, dtype=int64)
+    """
     return sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
 @operation()
 def outer(x1: Any, x2: Any, /) -> Any:
-    """The products of every element of the one vector with every one of the other."""
+    """The products of every element of the one vector with every one of the other.
+
+    Types: `x1: t[m], x2: t[n] -> t[m, n]`. Raises ShapeError unless both have one axis.
+
+        >>> fw.linalg.outer([1, 2], [3, 4])
+        Array([[3, 4],
+               [6, 8]], dtype=int64)
+    """
     a: Any = as_tracer(x1, "the left of outer")
     b: Any = as_tracer(x2, "the right of outer")
     for vector in (a, b):
@@ -123,7 +154,13 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 @operation(static="axis")
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The cross products of vectors of 3 elements along an axis."""
+    """The cross products of vectors of 3 elements along an axis.
+
+    Types: `x1, x2: t[.., 3] -> t[.., 3]`. Raises ShapeError for vectors of another length.
+
+        >>> fw.linalg.cross([1, 0, 0], [0, 1, 0])
+        Array([0, 0, 1], dtype=int64)
+    """
     a, b = broadcast_arrays(as_tracer(x1, "the left of cross"), as_tracer(x2, "the right of cross"))
     at = axis_of(a, axis, "cross")
     for given in (x1, x2):

@@ -20,7 +20,14 @@ LOG_2 = 0.6931471805599453
 
 @operation(elementwise=True)
 def logaddexp(x: Any, y: Any) -> Any:
-    """`log(exp(x) + exp(y))` without overflow; element by element, broadcast."""
+    """`log(exp(x) + exp(y))` without overflow; element by element, broadcast.
+
+    Types: `x: t[..], y: t[..] -> t[..]`, t floats; integers become f64. Raises ShapeError for
+    shapes that do not fit.
+
+        >>> fw.logaddexp([0.0], [-fw.inf])
+        Array([0.], dtype=float64)
+    """
     a: Any = as_tracer(x, "an operand of logaddexp")
     b: Any = as_tracer(y, "an operand of logaddexp")
     apart = a - b
@@ -31,7 +38,13 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 @operation(elementwise=True)
 def signbit(x: Any) -> Any:
-    """Whether the sign is minus, that of -0.0 and NaN, too; element by element."""
+    """Whether the sign is minus, that of -0.0 and NaN, too; element by element.
+
+    Types: `x: t[..] -> bool[..]`. Raises Unsupported for complex numbers.
+
+        >>> fw.signbit([1.0, -0.0])
+        Array([False,  True], dtype=bool)
+    """
     array: Any = _floats(x, "signbit")
     return copysign(1, array) < 0
 
@@ -48,13 +61,25 @@ def _floats(x: Any, who: str) -> Tracer:
 
 @operation(elementwise=True)
 def real(x: Any) -> Any:
-    """The real part: of real numbers they themselves."""
+    """The real part: of real numbers they themselves.
+
+    Types: `x: c128[..] -> f64[..]`, of c64 f32. Raises ArgumentError for what is no array.
+
+        >>> fw.real(np.array([1 + 2j]))
+        Array([1.], dtype=float64)
+    """
     return as_tracer(x, "x of real")
 
 
 @operation(elementwise=True)
 def imag(x: Any) -> Any:
-    """The imaginary part: of real numbers 0."""
+    """The imaginary part: of real numbers 0.
+
+    Types: `x: c128[..] -> f64[..]`, of c64 f32. Raises ArgumentError for what is no array.
+
+        >>> fw.imag(np.array([1 + 2j]))
+        Array([2.], dtype=float64)
+    """
     array = as_tracer(x, "x of imag")
     zero = tracer_of(constant(array.element.numpy.type(0).item(), array.element))
     return zipped(lambda v: zero, [array], "imag")[0]
@@ -62,7 +87,14 @@ def imag(x: Any) -> Any:
 
 @operation(elementwise=True)
 def nextafter(x1: Any, x2: Any) -> Any:
-    """The float next to `x1` in the direction of `x2`."""
+    """The float next to `x1` in the direction of `x2`.
+
+    Types: `x1, x2: t[..] -> t[..]`, t a float. Raises DTypeError for integers, ShapeError for
+    shapes that do not fit.
+
+        >>> fw.nextafter(1.0, 2.0) > 1.0
+        Array(True, dtype=bool)
+    """
     a, b = as_tracer(x1, "an operand of nextafter"), as_tracer(x2, "an operand of nextafter")
     return zipped(_next, [a, b], "nextafter")[0]
 
@@ -94,5 +126,11 @@ def _zero(bits: Tracer) -> Tracer:
 
 @operation(elementwise=True)
 def conj(x: Any) -> Any:
-    """The complex conjugate: of real numbers they themselves."""
+    """The complex conjugate: of real numbers they themselves.
+
+    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+
+        >>> fw.conj(np.array([1 + 2j]))
+        Array([1.-2.j], dtype=complex128)
+    """
     return as_tracer(x, "x of conj")

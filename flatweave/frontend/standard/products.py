@@ -23,7 +23,13 @@ from flatweave.frontend.values.complex import Complex
 @operation()
 def matmul(x1: Any, x2: Any) -> Any:
     """The product of matrices, of a matrix and a vector, or of vectors; over the axes before the
-    last two, which are broadcast. Raises ShapeError for numbers and for extents that differ."""
+    last two, which are broadcast. Raises ShapeError for numbers and for extents that differ.
+
+    Types: `x1: t[.., m, k], x2: t[.., k, n] -> t[.., m, n]`.
+
+        >>> fw.matmul([[1, 2], [3, 4]], [1, 1])
+        Array([3, 7], dtype=int64)
+    """
     a, b = as_tracer(x1, "the left of matmul"), as_tracer(x2, "the right of matmul")
     if not a.ndim or not b.ndim:
         raise ShapeError(
@@ -67,7 +73,13 @@ def _outer(a: Tracer, b: Tracer, left: int, right: int) -> tuple[Any, ...]:
 
 @operation(static="axis")
 def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
-    """The inner products of vectors along an axis of both arrays, broadcast over the others."""
+    """The inner products of vectors along an axis of both arrays, broadcast over the others.
+
+    Types: `x1, x2: t[.., n] -> t[..]`. Raises ShapeError where the extents that meet differ.
+
+        >>> fw.vecdot([[1, 2], [3, 4]], [1, 1])
+        Array([3, 7], dtype=int64)
+    """
     a, b = as_tracer(x1, "the left of vecdot"), as_tracer(x2, "the right of vecdot")
     products = zipped(lambda v, w: apply("mul", v, w), [a, b], "vecdot")[0]
     wanted = products.element.numpy
@@ -77,7 +89,14 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
 @operation(static="axes")
 def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Any:
     """The sums of products over some axes of both: the last of the one with the first of the other,
-    or two lists of axes."""
+    or two lists of axes.
+
+    Types: `x1: t[..a, ..k], x2: t[..k, ..b] -> t[..a, ..b]`. Raises ShapeError where the extents
+    that meet differ.
+
+        >>> fw.tensordot([1, 2], [3, 4], axes=1)
+        Array(11, dtype=int64)
+    """
     a: Any = as_tracer(x1, "the left of tensordot")
     b: Any = as_tracer(x2, "the right of tensordot")
     if isinstance(axes, int):

@@ -31,7 +31,13 @@ from flatweave.frontend.values.promotion import common
 
 @operation()
 def nonzero(x: Any) -> Any:
-    """Where the elements are not 0: a tuple of indices along each axis, in row-major order."""
+    """Where the elements are not 0: a tuple of indices along each axis, in row-major order.
+
+    Types: `x: t[..] ->` a tuple of `i64[k]`, one for each axis. Raises ShapeError for a scalar.
+
+        >>> fw.nonzero([5, 0, 7])
+        (Array([0, 2], dtype=int64),)
+    """
     array = as_tracer(x, "x of nonzero")
     if not array.ndim:
         raise ShapeError(
@@ -50,7 +56,13 @@ def nonzero(x: Any) -> Any:
 
 @operation(static="axis")
 def take(x: Any, indices: Any, axis: Any = None) -> Any:
-    """The elements, or rows along `axis`, at some indices. Raises IndexOutOfBounds."""
+    """The elements, or rows along `axis`, at some indices. Raises IndexOutOfBounds.
+
+    Types: `x: t[n], indices: integer[..] -> t[..]`.
+
+        >>> fw.take([10, 20, 30], [2, 0])
+        Array([30, 10], dtype=int64)
+    """
     array: Any = as_tracer(x, "x of take")
     if axis is None and array.ndim != 1:
         raise ArgumentError(
@@ -64,7 +76,15 @@ def take(x: Any, indices: Any, axis: Any = None) -> Any:
 
 @operation(static="axis")
 def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
-    """At each place of `indices`, the element whose index along `axis` stands there."""
+    """At each place of `indices`, the element whose index along `axis` stands there.
+
+    Types: `x: t[.., n, ..], indices: integer[.., k, ..] -> t[.., k, ..]`. Raises IndexOutOfBounds
+    for an index outside.
+
+        >>> fw.take_along_axis([[1, 2], [3, 4]], np.array([[1], [0]]))
+        Array([[2],
+               [3]], dtype=int64)
+    """
     array, places = as_tracer(x, "x of take_along_axis"), as_tracer(indices, "the indices")
     if array.ndim != places.ndim:
         raise ShapeError(
@@ -84,7 +104,14 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
 
 @operation(static="side")
 def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where values belong in ascending ones: before their equals ("left") or behind ("right")."""
+    """Where values belong in ascending ones: before their equals ("left") or behind ("right").
+
+    Types: `x1: t[n], x2: t[..] -> i64[..]`. Raises ArgumentError for another side, ShapeError
+    unless x1 has one axis.
+
+        >>> fw.searchsorted([10, 20, 30], [5, 20])
+        Array([0, 1], dtype=int64)
+    """
     if side not in ("left", "right"):
         raise ArgumentError(
             f'side of searchsorted is "left" or "right", got {side!r}.',
@@ -120,7 +147,13 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> An
 
 @operation(static="invert")
 def isin(x1: Any, x2: Any, *, invert: bool = False) -> Any:
-    """Whether each element of the one is among those of the other; with `invert`, whether not."""
+    """Whether each element of the one is among those of the other; with `invert`, whether not.
+
+    Types: `x1: t[..], x2: t[..k] -> bool[..]`. Raises ArgumentError for what is no array.
+
+        >>> fw.isin([1, 2, 3], [3, 1])
+        Array([ True, False,  True], dtype=bool)
+    """
     values: Any = as_tracer(x1, "the elements of isin")
     among: Any = as_tracer(x2, "what isin looks in")
     dtype = common([values, among])[0]
@@ -183,25 +216,51 @@ def _unique(x: Any, who: str) -> UniqueAll:
 @operation()
 def unique_all(x: Any) -> Any:
     """The different values, ascending, where each is first, which one each element is, and how many
-    there are of each; a NaN is different from every other."""
+    there are of each; a NaN is different from every other.
+
+    Types: `x: t[..] -> (values: t[k], indices: i64[k], inverse_indices: i64[..], counts: i64[k])`.
+    Raises ArgumentError for what is no array.
+
+        >>> fw.unique_all([3, 1, 3]).counts
+        Array([1, 2], dtype=int64)
+    """
     return _unique(x, "unique_all")
 
 
 @operation()
 def unique_counts(x: Any) -> Any:
-    """The different values, ascending, and how many there are of each."""
+    """The different values, ascending, and how many there are of each.
+
+    Types: `x: t[..] -> (values: t[k], counts: i64[k])`. Raises ArgumentError for what is no array.
+
+        >>> fw.unique_counts([3, 1, 3]).values
+        Array([1, 3], dtype=int64)
+    """
     found = _unique(x, "unique_counts")
     return UniqueCounts(found.values, found.counts)
 
 
 @operation()
 def unique_inverse(x: Any) -> Any:
-    """The different values, ascending, and which one each element is."""
+    """The different values, ascending, and which one each element is.
+
+    Types: `x: t[..] -> (values: t[k], inverse_indices: i64[..])`. Raises ArgumentError for what is
+    no array.
+
+        >>> fw.unique_inverse([3, 1, 3]).inverse_indices
+        Array([1, 0, 1], dtype=int64)
+    """
     found = _unique(x, "unique_inverse")
     return UniqueInverse(found.values, found.inverse_indices)
 
 
 @operation()
 def unique_values(x: Any) -> Any:
-    """The different values, ascending; a NaN is different from every other."""
+    """The different values, ascending; a NaN is different from every other.
+
+    Types: `x: t[..] -> t[k]`. Raises ArgumentError for what is no array.
+
+        >>> fw.unique_values([3, 1, 3])
+        Array([1, 3], dtype=int64)
+    """
     return _unique(x, "unique_values").values

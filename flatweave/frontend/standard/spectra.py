@@ -63,6 +63,12 @@ def qr(x: Any, /, *, mode: str = "reduced") -> Any:
     """Q with orthogonal columns of length 1 and upper triangular R, `x = Q @ R`.
 
     "reduced" gives as many columns and rows as the smaller extent, "complete" a square Q.
+
+    Types: `x: t[.., m, n] -> (t[.., m, k], t[.., k, n])`, k = min(m, n). Raises ShapeError for
+    fewer than two axes.
+
+        >>> fw.linalg.qr([[2.0, 0.0], [0.0, 3.0]]).R.shape
+        (2, 2)
     """
     if mode not in ("reduced", "complete"):
         raise ArgumentError(
@@ -99,7 +105,14 @@ def _ascending(values: Any, vectors: Any) -> tuple[Any, Any]:
 @operation()
 def eigh(x: Any, /) -> Any:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices, of which the lower
-    triangle is read."""
+    triangle is read.
+
+    Types: `x: t[.., n, n] -> (float[.., n], t[.., n, n])`. Raises ShapeError for matrices that are
+    not square.
+
+        >>> fw.linalg.eigh([[3.0, 0.0], [0.0, 2.0]])[0]
+        Array([2., 3.], dtype=float64)
+    """
     a, others = matrices(x, "eigh", square=True)
     values, vectors = _ascending(*diagonal(_lower(a)))
     return Eigh(unstacked(values, others), unstacked(vectors, others))
@@ -108,7 +121,13 @@ def eigh(x: Any, /) -> Any:
 @for_complex
 @operation()
 def eigvalsh(x: Any, /) -> Any:
-    """The eigenvalues of Hermitian matrices, ascending; the lower triangle is read."""
+    """The eigenvalues of Hermitian matrices, ascending; the lower triangle is read.
+
+    Types: `x: t[.., n, n] -> float[.., n]`. Raises ShapeError for matrices that are not square.
+
+        >>> fw.linalg.eigvalsh([[3.0, 0.0], [0.0, 2.0]])
+        Array([2., 3.], dtype=float64)
+    """
     return eigh(x).eigenvalues
 
 
@@ -145,6 +164,12 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
     """U, S and Vh with `x = U @ diag(S) @ Vh`; S descends.
 
     With `full_matrices` U and Vh are square, else they have as many columns and rows as S.
+
+    Types: `x: t[.., m, n] -> (t[.., m, m], float[.., k], t[.., n, n])`, k = min(m, n). Raises
+    ShapeError for fewer than two axes.
+
+        >>> fw.linalg.svd([[0.0, 2.0], [1.0, 0.0]])[1]
+        Array([2., 1.], dtype=float64)
     """
     a, others = matrices(x, "svd")
     columns, lengths, v = _singular(a)
@@ -158,7 +183,13 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> Any:
 @for_complex
 @operation()
 def svdvals(x: Any, /) -> Any:
-    """The singular values of each matrix, descending."""
+    """The singular values of each matrix, descending.
+
+    Types: `x: t[.., m, n] -> float[.., min(m, n)]`. Raises ShapeError for fewer than two axes.
+
+        >>> fw.linalg.svdvals([[0.0, 2.0], [1.0, 0.0]])
+        Array([2., 1.], dtype=float64)
+    """
     a, others = matrices(x, "svdvals")
     rank = minimum(as_tracer(a.shape[1]), as_tracer(a.shape[2]))
     return unstacked(_singular(a)[1][:, :rank], others)
@@ -182,6 +213,11 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
     """How many singular values of each matrix are above `rtol` times the greatest one.
 
     `rtol` is the greater extent times the dtype's eps unless given.
+
+    Types: `x: t[.., m, n] -> i64[..]`. Raises ShapeError for fewer than two axes.
+
+        >>> fw.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
+        Array(1, dtype=int64)
     """
     a, others = matrices(x, "matrix_rank")
     lengths = _singular(a)[1]
@@ -194,7 +230,13 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
 @for_complex
 @operation()
 def pinv(x: Any, /, *, rtol: Any = None) -> Any:
-    """The pseudo-inverse of each matrix; singular values up to `rtol` times the greatest are 0."""
+    """The pseudo-inverse of each matrix; singular values up to `rtol` times the greatest are 0.
+
+    Types: `x: t[.., m, n] -> t[.., n, m]`. Raises ShapeError for fewer than two axes.
+
+        >>> fw.linalg.pinv([[2.0], [0.0]]).shape
+        (1, 2)
+    """
     a, others = matrices(x, "pinv")
     columns, lengths, v = _singular(a)
     bounds = _bounds(lengths, a, rtol)
@@ -244,6 +286,12 @@ def eig(x: Any, /) -> Any:
     """The eigenvalues and eigenvectors of square matrices, both complex, in no order.
 
     Outside of jitted functions they are NumPy's; inside it takes some n^4 operations.
+
+    Types: `x: t[.., n, n] -> (complex[.., n], complex[.., n, n])`. Raises ShapeError for matrices
+    that are not square.
+
+        >>> fw.linalg.eig([[2.0, 0.0], [0.0, 3.0]])[0].real
+        Array([2., 3.], dtype=float64)
     """
     a, others = matrices(x, "eig", square=True)
     values, vectors = eigen(a)
@@ -253,6 +301,12 @@ def eig(x: Any, /) -> Any:
 @for_complex
 @operation(host=_host_eigvals)
 def eigvals(x: Any, /) -> Any:
-    """The eigenvalues of square matrices, complex, in no order: as those of `eig`."""
+    """The eigenvalues of square matrices, complex, in no order: as those of `eig`.
+
+    Types: `x: t[.., n, n] -> complex[.., n]`. Raises ShapeError for matrices that are not square.
+
+        >>> fw.linalg.eigvals([[2.0, 0.0], [0.0, 3.0]]).real
+        Array([2., 3.], dtype=float64)
+    """
     a, others = matrices(x, "eigvals", square=True)
     return unstacked(eigen(a)[0], others)

@@ -27,6 +27,12 @@ def var(
 
     The sum is divided by the number of elements less `correction`, 1 for a sample; NaN where that
     is 0 or below. Read twice: once for the mean.
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
+    an axis that is not there.
+
+        >>> fw.var([1.0, 3.0], correction=1)
+        Array(2.0, dtype=float64)
     """
     array: Any = as_tracer(x, "x of var")
     axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
@@ -40,13 +46,26 @@ def var(
 def std(
     x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
-    """The square root of the variance (`var`)."""
+    """The square root of the variance (`var`).
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
+    an axis that is not there.
+
+        >>> fw.std([1.0, 3.0])
+        Array(1.0, dtype=float64)
+    """
     return sqrt(var(x, axis, correction, keepdims))
 
 
 @operation(static="axis n")
 def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
-    """The differences of neighbours along an axis, n times; arrays before and after it join in."""
+    """The differences of neighbours along an axis, n times; arrays before and after it join in.
+
+    Types: `x: t[.., m, ..] -> t[.., m - n, ..]`. Raises AxisError for an axis that is not there.
+
+        >>> fw.diff([1, 4, 9, 16])
+        Array([3, 5, 7], dtype=int64)
+    """
     found: Any = as_tracer(x, "x of diff")
     if not isinstance(n, int) or n < 0:
         raise ArgumentError(
@@ -69,7 +88,15 @@ def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = 
 def cumulative_sum(
     x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """The sum of the elements up to each one; with `include_initial` a 0 stands before them."""
+    """The sum of the elements up to each one; with `include_initial` a 0 stands before them.
+
+    Types: `x: t[..] -> t[..]`, one element longer along the axis with `include_initial`. Raises
+    AxisError for an axis that is not there, ArgumentError where there are several and none is
+    named.
+
+        >>> fw.cumulative_sum([1, 2, 3], include_initial=True)
+        Array([0, 1, 3, 6], dtype=int64)
+    """
     return _cumulative(cumsum, zeros_like, x, axis, dtype, include_initial, "cumulative_sum")
 
 
@@ -77,7 +104,15 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
-    """The product of the elements up to each one; with `include_initial` a 1 stands before them."""
+    """The product of the elements up to each one; with `include_initial` a 1 stands before them.
+
+    Types: `x: t[..] -> t[..]`, one element longer along the axis with `include_initial`. Raises
+    AxisError for an axis that is not there, ArgumentError where there are several and none is
+    named.
+
+        >>> fw.cumulative_prod([2, 3, 4], include_initial=True)
+        Array([ 1,  2,  6, 24], dtype=int64)
+    """
     return _cumulative(cumprod, ones_like, x, axis, dtype, include_initial, "cumulative_prod")
 
 
@@ -100,6 +135,13 @@ def _cumulative(
 
 @operation(static="axis keepdims")
 def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """How many elements are not 0, of all or along `axis`."""
+    """How many elements are not 0, of all or along `axis`.
+
+    Types: `x: t[..] -> i64[..]`, without the axes gone along. Raises AxisError for an axis that is
+    not there.
+
+        >>> fw.count_nonzero([3, 0, 5])
+        Array(2, dtype=int64)
+    """
     array: Any = as_tracer(x, "x of count_nonzero")
     return sum(where(array != 0, 1, 0), axis=axis, keepdims=keepdims)

@@ -3,7 +3,7 @@
     fw.iota(3)                        Array([0, 1, 2], dtype=int64)
     jit(lambda x: print(x))(xs)       Traced(f32[n])
 
-Arrays never change. A scalar is an array of rank 0, in element functions as anywhere else.
+Arrays never change; a scalar is an array of rank 0, in element functions as anywhere else.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ SHOWN = 100  # elements that repr shows in full
 
 
 class Array(Operators):
-    """An n-dimensional array, row-major: `.shape .dtype .ndim .size`, operators, indexing.
+    """An n-dimensional array, row-major: `.shape .dtype .ndim .size`, operators, indexing;
+    `np.asarray(a)` gives the values, not copied; of a traced one it raises NotTraceableError.
 
-    Functions of this package make them; `np.asarray(a)` gives the values without a copy. Raises
-    NotTraceableError where Python needs the values of an array inside a trace.
+        >>> (fw.iota(4).reshape(2, 2) + 1).T.tolist()
+        [[1, 3], [2, 4]]
     """
 
     __slots__ = ("__weakref__",)
@@ -126,8 +127,7 @@ class HostArray(Array):
         dl_device: tuple[int, int] | None = None, copy: bool | None = None,
     ) -> Any:
         values = self._values
-        if max_version is None or max_version < (1, 0):
-            # such consumers cannot be told that the memory is read-only
+        if max_version is None or max_version < (1, 0):  # who cannot be told: read-only
             if copy is False:
                 raise BufferError("only DLPack 1.0 and later can share read-only memory")
             values, copy = values.copy(), None

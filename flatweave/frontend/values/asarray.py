@@ -47,6 +47,11 @@ def asarray(
     number: `nulls="nan"` makes it NaN, and a column of integers that has any an f64 column.
     Raises ArgumentError for nulls otherwise, and for what is no array; OverflowError (also a
     DTypeError) for a list with integers that the dtype cannot hold.
+
+    Types: what holds numbers `-> t[..]`, of its dtype or of `dtype`.
+
+        >>> fw.asarray([1, 2], fw.f32)
+        Array([1., 2.], dtype=float32)
     """
     on_device(device, "asarray")
     if nulls not in ("raise", "nan"):
@@ -101,6 +106,11 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """The array that an object with `__dlpack__` holds; its memory is shared unless `copy` is True.
 
     Raises BufferError where it cannot be shared and `copy` is False.
+
+    Types: what has `__dlpack__` `-> t[..]`.
+
+        >>> fw.from_dlpack(np.array([1, 2]))
+        Array([1, 2], dtype=int64)
     """
     on_device(device, "from_dlpack")
     if not hasattr(x, "__dlpack__"):
