@@ -28,7 +28,7 @@ from flatweave.base.told import Note, StoredArray
 from flatweave.on_cpu import OnCpu
 from flatweave.runtime.cache import process_cache
 from flatweave.runtime.cpu import CpuProgram
-from flatweave.runtime.door import compiler
+from flatweave.runtime.door import compiler, opened
 from flatweave.runtime.elf import image_of
 from flatweave.runtime.image import MappedCode, Unfit, from_bytes, image_from, to_bytes
 from flatweave.runtime.later import Made, Table
@@ -51,8 +51,10 @@ def build(program: Program, target: str, checks: bool, schedule: Schedule) -> An
             begin_support()
         return compiler().build(program, target, checks, schedule)
 
-    if target != "cpu" or not _is_wanted() or not facts():
+    if target == "interp" or not is_wanted() or not facts():
         return compiled()
+    if target != "cpu":
+        return opened("recalled").build(program, target, f"{schedule} {checks}", compiled)
     kept = Kept(program, f"{config.cpu} {schedule} {checks}")
     found = kept.recalled(compiled)
     if found is not None:
@@ -70,7 +72,7 @@ def with_tuned(program: Program, target: str, schedule: Schedule) -> Schedule:
     return replace(schedule, tuned=kept(key_of(print_program(program), schedule)))
 
 
-def _is_wanted() -> bool:
+def is_wanted() -> bool:
     """Whether nothing is to be seen of the compiler's work: no text, no time, no check."""
     now = config.current
     return not (now.no_cache or now.dump or now.stop_after or now.verify or now.time)
@@ -93,11 +95,11 @@ class Kept:
             content = (
                 cpu, tuple((param.dtype.name, param.is_array) for param in plan.params),
                 tuple((result.dtype.name, result.extents) for result in plan.results),
-                table.groups, self._plain_sites(plan), _plain_image(program.native.code),
+                table.groups, self.plain_sites(plan), _plain_image(program.native.code),
             )  # fmt: skip
         except Unfit:
             return
-        _put(self.name, content)
+        put(self.name, content)
         for names, made in list(table.parts.items()):
             self.keep_group(plan, names, made)
         table.keep = lambda names, made: self.keep_group(plan, names, made)
@@ -108,12 +110,12 @@ class Kept:
         symbols = tuple((codes.index(code), symbol) for code, symbol in made)
         try:
             images = tuple(_plain_image(code) for code in codes)
-            content = (symbols, self._plain_sites(plan), images)
+            content = (symbols, self.plain_sites(plan), images)
         except Unfit:
             return
-        _put(self._group_name(names), content)
+        put(self.group_name(names), content)
 
-    def _plain_sites(self, plan: Plan) -> Content:
+    def plain_sites(self, plan: Plan) -> Content:
         """Sites, with the number of a let for its line."""
         numbers = {id(line): number for number, line in enumerate(self.lines)}
         found = []
@@ -128,7 +130,7 @@ class Kept:
 
     def recalled(self, compiled: Callable[[], Any]) -> Recalled | None:
         """The program, if it is there; `compiled` makes it anew."""
-        content = _get(self.name)
+        content = get(self.name)
         if content is None:
             return None
         try:
@@ -136,7 +138,7 @@ class Kept:
             plan = Plan(
                 tuple(Param(_DTYPES[name], is_array) for name, is_array in params),
                 tuple(Result(_DTYPES[name], extents) for name, extents in results),
-                dict(self._sites(sites)),
+                dict(self.sites(sites)),
             )
             if not recall_support(_name("support")):
                 return None
@@ -147,23 +149,23 @@ class Kept:
 
     def recalled_group(self, plan: Plan, names: Sequence[str]) -> Made | None:
         """Kernels that are made together, if they are there."""
-        content = _get(self._group_name(names))
+        content = get(self.group_name(names))
         if content is None:
             return None
         try:
             symbols, sites, images = content
             wanted = [[name for code, name in symbols if code == n] for n in range(len(images))]
             codes = [_mapped(image, of) for image, of in zip(images, wanted, strict=True)]
-            add_sites(plan, self._sites(sites))
+            add_sites(plan, self.sites(sites))
             return [(codes[number], symbol) for number, symbol in symbols]
         except (Unfit, ValueError, KeyError, TypeError, IndexError):
-            process_cache().drop(self._group_name(names))
+            process_cache().drop(self.group_name(names))
             return None
 
-    def _group_name(self, names: Sequence[str]) -> str:
+    def group_name(self, names: Sequence[str]) -> str:
         return _name("group", self.name, *names)
 
-    def _sites(self, content: Content) -> Mapping[int, Site]:
+    def sites(self, content: Content) -> Mapping[int, Site]:
         lines = [*self.lines, None]
         return {
             number: Site(kind, lines[line], message, count, axis)
@@ -273,13 +275,13 @@ def _mapped(content: Content, symbols: Sequence[str]) -> MappedCode:
     return MappedCode(image, address_beside)
 
 
-def _put(name: str, content: Content) -> None:
+def put(name: str, content: Content) -> None:
     """Store, unless Flatweave's files are no longer those that this process runs."""
     if is_current():
         process_cache().put(name, to_bytes(content))
 
 
-def _get(name: str) -> Content | None:
+def get(name: str) -> Content | None:
     found = process_cache().get(name)
     try:
         content = None if found is None else from_bytes(found)

@@ -7,24 +7,22 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import MEMORY, fault_of
 from flatweave.array_ir.syntax import Program
-from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.errors import ArgumentError
 from flatweave.base.laps import Laps
-from flatweave.base.plan import Plan, Status
+from flatweave.base.plan import Plan
 from flatweave.base.records import record, replace
-from flatweave.base.source import user_location
 from flatweave.codegen import cuda, llvm, opencl
 from flatweave.codegen.c.program import Emit, program_of
 from flatweave.codegen.llvm import isa
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.machine.machine import CUDA, OPENCL, Machine, cpu
 from flatweave.on_cpu import OnCpu
+from flatweave.on_device import OnDevice
 from flatweave.runtime.devices import cuda as cuda_devices
 from flatweave.runtime.devices import nvrtc
 from flatweave.runtime.devices import opencl as opencl_devices
 from flatweave.runtime.devices.device import Device
-from flatweave.runtime.devices.programs import HostProgram
 from flatweave.runtime.native import assembly
 from flatweave.runtime.processor import processor
 
@@ -82,44 +80,6 @@ class Interpreted:
         return interp.run(self.program, args)
 
 
-class OnDevice:
-    """A program whose kernels run on a device, which the first call finds."""
-
-    def __init__(
-        self, find: Callable[[], Device], emit: Emit, plan: Plan, unit: Unit,
-        laps: Laps | None = None,
-    ) -> None:  # fmt: skip
-        self.plan = plan
-        self._program: HostProgram | None = None
-
-        def loaded() -> HostProgram:
-            return program_of(unit, plan, find(), emit, laps)
-
-        self._load = loaded
-
-    @property
-    def made(self) -> frozenset[str]:
-        """The kernels that the device has compiled."""
-        return self._program.kernels.made if self._program is not None else frozenset()
-
-    def run(self, args: list[Any]) -> list[Any]:
-        """The results for flat arguments; raises Fault, or what the device says at the user's
-        line."""
-        try:
-            if self._program is None:
-                self._program = self._load()
-            results = self._program.run(args)
-        except UserError as failure:
-            failure.where = failure.where or user_location()
-            raise
-        if isinstance(results, Status):
-            fault = fault_of(results, self.plan)
-            if fault.code == MEMORY:
-                fault.message = self._program.device.held()
-            raise fault
-        return results
-
-
 def _machine_of_cpu() -> Machine:
     here = isa.here()
     return cpu(here.register_bits, here.registers)
@@ -156,9 +116,16 @@ def _on(find: Callable[[int], Device], emit: Emit) -> Callable[[int], Load]:
 
 def _on_device(find: Callable[[], Device], emit: Emit) -> Load:
     def load(text: Mapping[str, str], plan: Plan, unit: Unit, laps: Laps) -> Runnable:
-        return OnDevice(find, emit, plan, unit, laps)
+        return on_device(find, emit, plan, unit, laps)
 
     return load
+
+
+def on_device(
+    find: Callable[[], Device], emit: Emit, plan: Plan, unit: Unit, laps: Laps | None = None
+) -> OnDevice:
+    """A unit that runs on a device, which the first call finds."""
+    return OnDevice(find, lambda device: program_of(unit, plan, device, emit, laps), plan)
 
 
 def _ptx(text: dict[str, str]) -> dict[str, str]:

@@ -24,6 +24,7 @@ from flatweave.runtime.deep import on_deep_stack
 LLVM, COMPILER = "flatweave.runtime.native", "flatweave.pipeline"
 SELDOM = {
     "anywhere": "flatweave.places.anywhere",
+    "recalled": "flatweave.recall_on_devices",
     "shared": "flatweave.places.shared",
     "complex": "flatweave.frontend.complex.rules",
     "fft": "flatweave.frontend.standard.fft",

@@ -20,11 +20,12 @@ from flatweave.frontend.trace.trace import Leaf, trace
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import OPENCL, Machine
 from flatweave.lower.program import Lowered, lower
+from flatweave.on_device import OnDevice
 from flatweave.runtime.devices.device import Device
 from flatweave.runtime.devices.opencl import device as best_device
 from flatweave.runtime.devices.opencl import opened
 from flatweave.simulator import run as simulator
-from flatweave.targets import OnDevice
+from flatweave.targets import on_device
 
 SIZES = (0, 1, 31, 32, 33, 127, 128, 129, 1023, 1025, 2**17 + 1)
 DTYPES = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64")
@@ -175,7 +176,7 @@ def on_opencl(made: Program, machine: Machine = OPENCL, optimised: bool = False)
     """A program ready to run on PoCL, or whatever OpenCL device there is."""
     for_machine = lowered(made, machine)
     find = best_device if optimised else quick_device
-    return OnDevice(find, opencl.emit, for_machine.plan, for_machine.unit)
+    return on_device(find, opencl.emit, for_machine.plan, for_machine.unit)
 
 
 def simulated(for_machine: Lowered, args: list[Any], threads: int, seed: int) -> list[Any]:

@@ -110,7 +110,7 @@ def on_cpu(name):
 @cache
 def on_device(name):
     made = lowered(program(name), DEVICE)
-    return targets.OnDevice(quick_device, opencl.emit, made.plan, made.unit)
+    return targets.on_device(quick_device, opencl.emit, made.plan, made.unit)
 
 
 def composed(parts):

@@ -15,11 +15,11 @@ ROWS = [
     ("scalar", "runtime"),
     ("terms",),
     ("array_ir", "kernel_ir"),
-    ("ops", "on_cpu", "simulator", "algorithms"),
+    ("ops", "on_cpu", "on_device", "simulator", "algorithms"),
     ("frontend", "passes", "schedule", "kernel_passes", "codegen"),
     ("lower",),
     ("targets", "recall"),
-    ("pipeline",),
+    ("pipeline", "recall_on_devices"),
     ("jit",),
     ("tuning", "random", "places"),
     ("tools", "kernel", "__init__"),
@@ -50,6 +50,7 @@ BEHIND = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
     "flatweave.places.anywhere", "flatweave.places.shared",
+    "flatweave.recall_on_devices",
 }  # fmt: skip
 
 

@@ -58,10 +58,10 @@ def _made(
     with laps.stage("compile"):
         module = device.load(text)
     laps.finish(len(names))
-    return {kernel.name: _launchable(kernel, module) for kernel in kernels}
+    return {kernel.name: _launchable(kernel, text, module) for kernel in kernels}
 
 
-def _launchable(kernel: Kernel, module: Module) -> Launchable:
+def _launchable(kernel: Kernel, text: str, module: Module) -> Launchable:
     shape = shape_of(kernel)
     name = kernel_symbol(kernel.name)
-    return Launchable(module, name, shape.threads, shape.claims, shape.reports)
+    return Launchable(text, module, name, shape.threads, shape.claims, shape.reports)

@@ -14,8 +14,9 @@ from flatweave.base.records import record
 
 @record(eq=True)
 class Launchable:
-    """A kernel in a module of the device, and what a launch must know of it."""
+    """A kernel in a module of the device, which has a text, and what a launch must know of it."""
 
+    text: str
     module: Any
     name: str
     threads: int
@@ -23,14 +24,17 @@ class Launchable:
     reports: tuple[int, ...]  # the sites where it may
 
 
+Keep = Callable[[Sequence[str], Mapping[str, "Launchable"]], None]
 Make = Callable[[Sequence[str]], Mapping[str, Launchable]]
 
 
 class Kernels:
-    """Kernels by their names; `make` makes a group of them."""
+    """Kernels by their names; `make` makes a group of them, and `keep` is told of it."""
 
     def __init__(self, groups: Iterable[Sequence[str]], make: Make) -> None:
-        self._groups = {name: group for group in groups for name in group}
+        self.groups = tuple(tuple(group) for group in groups)
+        self.keep: Keep | None = None
+        self._groups = {name: group for group in self.groups for name in group}
         self._make = make
         self._lock = Lock()
         self._made: dict[str, Launchable] = {}
@@ -46,5 +50,9 @@ class Kernels:
             return found
         with self._lock:
             if name not in self._made:
-                self._made.update(self._make(self._groups[name]))
+                group = self._groups[name]
+                made = self._make(group)
+                self._made.update(made)
+                if self.keep is not None:
+                    self.keep(group, made)
             return self._made[name]

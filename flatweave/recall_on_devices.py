@@ -1,0 +1,155 @@
+"""Programs of devices that an earlier process compiled run again without the compiler.
+
+    build(program, "cuda", "..", compiled)      found under its trace: the host's steps, and texts
+                                                whose binaries are kept, too; or made by compiled()
+
+As programs of the CPU are (`recall.py`): the host with what a call must know, and apart from it the
+text of each group of kernels, once a run has needed it. Which device it is makes no difference.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.config import config
+from flatweave.base.dtypes import DTYPES
+from flatweave.base.locks import Lock
+from flatweave.base.plan import Param, Plan, Result
+from flatweave.codegen.c.host_steps import host_steps
+from flatweave.kernel_ir.parts import parts_of
+from flatweave.kernel_ir.syntax import Unit
+from flatweave.kernel_ir.text import parse_unit, print_unit
+from flatweave.on_device import OnDevice
+from flatweave.recall import Kept, Recalled, add_sites, get, put
+from flatweave.runtime.cache import process_cache
+from flatweave.runtime.devices import cuda, opencl
+from flatweave.runtime.devices.device import Device
+from flatweave.runtime.devices.kernels import Kernels, Launchable
+from flatweave.runtime.devices.programs import HostProgram
+from flatweave.runtime.image import Unfit
+
+FIND = {"cuda": cuda.device, "opencl": opencl.device}
+_DTYPES = {dtype.name: dtype for dtype in DTYPES}
+DAMAGED = (Unfit, ValueError, KeyError, TypeError, IndexError, AttributeError)
+
+
+def build(program: Program, target: str, choices: str, compiled: Callable[[], Any]) -> Any:
+    """The executable of a program: recalled, or made by the compiler."""
+    kind, _, number = target.partition(":")
+    if kind not in FIND or not (number or "0").isdecimal():
+        return compiled()
+    kept = KeptOnDevice(program, f"{kind} {choices}")
+    find = functools.partial(FIND[kind], int(number or 0))
+    found = kept.recalled_for(find, compiled)
+    if found is not None:
+        return found
+    made = compiled()
+    if isinstance(made.runnable, OnDevice) and made.unit is not None:
+        kept.keep_host(made.runnable, made.unit)
+    return made
+
+
+class KeptOnDevice(Kept):
+    """What is on disk of one program."""
+
+    def keep_host(self, runnable: OnDevice, unit: Unit) -> None:
+        """Keep a program that was compiled, and each group of its kernels as it is made."""
+        plan = runnable.plan
+        try:
+            content = (
+                tuple((param.dtype.name, param.is_array) for param in plan.params),
+                tuple((result.dtype.name, result.extents) for result in plan.results),
+                print_unit(Unit(unit.host, ())), self.plain_sites(plan),
+            )  # fmt: skip
+        except Unfit:
+            return
+        put(self.name, content)
+        runnable.keep = lambda names, made: self.keep_kernels(plan, names, made)
+
+    def keep_kernels(
+        self, plan: Plan, names: Sequence[str], made: Mapping[str, Launchable]
+    ) -> None:
+        """Keep kernels that were made together, and the places where they report errors."""
+        kernels = tuple(
+            (name, each.text, each.name, each.threads, each.claims, each.reports)
+            for name, each in made.items()
+        )
+        try:
+            put(self.group_name(names), (kernels, self.plain_sites(plan)))
+        except Unfit:
+            return
+
+    def recalled_for(
+        self, find: Callable[[], Device], compiled: Callable[[], Any]
+    ) -> RecalledOnDevice | None:
+        """The program, if it is there; `compiled` makes it anew."""
+        content = get(self.name)
+        if content is None:
+            return None
+        try:
+            params, results, host, sites = content
+            plan = Plan(
+                tuple(Param(_DTYPES[name], is_array) for name, is_array in params),
+                tuple(Result(_DTYPES[name], extents) for name, extents in results),
+                dict(self.sites(sites)),
+            )
+            return RecalledOnDevice(self, find, plan, parse_unit(host), compiled)
+        except DAMAGED:
+            process_cache().drop(self.name)
+            return None
+
+    def recalled_kernels(
+        self, plan: Plan, names: Sequence[str], device: Device
+    ) -> dict[str, Launchable] | None:
+        """Kernels that are made together, if they are there."""
+        content = get(self.group_name(names))
+        if content is None:
+            return None
+        try:
+            kernels, sites = content
+            found = {
+                name: Launchable(text, device.load(text), symbol, threads, claims, reports)
+                for name, text, symbol, threads, claims, reports in kernels
+            }
+            add_sites(plan, self.sites(sites))
+            return found
+        except DAMAGED:
+            process_cache().drop(self.group_name(names))
+            return None
+
+
+class RecalledOnDevice(Recalled):
+    """A program that an earlier process compiled."""
+
+    def __init__(
+        self, kept: KeptOnDevice, find: Callable[[], Device], plan: Plan, unit: Unit,
+        compiled: Callable[[], Any],
+    ) -> None:  # fmt: skip
+        groups = parts_of(unit.host).groups
+
+        def load(device: Device) -> HostProgram:
+            kernels = Kernels(groups, lambda names: self._kernels_of(names, device))
+            return HostProgram(device, kernels, host_steps(unit, plan), plan)
+
+        self.cpu = ""
+        self.runnable = OnDevice(find, load, plan)  # type: ignore[assignment]
+        self._kept_here = kept
+        self._plan = plan
+        self._compiled = compiled
+        self._switches = config.current
+        self._lock = Lock()
+        self._whole: Any = None
+        self._kernels: Any = None
+
+    def _kernels_of(self, names: Sequence[str], device: Device) -> dict[str, Launchable]:
+        """Kernels that are made together: recalled, or made by the compiler and kept."""
+        found = self._kept_here.recalled_kernels(self._plan, names, device)
+        if found is None:
+            assert self.whole and self._kernels
+            found = {name: self._kernels.kernels[name] for name in names}
+            add_sites(self._plan, self._kernels.plan.sites)
+            self._kept_here.keep_kernels(self._plan, names, found)
+        return found
