@@ -17,6 +17,9 @@ import numpy as np
 
 import flatweave as fw
 from flatweave import kernel as fk
+from flatweave.kernel.programs.simulated import Way, simulated
+from flatweave.lower.machine.machine import CUDA, OPENCL, Machine
+from flatweave.simulator.counts import Counting
 
 BLOCK, BLOCKS = 1024, 4
 ROW = 128
@@ -189,28 +192,44 @@ def added(a: Array, b: Array) -> Array:
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "threads": ("threads",), "barriers": ("barriers",), "of warps": ("warp_barriers",),
+    "shuffles": ("shuffles",),
     "shared reads": ("shared_reads",), "shared writes": ("shared_writes",),
     "atomics": ("shared_atomics",), "bank conflicts": ("bank_conflicts",),
     "own": ("local_reads", "local_writes"), "global reads": ("global_reads",),
     "global writes": ("global_writes",), "sectors": ("sectors",), "uncoalesced": ("uncoalesced",),
 }  # fmt: skip
 """What a table shows, and the counts that are added up for it."""
+FOLDS = ("reduce", "reduce, in order", "scan", "scan of rows")
+"""The benchmarks that differ on machines whose lanes have no shuffles."""
+
+
+def counts_of(
+    block: Callable[..., Any], args: tuple[Array, ...], wanted: Array, q: int,
+    machine: Machine = CUDA,
+) -> dict[str, int]:  # fmt: skip
+    """What a block does on a machine, the mean of all; refuses other results than NumPy's."""
+    counter = Counting()
+    made, flat = kernel_of(block, q)._entry(args, {})
+    way = Way(threads=BLOCK // q, counter=counter, machine=machine)
+    found = made.finished(flat, lambda: simulated(made.traced, flat, way))
+    np.testing.assert_array_equal(found, wanted)
+    counts = counter.counts()
+    return {
+        column: sum(getattr(counts, field) for field in fields) // BLOCKS
+        for column, fields in COLUMNS.items()
+    }
 
 
 def main() -> None:
-    """Print the table."""
-    print("| benchmark | q |", " | ".join(COLUMNS), "|")
-    print("|---|---|" + "---|" * len(COLUMNS))
-    for name, block, args, wanted in cases():
-        for q in FACTORS:
-            kernel = kernel_of(block, q)
-            np.testing.assert_array_equal(kernel.simulate(*args), wanted)
-            counts = kernel.counts(*args, threads=BLOCK // q)
-            cells = [
-                f"{sum(getattr(counts, field) for field in fields) // BLOCKS:,}"
-                for fields in COLUMNS.values()
-            ]
-            print(f"| {name} | {q} |", " | ".join(cells), "|")
+    """Print the tables."""
+    for machine in (CUDA, OPENCL):
+        print(f"\n| benchmark, {machine.name} | q |", " | ".join(COLUMNS), "|")
+        print("|---|---|" + "---|" * len(COLUMNS))
+        for name, block, args, wanted in cases():
+            for q in FACTORS if machine.shuffles or name in FOLDS else ():
+                found = counts_of(block, args, wanted, q, machine)
+                cells = [f"{count:,}" for count in found.values()]
+                print(f"| {name} | {q} |", " | ".join(cells), "|")
 
 
 if __name__ == "__main__":

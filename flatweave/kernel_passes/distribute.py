@@ -53,8 +53,8 @@ class BlockShape:
 
     `simt`: lanes are threads, and idle ones are masked; else a step has all lanes, and what is left
     goes one by one: with `registers` in steps as wide as suits what it does (`steps.py`).
-    `warps_meet_alone`: a warp's barrier concerns no other warp. `memory`: bytes of shared memory
-    that a block may have.
+    `warps_meet_alone`: a warp's barrier concerns no other warp. `shuffles`: its lanes exchange
+    values without memory. `memory`: bytes of shared memory that a block may have.
     """
 
     warps: int
@@ -63,6 +63,7 @@ class BlockShape:
     warps_meet_alone: bool = True
     memory: int = 48 * 1024
     registers: Registers | None = None
+    shuffles: bool = False
 
     @property
     def threads(self) -> int:

@@ -2,10 +2,11 @@
 
     1  elements side by side into a tile        a b c d e f g h i j k l      q = 3
     2  each thread its chunk, in registers      abc   def   ghi   jkl
-    3  all threads what they have               abc abcdef abcdefghi ..      shared, log2(n / q)
+    3  all threads what they have               abc abcdef abcdefghi ..      by shuffles of warps
     4  each thread its chunk again, from there  a ab abc abcd abcde ..       into the tile
     5  elements side by side out of the tile                                 to the grid's memory
 
+Where lanes have no shuffles, 3 is log2(n / q) steps through shared memory.
 A reduction ends with 3. The tile is left out where nothing of the grid's memory is read or written;
 or where the operator commutes: then a reduction takes elements apart.
 """
@@ -23,6 +24,14 @@ from flatweave.kernel_ir.hierarchy import BLOCK, THREAD
 from flatweave.kernel_ir.op import dtype_in
 from flatweave.kernel_ir.syntax import Load, Store, Sync
 from flatweave.kernel_passes.chunks import WARP, Chunks, side_by_side
+from flatweave.kernel_passes.distribute import BlockShape
+from flatweave.kernel_passes.folds_by_warps import (
+    Each,
+    Meeting,
+    has_shuffles,
+    reduce_by_shuffles,
+    scan_by_shuffles,
+)
 from flatweave.kernel_passes.padded import is_padded, place, room, uses_grid
 from flatweave.kernel_passes.registers import MOST_BYTES
 from flatweave.terms.build import Builder, index
@@ -100,13 +109,16 @@ def _side_by_side(b: Builder, work: Fold, body: Callable[[Builder, Atom], None])
 # -- reductions -----------------------------------------------------------------------------------
 
 
-def write_reduction(b: Builder, work: Fold) -> None:
-    """What the threads of a block do for a reduction."""
+def write_reduction(b: Builder, work: Fold, shape: BlockShape) -> None:
+    """What the threads of a block of this shape do for a reduction."""
     assert isinstance(work.op, ReduceAll)
     chunks = work.chunks
     if not chunks.count:
         return
     sums = Pull(index(chunks.threads), _sums(b, work))
+    if chunks.of_row > 1 and has_shuffles(shape, chunks.threads):
+        reduce_by_shuffles(b, _meeting(work, sums, shape), work.put)
+        return
     if chunks.of_row > 1:
         sums, size = force(b, sums), chunks.of_row
         while size > 2:
@@ -131,6 +143,11 @@ def _sums(b: Builder, work: Fold) -> Callable[[Builder, Atom], Values]:
         return work.operator.combine(c, state, source(c, i))
 
     return lambda c, t: walk(c, t, work.operator.neutral, step)
+
+
+def _meeting(work: Fold, sums: Pull, shape: BlockShape) -> Meeting:
+    """The threads of all rows, with what their chunks combine to."""
+    return Meeting(work.operator, sums, work.chunks.of_row, shape.width)
 
 
 def _halved(work: Fold, sums: Pull, size: int) -> Pull:
@@ -164,25 +181,26 @@ def _halved(work: Fold, sums: Pull, size: int) -> Pull:
 # -- scans ----------------------------------------------------------------------------------------
 
 
-def write_scan(b: Builder, work: Fold, threads: int) -> None:
-    """What the threads of a block do for a scan; `threads` is how many it has."""
+def write_scan(b: Builder, work: Fold, shape: BlockShape) -> None:
+    """What the threads of a block of this shape do for a scan."""
     assert isinstance(work.op, ScanAll)
     if not work.chunks.count:
         return
     if work.one_each:
-        ends = _ends(b, work, work.element)
-        for_all(b, THREAD, work.op.count, lambda c, i: work.put(c, i, _alone(c, work, ends, i)))
+        prefixes = _prefixes(b, work, work.element, shape, exclusive=work.op.exclusive)
+        prefixes(b, work.put)
         return
     through = uses_grid(work.op.body)
     tile = _tile(b, work) if through or uses_grid(work.op.element) else None
     source = work.element if tile is None else tile.load
-    kept = _registers(b, work) if _fits_registers(b, work, threads) else None
+    lanes = _lanes(work, shape)
+    kept = _registers(b, work, lanes) if _fits_registers(b, work, shape.threads) else None
 
     def step(t: Atom) -> Callable[[Builder, Atom, Atom, Values], Values]:
         def one(c: Builder, j: Atom, i: Atom, state: Values) -> Values:
             values = source(c, i)
             if kept is not None:
-                kept.store(c, _own(c, work, t, j), values)
+                kept.store(c, _own(c, lanes, t, j), values)
             return work.operator.combine(c, state, values)
 
         return one
@@ -190,11 +208,11 @@ def write_scan(b: Builder, work: Fold, threads: int) -> None:
     def whole(c: Builder, t: Atom) -> Values:
         return work.chunks.chunk(c, t, work.operator.neutral, step(t))
 
-    ends = _ends(b, work, whole)
+    prefixes = _prefixes(b, work, whole, shape, exclusive=True)
 
-    def again(c: Builder, t: Atom) -> None:
+    def again(c: Builder, t: Atom, before: Values) -> None:
         def one(d: Builder, j: Atom, i: Atom, state: Values) -> Values:
-            values = source(d, i) if kept is None else kept.load(d, _own(d, work, t, j))
+            values = source(d, i) if kept is None else kept.load(d, _own(d, lanes, t, j))
             after = work.operator.combine(d, state, values)
             found = state if work.op.exclusive else after  # type: ignore[union-attr]
             if through:
@@ -204,43 +222,78 @@ def write_scan(b: Builder, work: Fold, threads: int) -> None:
                 work.put(d, i, found)
             return after
 
-        work.chunks.chunk(c, t, _start(c, work, ends, t), one)
+        work.chunks.chunk(c, t, before, one)
 
-    for_all(b, THREAD, work.chunks.threads, again)
+    prefixes(b, again)
     if through:
         assert tile is not None
         b.emit(Sync(BLOCK.word))
         _side_by_side(b, work, lambda c, i: work.put(c, i, tile.load(c, i)))
 
 
-def _ends(b: Builder, work: Fold, of_thread: Callable[[Builder, Atom], Values]) -> Pull:
-    """What the chunks of a row up to each one combine to."""
-    chunks = work.chunks
-    sums = Pull(index(chunks.threads), of_thread)
-    return scan_units(b, work.operator, sums, chunks.of_row)
+def _prefixes(
+    b: Builder, work: Fold, of_thread: Callable[[Builder, Atom], Values], shape: BlockShape, *,
+    exclusive: bool,
+) -> Callable[[Builder, Each], None]:  # fmt: skip
+    """Combines what the threads of each row have, by shuffles if there are; gives what lets each
+    thread go on with what is up to it, or before it."""
+    sums = Pull(index(work.chunks.threads), of_thread)
+    if work.chunks.of_row > 1 and has_shuffles(shape, work.chunks.threads):
+        found = scan_by_shuffles(b, _meeting(work, sums, shape), exclusive=exclusive)
+    else:
+        found = _in_memory(b, work, sums, exclusive=exclusive)
+    if not work.before:
+        return found
+
+    def prefixes(c: Builder, body: Each) -> None:
+        def behind(d: Builder, t: Atom, value: Values) -> None:
+            body(d, t, _after_all(d, work, t, value, exclusive=exclusive))
+
+        found(c, behind)
+
+    return prefixes
+
+
+def _after_all(
+    b: Builder, work: Fold, t: Atom, value: Values, *, exclusive: bool
+) -> Values:
+    """What stands before all, and a prefix behind it; a row's first thread has none before it."""
+
+    def both(c: Builder) -> Values:
+        return work.operator.combine(c, work.before, value)
+
+    if not exclusive:
+        return both(b)
+    if work.chunks.of_row == 1:
+        return work.before
+    some = b.apply("lt", index(0), work.chunks.number(b, t))
+    return choose(b, some, both, lambda c: work.before)
+
+
+def _in_memory(
+    b: Builder, work: Fold, sums: Pull, *, exclusive: bool
+) -> Callable[[Builder, Each], None]:
+    """The same by steps of all threads, each with a barrier."""
+    ends = scan_units(b, work.operator, sums, work.chunks.of_row)
+
+    def prefixes(c: Builder, body: Each) -> None:
+        def thread(d: Builder, t: Atom) -> None:
+            body(d, t, _start(d, work, ends, t) if exclusive else ends.at(d, t))
+
+        for_all(c, THREAD, work.chunks.threads, thread)
+
+    return prefixes
 
 
 def _start(b: Builder, work: Fold, ends: Pull, t: Atom) -> Values:
-    """What stands before the chunk of a thread."""
-    first = work.before or work.operator.neutral
+    """What stands before the chunk of a thread in its row."""
+    nothing = work.operator.neutral
     if work.chunks.of_row == 1:
-        return first
-
-    def some(c: Builder) -> Values:
-        before = ends.at(c, c.sub(t, index(1)))
-        return work.operator.combine(c, first, before) if work.before else before
-
+        return nothing
     here = b.apply("lt", index(0), work.chunks.number(b, t))
-    return choose(b, here, some, lambda c: first)
-
-
-def _alone(b: Builder, work: Fold, ends: Pull, i: Atom) -> Values:
-    """The prefix of an element that has a thread of its own."""
-    assert isinstance(work.op, ScanAll)
-    if work.op.exclusive:
-        return _start(b, work, ends, i)
-    found = ends.at(b, i)
-    return work.operator.combine(b, work.before, found) if work.before else found
+    return choose(
+        b, here, lambda c: ends.at(c, c.sub(t, index(1))), lambda c: nothing
+    )
 
 
 def _fits_registers(b: Builder, work: Fold, threads: int) -> bool:
@@ -249,12 +302,20 @@ def _fits_registers(b: Builder, work: Fold, threads: int) -> bool:
     return work.chunks.threads <= threads and work.chunks.turns * widest <= MOST_BYTES
 
 
-def _registers(b: Builder, work: Fold) -> Tile:
+def _lanes(work: Fold, shape: BlockShape) -> int:
+    """The threads that have chunks, and with shuffles the lanes beside them in the last warp."""
+    threads = work.chunks.threads
+    if not has_shuffles(shape, threads):
+        return threads
+    return -(-threads // shape.width) * shape.width
+
+
+def _registers(b: Builder, work: Fold, lanes: int) -> Tile:
     """Memory in which each thread uses elements of its own only, so that a machine may take
     registers of the thread for it (`registers.py`)."""
-    return _memory(b, work, work.chunks.threads * work.chunks.turns, 1)
+    return _memory(b, work, lanes * work.chunks.turns, 1)
 
 
-def _own(b: Builder, work: Fold, t: Atom, j: Atom) -> Atom:
+def _own(b: Builder, lanes: int, t: Atom, j: Atom) -> Atom:
     """The place of a thread's element number j."""
-    return b.add(t, b.mul(j, index(work.chunks.threads)))
+    return b.add(t, b.mul(j, index(lanes)))

@@ -9,7 +9,8 @@
 
 Either the elements of a thread are so many apart (t + s j, j from 0 on), or they are neighbours
 (q t + j, j below q), the same in all uses. It is done where lanes are threads, and a block has one
-for each turn of these loops; then thread t of all of them is the same one.
+for each turn of these loops; then thread t of all of them is the same one. Lane l of warp w of a
+loop over warps is thread 32 w + l of such loops.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from collections.abc import Iterator, Mapping
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll
-from flatweave.kernel_ir.syntax import Kernel, Load, Shared, Store, Unit
+from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP, ForAll
+from flatweave.kernel_ir.syntax import Kernel, Lane, Load, Shared, Store, Unit
 from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.build import index
@@ -41,7 +42,7 @@ def registers(unit: Unit, shape: BlockShape) -> Unit:
 
 def registers_of(kernel: Kernel, shape: BlockShape) -> Kernel:
     """A kernel with less shared memory."""
-    found = list(_uses(kernel.body, {}, None))
+    found = list(_uses(kernel.body, {}, None, shape.width))
     own: dict[Var, _Own] = {}
     kept: dict[Var, Var] = {}
     for let in kernel.body.lets:
@@ -89,9 +90,12 @@ class _Use:
 
 
 def _uses(
-    fn: Lambda, forms: dict[Var, Form], loop: _Loop | None
+    fn: Lambda, forms: dict[Var, Form], loop: _Loop | None, width: int
 ) -> Iterator[tuple[Var, _Use | None, Let | None]]:
-    """All uses of memory in a body, and where; None for a use that says nothing."""
+    """All uses of memory in a body, and where; None for a use that says nothing.
+
+    Lanes of warp w that count from `width` w on are threads as those of a loop over threads are.
+    """
     for let in fn.lets:
         match let.op:
             case Load(buffer=buffer, index=at) | Store(buffer=buffer, index=at):
@@ -100,12 +104,23 @@ def _uses(
                 LEVELS[level] is THREAD and loop is None
             ):
                 t = body.params[0]
-                yield from _uses(body, {t: {t: 1}}, _Loop(t, int(count), {}))
+                yield from _uses(body, {t: {t: 1}}, _Loop(t, int(count), {}), width)
+            case ForAll(level=level, count=Const(value=count), body=body) if (
+                LEVELS[level] is WARP and loop is None
+            ):
+                w = body.params[0]
+                yield from _uses(body, {w: {w: 1}}, _Loop(w, int(count), {}), width)
+            case Lane(base=base, reverse=False) if (
+                loop is not None and _form(base, forms) == {loop.thread: width}
+            ):
+                t = let.vars[0]
+                loop = _Loop(t, loop.count * width, loop.turns)
+                forms = {**forms, t: {t: 1}}
             case For(lo=Const(value=lo), hi=Const(value=hi), step=Const(value=1)) if loop:
                 j = let.op.body.params[0]
                 turns = {**loop.turns, j: (int(lo), int(hi) - 1)}
                 inner = replace(loop, turns=turns)
-                yield from _uses(let.op.body, {**forms, j: {j: 1}}, inner)
+                yield from _uses(let.op.body, {**forms, j: {j: 1}}, inner, width)
             case Apply():
                 found = _sum(let.op, forms)
                 if loop is not None and found is not None:
@@ -115,7 +130,7 @@ def _uses(
             case op:
                 yield from ((var, None, None) for var in atoms_in(op) if isinstance(var, Var))
                 for body in lambdas_in(op):
-                    yield from _uses(body, dict(forms), loop)
+                    yield from _uses(body, dict(forms), loop, width)
 
 
 def _sum(op: Apply, forms: Mapping[Var, Form]) -> Form | None:

@@ -37,9 +37,9 @@ def sequentialize(kernel: Kernel, names: Names, shape: BlockShape) -> Kernel:
     """A kernel in which it is said what each thread does; the machine's blocks have this shape."""
     if not any(_is_shared_work(let.op) for let in walk_lets(kernel.body)):
         return kernel
-    b, threads = Builder(names), shape.threads
+    b = Builder(names)
     body = with_factor(without_unused(kernel.body), shape)
-    _Writer(b, threads).body(b, pad_memory(body).lets)
+    _Writer(b, shape).body(b, pad_memory(body).lets)
     return replace(kernel, body=Lambda((), tuple(b.lets), ()))
 
 
@@ -50,9 +50,9 @@ def _is_shared_work(op: Op) -> bool:
 class _Writer:
     """Emits code of a block anew; what each variable became is in `renaming`."""
 
-    def __init__(self, b: Builder, threads: int) -> None:
+    def __init__(self, b: Builder, shape: BlockShape) -> None:
         self.renaming = Substitution(fresh=lambda var, type_: b.var(var.name, type_))
-        self.threads = threads
+        self.shape = shape
 
     def body(self, b: Builder, lets: Sequence[Let]) -> None:
         """Emit lets."""
@@ -73,10 +73,10 @@ class _Writer:
             case ForAll(level=level, each=each) if LEVELS[level] is THREAD and each > 1:
                 self._for_all(b, let.op)
             case ReduceAll():
-                write_reduction(b, self._fold(b, let.op))
+                write_reduction(b, self._fold(b, let.op), self.shape)
             case ScanAll():
                 before = tuple(self.renaming.atom(atom) for atom in let.op.before)
-                write_scan(b, replace(self._fold(b, let.op), before=before), self.threads)
+                write_scan(b, replace(self._fold(b, let.op), before=before), self.shape)
             case op if op.name in ("if", "while", "for"):
                 made = map_field(op, self.renaming.atom, lambda fn: self._function(b, fn))
                 self.renaming.mapping.update(zip(let.vars, b.emit(made), strict=True))

@@ -23,6 +23,7 @@ ROWS = {
     "threads": "threads",
     "barriers": "barriers of blocks",
     "warp_barriers": "barriers of warps",
+    "shuffles": "shuffles of warps",
     "shared_reads": "shared: reads",
     "shared_writes": "shared: writes",
     "shared_atomics": "shared: atomic updates",
@@ -47,8 +48,9 @@ class Counted:
     Reads and writes are those of single threads. `threads` is, for each block, the most that work
     at once. `bank_conflicts` are steps beyond the first, `fewest_sectors` what the elements of each
     access of a warp need if they lie side by side, and `uncoalesced` the accesses of warps that
-    touch more, but for one that a start within a sector takes. `local` is memory that threads have
-    to themselves.
+    touch more, but for one that a start within a sector takes. `shuffles` are steps in which the
+    lanes of a warp exchange a value: log2 of them for a reduction or scan. `local` is memory that
+    threads have to themselves.
     """
 
     kernel: str
@@ -57,6 +59,7 @@ class Counted:
     threads: int = 0
     barriers: int = 0
     warp_barriers: int = 0
+    shuffles: int = 0
     shared_reads: int = 0
     shared_writes: int = 0
     shared_atomics: int = 0
@@ -131,6 +134,9 @@ class Counter:
     def barrier(self, of_warp: bool = False) -> None:
         """Warps of a block meet, or threads of a warp."""
 
+    def shuffle(self, many: int) -> None:
+        """The lanes of a warp exchange values so many times."""
+
     def access(
         self, space: str, what: str, places: Value, itemsize: int, threads: Value | None
     ) -> None:
@@ -163,6 +169,9 @@ class Counting(Counter):
 
     def barrier(self, of_warp: bool = False) -> None:
         self._now.add("warp_barriers" if of_warp else "barriers", 1)
+
+    def shuffle(self, many: int) -> None:
+        self._now.add("shuffles", many)
 
     def access(
         self, space: str, what: str, places: Value, itemsize: int, threads: Value | None

@@ -146,6 +146,7 @@ class Warp(Updater):
     # -- collectives ------------------------------------------------------------------------------
 
     def _collective(self, env: Env, op: Op) -> Values:
+        self._count_shuffles(op)
         match op:
             case c.ReduceLanes(fn=fn, args=args):
                 return self._reduce(env, fn, self.columns(env, args))
@@ -167,6 +168,17 @@ class Warp(Updater):
                 lanes = np.flatnonzero(self.columns(env, (flag,))[0])
                 return (np.asarray(sum(1 << int(lane) for lane in lanes), np.uint64),)
         return self._memory(env, op)
+
+    def _count_shuffles(self, op: Op) -> None:
+        """The exchanges of lanes that a collective takes; a result for all is one more."""
+        steps = (self.width - 1).bit_length()
+        match op:
+            case c.ReduceLanes(args=args):
+                self.progress.counts.shuffle((steps + 1) * len(args))
+            case c.ScanLanes(args=args):
+                self.progress.counts.shuffle(steps * len(args))
+            case c.ShiftLanes(args=args) | c.LastLane(args=args):
+                self.progress.counts.shuffle(len(args))
 
     def _reduce(self, env: Env, fn: Lambda, columns: Values) -> Values:
         """Neighbours combined until one value is left."""

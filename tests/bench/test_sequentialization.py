@@ -6,21 +6,18 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from bench.sequentialization import BINS, BLOCK, BLOCKS, COLUMNS, FACTORS, cases, kernel_of
+from bench.sequentialization import BINS, BLOCK, FACTORS, cases, kernel_of
+from bench.sequentialization import counts_of as _counts_of
+from flatweave.lower.machine.machine import CUDA, OPENCL
 
 CASES = {name: (block, args, wanted) for name, block, args, wanted in cases()}
 RESULTS = Path(__file__).parents[2] / "bench/results/2026-11-22-sequentialization-counts.md"
 WARP = 32
 
 
-def counts_of(name, q):
+def counts_of(name, q, machine=CUDA):
     """What a block does, on average."""
-    block, args, _ = CASES[name]
-    counts = kernel_of(block, q).counts(*args, threads=BLOCK // q)
-    return {
-        column: sum(getattr(counts, field) for field in fields) // BLOCKS
-        for column, fields in COLUMNS.items()
-    }
+    return _counts_of(*CASES[name], q, machine)
 
 
 @pytest.mark.parametrize("q", [4])
@@ -54,27 +51,56 @@ def test_on_opencl(name):
 
 @pytest.mark.parametrize("q", FACTORS)
 def test_what_a_reduction_saves(q):
-    """A barrier for the sums of threads, and one for each level of their tree; a tile for an
-    operator that does not commute."""
+    """Shuffles in each warp and in the first one of their results; a tile for an operator that does
+    not commute."""
     m = BLOCK // q
+    warps = m // WARP
     tile = BLOCK if q > 1 else 0
     for name, staged in [("reduce", 0), ("reduce, in order", tile)]:
         found = counts_of(name, q)
         assert found["threads"] == m
-        assert found["barriers"] + found["of warps"] == m.bit_length() + (staged > 0)
+        assert found["barriers"] == 2 + (staged > 0)
+        assert found["shuffles"] == 6 * (warps + 1)
+        assert found["shared reads"] == staged + 2 * warps
+        assert found["shared writes"] == staged + warps + 1
+        assert found["uncoalesced"] == found["bank conflicts"] == found["of warps"] == 0
+
+
+@pytest.mark.parametrize("q", FACTORS)
+def test_a_reduction_without_shuffles(q):
+    """A barrier for the sums of threads, and one for each level of their tree."""
+    m = BLOCK // q
+    for name, staged in [("reduce", 0), ("reduce, in order", BLOCK if q > 1 else 0)]:
+        found = counts_of(name, q, OPENCL)
+        assert found["barriers"] == m.bit_length() + (staged > 0)
         assert found["shared reads"] == staged + 2 * (m - 1) + m // WARP
         assert found["shared writes"] == staged + 2 * m - 1
-        assert found["uncoalesced"] == 0
-    assert counts_of("reduce", q)["bank conflicts"] == 0
+        assert found["shuffles"] == 0
 
 
 @pytest.mark.parametrize("q", FACTORS)
 def test_what_a_scan_saves(q):
+    """A tile for the elements, and next to nothing else."""
+    m = BLOCK // q
+    warps = m // WARP
+    tile = 2 * BLOCK if q > 1 else 0
+    found = counts_of("scan", q)
+
+    assert found["barriers"] == (3 if q > 1 else 1)
+    assert found["shuffles"] == (13 if q > 1 else 12) * warps
+    assert found["shared reads"] == tile + warps * (warps - 1) // 2
+    assert found["shared writes"] == tile + warps
+    assert found["own"] == 2 * BLOCK + (2 * m if q > 1 else 0)
+    assert found["bank conflicts"] == found["uncoalesced"] == found["of warps"] == 0
+
+
+@pytest.mark.parametrize("q", FACTORS)
+def test_a_scan_without_shuffles(q):
     """The steps over m sums are all there is for q = 1, and next to nothing for q = 16."""
     m = BLOCK // q
     steps = m.bit_length() - 1
     reads = 2 * m * steps - (m - 1)
-    found = counts_of("scan", q)
+    found = counts_of("scan", q, OPENCL)
     if q == 1:
         assert found["barriers"] == steps
         assert found["shared reads"] == reads and found["shared writes"] == m * steps
@@ -83,7 +109,7 @@ def test_what_a_scan_saves(q):
         assert found["shared reads"] == 2 * BLOCK + reads + m - 1
         assert found["shared writes"] == 2 * BLOCK + m * (steps + 1)
     assert found["own"] == 2 * BLOCK
-    assert found["bank conflicts"] == found["uncoalesced"] == 0
+    assert found["bank conflicts"] == found["uncoalesced"] == found["shuffles"] == 0
 
 
 @pytest.mark.parametrize("q", FACTORS[1:])
@@ -91,7 +117,7 @@ def test_big_numbers_are_one_scan(q):
     """Digits stay in registers, and their flags are what a scan's tile holds."""
     scan, numbers = counts_of("scan", q), counts_of("big numbers", q)
 
-    for column in ("barriers", "shared reads", "shared writes", "bank conflicts"):
+    for column in ("barriers", "shuffles", "shared reads", "shared writes", "bank conflicts"):
         assert numbers[column] == scan[column]
     assert numbers["own"] == scan["own"] + 2 * BLOCK
 
@@ -112,6 +138,6 @@ def test_what_has_nothing_to_save():
 def test_the_table_is_what_is_counted():
     """The rows of two benchmarks in the results."""
     text = RESULTS.read_text(encoding="utf-8")
-    for name, q in [("radix step", 8), ("scan of rows", 4)]:
-        cells = " | ".join(f"{value:,}" for value in counts_of(name, q).values())
+    for name, q, machine in [("radix step", 8, CUDA), ("scan of rows", 4, OPENCL)]:
+        cells = " | ".join(f"{value:,}" for value in counts_of(name, q, machine).values())
         assert f"| {name} | {q} | {cells} |" in text

@@ -12,7 +12,7 @@ import pytest
 
 import flatweave as fw
 from flatweave import kernel as fk
-from flatweave.kernel.programs.simulated import unit_of
+from flatweave.kernel.programs.simulated import Way, unit_of
 from flatweave.kernel_ir.syntax import Acquire, Release, Sync
 from flatweave.lower.machine.machine import CUDA, OPENCL, cpu
 from flatweave.simulator.counts import Counting
@@ -195,7 +195,7 @@ XS = np.random.default_rng(2).integers(0, 8, 256)
 def units_of(kernel, threads):
     """A user's kernel, as written or for blocks of so many threads."""
     made, args = kernel._entry((XS,), {})
-    return unit_of(made.traced, threads), args
+    return unit_of(made.traced, Way(threads=threads)), args
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from flatweave.base.errors import IndexOutOfBounds, KernelError, UserError
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.call_kernel import unit_for
-from flatweave.lower.machine.machine import CUDA
+from flatweave.lower.machine.machine import CUDA, Machine
 from flatweave.ops import KernelProgram
 from flatweave.simulator.counts import Counter
 from flatweave.simulator.faults import Misuse
@@ -26,7 +26,7 @@ from flatweave.simulator.schedules import InOrder, Schedule, Shuffled
 class Way:
     """How a simulation goes: so many blocks at a time, in which order, and who counts.
 
-    With `threads`, the kernel is run as devices run it, distributed to so many of a block: its
+    With `threads`, the kernel is run as a `machine` runs it, distributed to so many of a block: its
     warps have 32 lanes in lock step, and a thread may stand for several of the for_alls.
     """
 
@@ -34,6 +34,7 @@ class Way:
     schedule: Schedule = InOrder()
     threads: int | None = None
     counter: Counter = Counter()
+    machine: Machine = CUDA
 
 
 def schedule_for(seed: int | None, schedule: Schedule | None) -> Schedule:
@@ -61,17 +62,17 @@ def simulate(written: KernelProgram, args: Sequence[Any]) -> list[Any]:
     return simulated(written, args, Way())
 
 
-def unit_of(written: KernelProgram, threads: int | None) -> Unit:
+def unit_of(written: KernelProgram, way: Way) -> Unit:
     """The kernel as it was written, or for blocks of so many threads."""
-    if threads is None:
+    if way.threads is None:
         whole: Unit = written.unit
         return whole
-    return unit_for(replace(written, threads=threads), CUDA)
+    return unit_for(replace(written, threads=way.threads), way.machine)
 
 
 def simulated(written: KernelProgram, args: Sequence[Any], way: Way) -> list[Any]:
     """The results as the simulator finds them."""
-    unit = unit_of(written, way.threads)
+    unit = unit_of(written, way)
     try:
         found = run_to_buffers(
             unit, args, way.blocks, schedule=way.schedule, counter=way.counter

@@ -52,6 +52,7 @@ class Machine:
     cores share: no more than that, as others use it, too.
     `first_level`: the nearest cache of a core.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
+    `shuffles`: the lanes of a warp that are threads exchange values without memory.
     `registers`: how many vector registers there are.
     `rows_alone`: a thread can run the program of a row, with memory and launches of its own, and
     does from these sizes on.
@@ -76,6 +77,7 @@ class Machine:
     caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
     registers: int = 16
     warps_meet_alone: bool = True
+    shuffles: bool = False
     one_block: bool = False
     rows_alone: ByGain | None = None
 
@@ -85,8 +87,9 @@ class Machine:
         width = self.lanes([i64])
         registers = None if self.simt else Registers(self.registers, self.vector_bytes)
         return BlockShape(
-            self.warps, width, self.simt, self.warps_meet_alone, registers=registers
-        )
+            self.warps, width, self.simt, self.warps_meet_alone, registers=registers,
+            shuffles=self.shuffles,
+        )  # fmt: skip
 
     def block_of(self, threads: int) -> BlockShape:
         """What a block of so many threads is: on a machine whose lanes are no threads, any."""
@@ -156,4 +159,5 @@ CUDA = Machine(
     blocks_wanted=1024,
     block_work=8 * KIB,
     shares_memory=False,
+    shuffles=True,
 )
