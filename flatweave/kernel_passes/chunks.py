@@ -106,7 +106,32 @@ def _turns(
     return fold(b, index(0), index(turns), init, turn, "j")
 
 
-def side_by_side(b: Builder, count: Atom, each: int, body: Act) -> None:
+@record(eq=True)
+class Around:
+    """What each thread does before and behind its elements: begin(b), end(b, t)."""
+
+    begin: Callable[[Builder], None]
+    end: Act
+
+
+NOTHING = Around(lambda b: None, lambda b, t: None)
+
+
+def turns_of(count: Atom, each: int) -> int:
+    """The most elements that a thread takes, side by side with others."""
+    if not isinstance(count, Const):
+        return each
+    return 1 if count.value <= WARP else -(-int(count.value) // _threads(int(count.value), each))
+
+
+def _threads(count: int, each: int) -> int:
+    """Threads for so many elements, in whole warps."""
+    return -(-count // (each * WARP)) * WARP
+
+
+def side_by_side(
+    b: Builder, count: Atom, each: int, body: Act, around: Around = NOTHING
+) -> None:
     """`body(b, i)` for all i below `count`: threads side by side take neighbours, each up to `each`
     elements, as far apart as there are threads.
 
@@ -119,18 +144,19 @@ def side_by_side(b: Builder, count: Atom, each: int, body: Act) -> None:
         return
     warps = b.apply("floordiv", b.add(count, index(each * WARP - 1)), index(each * WARP))
     threads = b.mul(warps, index(WARP))
-    if isinstance(count, Const) and isinstance(threads, Const):
-        each = -(-int(count.value) // int(threads.value))
+    turns = turns_of(count, each)
 
     def thread(c: Builder, t: Atom) -> None:
-        if each == 1:
+        around.begin(c)
+        if turns == 1:
             body(c, t)
         else:
-            loop(c, index(0), index(each), lambda d, j: turn(d, t, j))
+            loop(c, index(0), index(turns), lambda d, j: turn(d, t, j))
+        around.end(c, t)
 
     def turn(c: Builder, t: Atom, j: Atom) -> None:
         i = c.add(t, c.mul(j, threads))
-        if _fills(count, threads, each):
+        if _fills(count, threads, turns):
             body(c, i)
         else:
             when(c, c.apply("lt", i, count), lambda d: body(d, i))

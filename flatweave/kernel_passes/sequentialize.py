@@ -14,22 +14,23 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flatweave.algorithms.operator import Operator
 from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.folds_of_blocks import ReduceAll, ScanAll
 from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, ForAll
-from flatweave.kernel_ir.syntax import Kernel
-from flatweave.kernel_passes.chunks import side_by_side
+from flatweave.kernel_ir.syntax import Kernel, Shared
+from flatweave.kernel_passes.chunks import Around, side_by_side, turns_of
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.factor import with_factor
 from flatweave.kernel_passes.folds_in_chunks import Fold, write_reduction, write_scan
 from flatweave.kernel_passes.padded import pad_memory
+from flatweave.kernel_passes.private_bins import in_private, private_bins
 from flatweave.kernel_passes.unused import without_unused
 from flatweave.terms.build import Builder, Names
-from flatweave.terms.syntax import Atom, Lambda, Let, Op
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, map_field, walk_lets
 
 
@@ -39,7 +40,11 @@ def sequentialize(kernel: Kernel, names: Names, shape: BlockShape) -> Kernel:
         return kernel
     b = Builder(names)
     body = with_factor(without_unused(kernel.body), shape)
-    _Writer(b, shape).body(b, pad_memory(body).lets)
+    body = pad_memory(body)
+    shared = {
+        let.vars[0]: let.op.count for let in walk_lets(body) if isinstance(let.op, Shared)
+    }
+    _Writer(b, shape, shared).body(b, body.lets)
     return replace(kernel, body=Lambda((), tuple(b.lets), ()))
 
 
@@ -50,9 +55,10 @@ def _is_shared_work(op: Op) -> bool:
 class _Writer:
     """Emits code of a block anew; what each variable became is in `renaming`."""
 
-    def __init__(self, b: Builder, shape: BlockShape) -> None:
+    def __init__(self, b: Builder, shape: BlockShape, shared: Mapping[Var, int]) -> None:
         self.renaming = Substitution(fresh=lambda var, type_: b.var(var.name, type_))
         self.shape = shape
+        self.shared = shared
 
     def body(self, b: Builder, lets: Sequence[Let]) -> None:
         """Emit lets."""
@@ -85,11 +91,21 @@ class _Writer:
 
     def _for_all(self, b: Builder, op: ForAll) -> None:
         count = self.renaming.atom(op.count)
+        turns = turns_of(count, op.each) if self.shape.simt else 0
+        own = private_bins(op, self.shared, turns)
+        code = in_private(op.body, own)
+
+        def begin(c: Builder) -> None:
+            self.renaming.mapping.update((bins.own, bins.made(c)) for bins in own)
 
         def unit(c: Builder, i: Atom) -> None:
-            self._inline(c, op.body, i)
+            self._inline(c, code, i)
 
-        side_by_side(b, count, op.each, unit)
+        def end(c: Builder, t: Atom) -> None:
+            for bins in own:
+                bins.given(c, t, self.renaming)
+
+        side_by_side(b, count, op.each, unit, Around(begin, end))
 
     def _inline(self, b: Builder, fn: Lambda, *args: Atom) -> Values:
         return b.inline(fn, args, around=self.renaming)
