@@ -244,3 +244,4 @@ def test_stages():
     assert "reduce" in stages.text["array"]
     assert stages.kernels == 1
     assert "kernel" in str(stages)
+    assert repr(stages) == "<stages of <lambda>: 1 kernel>"

@@ -141,6 +141,19 @@ def test_transforms(n, target):
         near(fw.fft.fftfreq(n, d=0.5), np.fft.fftfreq(n, d=0.5))
 
 
+def test_shifted_transforms_along_axes():
+    """One, several, or from the end; one that is not there is an error that says so."""
+    x = np.arange(6).reshape(2, 3)
+    with fw.target("interp"):
+        for axes in (0, -1, (0, 1), [1], None):
+            for name in ("fftshift", "ifftshift"):
+                found = getattr(fw.fft, name)(x, axes=axes)
+                assert found.tolist() == getattr(np.fft, name)(x, axes=axes).tolist()
+        for axes in (2, (0, -3)):
+            with pytest.raises(fw.ShapeError, match="fftshift along axis"):
+                fw.fft.fftshift(x, axes=axes)
+
+
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 def test_everybody_meets_once(n):
     """In the rounds of a sweep each two indices are partners once, and partners of each other."""

@@ -59,6 +59,9 @@ class Stages:
         """Why arrays that are no results are stored, and what is computed more than once."""
         return self.executable.notes
 
+    def __repr__(self) -> str:
+        return f"<stages of {self.name}: {pretty.counted(self.kernels, 'kernel')}>"
+
     def __str__(self) -> str:
         made_for = f" for {self.cpu}" if self.cpu else ""
         parts = [f"{self.name}: {pretty.counted(self.kernels, 'kernel')}{made_for}"]

@@ -320,12 +320,10 @@ def _frequencies(counts: Any, n: Any, d: Any, dtype: Any) -> Any:
 
 def _shifted(x: Any, axes: Any, who: str, inverse: bool) -> Any:
     array: Any = either(x, f"x of {who}")
-    chosen: Sequence[Any]
-    if axes is None:
-        chosen = tuple(range(array.ndim))
-    else:
-        chosen = (axes,) if isinstance(axes, int) else tuple(axes)
-    for axis in chosen:
+    chosen: Sequence[Any] = range(array.ndim)
+    if axes is not None:
+        chosen = axes if isinstance(axes, tuple | list) else (axes,)
+    for axis in [axis_of(array, each, who) for each in chosen]:
         half = array.shape[axis] // 2
         array = roll(array, -half if inverse else half, axis=axis)
     return array
@@ -336,7 +334,7 @@ def _shifted(x: Any, axes: Any, who: str, inverse: bool) -> Any:
 def fftshift(x: Any, /, *, axes: Any = None) -> Any:
     """The frequency 0 moved to the middle, along all axes or those given.
 
-    Types: `x: t[..] -> t[..]`. Raises IndexError for an axis that is not there.
+    Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
 
         >>> fw.fft.fftshift([0, 1, -2, -1])
         Array([-2, -1,  0,  1], dtype=int64)
@@ -349,7 +347,7 @@ def fftshift(x: Any, /, *, axes: Any = None) -> Any:
 def ifftshift(x: Any, /, *, axes: Any = None) -> Any:
     """The inverse of `fftshift`.
 
-    Types: `x: t[..] -> t[..]`. Raises IndexError for an axis that is not there.
+    Types: `x: t[..] -> t[..]`. Raises AxisError for an axis that is not there.
 
         >>> fw.fft.ifftshift([-2, -1, 0, 1])
         Array([ 0,  1, -2, -1], dtype=int64)
