@@ -10,11 +10,15 @@ Slot 0 is what the scan begins with, set by the host. A block folds the aggregat
 nearest prefix from left to right, so the result never depends on timing: it is always
 ((z fn aggregate 1) fn aggregate 2) fn ..
 
+Where a warp has many lanes, they look at as many slots at once (`window.py`).
+
 For machines on which a block may wait for an earlier one. Code of a block, outside of `for_all`: of
 several warps, the first one alone.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from flatweave.algorithms.operator import Combine
 from flatweave.base.dtypes import i64
@@ -25,6 +29,7 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If, While
 from flatweave.terms.syntax import Atom, Var
 
+Before = Callable[[Builder], Values]
 NOTHING, AGGREGATE, PREFIX = index(0), index(1), index(2)
 
 
@@ -58,11 +63,15 @@ def look_back(b: Builder, slots: Slots, block: Atom, combine: Combine) -> Values
 
 
 def go_on(
-    b: Builder, slots: Slots, block: Atom, aggregate: Values, combine: Combine
-) -> tuple[Values, Values]:
-    """Publish the block's aggregate and prefix; where its elements start and end."""
+    b: Builder, slots: Slots, block: Atom, aggregate: Values, combine: Combine,
+    before: Before | None = None,
+) -> tuple[Values, Values]:  # fmt: skip
+    """Publish the block's aggregate and prefix; where its elements start and end.
+
+    `before` is what finds all elements of the blocks before, if it is not `look_back`.
+    """
     publish(b, slots, block, aggregate, whole=False)
-    prefix = look_back(b, slots, block, combine)
+    prefix = before(b) if before else look_back(b, slots, block, combine)
     end = combine(b, prefix, aggregate)
     publish(b, slots, block, end, whole=True)
     return prefix, end

@@ -84,6 +84,9 @@ if (fw_lane == 0)
     asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"({to}) : "l"({at}) : "memory");
 {to} = __shfl_sync(FW_ALL, {to}, 0);
 __syncwarp();""",
+    acquire_lanes="""\
+asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"({to}) : "l"({at}) : "memory");
+__syncwarp();""",
     release=(
         'asm volatile("st.release.gpu.s64 [%0], %1;" :: "l"({at}), "l"((int64_t){value}) '
         ': "memory");'

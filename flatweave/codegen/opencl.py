@@ -104,6 +104,7 @@ if (fw_thread == 0) fw_number[0] = atomic_inc((volatile __global uint *)fw_claim
 barrier(CLK_LOCAL_MEM_FENCE);
 const int64_t fw_block = fw_number[0];""",
     acquire="{to} = atom_add((volatile __global long *)({at}), 0);\nFW_FENCE();",
+    acquire_lanes="{to} = atom_add((volatile __global long *)({at}), 0);\nFW_FENCE();",
     release="FW_FENCE(); atom_xchg((volatile __global long *)({at}), (long){value});",
     popcount="(int)popcount({})",
     highest="31 - (int)clz({})",

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.records import record, replace
+from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.hierarchy import BLOCK, LEVELS, THREAD
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Kernel, Load, LoadNear, Release, Sync, Unit
 from flatweave.kernel_passes.distribute import BlockShape
@@ -102,4 +103,4 @@ def _is_shared(atom: Atom) -> bool:
 
 def _waits_for_others(op: Op) -> bool:
     """Whether an op is about other blocks."""
-    return isinstance(op, Acquire | Release | Backoff)
+    return isinstance(op, Acquire | AcquireLanes | Release | Backoff)

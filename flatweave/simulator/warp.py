@@ -7,6 +7,7 @@ import numpy as np
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import collectives as c
 from flatweave.kernel_ir import syntax as ir
+from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
 from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
@@ -16,7 +17,7 @@ from flatweave.simulator.memory import Buffer, Private
 from flatweave.simulator.progress import Progress
 from flatweave.simulator.schedules import TOGETHER
 from flatweave.simulator.updates import Updater
-from flatweave.terms.batch import Env, Values, prepend, take
+from flatweave.terms.batch import Env, Value, Values, prepend, take
 from flatweave.terms.syntax import Lambda, Let, Op
 
 
@@ -42,6 +43,9 @@ class Warp(Updater):
                 yield Event.LOOK
                 at = self.one(env, index, "the index of acquire")
                 return (self._buffer(env, buffer).acquire(int(at), self.agent),)
+            case AcquireLanes(buffer=buffer, index=index):
+                (at,) = self.columns(env, (index,))
+                return (yield from self._acquire_lanes(self._buffer(env, buffer), at))
             case ir.Backoff():
                 yield Event.WAIT
                 return ()
@@ -64,6 +68,14 @@ class Warp(Updater):
             case LockedUpdate():
                 return (yield from self._locked(env, op))
         return self._position(env, op)
+
+    def _acquire_lanes(self, buffer: Buffer, at: Value) -> Steps:
+        """Not all at one time: what happens between two halves, only one of them sees."""
+        found: list[Value] = []
+        for half in np.array_split(at, 2):
+            yield Event.LOOK
+            found += [buffer.acquire(int(place), self.agent) for place in half]
+        return (np.asarray(found),)
 
     # -- units ------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import as_dtype
 from flatweave.base.records import replace
+from flatweave.base.schedule import Schedule
 from flatweave.codegen import opencl
 from flatweave.frontend.trace.trace import Leaf, trace
 from flatweave.kernel_ir.verify import verify
@@ -28,6 +29,8 @@ from flatweave.simulator import run as simulator
 from flatweave.targets import on_device
 
 SIZES = (0, 1, 31, 32, 33, 127, 128, 129, 1023, 1025, 2**17 + 1)
+AS_THEY_COME = Schedule(deterministic=False)
+"""Elements that meet are combined by atomics, swaps and locks, not sorted by place before."""
 DTYPES = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64")
 
 
@@ -152,9 +155,9 @@ def program(name: str) -> Program:
     return traced(name, PROGRAMS[name], *arguments(2))
 
 
-def lowered(made: Program, machine: Machine) -> Lowered:
+def lowered(made: Program, machine: Machine, wishes: Schedule = AS_THEY_COME) -> Lowered:
     """A program for a machine."""
-    for_machine = lower(list(pipeline.optimise(made).values())[-1], machine)
+    for_machine = lower(list(pipeline.optimise(made).values())[-1], machine, schedule=wishes)
     verify(for_machine.unit)
     return for_machine
 
@@ -172,9 +175,12 @@ def quick_device() -> Device:
     return device
 
 
-def on_opencl(made: Program, machine: Machine = OPENCL, optimised: bool = False) -> OnDevice:
+def on_opencl(
+    made: Program, machine: Machine = OPENCL, optimised: bool = False,
+    wishes: Schedule = AS_THEY_COME,
+) -> OnDevice:  # fmt: skip
     """A program ready to run on PoCL, or whatever OpenCL device there is."""
-    for_machine = lowered(made, machine)
+    for_machine = lowered(made, machine, wishes)
     find = best_device if optimised else quick_device
     return on_device(find, opencl.emit, for_machine.plan, for_machine.unit)
 

@@ -66,6 +66,7 @@ BODIES = {
     "Store past the caches": "store ys j x streaming=true",
     "StoreCompact": "store_compact [ys, zs] 0 n p [x, k]",
     "StoreCompact near the limit": "c: i64 = count_lanes p\nstore_compact [ys, zs] 0 c p [x, k]",
+    "AcquireLanes": "w: i64 = acquire_lanes ks k\nstore zs j w",
     "Atomic": "o: T = atomic add ys k x",
     "AtomicUpdate": "atomic_update (a: T, b: T =>\n c: T = maximum a b\n in c) ys k [x]",
     "Report": "if p (() => report 2 0 j k n) (() => ())",

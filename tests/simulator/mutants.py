@@ -2,7 +2,7 @@
 
     sync                 is left out
     release              becomes a plain store: nobody is told what was done before
-    acquire              becomes a plain load: nobody is listened to
+    acquire, acquire_lanes    becomes a plain load: nobody is listened to
     atomic, locked_update, atomic_update    become load, combine, store
     release              once more, stands before the stores that it is to publish (`early`)
 """
@@ -16,6 +16,7 @@ import numpy as np
 
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import record, replace
+from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Store, Sync, Unit
 from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.simulator.progress import Failure
@@ -26,7 +27,7 @@ from flatweave.terms.print import print_let
 from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, map_field
 
-ORDERING = (Sync, Release, Acquire, Atomic, AtomicUpdate, LockedUpdate)
+ORDERING = (Sync, Release, Acquire, AcquireLanes, Atomic, AtomicUpdate, LockedUpdate)
 
 
 @record
@@ -126,7 +127,7 @@ def without_order(let: Let) -> Iterator[Let]:
     match let.op:
         case Release(buffer=buffer, index=index, value=value):
             yield replace(let, op=Store(buffer, index, value))
-        case Acquire(buffer=buffer, index=index):
+        case Acquire(buffer=buffer, index=index) | AcquireLanes(buffer=buffer, index=index):
             yield replace(let, op=Load(buffer, index))
         case Atomic(fn=fn, buffer=buffer, index=index, value=value):
             (before,) = let.vars

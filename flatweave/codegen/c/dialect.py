@@ -44,7 +44,8 @@ class Dialect:
 
     `head` begins a kernel: {name}, {threads} and {params} stand for themselves. `global_pointer`
     spells a pointer to {type}; `block` is the block's number where blocks start in any order, and
-    `acquire` and `release` are statements on {to}, {at} and {value}. `popcount` and
+    `acquire` and `release` are statements on {to}, {at} and {value}; `acquire_lanes` is one that
+    each lane does for itself, after which all lanes see what any of them has. `popcount` and
     `highest` tell of a word of 32 bits how many are set and which is the highest. `atomic` gives
     the device's own atomic update, as an expression on at and x, where it has one. `function`
     begins one that is never written out where it is called. `shared_space` qualifies what a pointer
@@ -64,6 +65,7 @@ class Dialect:
     warp_barrier: str
     claim: str
     acquire: str
+    acquire_lanes: str
     release: str
     popcount: str
     highest: str

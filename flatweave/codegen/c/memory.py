@@ -13,6 +13,7 @@ from flatweave.codegen.c.atomics import GLOBAL, REPORT, atomic_helper, space_of
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.values import buffer_dtype, scalar_type, stored
 from flatweave.kernel_ir import syntax as k
+from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.copy_word import CopyWord
 from flatweave.kernel_ir.hierarchy import Local
 from flatweave.kernel_ir.prefetch import Prefetch
@@ -111,6 +112,16 @@ def emit_acquire(e: CEmitter, let: Let) -> None:
     e.line(e.dialect.acquire.format(to=e.names.of(var), at=at))
 
 
+def emit_acquire_lanes(e: CEmitter, let: Let) -> None:
+    """An acquire load by each lane, of an element of its own."""
+    op: AcquireLanes = let.op  # type: ignore[assignment]
+    var = let.vars[0]
+    _check_word(scalar_type(var.type))
+    e.line(f"int64_t {e.names.of(var)} = 0;")
+    at = f"{e.names.of(op.buffer)} + {e.atom(op.index)}"
+    e.line(e.dialect.acquire_lanes.format(to=e.names.of(var), at=at))
+
+
 def emit_release(e: CEmitter, let: Let) -> None:
     """A release store by the first lane of the warp."""
     op: k.Release = let.op  # type: ignore[assignment]
@@ -143,6 +154,7 @@ HANDLERS: Handlers = {
     ThreadMemory: emit_local,
     Atomic: emit_atomic,
     k.Acquire: emit_acquire,
+    AcquireLanes: emit_acquire_lanes,
     k.Release: emit_release,
     k.Report: emit_report,
 }

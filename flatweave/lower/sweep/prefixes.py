@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.algorithms.look_back import go_on
+from flatweave.algorithms.look_back import Before, Slots, go_on
 from flatweave.algorithms.meet import by_first_warp, meet
+from flatweave.algorithms.operator import Operator
+from flatweave.algorithms.window import lanes_look_back
+from flatweave.base.dtypes import i64
+from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import dtypes_of
 from flatweave.lower.scan.called_operator import called
 from flatweave.lower.scan.look_back import Chain
@@ -16,6 +20,7 @@ from flatweave.lower.sweep.aggregates import Aggregates
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
 from flatweave.lower.traverse.warp_share import slot_of_warp
+from flatweave.passes.operators import is_exact
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
@@ -60,8 +65,19 @@ class Prefixes:
         if warps == 1:
             return go_on(writer.b, slots, block, mine, join)
         before, whole = meet(writer.b, operator, mine, warps)
+        look = self._by_lanes(records, slots, block, replace(operator, combine=join))
         of_block = by_first_warp(
-            writer.b, types, lambda b: go_on(b, slots, block, whole, join)[0]
+            writer.b, types, lambda b: go_on(b, slots, block, whole, join, look)[0]
         )
         prefix = operator.combine(writer.b, of_block, before)
         return prefix, operator.combine(writer.b, prefix, mine)
+
+    def _by_lanes(
+        self, records: Sequence[ScanRecord], slots: Slots, block: Atom, operator: Operator
+    ) -> Before | None:
+        """What looks back by all lanes of a warp, where these may meet without other warps."""
+        machine = self.writer.lowering.machine
+        if not machine.warps_meet_alone:
+            return None
+        exact, width = all(is_exact(record.fn) for record in records), machine.lanes([i64])
+        return lanes_look_back(self.writer.b, slots, block, operator, width, exact=exact)

@@ -115,91 +115,159 @@ k_t_12(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_0, const int64_t 
     if (t_51) {
         if (fw_lane == 0) { t_3[t_52] = s_46; }
         if (fw_lane == 0) { asm volatile("st.release.gpu.s64 [%0], %1;" :: "l"(t_4 + t_52), "l"((int64_t)1L) : "memory"); }
-        int64_t t_53 = 0;
-        if (fw_lane == 0)
-            asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"(t_53) : "l"(t_4 + t_9) : "memory");
-        t_53 = __shfl_sync(FW_ALL, t_53, 0);
-        __syncwarp();
-        int64_t t_54 = t_9;
-        int64_t state_55 = t_53;
-        int64_t attempt_56 = 0L;
+        uint64_t t_53;
+        uint64_t t_54;
+        {
+            const int64_t t_55 = t_9 - fw_lane;
+            const int64_t t_56 = (t_55 > 0L ? t_55 : 0L);
+            int64_t t_57 = 0;
+            asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"(t_57) : "l"(t_4 + t_56) : "memory");
+            __syncwarp();
+            const bool t_58 = (t_57 == 2L);
+            uint32_t fw_t59 = __ballot_sync(FW_ALL, t_58);
+            const uint64_t t_60 = fw_t59;
+            const bool t_61 = (t_57 == 0L);
+            uint32_t fw_t62 = __ballot_sync(FW_ALL, t_61);
+            const uint64_t t_63 = fw_t62;
+            const uint64_t t_64 = ((uint64_t)(~(t_60)));
+            const uint64_t t_65 = ((uint64_t)((uint64_t)t_60 - (uint64_t)((uint64_t)1UL)));
+            const uint64_t t_66 = ((uint64_t)(t_64 & t_65));
+            const uint64_t t_67 = ((uint64_t)(t_63 & t_66));
+            t_53 = t_60;
+            t_54 = t_67;
+        }
+        int64_t p_68 = t_9;
+        uint64_t p_69 = t_53;
+        uint64_t p_70 = t_54;
+        int64_t p_71 = 0L;
         for (;;) {
-            const int64_t t_57 = t_54;
-            const int64_t state_58 = state_55;
-            const int64_t attempt_59 = attempt_56;
-            const bool t_60 = (state_58 != 2L);
-            if (!t_60) break;
-            const bool t_61 = (state_55 == 0L);
-            if (t_61) {
+            const int64_t p_72 = p_68;
+            const uint64_t p_73 = p_69;
+            const uint64_t p_74 = p_70;
+            const int64_t p_75 = p_71;
+            const bool t_76 = (p_74 != ((uint64_t)0UL));
+            const bool t_77 = (p_73 == ((uint64_t)0UL));
+            const bool t_78 = ((bool)(t_76 | t_77));
+            if (!t_78) break;
+            const bool t_79 = (p_70 != ((uint64_t)0UL));
+            if (t_79) {
                 ;
             }
-            const int64_t t_62 = ((int64_t)((uint64_t)t_54 - (uint64_t)1L));
-            const int64_t t_63 = (t_61 ? t_54 : t_62);
-            const int64_t t_64 = ((int64_t)((uint64_t)attempt_56 + (uint64_t)1L));
-            const int64_t t_65 = (t_61 ? t_64 : 0L);
-            int64_t t_66 = 0;
-            if (fw_lane == 0)
-                asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"(t_66) : "l"(t_4 + t_63) : "memory");
-            t_66 = __shfl_sync(FW_ALL, t_66, 0);
-            __syncwarp();
-            t_54 = t_63;
-            state_55 = t_66;
-            attempt_56 = t_65;
+            const int64_t t_80 = ((int64_t)((uint64_t)p_68 - (uint64_t)32L));
+            const int64_t t_81 = (t_79 ? p_68 : t_80);
+            const int64_t t_82 = ((int64_t)((uint64_t)p_71 + (uint64_t)1L));
+            const int64_t t_83 = (t_79 ? t_82 : 0L);
+            uint64_t t_84;
+            uint64_t t_85;
+            {
+                const int64_t t_86 = t_81 - fw_lane;
+                const int64_t t_87 = (t_86 > 0L ? t_86 : 0L);
+                int64_t t_88 = 0;
+                asm volatile("ld.acquire.gpu.s64 %0, [%1];" : "=l"(t_88) : "l"(t_4 + t_87) : "memory");
+                __syncwarp();
+                const bool t_89 = (t_88 == 2L);
+                uint32_t fw_t90 = __ballot_sync(FW_ALL, t_89);
+                const uint64_t t_91 = fw_t90;
+                const bool t_92 = (t_88 == 0L);
+                uint32_t fw_t93 = __ballot_sync(FW_ALL, t_92);
+                const uint64_t t_94 = fw_t93;
+                const uint64_t t_95 = ((uint64_t)(~(t_91)));
+                const uint64_t t_96 = ((uint64_t)((uint64_t)t_91 - (uint64_t)((uint64_t)1UL)));
+                const uint64_t t_97 = ((uint64_t)(t_95 & t_96));
+                const uint64_t t_98 = ((uint64_t)(t_94 & t_97));
+                t_84 = t_91;
+                t_85 = t_98;
+            }
+            p_68 = t_81;
+            p_69 = t_84;
+            p_70 = t_85;
+            p_71 = t_83;
         }
-        const int32_t t_67 = t_5[t_54];
-        const int64_t t_68 = ((int64_t)((uint64_t)t_54 + (uint64_t)1L));
-        int32_t s_69 = t_67;
-        for (int64_t t_70 = t_68; t_70 < t_52; t_70 += 1L) {
-            const int32_t t_71 = t_3[t_70];
-            const int32_t t_72 = ((int32_t)((uint32_t)s_69 + (uint32_t)t_71));
-            s_69 = t_72;
+        const uint64_t t_99 = fw_ctz_u64(p_69);
+        const int64_t t_100 = ((int64_t)t_99);
+        const int64_t t_101 = ((int64_t)((uint64_t)p_68 - (uint64_t)t_100));
+        const int32_t t_102 = t_5[t_101];
+        const int64_t t_103 = ((int64_t)((uint64_t)t_101 + (uint64_t)1L));
+        const int64_t t_104 = ((int64_t)((uint64_t)t_9 - (uint64_t)t_101));
+        int32_t t_105;
+        {
+            int32_t s_106 = 0;
+            for (int64_t base_107 = 0L; base_107 < t_104; base_107 += 32L) {
+                const int64_t t_108 = base_107 + fw_lane;
+                const bool t_109 = (t_108 < t_104);
+                const int64_t t_110 = ((int64_t)((uint64_t)t_103 + (uint64_t)t_108));
+                int32_t t_111;
+                if (t_109) {
+                    const int32_t t_112 = t_3[t_110];
+                    t_111 = t_112;
+                } else {
+                    t_111 = 0;
+                }
+                const int32_t t_113 = ((int32_t)((uint32_t)s_106 + (uint32_t)t_111));
+                s_106 = t_113;
+            }
+            int32_t t_114;
+            {
+                int32_t fw_t115 = s_106;
+                for (int fw_d = 1; fw_d < 32; fw_d <<= 1) {
+                    int32_t fw_t116 = __shfl_sync(FW_ALL, fw_t115, fw_lane + fw_d < 32 ? fw_lane + fw_d : fw_lane);
+                    const int32_t p_117 = fw_t115;
+                    const int32_t p_118 = fw_t116;
+                    const int32_t t_119 = ((int32_t)((uint32_t)p_117 + (uint32_t)p_118));
+                    fw_t115 = t_119;
+                }
+                int32_t fw_t120 = __shfl_sync(FW_ALL, fw_t115, 0);
+                t_114 = fw_t120;
+            }
+            t_105 = t_114;
         }
-        const int32_t t_73 = ((int32_t)((uint32_t)s_69 + (uint32_t)s_46));
-        if (fw_lane == 0) { t_5[t_52] = t_73; }
+        const int32_t t_121 = ((int32_t)((uint32_t)t_102 + (uint32_t)t_105));
+        const int32_t t_122 = ((int32_t)((uint32_t)t_121 + (uint32_t)s_46));
+        if (fw_lane == 0) { t_5[t_52] = t_122; }
         if (fw_lane == 0) { asm volatile("st.release.gpu.s64 [%0], %1;" :: "l"(t_4 + t_52), "l"((int64_t)2L) : "memory"); }
-        if (fw_lane == 0) { t_8[0L] = s_69; }
+        if (fw_lane == 0) { t_8[0L] = t_121; }
     }
     __syncthreads();
-    const int32_t t_74 = t_8[0L];
-    const int32_t t_75 = ((int32_t)((uint32_t)t_74 + (uint32_t)s_42));
-    const int32_t t_76 = ((int32_t)((uint32_t)t_75 + (uint32_t)t_24));
-    const int64_t t_77 = fw_warp;
-    const int64_t t_78 = ((int64_t)((uint64_t)t_77 * (uint64_t)t_16));
-    const int64_t t_79 = ((int64_t)((uint64_t)t_10 + (uint64_t)t_78));
-    const int64_t t_80 = (t_79 < t_12 ? t_79 : t_12);
-    const int64_t t_81 = ((int64_t)((uint64_t)t_80 + (uint64_t)t_16));
-    const int64_t t_82 = (t_81 < t_12 ? t_81 : t_12);
-    const int64_t t_83 = ((int64_t)((uint64_t)t_82 - (uint64_t)1L));
-    int32_t t_84;
+    const int32_t t_123 = t_8[0L];
+    const int32_t t_124 = ((int32_t)((uint32_t)t_123 + (uint32_t)s_42));
+    const int32_t t_125 = ((int32_t)((uint32_t)t_124 + (uint32_t)t_24));
+    const int64_t t_126 = fw_warp;
+    const int64_t t_127 = ((int64_t)((uint64_t)t_126 * (uint64_t)t_16));
+    const int64_t t_128 = ((int64_t)((uint64_t)t_10 + (uint64_t)t_127));
+    const int64_t t_129 = (t_128 < t_12 ? t_128 : t_12);
+    const int64_t t_130 = ((int64_t)((uint64_t)t_129 + (uint64_t)t_16));
+    const int64_t t_131 = (t_130 < t_12 ? t_130 : t_12);
+    const int64_t t_132 = ((int64_t)((uint64_t)t_131 - (uint64_t)1L));
+    int32_t t_133;
     {
-        int32_t s_85 = t_75;
-        for (int64_t i_86 = t_80; i_86 < t_81; i_86 += 32L) {
-            const int64_t t_87 = i_86 + fw_lane;
-            const bool t_88 = (t_87 < t_82);
-            const int64_t t_89 = (t_87 < t_83 ? t_87 : t_83);
-            const int32_t t_90 = x0_2[t_89];
-            const int32_t t_91 = ((int32_t)((uint32_t)t_90 * (uint32_t)2));
-            const int32_t t_92 = (t_88 ? t_91 : 0);
-            int32_t t_93 = t_92;
+        int32_t s_134 = t_124;
+        for (int64_t i_135 = t_129; i_135 < t_130; i_135 += 32L) {
+            const int64_t t_136 = i_135 + fw_lane;
+            const bool t_137 = (t_136 < t_131);
+            const int64_t t_138 = (t_136 < t_132 ? t_136 : t_132);
+            const int32_t t_139 = x0_2[t_138];
+            const int32_t t_140 = ((int32_t)((uint32_t)t_139 * (uint32_t)2));
+            const int32_t t_141 = (t_137 ? t_140 : 0);
+            int32_t t_142 = t_141;
             for (int fw_d = 1; fw_d < 32; fw_d <<= 1) {
-                int32_t fw_t94 = __shfl_sync(FW_ALL, t_93, fw_lane >= fw_d ? fw_lane - fw_d : fw_lane);
-                const int32_t p_95 = fw_t94;
-                const int32_t p_96 = t_93;
-                const int32_t t_97 = ((int32_t)((uint32_t)p_95 + (uint32_t)p_96));
-                int32_t fw_t98 = t_97;
+                int32_t fw_t143 = __shfl_sync(FW_ALL, t_142, fw_lane >= fw_d ? fw_lane - fw_d : fw_lane);
+                const int32_t p_144 = fw_t143;
+                const int32_t p_145 = t_142;
+                const int32_t t_146 = ((int32_t)((uint32_t)p_144 + (uint32_t)p_145));
+                int32_t fw_t147 = t_146;
                 if (fw_lane >= fw_d) {
-                    t_93 = fw_t98;
+                    t_142 = fw_t147;
                 }
             }
-            const int32_t t_99 = ((int32_t)((uint32_t)s_85 + (uint32_t)t_93));
-            int32_t fw_t100 = __shfl_sync(FW_ALL, t_93, 31);
-            const int32_t t_101 = fw_t100;
-            const int32_t t_102 = ((int32_t)((uint32_t)s_85 + (uint32_t)t_101));
-            if (t_88) {
-                buffer_6[t_89] = t_99;
+            const int32_t t_148 = ((int32_t)((uint32_t)s_134 + (uint32_t)t_142));
+            int32_t fw_t149 = __shfl_sync(FW_ALL, t_142, 31);
+            const int32_t t_150 = fw_t149;
+            const int32_t t_151 = ((int32_t)((uint32_t)s_134 + (uint32_t)t_150));
+            if (t_137) {
+                buffer_6[t_138] = t_148;
             }
-            s_85 = t_102;
+            s_134 = t_151;
         }
-        t_84 = s_85;
+        t_133 = s_134;
     }
 }

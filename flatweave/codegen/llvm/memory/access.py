@@ -19,6 +19,7 @@ from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
 from flatweave.codegen.llvm.memory.clipped import find_clipped, load_clipped
 from flatweave.codegen.llvm.text.module import suffix, vec
+from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
 from flatweave.terms.syntax import BufferType, Let, Var
@@ -264,6 +265,24 @@ def emit_acquire(e: Emitter, let: Let) -> Sequence[Held]:
     return (Held(UNIFORM, from_memory(e, dtype, 1, text)),)
 
 
+def emit_acquire_lanes(e: Emitter, let: Let) -> Sequence[Held]:
+    """The same for each lane."""
+    op: AcquireLanes = let.op  # type: ignore[assignment]
+    dtype = element_dtype(op.buffer)
+    kept, buffer = stored(dtype), e.held[op.buffer].text
+    if e.width == 1:
+        at = element(e, buffer, dtype, e.uniform(op.index))
+        text = e.code.let(f"load atomic {kept.llvm}, ptr {at} acquire, align {kept.bytes}")
+        return (Held(UNIFORM, from_memory(e, dtype, 1, text)),)
+    kind, index, total = vec(kept, e.width), e.vector(op.index), "poison"
+    for lane in range(e.width):
+        place = e.code.let(f"extractelement <{e.width} x i64> {index}, i64 {lane}")
+        at = element(e, buffer, dtype, place)
+        text = e.code.let(f"load atomic {kept.llvm}, ptr {at} acquire, align {kept.bytes}")
+        total = e.code.let(f"insertelement {kind} {total}, {kept.llvm} {text}, i64 {lane}")
+    return (Held(VARYING, from_memory(e, dtype, e.width, total)),)
+
+
 def emit_release(e: Emitter, let: Let) -> Sequence[Held]:
     """store atomic release, after a fence where it does not order streaming stores"""
     op: Release = let.op  # type: ignore[assignment]
@@ -288,5 +307,6 @@ HANDLERS: Handlers = {
     Shared: emit_shared,
     Store: emit_store,
     Acquire: emit_acquire,
+    AcquireLanes: emit_acquire_lanes,
     Release: emit_release,
 }
