@@ -1,6 +1,6 @@
 """Statistical tests of both generators on many numbers, as a table.
 
-    python -m tests.random --numbers 2**24 --seeds 4
+    python -m tests.random --numbers 16777216 --seeds 4
 
 Figures are standard deviations from what chance gives, but the first, Kolmogorov's sqrt(n) D.
 """
