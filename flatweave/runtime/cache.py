@@ -97,6 +97,30 @@ class DiskCache:
         except OSError:
             pass
 
+    def usage(self) -> tuple[int, int]:
+        """How many artifacts there are, and their bytes in all."""
+        sizes = [size for _, size, _ in self._entries()]
+        return len(sizes), sum(sizes)
+
+    def clear(self) -> int:
+        """Remove all artifacts; how many there were. Programs that run keep what they have."""
+        removed = 0
+        for _, _, name in self._entries():
+            try:
+                with self._opened(self.folder, False) as folder:
+                    folder.remove(name)
+            except OSError:
+                continue
+            removed += 1
+        return removed
+
+    def _entries(self) -> list[tuple[float, int, str]]:
+        try:
+            with self._opened(self.folder, False) as folder:
+                return [entry for entry in folder.entries() if SUFFIX in entry[2]]
+        except OSError:
+            return []  # there is no such folder, or it could be somebody else's
+
     def evict(self) -> None:
         """Remove the artifacts unused for longest until three quarters of the limit are left."""
         try:
@@ -148,6 +172,9 @@ class NoCache(DiskCache):
 
     def drop(self, key: str) -> None:
         """There is nothing to forget."""
+
+    def _entries(self) -> list[tuple[float, int, str]]:
+        return []
 
 
 def seal(key: str, payload: bytes) -> bytes:

@@ -50,7 +50,7 @@ def keep(key: str, tuned: Tuned) -> bool:
     are kept."""
     if not config.no_cache:
         plain = tuple(each and (each.rows, each.longest, each.share, each.mean) for each in tuned)
-        if not _folder().put(key, to_bytes(plain)):
+        if not folder().put(key, to_bytes(plain)):
             return False
     _KEPT[key] = tuned
     return True
@@ -60,7 +60,7 @@ def kept(key: str) -> Tuned:
     """The thresholds that were kept under a key; () if there are none."""
     if key in _KEPT or config.no_cache:
         return _KEPT.get(key, ())
-    content = _folder().get(key)
+    content = folder().get(key)
     try:
         found = () if content is None else from_bytes(content)
     except Unfit:
@@ -77,14 +77,14 @@ def key_of_kernels(parts: Sequence[str]) -> str:
 def keep_choice(key: str, chosen: str) -> bool:
     """Keep which kernel was fastest; whether it is kept for later processes."""
     _CHOSEN[key] = chosen
-    return not config.no_cache and _folder().put(key, to_bytes((chosen,)))
+    return not config.no_cache and folder().put(key, to_bytes((chosen,)))
 
 
 def kept_choice(key: str) -> str | None:
     """Which kernel was fastest; None if nobody has measured."""
     if key in _CHOSEN or config.no_cache:
         return _CHOSEN.get(key)
-    content = _folder().get(key)
+    content = folder().get(key)
     try:
         found = None if content is None else from_bytes(content)
     except Unfit:
@@ -103,14 +103,14 @@ def key_of_rates(place: str) -> str:
 def keep_rates(key: str, rates: tuple[float, ...]) -> bool:
     """Keep how fast a device is; whether it is kept for later processes."""
     _RATES[key] = rates
-    return not config.no_cache and _folder().put(key, to_bytes(rates))
+    return not config.no_cache and folder().put(key, to_bytes(rates))
 
 
 def kept_rates(key: str) -> tuple[float, ...]:
     """How fast a device is; () if nobody has measured."""
     if key in _RATES or config.no_cache:
         return _RATES.get(key, ())
-    content = _folder().get(key)
+    content = folder().get(key)
     try:
         found = () if content is None else from_bytes(content)
     except Unfit:
@@ -122,12 +122,12 @@ def kept_rates(key: str) -> tuple[float, ...]:
 
 def is_any_kept() -> bool:
     """Whether it is worth while to make a key."""
-    return bool(_KEPT) or (not config.no_cache and _folder().folder.is_dir())
+    return bool(_KEPT) or (not config.no_cache and folder().folder.is_dir())
 
 
 def place() -> Path | None:
     """The folder where thresholds are kept; None where they are this process's alone."""
-    return None if config.no_cache else _folder().folder
+    return None if config.no_cache else folder().folder
 
 
 def _thresholds(plain: object) -> Thresholds | None:
@@ -138,7 +138,8 @@ def _thresholds(plain: object) -> Thresholds | None:
 
 
 @functools.cache
-def _folder() -> TunedFolder:
+def folder() -> TunedFolder:
+    """Where it lies on disk."""
     return TunedFolder(default_folder() / "tuned", LIMIT)
 
 

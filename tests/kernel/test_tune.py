@@ -23,7 +23,7 @@ XS = np.arange(4096)
 def empty_folder(tmp_path, monkeypatch):
     """Nothing has been kept."""
     monkeypatch.setattr(tuned, "_CHOSEN", {})
-    monkeypatch.setattr(tuned, "_folder", lambda: tuned.TunedFolder(tmp_path / "t", tuned.LIMIT))
+    monkeypatch.setattr(tuned, "folder", lambda: tuned.TunedFolder(tmp_path / "t", tuned.LIMIT))
 
 
 def sums(size, each):

@@ -176,7 +176,7 @@ def test_the_switch(monkeypatch):
 
 def test_rates_are_measured_once_and_kept(monkeypatch, tmp_path):
     """In this process, and on disk; what is damaged there is measured anew."""
-    monkeypatch.setattr(tuned, "_folder", lambda: tuned.TunedFolder(tmp_path, tuned.LIMIT))
+    monkeypatch.setattr(tuned, "folder", lambda: tuned.TunedFolder(tmp_path, tuned.LIMIT))
     monkeypatch.setattr(tuned, "_RATES", {})
     asked = []
 

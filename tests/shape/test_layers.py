@@ -23,6 +23,7 @@ ROWS = [
     ("jit",),
     ("tuning", "random", "places"),
     ("tools", "kernel", "__init__"),
+    ("__main__",),
 ]
 ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
 # The rooms of a folder, lowest first: a file imports from its own room and from rooms before it;

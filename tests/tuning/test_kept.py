@@ -89,7 +89,7 @@ def test_a_folder_that_cannot_be_written(run, tmp_path):
 def folder(tmp_path, monkeypatch):
     """Thresholds lie in a folder of this test's own."""
     made = tuned.TunedFolder(tmp_path / "tuned")
-    monkeypatch.setattr(tuned, "_folder", lambda: made)
+    monkeypatch.setattr(tuned, "folder", lambda: made)
     with config.scoped(no_cache=False):
         yield made
 

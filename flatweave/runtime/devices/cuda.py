@@ -40,6 +40,12 @@ def opened(index: int = 0) -> Device:
     return found
 
 
+def names() -> list[str]:
+    """The GPUs found, as the driver numbers them; Unsupported where there is none."""
+    cu = bindings()
+    return [CudaDriver(cu, index).name for index in range(_count(cu))]
+
+
 def bindings() -> Any:
     """The driver's functions in Python."""
     try:

@@ -45,6 +45,11 @@ def _kept(index: int) -> Device:
     return opened(index)
 
 
+def names() -> list[str]:
+    """The devices found, the best one first; Unsupported where there is none."""
+    return [usable.name for usable in _usable(())]
+
+
 def _usable(options: Sequence[str]) -> Iterator[Device]:
     """All devices that compile kernels, the best one first; at least one."""
     try:

@@ -1,0 +1,79 @@
+"""`python -m flatweave`: what is installed and kept, and the removal of what is kept."""
+
+import os
+import subprocess
+import sys
+
+from flatweave.base.config import config
+from flatweave.base.errors import Unsupported
+from flatweave.runtime.cache import NO_CACHE, DiskCache
+from flatweave.tools import about
+
+PROGRAM = """
+import flatweave as fw, numpy as np
+assert fw.jit(lambda xs: fw.sum(xs * 3))(np.array([1.0, 2.0])) == 9
+from flatweave.tools.about import main
+main([])
+main(["--clear"])
+main([])
+"""
+
+
+def test_what_is_kept_is_shown_and_removed(tmp_path):
+    """A program's code is there, then gone."""
+    environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path), FLATWEAVE_NO_CACHE="0")
+
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=True
+    )
+
+    rows = [line for line in done.stdout.splitlines() if line.startswith("compiled code")]
+    before, removed, after = (row.removeprefix("compiled code").strip(" :") for row in rows)
+    count = before.split(",")[0]
+    assert count != "0 files"
+    assert before.endswith(f"in {tmp_path / 'flatweave'}")
+    assert removed == f"{count} removed from {tmp_path / 'flatweave'}"
+    assert after.startswith("0 files, 0 B")
+
+
+def test_only_what_a_cache_made_is_removed(tmp_path):
+    """Whatever else lies in its folder stays."""
+    cache = DiskCache(tmp_path)
+    cache.put("key", b"content")
+    (tmp_path / "notes.txt").write_text("mine")
+
+    assert cache.usage()[0] == 1
+    assert cache.clear() == 1
+
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_without_a_cache_nothing_is_removed(tmp_path, monkeypatch):
+    """The folder that the command is called in, above all."""
+    (tmp_path / "mine.fwc").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+
+    with config.scoped(no_cache=True):
+        assert about.main(["--clear"]) == 0
+    assert NO_CACHE.clear() == 0
+
+    assert (tmp_path / "mine.fwc").exists()
+
+
+def test_the_report(monkeypatch):
+    """Versions, the CPU, each device, or why there is none."""
+    monkeypatch.setattr(about.opencl, "names", lambda: ["this", "that"])
+
+    def none():
+        raise Unsupported("there is no driver.")
+
+    monkeypatch.setattr(about.cuda, "names", none)
+
+    with config.scoped(threads=3, no_cache=True):
+        rows = {line.split("  ")[0]: line for line in about.report().splitlines()}
+
+    assert {"flatweave", "Python", "numpy", "llvmlite", "LLVM", "cpu"} <= set(rows)
+    assert rows["threads"].endswith(" 3")
+    assert (rows["opencl:0"][-4:], rows["opencl:1"][-4:]) == ("this", "that")
+    assert rows["cuda"].endswith("none: there is no driver.")
+    assert rows["compiled code"].endswith("not kept (FLATWEAVE_NO_CACHE)")
