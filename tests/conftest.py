@@ -3,6 +3,7 @@
 import gc
 import importlib
 import os
+import shutil
 from collections.abc import Iterator
 from functools import cache
 
@@ -94,7 +95,16 @@ def missing_cuda() -> str:
     return "" if not failed and count else "no CUDA: no device"
 
 
-MISSING = {"needs_opencl": missing_opencl, "needs_cuda": missing_cuda}
+def missing_browser() -> str:
+    """Why no page can be opened here; empty where one can."""
+    return "" if shutil.which("chromium") else "no browser: no chromium"
+
+
+MISSING = {
+    "needs_opencl": missing_opencl,
+    "needs_cuda": missing_cuda,
+    "needs_browser": missing_browser,
+}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

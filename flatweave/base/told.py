@@ -31,8 +31,10 @@ class Note(Told):
 
     what: str
     """What it is about: "a scan"."""
+    name: str
+    """The array that is stored, as the program calls it; "" where it is about none."""
     array: str
-    """The array that is stored, `f64[n_1]`; "" where it is about none."""
+    """The type of that array: `f64[n_1]`."""
     reason: str
     """Why that was decided."""
     remedy: str
@@ -41,12 +43,12 @@ class Note(Told):
     """The kernel that runs for this reason; "" where it is about none."""
 
     def __new__(
-        cls, text: str, where: Location | None = None, *, what: str = "", array: str = "",
-        reason: str = "", remedy: str = "", kernel: str = "",
+        cls, text: str, where: Location | None = None, *, what: str = "", name: str = "",
+        array: str = "", reason: str = "", remedy: str = "", kernel: str = "",
     ) -> Note:  # fmt: skip
         """A sentence about this line; without a `reason`, the whole of it is one."""
         made = super().__new__(cls, text)
-        made.where, made.what, made.array = where, what, array
+        made.where, made.what, made.name, made.array = where, what, name, array
         made.reason, made.remedy, made.kernel = reason or text, remedy, kernel
         return made
 

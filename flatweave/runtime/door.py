@@ -4,7 +4,7 @@
     llvm()                                            as much of it as makes machine code of text
     opened("fft")                                     what few programs use: fw.fft, fw.linalg,
                                                       fw.random, and what functions mean for complex
-                                                      numbers, target="auto", devices=[..]
+                                                      numbers, target="auto", devices=[..], .page()
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
 generation and LLVM, which cost as much to import as all that is in front. The import is work of a
@@ -29,6 +29,7 @@ SELDOM = {
     "complex": "flatweave.frontend.complex.rules",
     "fft": "flatweave.frontend.standard.fft",
     "linalg": "flatweave.frontend.standard.linalg",
+    "page": "flatweave.page.write",
     "random": "flatweave.random",
 }
 IMPORTING = Lock()

@@ -22,7 +22,7 @@ ROWS = [
     ("pipeline", "recall_on_devices"),
     ("jit",),
     ("tuning", "random", "places"),
-    ("tools", "kernel", "__init__"),
+    ("tools", "kernel", "page", "__init__"),
     ("__main__",),
 ]
 ROW = {unit: number for number, row in enumerate(ROWS) for unit in row}
@@ -50,7 +50,7 @@ DOOR = "flatweave/runtime/door.py"
 BEHIND = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
-    "flatweave.places.anywhere", "flatweave.places.shared",
+    "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.page.write",
     "flatweave.recall_on_devices",
 }  # fmt: skip
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from flatweave.base import pretty
 from flatweave.base.records import record
 from flatweave.base.told import Note, StoredArray
 from flatweave.frontend.call.compiled import Executable
+from flatweave.runtime.door import opened
 
 
 @record(eq=True)
@@ -58,6 +60,15 @@ class Stages:
     def notes(self) -> list[Note]:
         """Why arrays that are no results are stored, and what is computed more than once."""
         return self.executable.notes
+
+    def page(self, path: str | Path | None = None, *, run: bool = True) -> Path:
+        """Write what became of the call as one HTML file, by default `NAME.html`; its path.
+
+        The program is run, for its time and for the kernels that these sizes need, unless `run`
+        is False.
+        """
+        written: Path = opened("page").write(self, path, run=run)
+        return written
 
     def __repr__(self) -> str:
         return f"<stages of {self.name}: {pretty.counted(self.kernels, 'kernel')}>"

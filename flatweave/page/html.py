@@ -1,0 +1,51 @@
+"""Tags of HTML and SVG, with what goes into them escaped.
+
+    tag("a", "x < y", href="#k")          <a href="#k">x &lt; y</a>
+
+`Markup` is text that is markup already; everything else is text of people's.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+EMPTY = frozenset({"br", "input"})
+
+
+class Markup(str):
+    """Markup, which goes into other markup as it is."""
+
+
+def text(thing: object) -> str:
+    """A thing as it stands in markup."""
+    return thing if isinstance(thing, Markup) else html.escape(str(thing))
+
+
+def tag(name: str, *content: object, **attributes: object) -> Markup:
+    """An element; `class_` is class, `data_of` is data-of; an attribute None is left out."""
+    words = [name]
+    for key, value in attributes.items():
+        if value is not None:
+            words.append(f'{key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"')
+    if name in EMPTY:
+        return Markup(f"<{' '.join(words)}>")
+    return Markup(f"<{' '.join(words)}>{''.join(map(text, content))}</{name}>")
+
+
+def joined(parts: Iterable[object], between: str = "") -> Markup:
+    """Parts one after the other."""
+    return Markup(text(between).join(map(text, parts)))
+
+
+def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> Markup:
+    """A table with a line for its head; on narrow screens it scrolls by itself."""
+    top = tag("tr", *(tag("th", cell, scope="col") for cell in head))
+    body = [tag("tr", *(tag("td", cell) for cell in row)) for row in rows]
+    whole = tag("table", tag("thead", top), tag("tbody", *body))
+    return tag("div", whole, class_="scroll")
+
+
+def more(summary: object, *content: object, **attributes: object) -> Markup:
+    """What opens when somebody asks for it."""
+    return tag("details", tag("summary", summary), *content, **attributes)

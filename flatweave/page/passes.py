@@ -1,0 +1,173 @@
+"""What there is to say of each pass over data: what it reads and writes, its plan, its kernels.
+
+A pass is an operation of the lowered program that launches kernels. The bytes are those that it
+cannot do without: each array that it reads, and each that it stores, once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+
+from flatweave.array_ir.extents import Extents, bytes_of
+from flatweave.array_ir.syntax import Program
+from flatweave.base.records import record
+from flatweave.base.source import Location
+from flatweave.base.told import Note, StoredArray
+from flatweave.frontend.call.stages import Stages
+from flatweave.kernel_ir.syntax import Unit
+from flatweave.kernel_ir.text import print_kernel
+from flatweave.ops import CallKernel, RadixSort, SortRow, Sweep
+from flatweave.page.graph import places_of, title_of
+from flatweave.terms.syntax import ArrayType, Lambda, Let
+from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
+
+CODE = {"cpu": "asm", "opencl": "opencl", "cuda": "cuda"}
+"""The stage that shows what a target runs."""
+LARGE = 1000
+"""Of a program with more operations, kernels that no run has needed are not written, and none is
+shown in assembly language: that takes as long as compiling all of it once more."""
+LAUNCHING = (Sweep, RadixSort, SortRow, CallKernel)
+
+
+@record
+class KernelFacts:
+    """A kernel: its role, whether a run has needed it, why, its text, and that of the machine."""
+
+    name: str
+    role: str
+    made: bool
+    why: str
+    text: str
+    code: str
+
+
+@record
+class Moved:
+    """An array that a pass reads or writes; its size is None where only a run tells it."""
+
+    name: str
+    bytes: int | None
+    writes: bool
+
+
+@record
+class Pass:
+    """One pass over data, by its number."""
+
+    number: int
+    name: str
+    title: str
+    let: Let
+    places: tuple[Location, ...]
+    plan: str
+    moved: tuple[Moved, ...]
+    kernels: tuple[KernelFacts, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def bytes(self) -> int:
+        """All that is known to move."""
+        return sum(each.bytes or 0 for each in self.moved)
+
+    @property
+    def is_bytes_known(self) -> bool:
+        """Whether nothing else moves."""
+        return all(each.bytes is not None for each in self.moved)
+
+
+def passes_of(stages: Stages, program: Program, extents: Extents, target: str) -> list[Pass]:
+    """Every pass of a lowered program, in order."""
+    lets = list(launching(program.fn))
+    called = [let.vars[0].name for let in lets if let.vars]
+    plans = plans_of(stages.text.get("plan", ""))
+    is_large = sum(1 for _ in walk_lets(program.fn)) > LARGE
+    kernels = kernels_of(stages, target, is_large)
+    stored = stages.manifest
+    notes = [note for note in stages.notes if not note.kernel]
+    found = []
+    for number, let in enumerate(lets):
+        name = let.vars[0].name if let.vars else "sweep"
+        places = tuple(places_of(let))
+        own = [k for k in kernels if belongs(k.name, name, called)]
+        made = {var.name for var in let.vars}
+        about = [n for n in notes if (n.name in made if n.name else n.where in places)]
+        found.append(
+            Pass(
+                number, name, title_of(let), let, places, plans.get(name, ""),
+                tuple(_moved(let, extents, stored)), tuple(own), tuple(about),
+            )
+        )  # fmt: skip
+    return found
+
+
+def launching(fn: Lambda) -> Iterator[Let]:
+    """The operations that launch kernels, in the bodies of loops and branches, too."""
+    for let in fn.lets:
+        if isinstance(let.op, LAUNCHING):
+            yield let
+        else:
+            for inner in lambdas_in(let.op):
+                yield from launching(inner)
+
+
+def belongs(kernel: str, name: str, names: Sequence[str]) -> bool:
+    """Whether a kernel is called after an operation: by the longest name that it begins with."""
+    return name == max(
+        (each for each in names if re.match(rf"{re.escape(each)}(?![0-9])", kernel)),
+        key=len, default="",
+    )  # fmt: skip
+
+
+def _moved(let: Let, extents: Extents, stored: Sequence[StoredArray]) -> Iterator[Moved]:
+    for var in free_vars(let.op):
+        if isinstance(var.type, ArrayType):
+            yield Moved(var.name, bytes_of(var.type, extents), False)
+    names = {array.name: array for array in stored}
+    for var in let.vars:
+        if isinstance(var.type, ArrayType) and var.name in names:
+            yield Moved(var.name, names[var.name].bytes, True)
+
+
+def plans_of(text: str) -> dict[str, str]:
+    """The plan of each sweep, by its name."""
+    parts = re.split(r"^sweep (\S+)", text, flags=re.M)
+    return {
+        name: f"sweep {name}{rest}".rstrip()
+        for name, rest in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def kernels_of(stages: Stages, target: str, is_large: bool) -> list[KernelFacts]:
+    """Every kernel that may be launched, with its texts, of a large program with few of them."""
+    launched = stages.launched
+    wanted = {name for name, _, made in launched if made or not is_large}
+    texts = texts_of(stages, wanted)
+    codes = codes_of(stages.text[CODE[target]]) if target in CODE and not is_large else {}
+    why = {note.kernel: note.reason for note in stages.notes if note.kernel}
+    return [
+        KernelFacts(name, role, made, why.get(name, ""), texts.get(name, ""), codes.get(name, ""))
+        for name, role, made in launched
+    ]
+
+
+def texts_of(stages: Stages, wanted: Set[str]) -> dict[str, str]:
+    """The text of each wanted kernel, by name; the others need not be written."""
+    unit: Unit = stages.executable.whole.unit
+    names = [*(kernel.name for kernel in unit.kernels), *(later.name for later in unit.later)]
+    return {name: print_kernel(unit.kernel(name)) for name in names if name in wanted}
+
+
+def codes_of(code: str) -> Mapping[str, str]:
+    """The machine code of each kernel in a text in assembly language; the whole of another text
+    belongs to none."""
+    found = {}
+    for match in re.finditer(r"^k_([\w.$]+):\n(.*?)^\.Lfunc_end", code, re.M | re.S):
+        lines = (line.rstrip() for line in match[2].splitlines())
+        found[match[1]] = "\n".join(line for line in lines if not _is_directive(line))
+    return found
+
+
+def _is_directive(line: str) -> bool:
+    word = line.strip()
+    return word.startswith(".") and not word.endswith(":")

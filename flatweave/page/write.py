@@ -1,0 +1,278 @@
+"""The page of a call: `f.stages(*args).page("f.html")`, one file that needs nothing else.
+
+What belongs together is marked alike: lines, boxes and kernels name in `data-of` the places of the
+user's program that they come from, and in `data-pass` the passes that they are part of; page.js
+lights up what shares a mark with what was chosen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from flatweave.array_ir.extents import Extents, extents_of
+from flatweave.array_ir.text import print_program
+from flatweave.base.errors import ArgumentError
+from flatweave.base.pretty import counted, duration, size
+from flatweave.base.source import Location, user_location
+from flatweave.frontend.call.stages import Stages
+from flatweave.page.draw import Marks, draw
+from flatweave.page.graph import Node, graph_of
+from flatweave.page.html import Markup, more, table, tag
+from flatweave.page.passes import KernelFacts, Moved, Pass, passes_of
+from flatweave.page.source import Source
+from flatweave.page.timing import Timing, timing
+
+HERE = Path(__file__).parent
+HUES = 8
+LONGEST = 20_000  # characters of the detail of a box
+NEWLINE = "\n"
+TEXT = 200_000  # characters of a program, a kernel, or its code
+TOP = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+VIEW = '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+
+
+def write(stages: Stages, path: str | Path | None = None, *, run: bool = True) -> Path:
+    """Write the page of a call; by default to the function's name in the working folder."""
+    name = "".join(c if c.isalnum() or c in "._-" else "_" for c in stages.name)
+    target = Path(f"{name}.html" if path is None else path)
+    folder = target.parent
+    remedy = "Name a file in a folder that there is, and that you may write to."
+    if not folder.is_dir():
+        raise ArgumentError(
+            f"the page cannot be written: there is no folder {folder}.",
+            where=user_location(), remedy=remedy,
+        )  # fmt: skip
+    text = page(stages, run=run)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as wrong:
+        raise ArgumentError(
+            f"the page cannot be written to {target} in the folder {folder.resolve()}:"
+            f" {wrong.strerror or wrong}.",
+            where=user_location(), remedy=remedy,
+        ) from None  # fmt: skip
+    return target
+
+
+def page(stages: Stages, *, run: bool = True) -> str:
+    """The page as text; with `run` the program is run, to see what it takes and how long."""
+    return _Page(stages, timing(stages) if run else None).text()
+
+
+class _Page:
+    """All parts of one page."""
+
+    def __init__(self, stages: Stages, timed: Timing | None) -> None:
+        self.stages, self.timed = stages, timed
+        self.whole = stages.executable.whole
+        self.source = Source()
+        self.details: list[str] = []
+        program = self.whole.program
+        self.extents: Extents = {} if program is None else extents_of(program, stages.args)
+        self.passes: Sequence[Pass] = ()
+        if program is not None and self.whole.unit is not None:
+            self.passes = passes_of(stages, program, self.extents, self.whole.target.name)
+        self.of_place: dict[Location, list[int]] = {}
+        self.of_line: dict[tuple[str, int], list[int]] = {}
+        own = [place for each in self.passes if (place := each.let.where)]
+        for each in self.passes:
+            for place in each.places:
+                if place in own and place != each.let.where:
+                    continue  # another pass is what stands there
+                self.of_place.setdefault(place, []).append(each.number)
+                self.of_line.setdefault((place.file, place.line), []).append(each.number)
+
+    def text(self) -> str:
+        """The whole file."""
+        graphs = self._graphs()  # first: they say which places there are
+        kernels = self._kernels()
+        main = tag(
+            "main",
+            tag("section", self._source(), *graphs, class_="follow"),
+            tag("section", tag("h2", "Chosen"), tag("pre", "Nothing yet.", id="detail"),
+                class_="chosen", aria_live="polite"),
+            kernels, self._memory(), self._notes(), self._compilation(),
+            self._texts(),
+        )  # fmt: skip
+        details = json.dumps(self.details).replace("</", "<\\/")
+        title = f"{self.stages.name}: what became of a call"
+        return (
+            f"{TOP}{VIEW}{tag('title', title)}\n<style>\n{_data('page.css')}</style>\n</head>\n"
+            f"<body>\n{self._head()}\n{main}\n"
+            f'<script type="application/json" id="details">{details}</script>\n'
+            f"<script>\n{_data('page.js')}</script>\n</body>\n</html>\n"
+        )
+
+    def _head(self) -> Markup:
+        timed = self.timed
+        facts = [counted(self.stages.kernels, "pass over data", "passes over data")]
+        if self.stages.cpu:
+            facts.append(f"for {self.stages.cpu}")
+        total = sum(each.bytes for each in self.passes)
+        if total:
+            facts.append(f"{size(total)} moved")
+        if timed is not None and timed.seconds is not None:
+            facts.append(f"{duration(timed.seconds)} a call")
+            if timed.rate and total:
+                facts.append(f"floor {duration(timed.floor(total))}")
+        keys = "/ search, Tab and Enter choose, arrows move, Esc clears"
+        return tag(
+            "header", tag("h1", self.stages.name), tag("p", " · ".join(facts), class_="facts"),
+            tag("p", tag("input", id="search", type="search", placeholder="Search (/)",
+                         aria_label="Search operations, lines and kernels"),
+                tag("output", id="found"), tag("small", keys)),
+        )  # fmt: skip
+
+    # -- what can be followed ---------------------------------------------------------------------
+
+    def _source(self) -> Markup:
+        lines = self.source.lines() or tag("p", "No line of it is known.")
+        return tag("div", tag("h2", "Your lines"), lines, class_="panel", id="lines")
+
+    def _graphs(self) -> list[Markup]:
+        found = []
+        traced, program = self.whole.traced, self.whole.program
+        for title, each, id_ in (("As written", traced, "written"), ("As fused", program, "fused")):
+            if each is not None:
+                graph = graph_of(each.fn)
+                picture = draw(graph, self._mark, f"{title}: operations and arrays")
+                count = tag("small", counted(len(graph.nodes), "box", "boxes"))
+                heading = tag("h2", f"{title} ", count)
+                found.append(tag("div", heading, tag("div", picture, class_="picture"),
+                                 class_="panel", id=id_))  # fmt: skip
+        return found
+
+    def _mark(self, node: Node) -> Marks:
+        numbers = [each.number for each in self.passes if each.let is node.let]
+        if not numbers and node.let is not None:
+            numbers = self._passes_at(node.places)
+        passes = " ".join(f"k{number}" for number in numbers)
+        self.details.append(node.text[:LONGEST] + ("\n…" if len(node.text) > LONGEST else ""))
+        own = node.places[:1] if self._is_written(node) else node.places
+        hue = numbers[0] % HUES if numbers else None
+        return Marks(self.source.of(own), passes, hue, str(len(self.details) - 1))
+
+    def _is_written(self, node: Node) -> bool:
+        """Whether a node is of the program as written: what it is has one place, its own."""
+        return not any(each.let is node.let for each in self.passes)
+
+    def _passes_at(self, places: Sequence[Location]) -> list[int]:
+        """The passes that what stands at these places became part of."""
+        for place in places[:1]:
+            found = self.of_place.get(place) or self.of_line.get((place.file, place.line), [])
+            if found:
+                return list(dict.fromkeys(found))
+        return []
+
+    # -- passes -----------------------------------------------------------------------------------
+
+    def _kernels(self) -> Markup:
+        if not self.passes:
+            said = "None: the interpreter runs the program as it was written."
+            return tag("section", tag("h2", "Passes over data"), tag("p", said))
+        heading = tag("h2", "Passes over data, and their kernels")
+        cards = tag("div", *map(self._pass, self.passes), class_="passes")
+        return tag("section", heading, cards)
+
+    def _pass(self, each: Pass) -> Markup:
+        marks = self.source.of(each.places)
+        lines = sorted({(place.file, place.line) for place in each.places})
+        where = ", ".join(f"{file}:{line}" for file, line in lines) or "no line known"
+        moved = table(("array", "bytes", ""), map(_moved, each.moved)) if each.moved else ""
+        notes = tag("ul", *map(_note, each.notes)) if each.notes else ""
+        parts = [
+            tag("h3", f"{each.name} ", tag("small", each.title)),
+            tag("p", f"From {where}. {self._cost(each)}"), moved, notes,
+            more("Plan", tag("pre", each.plan)) if each.plan else "",
+            *map(self._kernel, each.kernels),
+        ]  # fmt: skip
+        return tag(
+            "article", *parts, class_=f"pass hue{each.number % HUES}", tabindex=0, role="button",
+            data_of=marks or None, data_pass=f"k{each.number}",
+            data_find=f"{each.name} {each.title}",
+        )  # fmt: skip
+
+    def _cost(self, each: Pass) -> str:
+        known = size(each.bytes) + ("" if each.is_bytes_known else " and what only a run tells")
+        said = f"Moves {known}"
+        timed = self.timed
+        if timed is None or not timed.rate or timed.seconds is None:
+            return f"{said}."
+        floor = duration(timed.floor(each.bytes))
+        said += f", which takes {floor} at {size(int(timed.rate))}/s"
+        alone = len(self.passes) == 1
+        return f"{said}; the call took {duration(timed.seconds)}." if alone else f"{said}."
+
+    def _kernel(self, kernel: KernelFacts) -> Markup:
+        state = "ran" if kernel.made else "not needed so far"
+        why = f": {kernel.why}" if kernel.why else ""
+        texts = [
+            more(f"{title}, {counted(text.count(NEWLINE) + 1, 'line')}",
+                 tag("pre", _cut(text, stage)))
+            for title, text, stage in (
+                ("As lowered", kernel.text.rstrip(), "kernel"), ("Assembly", kernel.code, "asm"),
+            )
+            if text
+        ]  # fmt: skip
+        head = tag("h4", kernel.name, " ", tag("small", f"{kernel.role}, {state}{why}"))
+        return tag("div", head, *texts, class_="kernel made" if kernel.made else "kernel")
+
+    # -- tables -----------------------------------------------------------------------------------
+
+    def _memory(self) -> Markup:
+        rows = [
+            (array.name, array.type, "a run tells" if array.bytes is None else size(array.bytes),
+             "result" if array.is_result else "in between", array.line)
+            for array in self.stages.manifest
+        ]  # fmt: skip
+        body = table(("array", "type", "bytes", "", "line"), rows) if rows else tag(
+            "p", "No array is written to memory."
+        )  # fmt: skip
+        return tag("section", tag("h2", "Arrays in memory"), body)
+
+    def _notes(self) -> Markup:
+        notes = list(map(_note, self.stages.notes))
+        if self.timed is not None and self.timed.wrong:
+            notes.insert(0, tag("li", f"The call fails: {self.timed.wrong}"))
+        body = tag("ul", *notes) if notes else tag("p", "Nothing stood in the way of fusion.")
+        return tag("section", tag("h2", "What was decided, and why"), body)
+
+    def _compilation(self) -> Markup:
+        rows = [(stage, duration(seconds)) for stage, seconds in self.stages.seconds.items()]
+        body = table(("stage", "time"), rows) if rows else tag("p", "Nothing was compiled.")
+        return tag("section", tag("h2", "Compilation"), body)
+
+    def _texts(self) -> Markup:
+        programs = {"As written": self.whole.traced, "As fused": self.whole.program}
+        found = [
+            more(title, tag("pre", _cut(print_program(each), "array" if k == 0 else "fused")))
+            for k, (title, each) in enumerate(programs.items())
+            if each is not None
+        ]
+        return tag("section", tag("h2", "The programs as text"), *found)
+
+
+def _moved(each: Moved) -> tuple[str, str, str]:
+    known = "a run tells" if each.bytes is None else size(each.bytes)
+    return each.name, known, "written" if each.writes else "read"
+
+
+def _note(note: object) -> Markup:
+    remedy = getattr(note, "remedy", "")
+    return tag("li", str(note), *([tag("br"), tag("em", remedy)] if remedy else []))
+
+
+def _cut(text: str, stage: str) -> str:
+    """A text without what is too long for a page, and where that is."""
+    if len(text) <= TEXT:
+        return text
+    kept = text[:TEXT].rpartition("\n")[0]
+    left = text.count("\n") - kept.count("\n")
+    return f'{kept}\n… {counted(left, "line")} more: .text["{stage}"]'
+
+
+def _data(name: str) -> str:
+    """A file that is put into every page."""
+    return (HERE / name).read_text(encoding="utf-8")

@@ -1,0 +1,109 @@
+"""The page in a browser: what is chosen lights up what belongs to it, by mouse and by keyboard."""
+
+import html
+import json
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.page import write
+
+pytestmark = pytest.mark.needs_browser
+XS = np.arange(1000.0)
+SCRIPT = """
+<script>
+const q = s => document.querySelector(s), n = s => document.querySelectorAll(s).length;
+const key = (e, k) => e.dispatchEvent(new KeyboardEvent("keydown", {key: k, bubbles: true}));
+const told = {};
+%s
+const out = document.createElement("pre");
+out.id = "told"; out.textContent = "told:" + JSON.stringify(told) + ":told";
+document.body.append(out);
+</script>
+</body>"""
+
+
+@fw.jit(target="cpu")
+def two(xs):
+    total = fw.sum(xs)
+    return xs / total
+
+
+def opened(text, script, folder):
+    """What a script finds on a page in the browser."""
+    path = folder / "page.html"
+    path.write_text(text.replace("</body>", SCRIPT % script), encoding="utf-8")
+    found = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+         "--window-size=2200,900", f"--user-data-dir={folder / 'profile'}", path.as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    return json.loads(re.findall("told:(\\{.*?\\}):told", found.stdout)[-1])
+
+
+@pytest.fixture(scope="module")
+def text():
+    """A page of two passes."""
+    return write.page(two.stages(XS))
+
+
+def test_clicks_and_keys(text, tmp_path):
+    """A line, a box and a pass light up what belongs to them; search, arrows and Esc work."""
+    told = opened(text, """
+    const lines = [...document.querySelectorAll(".line")];
+    lines[0].click();
+    told.line = [n(".line.lit"), n("#written .lit"), n("#fused .lit"), n(".pass.lit")];
+    q(".pass:last-child").click();
+    told.pass = [q(".pass:last-child").classList.contains("lit"), n(".pass.lit"),
+                 n("#fused .lit"), n(".line.lit")];
+    const box = q("#fused .node.hue0");
+    key(box, "Enter");
+    told.enter = [n(".chosen-now"), q("#detail").textContent.includes("sweep")];
+    key(box, "ArrowDown");
+    told.arrow = document.activeElement !== box && n(".chosen-now") === 1;
+    key(document.body, "/");
+    told.slash = document.activeElement.id;
+    q("#search").value = "reduce"; q("#search").dispatchEvent(new Event("input"));
+    told.search = [n(".hit") > 0, q("#found").textContent];
+    key(q("#search"), "Enter");
+    told.next = q("#found").textContent;
+    key(q("#search"), "Escape");
+    told.escape = [n(".lit"), n(".hit")];
+    """, tmp_path)  # fmt: skip
+
+    assert told["line"] == [1, 1, 1, 1]
+    assert told["pass"] == [True, 1, 1, 1]
+    assert told["enter"] == [1, True]
+    assert told["arrow"] and told["slash"] == "search"
+    assert told["search"] == [True, "1 found"]
+    assert told["next"] == "1 of 1"
+    assert told["escape"] == [0, 0]
+
+
+def test_it_fits_the_window(text, tmp_path):
+    """Nothing is wider than a window of 400 or 2,000 pixels: what is wide scrolls by itself."""
+    frames = "".join(
+        f'<iframe srcdoc="{html.escape(text)}" style="width:{width}px;border:0"></iframe>'
+        for width in (400, 2000)
+    )
+    outside = f"<!doctype html><html><body>{frames}</body></html>"
+    told = opened(outside, """
+    told.widths = [];
+    window.onload = () => {
+        for (const frame of document.querySelectorAll("iframe")) {
+            const page = frame.contentDocument.documentElement;
+            const parts = [...page.querySelectorAll("header, section, .panel, article")];
+            const ends = parts.map(e => e.getBoundingClientRect().right);
+            told.widths.push([frame.clientWidth, Math.max(page.scrollWidth, ...ends), ends.length]);
+        }
+        out.textContent = "told:" + JSON.stringify(told) + ":told";
+    };
+    """, tmp_path)  # fmt: skip
+
+    assert [width for width, _, _ in told["widths"]] == [400, 2000]
+    for width, end, parts in told["widths"]:
+        assert end <= width
+        assert parts > 8
