@@ -18,7 +18,7 @@ from flatweave.base.thresholds import Thresholds
 
 PERMUTES = ("owner", "private", "partition", "sorted", "atomic", "cas", "locks")
 VERSIONS = ("by-row", "flat")
-EXPANDS = ("per-source", "per-block", "balanced")
+EXPANDS = ("per-source", "per-warp", "per-block", "balanced")
 MOST_EACH = 1 << 16
 SOURCES_PER_BLOCK = re.compile(r"[1-9][0-9]*-per-block")
 
@@ -67,7 +67,7 @@ CHOSEN = Schedule()
 
 
 def expand_variant(value: object) -> str | None:
-    """per-source, per-block, <n>-per-block such as 16-per-block, or balanced"""
+    """per-source, per-warp, per-block, <n>-per-block such as 16-per-block, or balanced"""
     if value is None:
         return None
     if isinstance(value, str) and (value in EXPANDS or SOURCES_PER_BLOCK.fullmatch(value)):

@@ -10,7 +10,15 @@ from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA
 from flatweave.lower.program import lower
 from flatweave.lower.scatter import partition, private, visit
-from tests.codegen.device_programs import agree, expected, flat, nearer, simulated, traced
+from tests.codegen.device_programs import (
+    agree,
+    expected,
+    flat,
+    nearer,
+    simulated,
+    small_blocks,
+    traced,
+)
 
 
 def sums(idx, vals):
@@ -51,6 +59,30 @@ def test_nobody_races(monkeypatch, name, f):
     for n in (0, 1, 300):
         random = np.random.default_rng(n)
         args = flat(random.integers(-3, 73, n), random.integers(0, 50, n))
+        agree(simulated(unit, args, threads=3, seed=n), expected(made, args))
+
+
+def expanded(sizes, values):
+    """Sources of unlike sizes into places that they share, and into sums."""
+
+    def one(pair, i):
+        return (pair[0] * 7 + i * 3) % 73 - 3
+
+    places = fw.expand(lambda pair: pair[0], one, (sizes, values))
+    return fw.histogram(70, places), fw.permute(fw.add, fw.full(9, 0.0), places % 9, 0.5)
+
+
+@pytest.mark.parametrize("name", ["per-source", "per-warp"])
+def test_nor_do_sources(name):
+    """Each by a lane, or by a warp, with empty ones and a long one among them."""
+    made = traced("f", expanded, np.zeros(2, np.int64), np.zeros(2, np.int64))
+    swept, shape = list(pipeline.optimise(made).values())[-1], small_blocks(CUDA, warps=2)
+    unit = lower(swept, shape, schedule=Schedule(expand=name, deterministic=False))
+    verify(unit.unit)
+    for n in (0, 1, 40):
+        sizes = np.random.default_rng(n).integers(0, 40, n)
+        sizes[::3], sizes[:1] = 0, 150
+        args = flat(sizes, np.arange(n))
         agree(simulated(unit, args, threads=3, seed=n), expected(made, args))
 
 

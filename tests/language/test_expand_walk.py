@@ -115,7 +115,7 @@ def test_each_result_is_a_sum_of_its_own(target, extent):
 
 
 @pytest.mark.parametrize("shape", ["none", "nothing", "short", "mostly empty", "long", "one giant"])
-@pytest.mark.parametrize("variant", ["per-source", "per-block", "1-per-block", "2-per-block",
+@pytest.mark.parametrize("variant", ["per-source", "per-warp", "per-block", "2-per-block",
                                      "128-per-block", "balanced"])  # fmt: skip
 def test_every_variant(shape, variant):
     """However the sources are divided, the results are the same."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
+from flatweave.base.schedule import EXPANDS
 from tests.oracle import control, elementwise, folds, moves, nests, writes
 from tests.oracle.data import DTYPES, FLOATS
 from tests.oracle.program import Program
@@ -75,7 +76,7 @@ def schedule_of(random: Random, writer: Writer) -> tuple[tuple[str, str], ...]:
     used = {step.operation for step in writer.steps}
     found: dict[str, str] = {}
     if used & {"expand", "expand_reduce", "replicated_iota"} and random.random() < 0.5:
-        found["expand"] = random.choice(["per-source", "per-block", "16-per-block", "balanced"])
+        found["expand"] = random.choice([*EXPANDS, "16-per-block"])
     if used & {"scatter", "permute", "histogram"} and random.random() < 0.6:
         found["permute"] = random.choice(["owner", "private", "partition", "sorted", *UNORDERED])
         # where elements meet in no order, which of equal ones stays is open

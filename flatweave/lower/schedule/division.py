@@ -4,6 +4,7 @@
                     position, long ones one after the other                 (Merrill, Garland 2016)
     n-per-block     n sources for each block, by position
     per-block       one source for each block, all lanes along it
+    per-warp        one source for each warp, where order does not matter and warps meet alone
     per-source      one source for each lane; in order, where that matters, one after the other
 
 The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is balanced.
@@ -103,6 +104,9 @@ def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:
         return Division(SOURCES, Along.ROWS if _in_any_order(op) else in_row)
     if variant == "per-block":
         return Division(1, in_row)
+    if variant == "per-warp":
+        alone = machine.simt and machine.warps_meet_alone and _in_any_order(op)
+        return Division(machine.warps, Along.WARPS if alone else in_row)
     return Division(int(variant.split("-", 1)[0]), Along.POSITIONS)
 
 

@@ -42,6 +42,8 @@ class Along(Enum):
     """one row after the other"""
     ROWS = "rows"
     """a row for each lane"""
+    WARPS = "warps"
+    """a row for each warp, lanes along it"""
     FILL = "fill"
     """one row after the other, whole steps that may go on into the next row"""
 

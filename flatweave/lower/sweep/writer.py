@@ -28,7 +28,7 @@ from flatweave.lower.schedule.plan import (
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.single_evaluation import SingleEvaluation
 from flatweave.lower.sweep.write_combining import WriteCombining
-from flatweave.lower.traverse.along_rows import ByLane, ByPosition, ByRow
+from flatweave.lower.traverse.along_rows import ByLane, ByPosition, ByRow, ByWarp
 from flatweave.lower.traverse.blocked import Blocked
 from flatweave.lower.traverse.fill_rows import FillRows
 from flatweave.lower.traverse.flat import Flat
@@ -159,6 +159,8 @@ class KernelWriter:
                 return ByRow(*made)
             case Along.ROWS if width > 1:
                 return ByLane(*made)
+            case Along.WARPS if width > 1:
+                return ByWarp(*made)
             case Along.FILL:
                 stored = [scalar_type(result) for result in self.op.body.results]
                 return replace(FillRows(*made), width=self.lowering.machine.lanes(stored))

@@ -3,6 +3,7 @@
     by position     lanes along the positions; a cursor goes along the rows
     by row          one row after the other, each in whole steps and a rest
     by lane         a row for each lane, as many turns as the longest row asks for
+    by warp         a row for each warp of a block, its lanes along it
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from flatweave.lower.traverse.one_by_one import OneByOne, one_by_one
 from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
 from flatweave.lower.traverse.traversal import StepAt, Traversal
+from flatweave.lower.traverse.warp_share import warp_index
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom
@@ -132,6 +134,35 @@ class ByLane(AlongRows):
             return c.emit(For(index(0), longest, index(1), body, known))
 
         return self.in_lanes(b, self.width, first, end, state, of_rows)
+
+
+@record
+class ByWarp(AlongRows):
+    """A row for each warp of the block, its lanes along it; for warps that meet alone."""
+
+    def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
+        """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        machine = self.space.machine
+        first, behind = self.rows.between(b, lo, hi)
+        mine = b.add(first, warp_index(b, machine))
+
+        def of_row(c: Builder, row: Atom, known: State) -> State:
+            start = self.rows.start(c, row)
+            p_lo = c.apply("maximum", start, lo)
+            stop = c.apply("minimum", self.rows.end(c, row), hi)
+            inside = self.space.inside(c)
+            base = inside.param("base", i64)
+            params = tuple(inside.param("s", atom.type) for atom in known)
+            lane = inside.emit(Lane(base))[0]
+            active = inside.apply("lt", lane, stop)
+            flat = inside.apply("select", active, lane, p_lo)
+            position = Position(
+                flat, (flat,), self.width, active, row=RowOf(row, start), aligned=False
+            )
+            body = inside.close([base, *params], step(inside, position, params))
+            return c.emit(For(p_lo, stop, index(self.width), body, known))
+
+        return self.in_lanes(b, self.width, mine, behind, state, of_row, each=machine.warps)
 
 
 def _rows_of(

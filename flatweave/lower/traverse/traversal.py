@@ -127,9 +127,10 @@ class Traversal:
 
     def in_lanes(
         self, b: Builder, width: int, lo: Atom, hi: Atom, state: State,
-        act: Callable[[Builder, Atom, State], State],
+        act: Callable[[Builder, Atom, State], State], each: int = 0,
     ) -> State:  # fmt: skip
-        """act at lo, lo + width, .. on `width` lanes; accumulators start neutral in each."""
+        """act at lo, lo + width, .., or at every `each`, on `width` lanes; accumulators start
+        neutral in each lane."""
         kept = sum(len(acc.neutral) for acc in self.accumulators)
         region = b.inner()
         body = self.space.inside(region)
@@ -137,7 +138,7 @@ class Traversal:
         params = tuple(body.param("s", atom.type) for atom in state)
         turn = body.close([i, *params], act(body, i, params))
         init = state if width == 1 else (*self.neutral, *state[kept:])
-        out: State = region.emit(For(lo, hi, index(width), turn, init))
+        out: State = region.emit(For(lo, hi, index(each or width), turn, init))
         if width > 1:
             out = (*self.across_lanes(region, out), *out[kept:])
         done: State = b.emit(Lanes(width, region.close([], out)))
