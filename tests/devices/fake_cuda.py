@@ -14,10 +14,11 @@ import ctypes
 import re
 import threading
 from collections import Counter
-from enum import IntEnum
 from types import SimpleNamespace
 
 import numpy as np
+
+from tests.devices.fake_streams import Failed, Graphs, Result, Stream, call
 
 CTYPES = {
     "int8_t": ctypes.c_int8, "int16_t": ctypes.c_int16, "int32_t": ctypes.c_int32,
@@ -28,76 +29,7 @@ CTYPES = {
 FIRST, GAP = 0x7F0000000000, 4096
 
 
-class Result(IntEnum):
-    """The codes of `CUresult` that matter here."""
-
-    CUDA_SUCCESS = 0
-    CUDA_ERROR_INVALID_VALUE = 1
-    CUDA_ERROR_OUT_OF_MEMORY = 2
-    CUDA_ERROR_NO_DEVICE = 100
-    CUDA_ERROR_INVALID_DEVICE = 101
-    CUDA_ERROR_INVALID_IMAGE = 200
-    CUDA_ERROR_INVALID_CONTEXT = 201
-    CUDA_ERROR_INVALID_HANDLE = 400
-    CUDA_ERROR_NOT_FOUND = 500
-    CUDA_ERROR_NOT_READY = 600
-    CUDA_ERROR_ILLEGAL_ADDRESS = 700
-
-
-class Failed(Exception):
-    """A call that gives an error code."""
-
-
-def call(fn):
-    """A function of the driver: counted, on the context of its thread, its code first."""
-
-    def called(self, *args):
-        self.calls.append(fn.__name__)
-        try:
-            if self.sticky is not None:
-                raise Failed(self.sticky)
-            given = fn(self, *args)
-        except Failed as failed:
-            return (Result(failed.args[0]), None)
-        return (Result.CUDA_SUCCESS,) if given is None else (Result.CUDA_SUCCESS, given)
-
-    return called
-
-
-class Stream:
-    """Work that is done in order, when somebody looks. `knows` is what has come before its next
-    work, here and in streams that it waited for."""
-
-    def __init__(self, cu, number):
-        self.cu, self.number = cu, number
-        self.work, self.freed, self.done, self.knows = [], set(), 0, set()
-        self.lock = threading.RLock()
-
-    def add(self, work):
-        """Work for later; where all but the first stream are eager, for now, if it can be."""
-        self.work.append(work)
-        while self.cu.eager and self.number and self.work and self.step():
-            pass
-
-    def step(self):
-        """Do the next piece of work, if there is one and it waits for no other stream; a step of
-        the other one if it does. False: nothing of this stream was done."""
-        with self.lock:
-            if not self.work:
-                return False
-            record = getattr(self.work[0], "record", None)
-            if record is not None and not record.is_reached:
-                if not self.cu.eager:
-                    record.stream.step()
-                return False
-            self.cu.running = self
-            self.work.pop(0)()
-            self.cu.running = None
-            self.done += 1
-            return True
-
-
-class FakeCuda:
+class FakeCuda(Graphs):
     """Stands for the module `cuda.bindings.driver`."""
 
     CUresult = Result
@@ -183,6 +115,7 @@ class FakeCuda:
 
     @call
     def cuStreamSynchronize(self, stream):
+        self._no_capture(stream)
         while stream.work and self.sticky is None:
             stream.step()
         self.known |= stream.knows
@@ -192,12 +125,11 @@ class FakeCuda:
     @call
     def cuEventCreate(self, flags):
         self._on_context()
-        event = SimpleNamespace(record=None)
-        self.live[id(event)] = event
-        return event
+        return self._living(SimpleNamespace(record=None))
 
     @call
     def cuEventRecord(self, event, stream):
+        self._no_capture(stream)
         event.record = record = SimpleNamespace(is_reached=False, stream=stream)
 
         def reached():
@@ -239,14 +171,14 @@ class FakeCuda:
 
     @call
     def cuEventDestroy(self, event):
-        if self.live.pop(id(event), None) is None:
-            raise Failed(Result.CUDA_ERROR_INVALID_HANDLE)
+        self._destroy(event)
 
     # -- memory -----------------------------------------------------------------------------------
 
     @call
     def cuMemAllocAsync(self, size, stream):
         self._on_context()
+        self._no_capture(stream)
         kept = {at: m for at, m in self.live.items() if isinstance(m, bytearray)}
         used = sum(len(m) for at, m in kept.items() if at not in stream.freed)
         if used + size > self.total:
@@ -263,6 +195,7 @@ class FakeCuda:
             if self.live.pop(at, None) is None:
                 self.sticky = Result.CUDA_ERROR_INVALID_VALUE
 
+        self._no_capture(stream)
         stream.freed.add(at)  # what is allocated behind it in the same stream may lie there
         stream.add(free)
 

@@ -13,7 +13,7 @@ from flatweave.base.errors import DeviceError, OutOfMemory, Unsupported
 from flatweave.runtime.devices import cuda
 from flatweave.runtime.devices.cuda_driver import CudaDriver
 from flatweave.runtime.devices.device import Device
-from tests.devices.fake_cuda import Result
+from tests.devices.fake_streams import Result
 from tests.devices.gpus import gpu, jitted, kernel_of, of, plus_one
 
 __all__ = ["gpu"]

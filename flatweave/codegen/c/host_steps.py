@@ -105,6 +105,14 @@ class _Maker:
             raise CompilerBug(f"{let.op.name} cannot stand on the host", where=let.where)
         return make(self, let)
 
+    def is_steady(self, body: Lambda) -> bool:
+        """Whether a loop's body has no loop in it, and reads nothing that kernels have written."""
+        return not any(
+            isinstance(let.op, For | While)
+            or (isinstance(let.op, k.Load) and let.vars[0] not in self.given)
+            for let in walk_lets(body)
+        )
+
     def bind(self, var: Var, compute: Callable[[Running, Frame], Any]) -> Step:
         """A step that sets a variable."""
         number = self.number(var)
@@ -194,13 +202,17 @@ def _for(maker: _Maker, let: Let) -> Step:
     begin = maker.move(state, [maker.get(atom) for atom in op.init])
     run, results = maker.body(op.body)
     turn = maker.move(state, results)
+    is_steady = maker.is_steady(op.body)
     end = maker.move(let.vars, [maker.get(param) for param in state])
 
     def step(running: Running, frame: Frame) -> None:
         begin(frame)
         for i in range(lo(frame), hi(frame), stride(frame)):
             frame[number] = i
-            run(running, frame)
+            if is_steady:
+                running.turn(run, frame)
+            else:
+                run(running, frame)
             turn(frame)
         end(frame)
 
@@ -215,6 +227,7 @@ def _while(maker: _Maker, let: Let) -> Step:
     test, (holds,) = maker.body(op.condition)
     run, results = maker.body(op.body)
     turn = maker.move(state, results)
+    is_steady = maker.is_steady(op.body)
     end = maker.move(let.vars, [maker.get(param) for param in state])
 
     def step(running: Running, frame: Frame) -> None:
@@ -224,7 +237,10 @@ def _while(maker: _Maker, let: Let) -> Step:
             test(running, frame)
             if not holds(frame):
                 break
-            run(running, frame)
+            if is_steady:
+                running.turn(run, frame)
+            else:
+                run(running, frame)
             turn(frame)
         end(frame)
 

@@ -15,6 +15,7 @@ import numpy as np
 from flatweave.base.errors import DeviceError
 from flatweave.runtime.devices import nvrtc
 from flatweave.runtime.devices.cuda_calls import Kernels, Mark, Packed, words_of
+from flatweave.runtime.devices.cuda_graphs import CudaGraphs
 from flatweave.runtime.devices.device import Module, Refused, Values
 
 NAME_BYTES = 256
@@ -44,6 +45,7 @@ class CudaDriver:
         self.total = int(self._done(cu.cuDeviceTotalMem(self._device)))
         self._context = self._done(cu.cuDevicePrimaryCtxRetain(self._device))
         self._spare: list[Any] = []  # events that nobody waits for any more
+        self.graphs = CudaGraphs(cu, self._enter, self._done)
         self.leave()
 
     @property

@@ -47,6 +47,7 @@ class Driver(Source, Protocol):
 
     kind: str
     name: str
+    graphs: Any  # what records works and replays them (`cuda_graphs.py`); None where nothing does
 
     @property
     def compiler(self) -> str:
@@ -123,6 +124,8 @@ class Device:
             with self._lock:
                 return self.pool.take(size)
         except MemoryError:
+            if self.pool.is_held:
+                raise
             return self._taken(lambda: self.pool.take(size))
 
     def _taken(self, take: Callable[[], T]) -> T:
@@ -251,6 +254,10 @@ class Device:
             ]  # fmt: skip
             self.pool.works += 1
             driver.launch(kernel, grid, threads, given)
+
+    def alone(self) -> Lock:
+        """While it is held, no other thread takes memory here or puts work into the queue."""
+        return self._lock
 
     # -- waiting ----------------------------------------------------------------------------------
 

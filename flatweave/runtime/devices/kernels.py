@@ -44,6 +44,9 @@ class Kernels:
         """The names of the kernels that a run has needed."""
         return frozenset(self._made)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._made
+
     def __getitem__(self, name: str) -> Launchable:
         found = self._made.get(name)
         if found is not None:

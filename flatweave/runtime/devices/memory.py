@@ -72,6 +72,7 @@ class Pool:
         self._idle: dict[int, deque[tuple[int, Any]]] = {}
         self._lent: dict[int, Any] = {}  # by identity: alive in the child of a fork, too
         self.returned: deque[tuple[Any, int, Any]] = deque()
+        self.is_held = False  # nothing goes back to the driver now
         self.works = 0  # how many works were put into the queue so far
         self.idle_bytes = 0
         self.used_bytes = 0
@@ -118,7 +119,7 @@ class Pool:
         """Give idle memory back until at most `limit` bytes are left, large pieces first."""
         for size in sorted(self._idle, reverse=True):
             handles = self._idle[size]
-            while handles and self.idle_bytes > limit:
+            while handles and self.idle_bytes > limit and not self.is_held:
                 self._source.free(handles.pop()[1], self._source.queue)
                 self.works += 1
                 self.idle_bytes -= size

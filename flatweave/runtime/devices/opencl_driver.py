@@ -17,6 +17,7 @@ class OpenClDriver:
     """What a device needs of OpenCL; `options` go to its compiler."""
 
     kind = "opencl"
+    graphs = None
 
     def __init__(self, cl: Any, device: Any, options: Sequence[str] = ()) -> None:
         self._cl = cl

@@ -33,6 +33,7 @@ from flatweave.runtime.devices.arrays import (
 from flatweave.runtime.devices.device import Device
 from flatweave.runtime.devices.kernels import Kernels, Launchable
 from flatweave.runtime.devices.memory import Memory
+from flatweave.runtime.devices.turns import Turns, Work, kept, perform
 
 ZERO = np.uint8(0)
 LARGE = 1 << 20  # bytes
@@ -57,10 +58,12 @@ class Running:
 
     __slots__ = (
         "_earlier", "_gate_is_old", "_may_have_failed", "_status", "_taken", "device",
-        "is_wanted_now", "kernels", "plan",
+        "is_wanted_now", "kernels", "plan", "_turns", "_works",
     )  # fmt: skip
 
-    def __init__(self, device: Device, kernels: Kernels, plan: Plan) -> None:
+    def __init__(
+        self, device: Device, kernels: Kernels, plan: Plan, turns: Turns | None = None
+    ) -> None:
         self.device = device
         self.kernels = kernels
         self.plan = plan
@@ -70,12 +73,22 @@ class Running:
         self._gate_is_old = False
         self._earlier: list[Report] = []  # of calls that made arguments
         self._taken: list[Memory] = []
+        self._turns = turns
+        self._works: list[Work] | None = None  # of a turn that is recorded
 
     # -- memory -----------------------------------------------------------------------------------
 
     def take(self, size: int) -> Memory:
         """Memory for this call."""
-        return self.taken(self.device.allocate(size))
+        try:
+            memory = self.device.allocate(size)
+        except MemoryError:
+            if self._works is None:
+                raise
+            self._flush()  # what is idle can go back to the driver then
+            memory = self.device.allocate(size)
+        self._taken.append(memory)
+        return memory
 
     def taken(self, memory: Memory) -> Memory:
         """Memory that is given back if this call fails."""
@@ -91,9 +104,7 @@ class Running:
         """A fresh buffer of what a dtype is stored as, or the end of the program."""
         try:
             if count >= 0:
-                memory = self.device.allocate(max(1, count) * dtype.bytes)
-                self._taken.append(memory)
-                return Buffer(memory, dtype, count)
+                return Buffer(self.take(max(1, count) * dtype.bytes), dtype, count)
         except MemoryError:
             pass
         raise Stop(Status(OUT_OF_MEMORY, site, 0, count, DTYPES.index(dtype)))
@@ -108,13 +119,13 @@ class Running:
     def keep(self, buffer: Buffer, index: int) -> Memory:
         """One element as a result that nobody waits for."""
         memory, size = self.take(buffer.dtype.bytes), buffer.dtype.bytes
-        self.device.copy(memory, 0, buffer.memory, index * size, size)
+        self._do(self.device.copy, memory, 0, buffer.memory, index * size, size)
         return memory
 
     def store(self, buffer: Buffer, index: int, value: Any) -> None:
         """Set one element."""
         stored_value = buffer.dtype.numpy.type(value)
-        self.device.fill(buffer.memory, stored_value, index * buffer.dtype.bytes)
+        self._do(self.device.fill, buffer.memory, stored_value, index * buffer.dtype.bytes)
 
     # -- kernels ----------------------------------------------------------------------------------
 
@@ -122,12 +133,14 @@ class Running:
         """Put a kernel into the queue; arguments are memory and NumPy scalars."""
         if grid <= 0:
             return
+        if self._works is not None and name not in self.kernels:
+            self._make(name)
         kernel = self.kernels[name]
         given: list[Any] = [self._report_to(kernel)]
         if kernel.claims:
             given.append(self._zeros(np.uint32().nbytes))
         given += args
-        self.device.launch(kernel.module[kernel.name], grid, kernel.threads, given)
+        self._do(self.device.launch, kernel.module[kernel.name], grid, kernel.threads, given)
         if kernel.reports:
             self._may_have_failed = self._gate_is_old = True
             sites = self.plan.sites
@@ -147,17 +160,61 @@ class Running:
                     report.settle()
                     continue
                 gate = (STATUS_WORDS + number) * WORD
-                self.device.copy(self._status, gate, report.memory, 0, WORD)
+                self._do(self.device.copy, self._status, gate, report.memory, 0, WORD)
                 self._may_have_failed = True
         if self._gate_is_old:
-            self.device.copy(self._status, STATUS_WORDS * WORD, self._status, 0, WORD)
+            self._do(self.device.copy, self._status, STATUS_WORDS * WORD, self._status, 0, WORD)
             self._gate_is_old = False
         return self._status
 
     def _zeros(self, size: int) -> Memory:
         memory = self.take(size)
-        self.device.fill(memory, ZERO, 0, size)
+        self._do(self.device.fill, memory, ZERO, 0, size)
         return memory
+
+    # -- loops ------------------------------------------------------------------------------------
+
+    def turn(self, run: Callable[[Running, Any], None], frame: Any) -> None:
+        """One turn of a loop that reads nothing back. Where the device can, its works are recorded,
+        and what is like an earlier turn is replayed. Meanwhile no other thread is lent memory that
+        the turn gives back, or puts work before it."""
+        if self._turns is None:
+            run(self, frame)
+            return
+        with self.device.alone():
+            self._works = []
+            self.device.pool.is_held = True
+            try:
+                run(self, frame)
+            except BaseException:
+                self._flush()
+                raise
+            self._flush(self._turns.do)
+
+    def _make(self, name: str) -> None:
+        """Have a kernel made while this turn is recorded: by another thread, which needs the
+        device."""
+        self._flush()
+        lock = self.device.alone()
+        try:
+            lock.release()
+            assert self.kernels[name]
+        finally:
+            lock.acquire()
+
+    def _flush(self, do: Callable[[list[Work]], None] = perform) -> None:
+        """Put what was recorded into the queue."""
+        works, self._works = self._works, None
+        self.device.pool.is_held = False
+        if works:
+            do(works)
+
+    def _do(self, work: Callable[..., None], *args: Any) -> None:
+        """Put work into the queue, or keep it for the end of a turn."""
+        if self._works is None:
+            work(*args)
+        else:
+            self._works.append((work, kept(args)))
 
     # -- what went wrong --------------------------------------------------------------------------
 
@@ -206,6 +263,7 @@ class HostProgram:
         self.kernels = kernels
         self.device = device
         self._steps = steps
+        self._turns = Turns(device) if device.driver.graphs is not None else None
         # of an array, what it is stored as; of a number, the type of Python's that it may have as
         # it is, and NumPy's that others become
         self._takes = [
@@ -217,7 +275,7 @@ class HostProgram:
     def run(self, args: list[Any]) -> list[Any] | Status:
         """The results for flat arguments, arrays on the device; the status instead when the program
         failed so far."""
-        running = Running(self.device, self.kernels, self.plan)
+        running = Running(self.device, self.kernels, self.plan, self._turns)
         try:
             given = [
                 self._argument(running, dtype, arg) if dtype is not None else
