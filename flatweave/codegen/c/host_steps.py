@@ -28,6 +28,7 @@ from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
+KEPT = 256  # combinations of extents whose sizes are known
 Frame = list[Any]
 Step = Callable[[Running, Frame], None]
 Get = Callable[[Frame], Any]
@@ -35,18 +36,50 @@ Get = Callable[[Frame], Any]
 
 def host_steps(unit: k.Unit, plan: Plan) -> HostSteps:
     """The function that runs a unit's host program."""
-    maker = _Maker(_given_alone(unit.host, plan))
-    numbers = [maker.number(param) for param in unit.host.params]
-    assert numbers == list(range(len(numbers)))
-    run, results = maker.body(unit.host)
-    rest = maker.frame[len(numbers) :]
+    host, maker = unit.host, _Maker(_given_alone(unit.host, plan))
+    numbers = [maker.number(param) for param in host.params]
+    pairs = zip(numbers, host.params, strict=True)
+    extents = [number for number, param in pairs if param.type is i64]
+    begin = len(maker.frame)
+    sizes = _sizes(host)
+    for let in sizes:
+        maker.number(let.vars[0])
+    end = len(maker.frame)
+    compute = maker.steps(sizes)
+    run = maker.steps([let for let in host.lets if let not in sizes])
+    results = [maker.get(atom) for atom in host.results]
+    rest = maker.frame[end:]
+    known: dict[tuple[Any, ...], list[Any]] = {}
 
     def steps(running: Running, args: list[Any]) -> list[Any]:
-        frame: Frame = args + rest
+        key = tuple([args[number] for number in extents])
+        values = known.get(key)
+        if values is None:
+            frame: Frame = [*args, *maker.frame[begin:]]
+            compute(running, frame)
+            if len(known) >= KEPT:
+                known.clear()
+            known[key] = values = frame[begin:end]
+        frame = args + values + rest
         run(running, frame)
         return [get(frame) for get in results]
 
     return steps
+
+
+def _sizes(host: Lambda) -> list[Let]:
+    """The numbers of a program that follow from its extents: they are the same in each call with
+    the same ones, so that they are computed once."""
+    known: set[Atom] = {param for param in host.params if param.type is i64}
+    found = []
+    for let in host.lets:
+        atoms = atoms_in(let.op)
+        if isinstance(let.op, Apply | Cast) and all(
+            isinstance(atom, Const) or atom in known for atom in atoms
+        ):
+            known.update(let.vars)
+            found.append(let)
+    return found
 
 
 def _given_alone(host: Lambda, plan: Plan) -> set[Atom]:
@@ -90,13 +123,17 @@ class _Maker:
 
     def body(self, fn: Lambda) -> tuple[Step, list[Get]]:
         """A body as one step, and how to read its results."""
-        steps = [self.step(let) for let in fn.lets]
+        return self.steps(fn.lets), [self.get(atom) for atom in fn.results]
+
+    def steps(self, lets: Sequence[Let]) -> Step:
+        """Some lets as one step."""
+        steps = [self.step(let) for let in lets]
 
         def run(running: Running, frame: Frame) -> None:
             for step in steps:
                 step(running, frame)
 
-        return run, [self.get(atom) for atom in fn.results]
+        return run
 
     def step(self, let: Let) -> Step:
         """One let."""
