@@ -53,12 +53,12 @@ class Moved:
 
 @record
 class Pass:
-    """One pass over data, by its number."""
+    """One pass over data, by its number; a kernel that a user wrote has no `let`."""
 
     number: int
     name: str
     title: str
-    let: Let
+    let: Let | None
     places: tuple[Location, ...]
     plan: str
     moved: tuple[Moved, ...]
@@ -98,6 +98,19 @@ def passes_of(stages: Stages, program: Program, extents: Extents, target: str) -
                 tuple(_moved(let, extents, stored)), tuple(own), tuple(about),
             )
         )  # fmt: skip
+    return found
+
+
+def written_kernels(stages: Stages, target: str) -> list[Pass]:
+    """The kernels of a program that is written as such, each as a pass."""
+    unit: Unit = stages.executable.whole.unit
+    found = []
+    for number, facts in enumerate(kernels_of(stages, target, is_large=False)):
+        lets = unit.kernel(facts.name).body.lets
+        places = dict.fromkeys(place for let in lets for place in places_of(let))
+        found.append(
+            Pass(number, facts.name, "kernel", None, tuple(places), "", (), (facts,), ())
+        )
     return found
 
 

@@ -20,9 +20,10 @@ from flatweave.frontend.call.stages import Stages
 from flatweave.page.draw import Marks, draw
 from flatweave.page.graph import Node, graph_of
 from flatweave.page.html import Markup, more, table, tag
-from flatweave.page.passes import KernelFacts, Moved, Pass, passes_of
+from flatweave.page.passes import KernelFacts, Moved, Pass, passes_of, written_kernels
 from flatweave.page.source import Source
 from flatweave.page.timing import Timing, timing
+from flatweave.page.watch import drawn
 
 HERE = Path(__file__).parent
 HUES = 8
@@ -72,14 +73,18 @@ class _Page:
         program = self.whole.program
         self.extents: Extents = {} if program is None else extents_of(program, stages.args)
         self.passes: Sequence[Pass] = ()
-        if program is not None and self.whole.unit is not None:
-            self.passes = passes_of(stages, program, self.extents, self.whole.target.name)
+        if self.whole.unit is not None:
+            target = self.whole.target.name
+            self.passes = (
+                written_kernels(stages, target) if program is None
+                else passes_of(stages, program, self.extents, target)
+            )  # fmt: skip
         self.of_place: dict[Location, list[int]] = {}
         self.of_line: dict[tuple[str, int], list[int]] = {}
-        own = [place for each in self.passes if (place := each.let.where)]
+        own = {each.number: each.let.where for each in self.passes if each.let}
         for each in self.passes:
             for place in each.places:
-                if place in own and place != each.let.where:
+                if place in own.values() and place != own[each.number]:
                     continue  # another pass is what stands there
                 self.of_place.setdefault(place, []).append(each.number)
                 self.of_line.setdefault((place.file, place.line), []).append(each.number)
@@ -93,7 +98,7 @@ class _Page:
             tag("section", self._source(), *graphs, class_="follow"),
             tag("section", tag("h2", "Chosen"), tag("pre", "Nothing yet.", id="detail"),
                 class_="chosen", aria_live="polite"),
-            kernels, self._memory(), self._notes(), self._compilation(),
+            kernels, drawn(self.stages), self._memory(), self._notes(), self._compilation(),
             self._texts(),
         )  # fmt: skip
         details = json.dumps(self.details).replace("</", "<\\/")
@@ -145,7 +150,7 @@ class _Page:
         return found
 
     def _mark(self, node: Node) -> Marks:
-        numbers = [each.number for each in self.passes if each.let is node.let]
+        numbers = [each.number for each in self.passes if each.let and each.let is node.let]
         if not numbers and node.let is not None:
             numbers = self._passes_at(node.places)
         passes = " ".join(f"k{number}" for number in numbers)
@@ -156,7 +161,7 @@ class _Page:
 
     def _is_written(self, node: Node) -> bool:
         """Whether a node is of the program as written: what it is has one place, its own."""
-        return not any(each.let is node.let for each in self.passes)
+        return not any(each.let and each.let is node.let for each in self.passes)
 
     def _passes_at(self, places: Sequence[Location]) -> list[int]:
         """The passes that what stands at these places became part of."""
@@ -184,7 +189,7 @@ class _Page:
         notes = tag("ul", *map(_note, each.notes)) if each.notes else ""
         parts = [
             tag("h3", f"{each.name} ", tag("small", each.title)),
-            tag("p", f"From {where}. {self._cost(each)}"), moved, notes,
+            tag("p", f"From {where}. {self._cost(each)}".rstrip()), moved, notes,
             more("Plan", tag("pre", each.plan)) if each.plan else "",
             *map(self._kernel, each.kernels),
         ]  # fmt: skip
@@ -195,6 +200,8 @@ class _Page:
         )  # fmt: skip
 
     def _cost(self, each: Pass) -> str:
+        if each.let is None:
+            return ""
         known = size(each.bytes) + ("" if each.is_bytes_known else " and what only a run tells")
         said = f"Moves {known}"
         timed = self.timed
@@ -227,16 +234,18 @@ class _Page:
              "result" if array.is_result else "in between", array.line)
             for array in self.stages.manifest
         ]  # fmt: skip
-        body = table(("array", "type", "bytes", "", "line"), rows) if rows else tag(
-            "p", "No array is written to memory."
-        )  # fmt: skip
+        if self.whole.program is None:
+            return Markup("")
+        none = tag("p", "No array is written to memory.")
+        body = table(("array", "type", "bytes", "", "line"), rows) if rows else none
         return tag("section", tag("h2", "Arrays in memory"), body)
 
     def _notes(self) -> Markup:
         notes = list(map(_note, self.stages.notes))
         if self.timed is not None and self.timed.wrong:
             notes.insert(0, tag("li", f"The call fails: {self.timed.wrong}"))
-        body = tag("ul", *notes) if notes else tag("p", "Nothing stood in the way of fusion.")
+        none = "Nothing stood in the way of fusion." if self.whole.program else "Nothing."
+        body = tag("ul", *notes) if notes else tag("p", none)
         return tag("section", tag("h2", "What was decided, and why"), body)
 
     def _compilation(self) -> Markup:
@@ -251,7 +260,7 @@ class _Page:
             for k, (title, each) in enumerate(programs.items())
             if each is not None
         ]
-        return tag("section", tag("h2", "The programs as text"), *found)
+        return tag("section", tag("h2", "The programs as text"), *found) if found else Markup("")
 
 
 def _moved(each: Moved) -> tuple[str, str, str]:

@@ -107,7 +107,10 @@ class Accessor(Runner):
         if threads is not None and self.agent.units is not None:
             threads = self.agent.units[threads]
         size = buffer.data.itemsize * each
-        self.progress.counts.access(buffer.space, what, places // each, size, threads)
+        self.progress.counts.access(
+            buffer.space, what, places // each, size, threads, buffer=buffer.name,
+            block=self.agent.block,
+        )  # fmt: skip
 
     def load(self, env: Env, var: Var, at: Value) -> Value:
         buffer, places, by = self._use(env, var, at)
@@ -156,8 +159,9 @@ class Accessor(Runner):
             buffer = self._buffer(env, var)
             values = np.broadcast_to(self.atom(env, value), size)[kept]
             self.progress.counts.access(
-                buffer.space, "writes", np.arange(base, stop), values.itemsize, kept
-            )
+                buffer.space, "writes", np.arange(base, stop), values.itemsize, kept,
+                buffer=buffer.name, block=self.agent.block,
+            )  # fmt: skip
             buffer.store(np.arange(base, stop), values, self.agent)
             if base + self.width <= limit:
                 buffer.spoil(np.arange(stop, base + self.width), self.agent)

@@ -131,15 +131,16 @@ class Counter:
     def threads(self, block: int, warp: int, many: int) -> None:
         """So many threads of a warp of a block work at once."""
 
-    def barrier(self, of_warp: bool = False) -> None:
+    def barrier(self, of_warp: bool = False, *, block: int = 0) -> None:
         """Warps of a block meet, or threads of a warp."""
 
     def shuffle(self, many: int) -> None:
         """The lanes of a warp exchange values so many times."""
 
     def access(
-        self, space: str, what: str, places: Value, itemsize: int, threads: Value | None
-    ) -> None:
+        self, space: str, what: str, places: Value, itemsize: int, threads: Value | None, *,
+        buffer: str = "", block: int = 0,
+    ) -> None:  # fmt: skip
         """Threads with these numbers, or some lanes of one warp, read or write these elements."""
 
 
@@ -167,15 +168,16 @@ class Counting(Counter):
     def threads(self, block: int, warp: int, many: int) -> None:
         self._most[block, warp] = max(many, self._most.get((block, warp), 0))
 
-    def barrier(self, of_warp: bool = False) -> None:
+    def barrier(self, of_warp: bool = False, *, block: int = 0) -> None:
         self._now.add("warp_barriers" if of_warp else "barriers", 1)
 
     def shuffle(self, many: int) -> None:
         self._now.add("shuffles", many)
 
     def access(
-        self, space: str, what: str, places: Value, itemsize: int, threads: Value | None
-    ) -> None:
+        self, space: str, what: str, places: Value, itemsize: int, threads: Value | None, *,
+        buffer: str = "", block: int = 0,
+    ) -> None:  # fmt: skip
         kind = "shared" if space == "warp_shared" else space
         self._now.add(f"{kind}_{what}", places.size)
         if kind == "local" or not places.size or what == "atomics":

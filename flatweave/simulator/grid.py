@@ -100,7 +100,7 @@ def _block(
                 )
             ready, arrived = sorted(arrived, key=lambda warp: warp.number), []
             meet(clocks)
-            progress.counts.barrier()
+            progress.counts.barrier(block=number)
             progress.events += 1
         at = progress.schedule.warp(ready)
         event = ready[at].go_on()

@@ -34,7 +34,7 @@ class Warp(Updater):
             case ir.Sync(level=level):
                 if LEVELS[level] is WARP:
                     self.agent.warp_times.epoch += 1
-                    self.progress.counts.barrier(of_warp=True)
+                    self.progress.counts.barrier(of_warp=True, block=self.agent.block)
                     yield Event.LOOK
                 else:
                     yield Event.SYNC

@@ -83,6 +83,28 @@ def test_clicks_and_keys(text, tmp_path):
     assert told["escape"] == [0, 0]
 
 
+def many(xs):
+    for k in range(2000):
+        xs = fw.cumsum(xs) if k % 50 == 0 else xs * 1.5
+    return xs
+
+
+def test_a_large_program_is_searched(tmp_path):
+    """Of 2,000 operations the 40 scans are found, one after the other."""
+    text = write.page(fw.jit(many, target="interp").stages(XS), run=False)
+    told = opened(text, """
+    q("#search").value = "scan"; q("#search").dispatchEvent(new Event("input"));
+    told.found = [n(".hit"), q("#found").textContent];
+    key(q("#search"), "Enter"); key(q("#search"), "Enter");
+    told.next = [q("#found").textContent, q("#written .picture").scrollTop > 0];
+    told.ms = performance.now();
+    """, tmp_path)  # fmt: skip
+    print(f"open, searched and chosen after {told['ms']:.0f} ms")
+
+    assert told["found"] == [40, "40 found"]
+    assert told["next"] == ["2 of 40", True]
+
+
 def test_it_fits_the_window(text, tmp_path):
     """Nothing is wider than a window of 400 or 2,000 pixels: what is wide scrolls by itself."""
     frames = "".join(

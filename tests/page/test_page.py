@@ -132,6 +132,24 @@ def test_the_interpreter_has_a_page():
     assert len(page.find("div", id="written")) == 1
 
 
+def many(xs):
+    for k in range(2000):
+        xs = fw.cumsum(xs) if k % 50 == 0 else xs * 1.5
+    return xs
+
+
+def test_a_large_program_has_a_page():
+    """Each of 2,000 operations is a box that search finds, below the one that it reads."""
+    page = Page(write.page(fw.jit(many, target="interp").stages(XS), run=False)).root
+    (written,) = page.find("div", id="written")
+    boxes = written.find("g", "node")
+    heights = [float(box.attributes["transform"].split()[1][:-1]) for box in boxes]
+    found = [box for box in boxes if "scan" in box.attributes["data-find"]]
+
+    assert (len(boxes), len(found)) == (2001, 40)
+    assert heights == sorted(set(heights))
+
+
 def test_a_call_that_fails_has_a_page():
     """It says what went wrong, at the user's line."""
     f = fw.jit(lambda xs, i: fw.map(lambda k: xs[k], i), target="cpu")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ class Stages:
     executable: Executable
     args: Sequence[Any] | None = None
     """The flat arguments of the call: sizes follow from them."""
+    watch: Callable[[], Any] | None = None
+    """Runs a kernel in the simulator, and tells who reads and writes what."""
 
     @property
     def text(self) -> Mapping[str, str]:

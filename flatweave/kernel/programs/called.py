@@ -38,7 +38,7 @@ from flatweave.kernel.arrays.pulls import Typed
 from flatweave.kernel.programs.build import build
 from flatweave.kernel.programs.fused import fused
 from flatweave.kernel.programs.inside import Inside, call_program
-from flatweave.kernel.programs.simulated import Way, schedule_for, simulated
+from flatweave.kernel.programs.simulated import Way, schedule_for, simulated, watched
 from flatweave.kernel.programs.tracing import trace_kernel
 from flatweave.kernel.writing.code import NotElements, is_writing
 from flatweave.lower.machine.machine import CUDA
@@ -130,7 +130,8 @@ class Kernel:
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
         """Compile for these arguments without running, and show every stage."""
         made, flat = self._entry(args, kwargs)
-        return Stages(self.__name__, made.executable, flat)
+        watch = functools.partial(watched, made.traced, flat)
+        return Stages(self.__name__, made.executable, flat, watch)
 
     def simulate(
         self, *args: Any, blocks: int = 1, seed: int | None = None,

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.array_ir.fault import fault_of
+from flatweave.array_ir.fault import Fault, fault_of
 from flatweave.base.errors import IndexOutOfBounds, KernelError, UserError
 from flatweave.base.records import record, replace
+from flatweave.frontend.trace.faults import user_error
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.lower.call_kernel import unit_for
 from flatweave.lower.machine.machine import CUDA, Machine
@@ -20,6 +21,7 @@ from flatweave.simulator.memory import Buffer
 from flatweave.simulator.progress import Failure
 from flatweave.simulator.run import run_to_buffers
 from flatweave.simulator.schedules import InOrder, Schedule, Shuffled
+from flatweave.simulator.watching import Watching
 
 
 @record
@@ -82,6 +84,16 @@ def simulated(written: KernelProgram, args: Sequence[Any], way: Way) -> list[Any
     except Misuse as misuse:
         raise _of_user(misuse) from None
     return _results(written, found)
+
+
+def watched(written: KernelProgram, args: Sequence[Any]) -> Watching:
+    """Who reads and writes what in a run of the simulator, block by block in order."""
+    watching = Watching()
+    try:
+        simulated(written, args, Way(counter=watching))
+    except Fault as fault:
+        raise user_error(fault) from None
+    return watching
 
 
 def _results(written: KernelProgram, found: list[Any]) -> list[Any]:
