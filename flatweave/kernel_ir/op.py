@@ -66,6 +66,9 @@ class SimulatedWarp(Protocol):
     ) -> None:
         """The elements of a word go from one buffer to another."""
 
+    def store(self, env: Env, var: Var, at: Value, values: Value) -> None:
+        """Write elements of a buffer."""
+
     def apply(self, env: Env, fn: Lambda, args: Values) -> Values:
         """What a function of elements gives for each lane."""
 

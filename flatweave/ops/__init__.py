@@ -40,11 +40,13 @@ from flatweave.ops.sweep import (
     Store,
     Sweep,
 )
+from flatweave.ops.weave import InTurn, Weave
 
 __all__ = [
     "HOST_BODIES", "KERNELS", "ByRow", "CallKernel", "Check", "Combine", "CombineRows",
     "CombineSegments", "Compact", "Concat", "Empty", "Filter", "Fold", "Generate", "Index",
-    "Insert", "KernelProgram", "Locate", "Map", "Nest", "Permute", "Prefix", "RadixSort",
-    "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter", "ScatterReduce", "ScatterStore",
-    "Sink", "SinkOp", "Sort", "SortRow", "Span", "Store", "Suits", "Sweep",
+    "InTurn", "Insert", "KernelProgram", "Locate", "Map", "Nest", "Permute",
+    "Prefix", "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter",
+    "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "SortRow", "Span", "Store",
+    "Suits", "Sweep", "Weave",
 ]  # fmt: skip

@@ -28,6 +28,7 @@ from flatweave.ops import (
     Compact,
     Empty,
     Insert,
+    InTurn,
     RadixSort,
     Reshape,
     ScatterReduce,
@@ -127,7 +128,7 @@ def _destinations(sink: Sink, count: int) -> tuple[Atom | None, ...]:
             return dest
         case Insert(dest=dest):
             return (dest,)
-        case Store() | Compact() | CombineSegments() | CombineRows():
+        case Store() | InTurn() | Compact() | CombineSegments() | CombineRows():
             return (None,) * count
     return ()
 

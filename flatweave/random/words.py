@@ -19,7 +19,7 @@ from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.elements.scalars import astype
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.ragged.ragged import Ragged, value_count
-from flatweave.frontend.standard.arrangement import stack
+from flatweave.frontend.standard.arrangement import in_turn
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import scalar_i64, shape_of
 from flatweave.frontend.values.promotion import dtype_of
@@ -54,7 +54,7 @@ def _row(made: Generator, words: Words, count: Atom, bits: int, element: Element
     found = map(block, iota(scalar_i64(blocks)))
     if size == 1:
         return found[0]
-    return stack(found, 1).reshape(-1)[: scalar_i64(count)]
+    return in_turn(found, (count,))
 
 
 def turns_of(key: Any, who: str) -> Callable[[Any, Any], Sequence[Any]]:

@@ -65,7 +65,8 @@ class Accessor(Runner):
                 at = at + self.one(env, base, "the base of load_near")
                 return (self.load(env, buffer, at),)
             case ir.Store(buffer=buffer, index=index, value=value, streaming=streaming):
-                self._store(env, buffer, index, value, streaming)
+                at, values = self.atom(env, index), self.atom(env, value)
+                self.store(env, buffer, at, values, streaming)
             case ir.StoreCompact():
                 self._compact(env, op)
             case ir.Release(buffer=buffer, index=index, value=value):
@@ -118,8 +119,9 @@ class Accessor(Runner):
         values = buffer.load(places, by)
         return values.reshape(()) if places.size == 1 and at.ndim == 0 else values
 
-    def _store(self, env: Env, var: Var, index: Atom, value: Atom, streaming: bool) -> None:
-        at, values = self.atom(env, index), self.atom(env, value)
+    def store(
+        self, env: Env, var: Var, at: Value, values: Value, streaming: bool = False
+    ) -> None:
         at = np.broadcast_to(at, max(at.size, values.size))
         buffer, at, by = self._use(env, var, at)
         self._count(env, buffer, "writes", at)

@@ -64,6 +64,16 @@ BODIES = {
     "Store": "store ys j x",
     "Store anywhere": "i: i64 = mul j 2\nstore ys i x",
     "Store past the caches": "store ys j x streaming=true",
+    "StoreInTurn": "store_in_turn ys j [x, x]",
+    "StoreInTurn of three": "store_in_turn ys j [x, x, x]",
+    "StoreInTurn under a mask": "if p (() => store_in_turn ys j [x, x]) (() => ())",
+    "StoreInTurn anywhere": "i: i64 = mul j 2\nstore_in_turn ys i [x, x]",
+    "Load at every second place": "i: i64 = mul j 2\ny: T = load xs i\nstore ys j y",
+    "Load at every third place": """
+        i: i64 = mul j 3
+        a: i64 = add i 5
+        y: T = load xs a
+        store ys j y""",
     "StoreCompact": "store_compact [ys, zs] 0 n p [x, k]",
     "StoreCompact near the limit": "c: i64 = count_lanes p\nstore_compact [ys, zs] 0 c p [x, k]",
     "AcquireLanes": "w: i64 = acquire_lanes ks k\nstore zs j w",

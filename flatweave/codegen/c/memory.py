@@ -17,6 +17,7 @@ from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.copy_word import CopyWord
 from flatweave.kernel_ir.hierarchy import Local
 from flatweave.kernel_ir.prefetch import Prefetch
+from flatweave.kernel_ir.store_in_turn import StoreInTurn
 from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_ir.updates import Atomic
 from flatweave.terms.syntax import Atom, Let, Var
@@ -73,6 +74,15 @@ def emit_copy_word(e: CEmitter, let: Let) -> None:
 
 def _at(e: CEmitter, buffer: Var, place: Atom) -> str:
     return f"{e.names.of(buffer)} + {e.atom(place)}"
+
+
+def emit_in_turn(e: CEmitter, let: Let) -> None:
+    """buffer[index * count + k] = values[k]"""
+    op: StoreInTurn = let.op  # type: ignore[assignment]
+    name, dtype, first = e.names.of(op.buffer), buffer_dtype(op.buffer), e.atom(op.index)
+    for number, atom in enumerate(op.values_):
+        place = f"{first} * {len(op.values_)} + {number}"
+        e.one_lane(f"{name}[{place}] = {to_memory(dtype, e.atom(atom))};")
 
 
 def emit_shared(e: CEmitter, let: Let) -> None:
@@ -148,6 +158,7 @@ HANDLERS: Handlers = {
     k.LoadNear: emit_load_near,
     Prefetch: emit_prefetch,
     k.Store: emit_store,
+    StoreInTurn: emit_in_turn,
     k.Shared: emit_shared,
     CopyWord: emit_copy_word,
     Local: emit_local,

@@ -1,4 +1,4 @@
-"""The same elements in another arrangement: reshape, transpose, reverse, rotate, concat.
+"""The same elements in another arrangement: reshape, transpose, reverse, rotate.
 
     transpose(xs)[i, j] = xs[j, i]        rotate(xs, k)[i] = xs[(i + k) mod n]
 """
@@ -15,19 +15,16 @@ from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, met, read, read_stretched, zipped
-from flatweave.frontend.elements.lambdas import shape_text
-from flatweave.frontend.elements.scalars import strong
+from flatweave.frontend.elements.broadcast import generated, met, read, read_stretched
 from flatweave.frontend.trace import extents, sizes
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.faults import check_message
-from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_of, same_dtype
+from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe, shown
 from flatweave.frontend.values.device_array import shaped as under_shape
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.tree import Node, Tree, unflatten
-from flatweave.ops import Concat, Reshape
+from flatweave.frontend.values.tree import Node, unflatten
+from flatweave.ops import Reshape
 from flatweave.terms.syntax import Atom, Const
 
 
@@ -256,79 +253,6 @@ def _rotated(array: Tracer, by: Atom, axis: int) -> Tracer:
         return read(array, (*place[:number], inside, *place[number + 1 :]))
 
     return generated(array.extents, at)[0]
-
-
-@operation(static="axis")
-def concat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
-    """The elements of the first array of a list, then those of the second, and so on; without an
-    axis (None) all of them in row-major order.
-
-    The arrays may be tuples of arrays, all of one structure; dtypes are promoted as NumPy's. Of
-    Ragged values these are the rows.
-
-    Types: a list of `t[m, ..]`, `t[n, ..]`, .. `-> t[m + n + .., ..]`. Raises ShapeError where
-    other extents differ, or ranks do; ArgumentError for an empty list.
-
-        >>> fw.concat([np.array([1, 2]), np.array([3])])
-        Array([1, 2, 3], dtype=int64)
-    """
-    if not isinstance(arrays, list | tuple) or not arrays:
-        raise ArgumentError(
-            "concat needs a list of at least one array.",
-            where=user_location(), remedy="Call it as fw.concat([xs, ys]).",
-        )  # fmt: skip
-    if any(isinstance(array, Node) for array in arrays):
-        return METHODS["concat_rows"](arrays, axis)
-    parts: list[list[Tracer]] = []
-    trees: list[Tree] = []
-    for array in arrays:
-        leaves, tree = arrays_of(array, "an array of concat")
-        parts.append(leaves)
-        trees.append(tree)
-    for tree, found in zip(trees, parts, strict=True):
-        if tree != trees[0]:
-            raise ArgumentError(
-                "concat needs arrays of one structure, got"
-                f" {shape_text(trees[0], parts[0])} and {shape_text(tree, found)}.",
-                where=user_location(), remedy="Put the same tuple of arrays into each.",
-            )  # fmt: skip
-    columns = [list(column) for column in zip(*parts, strict=True)]
-    if axis is None:
-        columns = [[raveled(array) for array in column] for column in columns]
-        axis = 0
-    return unflatten(trees[0], [_joined(column, axis) for column in columns])
-
-
-def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
-    """Arrays of one rank end to end along an axis."""
-    first = arrays[0]
-    for other in arrays:
-        if other.ndim != first.ndim or not other.ndim:
-            raise ShapeError(
-                f"concat needs arrays of one rank, at least 1, got {describe(first)} and"
-                f" {describe(other)}.",
-                where=user_location(), remedy="Give scalars an axis with x.reshape(1).",
-            )  # fmt: skip
-    number = axis_of(first, axis, "concat")
-    if number:
-        order = [number, *(a for a in range(first.ndim) if a != number)]
-        back = [order.index(a) for a in range(first.ndim)]
-        return transposed(_joined([transposed(a, order) for a in arrays], 0), back)
-    dtype = same_dtype(arrays)
-    converted = [
-        x if x.element is dtype else zipped(lambda v: strong(v, dtype), [x], "concat")[0]
-        for x in arrays
-    ]
-    for other in converted[1:]:
-        for a, b in zip(first.extents[1:], other.extents[1:], strict=True):
-            extents.same(
-                a, b, "concat needs rows of one shape, got extents {0} and {1}.",
-                remedy="Bring the arrays to one shape but for the axis they are joined along.",
-            )  # fmt: skip
-    if len(converted) == 1:
-        return converted[0]
-    total = extents.joined([array.extents[0] for array in converted], "concat")
-    return emit(Concat(total, tuple(a.atom for a in converted)))[0]
 
 
 @operation(static="axis")

@@ -11,7 +11,8 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.shapes import axis_below, concat
+from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend.arrays.shapes import axis_below
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.ragged.elementwise import check_rows
 from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count

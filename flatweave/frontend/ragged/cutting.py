@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from flatweave.base.dtypes import i64
-from flatweave.frontend.arrays.shapes import concat
+from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.branches import branch
 from flatweave.frontend.elements.broadcast import generated, read

@@ -9,10 +9,10 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.joining import concat, in_one_dtype
 from flatweave.frontend.arrays.shapes import (
     axis_of,
     broadcast,
-    concat,
     expand_dims,
     raveled,
     reshaped,
@@ -25,8 +25,10 @@ from flatweave.frontend.elements.broadcast import generated, read, read_stretche
 from flatweave.frontend.functions.expand import expand
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE
-from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.scope import current
+from flatweave.ops import Weave
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const
 
@@ -59,7 +61,22 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
                 "stack needs arrays of one shape, got extents {0} and {1}.",
                 remedy="Cut or broadcast them to one shape.",
             )  # fmt: skip
+    if leaves[0].ndim and axis_of(leaves[0], axis, "stack", new=1) == leaves[0].ndim:
+        return in_turn(leaves, (*leaves[0].extents, index(len(leaves))))
     return concat([expand_dims(leaf, axis) for leaf in leaves], axis)
+
+
+def in_turn(leaves: Sequence[Tracer], shape: Sequence[Atom]) -> Any:
+    """The elements of arrays of one shape in turn, as many as another shape has, at the most."""
+    alike = in_one_dtype(leaves, "stack")
+    scope = current()
+    if not scope.depth and len(alike) > 1:
+        return emit(Weave(tuple(shape), tuple(x.atom for x in alike)))[0]
+    together: Any = concat([expand_dims(leaf, -1) for leaf in alike], -1)
+    if together.extents == tuple(shape):
+        return together
+    flat = raveled(together)
+    return reshaped(generated((extents.product(shape),), lambda i: read(flat, (i,)))[0], shape)
 
 
 def _host_unstack(x: Any, axis: Any = 0) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.shapes import axis_of, concat
+from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend.arrays.shapes import axis_of
 from flatweave.frontend.arrays.sources import full
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.elementwise import maximum, sqrt

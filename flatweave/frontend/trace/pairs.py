@@ -1,10 +1,10 @@
 """Complex numbers at the ends of a program: arrays of floats with one axis more.
 
     parts_of(pairs: f64[n, 2])                  Complex(generate [n] (i => pairs[i, 0]), ..)
-    interleaved(Complex(re, im))                generate [n] (i => generate [2] (j => one of both))
+    interleaved(Complex(re, im))                weave [n, 2] [re, im]
     interleaved(parts_of(pairs))                pairs: an argument that is a result is not copied
 
-The rows of a result are written one by one, so that what computes the parts fuses into them.
+Both parts of a result are written in one pass, that which computes them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flatweave.frontend.trace.tracers import as_tracer, emit
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.complex import Complex, Interleaved, is_complex, pairs_of
 from flatweave.frontend.values.scope import Scope, current
-from flatweave.ops import Generate, Index
+from flatweave.ops import Generate, Index, Weave
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Var
 
@@ -59,17 +59,17 @@ def interleaved(value: Any) -> Any:
     if passed is not None:
         return Interleaved(Tracer(passed, current().home((passed,))))
 
-    def pair(*at: Atom) -> Tracer:
-        parts = [_read(part, at).atom for part in (real, imag)]
+    if real.ndim:
+        pairs = Weave((*real.extents, TWO), (real.atom, imag.atom))
+        return Interleaved(emit(pairs)[0])
 
-        def chosen(number: Atom) -> Tracer:
-            scope = current()
-            atom = scope.apply("select", scope.apply("eq", number, ZERO), *parts)
-            return Tracer(atom, scope.home((atom,)))
+    def part(number: Atom) -> Tracer:
+        scope = current()
+        is_real = scope.apply("eq", number, ZERO)
+        atom = scope.apply("select", is_real, real.atom, imag.atom)
+        return Tracer(atom, scope.home((atom,)))
 
-        return _generated((TWO,), chosen)
-
-    return Interleaved(_generated(real.extents, pair))
+    return Interleaved(_generated((TWO,), part))
 
 
 def lifted(value: Any) -> Any:

@@ -9,6 +9,7 @@ from flatweave.lower.sinks.combine import CombineSink
 from flatweave.lower.sinks.combine_rows import CombineRowsSink
 from flatweave.lower.sinks.combine_segments import CombineSegmentsSink
 from flatweave.lower.sinks.compact import CompactSink
+from flatweave.lower.sinks.in_turn import InTurnSink
 from flatweave.lower.sinks.insert import InsertSink
 from flatweave.lower.sinks.scatter import ScatterSink
 from flatweave.lower.sinks.scatter_reduce import ScatterReduceSink
@@ -19,6 +20,7 @@ from flatweave.terms.syntax import Let
 
 SINKS: Mapping[type[ops.Sink], type[LoweredSink]] = {
     ops.Store: StoreSink,
+    ops.InTurn: InTurnSink,
     ops.Insert: InsertSink,
     ops.Compact: CompactSink,
     ops.Combine: CombineSink,

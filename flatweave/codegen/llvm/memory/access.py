@@ -2,7 +2,7 @@
 
     load xs i     i uniform:  load float                          one element for all lanes
                   i linear:   load <16 x float>                   (reversed: and a reverse shuffle)
-                  i varying:  llvm.masked.gather
+                  i varying:  llvm.masked.gather; neighbours and shuffles for a stride of 2 to 4
     store xs i y  i uniform:  the value of the last lane          i linear, varying: as load
     under a mask: llvm.masked.load, .store, .gather, .scatter
 
@@ -18,11 +18,12 @@ from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
 from flatweave.codegen.llvm.memory.clipped import find_clipped, load_clipped
+from flatweave.codegen.llvm.memory.strided import find_strided, load_strided
 from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
-from flatweave.terms.syntax import BufferType, Let, Var
+from flatweave.terms.syntax import Atom, BufferType, Let, Var
 
 AHEAD = 2048
 """Bytes from a load to what is fetched ahead of it: longer than a memory's latency, and over the
@@ -89,7 +90,10 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
     if op.ahead and index.shape is LINEAR and e.mask is None:
         prefetch(e, buffer, kept.bytes, index.text, AHEAD, e.width * kept.bytes)
     clipped = find_clipped(e, op.index) if index.shape is VARYING else None
-    if clipped is not None:
+    apart = None if e.mask is not None or clipped is not None else find_strided(e, op.index)
+    if apart is not None:
+        text = load_strided(e, buffer, kept, apart)
+    elif clipped is not None:
         text = load_clipped(e, buffer, kept, index, clipped, _load_run, gather)
     else:
         loaded = gather if index.shape is VARYING else _load_run
@@ -195,18 +199,22 @@ def emit_store(e: Emitter, let: Let) -> Sequence[Held]:
     op: Store = let.op  # type: ignore[assignment]
     dtype, buffer, index = element_dtype(op.buffer), e.held[op.buffer].text, e.hold(op.index)
     if index.shape is UNIFORM:
-        value = e.hold(op.value)
-        text = value.text
-        if value.shape is not UNIFORM:
-            text = e.last_active(e.lanes(value, dtype), dtype)
-        store_scalar(e, buffer, dtype, index.text, text)
+        store_scalar(e, buffer, dtype, index.text, uniform_value(e, op.value, dtype))
         return ()
     text, kept = to_memory(e, dtype, e.width, e.vector(op.value)), stored(dtype)
     if index.shape is VARYING:
-        _scatter(e, buffer, kept, index, text)
+        scatter(e, buffer, kept, index, text)
     else:
         _store_run(e, buffer, kept, index, text, op.streaming)
     return ()
+
+
+def uniform_value(e: Emitter, atom: Atom, dtype: DType) -> str:
+    """What is stored where all lanes store to one place: the value of the last that runs."""
+    value = e.hold(atom)
+    if value.shape is UNIFORM:
+        return value.text
+    return e.last_active(e.lanes(value, dtype), dtype)
 
 
 def _store_run(
@@ -231,7 +239,7 @@ def _store_run(
         e.code.line(f"store {kind} {text}, ptr {at}, align {kept.bytes}")
 
 
-def _scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> None:
+def scatter(e: Emitter, buffer: str, kept: DType, index: Held, text: str) -> None:
     """Elements to anywhere; of two lanes with one place the later stays."""
     kind, places = vec(kept, e.width), f"<{e.width} x ptr>"
     at = _pointers(e, buffer, kept, index)

@@ -1,0 +1,142 @@
+"""Arrays end to end: concat.
+
+    concat([xs, ys])          the elements of xs, then those of ys
+    concat([a, b], axis=1)    of a few arrays: generate [n, m] (i j => a[i, j] or b[i, j - k])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.shapes import axis_of, raveled, transposed
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import generated, read, zipped
+from flatweave.frontend.elements.lambdas import shape_text
+from flatweave.frontend.elements.scalars import strong
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.tracers import arrays_of, emit, same_dtype
+from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import Node, Tree, unflatten
+from flatweave.ops import Concat
+from flatweave.terms.syntax import Atom
+
+FEW_PARTS = 4
+"""Arrays of which each element of a result may ask in which it is."""
+
+
+@operation(static="axis")
+def concat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    """The elements of the first array of a list, then those of the second, and so on; without an
+    axis (None) all of them in row-major order.
+
+    The arrays may be tuples of arrays, all of one structure; dtypes are promoted as NumPy's. Of
+    Ragged values these are the rows.
+
+    Types: a list of `t[m, ..]`, `t[n, ..]`, .. `-> t[m + n + .., ..]`. Raises ShapeError where
+    other extents differ, or ranks do; ArgumentError for an empty list.
+
+        >>> fw.concat([np.array([1, 2]), np.array([3])])
+        Array([1, 2, 3], dtype=int64)
+    """
+    if not isinstance(arrays, list | tuple) or not arrays:
+        raise ArgumentError(
+            "concat needs a list of at least one array.",
+            where=user_location(), remedy="Call it as fw.concat([xs, ys]).",
+        )  # fmt: skip
+    if any(isinstance(array, Node) for array in arrays):
+        return METHODS["concat_rows"](arrays, axis)
+    parts: list[list[Tracer]] = []
+    trees: list[Tree] = []
+    for array in arrays:
+        leaves, tree = arrays_of(array, "an array of concat")
+        parts.append(leaves)
+        trees.append(tree)
+    for tree, found in zip(trees, parts, strict=True):
+        if tree != trees[0]:
+            raise ArgumentError(
+                "concat needs arrays of one structure, got"
+                f" {shape_text(trees[0], parts[0])} and {shape_text(tree, found)}.",
+                where=user_location(), remedy="Put the same tuple of arrays into each.",
+            )  # fmt: skip
+    columns = [list(column) for column in zip(*parts, strict=True)]
+    if axis is None:
+        columns = [[raveled(array) for array in column] for column in columns]
+        axis = 0
+    return unflatten(trees[0], [_joined(column, axis) for column in columns])
+
+
+def _joined(arrays: Sequence[Tracer], axis: int) -> Tracer:
+    """Arrays of one rank end to end along an axis."""
+    first = arrays[0]
+    for other in arrays:
+        if other.ndim != first.ndim or not other.ndim:
+            raise ShapeError(
+                f"concat needs arrays of one rank, at least 1, got {describe(first)} and"
+                f" {describe(other)}.",
+                where=user_location(), remedy="Give scalars an axis with x.reshape(1).",
+            )  # fmt: skip
+    number = axis_of(first, axis, "concat")
+    if number and len(arrays) <= FEW_PARTS:
+        return _chosen(_alike(arrays, number), number)
+    if number:
+        order = [number, *(a for a in range(first.ndim) if a != number)]
+        back = [order.index(a) for a in range(first.ndim)]
+        return transposed(_joined([transposed(a, order) for a in arrays], 0), back)
+    converted = _alike(arrays, 0)
+    if len(converted) == 1:
+        return converted[0]
+    total = extents.joined([array.extents[0] for array in converted], "concat")
+    return emit(Concat(total, tuple(a.atom for a in converted)))[0]
+
+
+def _alike(arrays: Sequence[Tracer], axis: int) -> list[Tracer]:
+    """Arrays in one dtype, whose shapes differ along one axis at most."""
+    first = arrays[0]
+    for other in arrays[1:]:
+        for at, (a, b) in enumerate(zip(first.extents, other.extents, strict=True)):
+            if at != axis:
+                extents.same(
+                    a, b, "concat needs rows of one shape, got extents {0} and {1}.",
+                    remedy="Bring the arrays to one shape but for the axis they are joined along.",
+                )  # fmt: skip
+    return in_one_dtype(arrays, "concat")
+
+
+def in_one_dtype(arrays: Sequence[Tracer], who: str) -> list[Tracer]:
+    """Arrays in the dtype that their dtypes are promoted to."""
+    dtype = same_dtype(arrays)
+    return [
+        x if x.element is dtype else zipped(lambda v: strong(v, dtype), [x], who)[0]
+        for x in arrays
+    ]
+
+
+def _chosen(arrays: Sequence[Tracer], axis: int) -> Tracer:
+    """A few arrays end to end along an axis: each element asks which array it is in."""
+    if len(arrays) == 1:
+        return arrays[0]
+    lengths = [array.extents[axis] for array in arrays]
+    total = extents.joined(lengths, "concat")
+
+    def at(*place: Atom) -> Tracer:
+        def from_part(k: int, i: Atom) -> Tracer:
+            own = (*place[:axis], i, *place[axis + 1 :])
+            if k == len(arrays) - 1:
+                return read(arrays[k], own)
+            inside = current().apply("lt", i, lengths[k])
+            found: Tracer = METHODS["cond"](
+                Tracer(inside, current().home((inside,))),
+                lambda: read(arrays[k], own),
+                lambda: from_part(k + 1, extents.sub(i, lengths[k])),
+            )
+            return found
+
+        return from_part(0, place[axis])
+
+    shape = (*arrays[0].extents[:axis], total, *arrays[0].extents[axis + 1 :])
+    return generated(shape, at)[0]
