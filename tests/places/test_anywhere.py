@@ -32,6 +32,9 @@ def heavy(xs):
     return ys
 
 
+ANYWHERE = fw.jit(heavy, target="auto")  # compiled once for all lengths
+
+
 def traced(f, *args):
     """The program of a function, and the flat arguments of a call."""
     compiled, flat = fw.jit(f).taken(*args)
@@ -100,7 +103,7 @@ def test_agreement(f, expected):
 def test_values_are_the_same_anywhere(places, n):
     """Few elements on the CPU, many of much work on the device."""
     xs = INTS[:n]
-    found = fw.jit(heavy, target="auto")(xs)
+    found = ANYWHERE(xs)
 
     assert isinstance(found, DeviceArray) == (n == INTS.size)
     assert np.array_equal(found, heavy(xs.astype(np.int32)))

@@ -37,14 +37,23 @@ def combined(xs):
     return most, xs * 0.5, total, fw.reduce(lambda a, b: a * b, 1, ints * 2 + 1)
 
 
+def rows(m, k, table):
+    """What reads its own row of several arrays, and of another one any."""
+    return fw.sum(m * 3, axis=1) + table[2], fw.gather(table, k)
+
+
+# compiled once for all lengths
+TOGETHER = {f: fw.jit(f, devices=BOTH) for f in (combined, rows)}
+ALONE = {f: fw.jit(f) for f in (combined, rows)}
+
+
 @pytest.mark.needs_opencl
 @pytest.mark.parametrize("n", LENGTHS)
 def test_values(places, n):
     """Rows come one after the other, sums of sums are sums: as one device gives it."""
-    shared, alone = fw.jit(combined, devices=BOTH), fw.jit(combined)
     xs = XS[:n]
 
-    for found, expected in zip(shared(xs), alone(xs), strict=True):
+    for found, expected in zip(TOGETHER[combined](xs), ALONE[combined](xs), strict=True):
         assert np.array_equal(found, expected) and found.dtype == expected.dtype
 
 
@@ -52,14 +61,10 @@ def test_values(places, n):
 @pytest.mark.parametrize("n", LENGTHS)
 def test_rows_of_a_matrix(places, n):
     """What reads its own row of several arrays; an array beside them is whole everywhere."""
-    def rows(m, k, table):
-        return fw.sum(m * 3, axis=1) + table[2], fw.gather(table, k)
-
     m, k = np.arange(n * 4).reshape(n, 4), np.arange(n) % 10
-    shared, alone = fw.jit(rows, devices=BOTH), fw.jit(rows)
-    expected = alone(m, k, TABLE)
+    expected = ALONE[rows](m, k, TABLE)
 
-    assert all(map(np.array_equal, shared(m, k, TABLE), expected))
+    assert all(map(np.array_equal, TOGETHER[rows](m, k, TABLE), expected))
 
 
 @pytest.mark.needs_opencl
