@@ -22,8 +22,6 @@ from flatweave.page.graph import places_of, title_of
 from flatweave.terms.syntax import ArrayType, Lambda, Let
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 
-CODE = {"cpu": "asm", "opencl": "opencl", "cuda": "cuda"}
-"""The stage that shows what a target runs."""
 LARGE = 1000
 """Of a program with more operations, kernels that no run has needed are not written, and none is
 shown in assembly language: that takes as long as compiling all of it once more."""
@@ -156,7 +154,7 @@ def kernels_of(stages: Stages, target: str, is_large: bool) -> list[KernelFacts]
     launched = stages.launched
     wanted = {name for name, _, made in launched if made or not is_large}
     texts = texts_of(stages, wanted)
-    codes = codes_of(stages.text[CODE[target]]) if target in CODE and not is_large else {}
+    codes = codes_of(stages.text["asm"]) if target == "cpu" and not is_large else {}
     why = {note.kernel: note.reason for note in stages.notes if note.kernel}
     return [
         KernelFacts(name, role, made, why.get(name, ""), texts.get(name, ""), codes.get(name, ""))
@@ -172,8 +170,7 @@ def texts_of(stages: Stages, wanted: Set[str]) -> dict[str, str]:
 
 
 def codes_of(code: str) -> Mapping[str, str]:
-    """The machine code of each kernel in a text in assembly language; the whole of another text
-    belongs to none."""
+    """The machine code of each kernel in a text in assembly language."""
     found = {}
     for match in re.finditer(r"^k_([\w.$]+):\n(.*?)^\.Lfunc_end", code, re.M | re.S):
         lines = (line.rstrip() for line in match[2].splitlines())

@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 HUES = 8
 LONGEST = 20_000  # characters of the detail of a box
 NEWLINE = "\n"
+LANGUAGES = {"opencl": "OpenCL C", "cuda": "CUDA C++"}
 TEXT = 200_000  # characters of a program, a kernel, or its code
 TOP = '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
 VIEW = '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -260,6 +261,9 @@ class _Page:
             for k, (title, each) in enumerate(programs.items())
             if each is not None
         ]
+        name = self.whole.target.name
+        if name in LANGUAGES:
+            found.append(more(LANGUAGES[name], tag("pre", _cut(self.stages.text[name], name))))
         return tag("section", tag("h2", "The programs as text"), *found) if found else Markup("")
 
 

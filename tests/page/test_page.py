@@ -123,6 +123,17 @@ def test_names_are_escaped():
     assert "<h1>&lt;lambda&gt;</h1>" in text
 
 
+@pytest.mark.needs_opencl
+def test_a_program_of_a_device_has_its_source():
+    """OpenCL C is shown whole; kernels have no assembly language there."""
+    f = fw.jit(lambda xs: fw.sum(xs * 2), target="opencl")
+    page = Page(write.page(f.stages(XS))).root
+    (source,) = [d for d in page.find("details") if d.find("summary")[0].text == "OpenCL C"]
+
+    assert "__kernel" in source.find("pre")[0].text
+    assert not [d for d in page.find("details") if "Assembly" in d.find("summary")[0].text]
+
+
 def test_the_interpreter_has_a_page():
     """There are no kernels, and the page says so."""
     f = fw.jit(lambda xs: fw.sum(xs), target="interp")
