@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.frontend.ragged import capsules
+from flatweave.frontend.values import capsules
 from tests.language.agreement import same
 
 ROWS = [[3, 1], [], [4, 1, 5], [9]]

@@ -18,28 +18,19 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, DTypeError, Unsupported, UserError
 from flatweave.base.source import user_location
-from flatweave.frontend.ragged.capsules import Chunk, chunks_of
 from flatweave.frontend.ragged.exchange import equal_rows, fields_of, null_error, record_of, vectors
 from flatweave.frontend.ragged.host import on_host
 from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.values.arrow import FIXED, FUNCTIONS, missing_in
+from flatweave.frontend.values.capsules import NUMBERS, Chunk, chunks_of
+from flatweave.frontend.values.exports import Column, lists, numbers, structs
 from flatweave.frontend.values.interop import checked
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import flatten, unflatten
 
-NUMBERS = {
-    "c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8",
-    "f": "f4", "g": "f8",
-}  # fmt: skip
 LISTS = {"+l": np.int32, "+L": np.int64}
-FIXED = "+w:"
 VIEWS = ("+vl", "+vL")
 VALUES, FIELDS = "the elements of its rows", "the fields of its structs"
-FUNCTIONS = "fill_null and drop_nulls"
-
-
-def is_arrow(value: Any) -> bool:
-    """Whether a value offers Arrow's C interface."""
-    return hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
 
 
 def of_arrow(column: Any) -> Ragged:
@@ -117,13 +108,10 @@ def _values(chunk: Chunk, start: int, count: int, whose: str) -> Any:
 
 def _refuse_nulls(chunk: Chunk, whose: str, start: int, count: int) -> None:
     """Raise an error for elements that are missing among those read."""
-    if chunk.format == "n" and count:
-        raise null_error("an Arrow column", whose, 0, count, FUNCTIONS)
-    if not chunk.null_count or not chunk.addresses or not chunk.addresses[0]:
-        return
-    missing = np.flatnonzero(~chunk.bits(0, chunk.offset + start, count))
-    if len(missing):
-        raise null_error("an Arrow column", whose, int(missing[0]), len(missing), FUNCTIONS)
+    missing = missing_in(chunk, start, count)
+    if missing is not None:
+        places = np.flatnonzero(missing)
+        raise null_error("an Arrow column", whose, int(places[0]), len(places), FUNCTIONS)
 
 
 def _joined(parts: Sequence[Any]) -> Any:
@@ -142,21 +130,18 @@ def to_arrow(rows: Ragged) -> Any:
         import pyarrow  # optional dependency
     except ImportError as failure:
         raise _missing(failure) from None
+    return pyarrow.array(rows)
 
-    def array(values: Any) -> Any:
-        if isinstance(values, Ragged):
-            offsets = pyarrow.array(values.offsets.to_numpy())
-            return pyarrow.LargeListArray.from_arrays(offsets, array(values.values))
-        parts, fields = fields_of(values)
-        if parts is not None:
-            names = fields or [str(number) for number in range(len(parts))]
-            return pyarrow.StructArray.from_arrays([array(part) for part in parts], names)
-        found = pyarrow.array(values.to_numpy().reshape(-1))
-        for extent in values.shape[:0:-1]:
-            found = pyarrow.FixedSizeListArray.from_arrays(found, extent)
-        return found
 
-    return array(rows)
+def column_of(values: Any) -> Column:
+    """Rows, records or an array as Arrow sees them; the parts of a tuple are numbered."""
+    if isinstance(values, Ragged):
+        return lists(values.offsets.to_numpy(), column_of(values.values))
+    parts, fields = fields_of(values)
+    if parts is None:
+        return numbers(values.to_numpy())
+    names = fields or [str(number) for number in range(len(parts))]
+    return structs([column_of(part) for part in parts], names)
 
 
 def _missing(failure: ImportError) -> UserError:
@@ -167,3 +152,4 @@ def _missing(failure: ImportError) -> UserError:
 
 
 METHODS["to_arrow"] = to_arrow
+METHODS["column_of"] = column_of

@@ -15,11 +15,12 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.ragged.arrow import is_arrow, of_arrow
+from flatweave.frontend.ragged.arrow import of_arrow
 from flatweave.frontend.ragged.awkward import is_awkward, of_awkward
 from flatweave.frontend.ragged.nested import kinds_of, of_matrix, of_rows, retyped
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import Array, kind_of
+from flatweave.frontend.values.arrow import is_arrow
 
 
 def rows_given(values: Any, dtype: Any) -> Ragged | None:

@@ -24,6 +24,7 @@ from flatweave.frontend.trace.extents import ONE, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values import misuse
 from flatweave.frontend.values.array import SHOWN, Array, HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.exports import capsules
 from flatweave.frontend.values.sugar import METHODS, Elementwise, Reductions
 from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
 from flatweave.ops import Scatter
@@ -141,7 +142,8 @@ class Ragged(Node, Elementwise, Reductions):
         return self
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
-        return self.to_arrow().__arrow_c_array__(requested_schema)
+        """The rows as any library of Arrow takes them, nothing copied but bools."""
+        return capsules(METHODS["column_of"](self._on_host("Arrow")))
 
     def to_arrow(self) -> Any:
         """A pyarrow.LargeListArray of these rows, nothing copied but bools; dicts are structs."""

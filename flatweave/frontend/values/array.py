@@ -18,12 +18,11 @@ from flatweave.base.dtypes import DType, as_dtype
 from flatweave.base.errors import UserError
 from flatweave.frontend.values import misuse
 from flatweave.frontend.values.devices import HOST, on_device
+from flatweave.frontend.values.exchange import Exchange, Values
 from flatweave.frontend.values.scope import STATE, Scope
 from flatweave.frontend.values.sugar import METHODS, Operators
 from flatweave.terms.syntax import ArrayType, Atom, Const, Var
 
-Values = np.ndarray[Any, np.dtype[Any]]
-CPU = 1  # DLPack's number for host memory
 SHOWN = 100  # elements that repr shows in full
 
 
@@ -74,7 +73,7 @@ class Array(Operators):
         raise NotImplementedError
 
 
-class HostArray(Array):
+class HostArray(Exchange, Array):
     """An array with values, held by a C-contiguous, read-only NumPy array."""
 
     __slots__ = ("_values",)
@@ -114,29 +113,6 @@ class HostArray(Array):
     def tolist(self) -> Any:
         """The elements as nested lists of Python scalars."""
         return self._values.tolist()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
-        if dtype is not None and self._values.dtype != dtype:
-            if copy is False:
-                raise ValueError(f"{self._values.dtype} becomes {dtype} only with a copy")
-            return self._values.astype(dtype)
-        return self._values.copy() if copy else self._values
-
-    def __dlpack__(
-        self, *, stream: None = None, max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None, copy: bool | None = None,
-    ) -> Any:
-        values = self._values
-        if max_version is None or max_version < (1, 0):  # who cannot be told: read-only
-            if copy is False:
-                raise BufferError("only DLPack 1.0 and later can share read-only memory")
-            values, copy = values.copy(), None
-        return values.__dlpack__(
-            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-        )
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (CPU, 0)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -288,6 +264,9 @@ class Tracer(Array):
         raise self._refused(misuse.host_array(describe(self)))
 
     def __dlpack_device__(self) -> tuple[int, int]:
+        raise self._refused(misuse.host_array(describe(self)))
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
         raise self._refused(misuse.host_array(describe(self)))
 
     def __len__(self) -> int:

@@ -9,13 +9,14 @@ Who shares memory promises not to write to it: an array of ours never changes (d
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
+from flatweave.frontend.values.arrow import is_arrow
 from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.interop import (
@@ -28,15 +29,27 @@ from flatweave.frontend.values.interop import (
     unreadable,
     values_of,
 )
-from flatweave.frontend.values.nulls import filled, nulls_in
+from flatweave.frontend.values.nulls import filled, is_masked, nulls_in, parted
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
 from flatweave.runtime.ownership import shared
+
+
+@overload
+def asarray(
+    value: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None,
+    nulls: Literal["raise", "nan"] = "raise",
+) -> Array: ...
+@overload
+def asarray(
+    value: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None,
+    nulls: Literal["mask"],
+) -> tuple[Array, Array]: ...
 
 
 def asarray(
     value: Any, dtype: Any = None, *, device: Any = None, copy: bool | None = None,
     nulls: str = "raise",
-) -> Array:  # fmt: skip
+) -> Array | tuple[Array, Array]:  # fmt: skip
     """A NumPy array, list, scalar, buffer or DLPack object as an array of ours.
 
     The memory is shared where its elements have the dtype and lie one after the other, and nobody
@@ -44,7 +57,8 @@ def asarray(
     `copy=False`, BufferError is raised where the memory cannot be shared.
 
     Columns and tables of pandas, polars and Arrow are taken, too. What is missing there is no
-    number: `nulls="nan"` makes it NaN, and a column of integers that has any an f64 column.
+    number: `nulls="nan"` makes it NaN, and a column of integers that has any an f64 column, while
+    `nulls="mask"` gives two arrays: the values, and True where one is missing and means nothing.
     Raises ArgumentError for nulls otherwise, and for what is no array; OverflowError (also a
     DTypeError) for a list with integers that the dtype cannot hold.
 
@@ -54,12 +68,15 @@ def asarray(
         Array([1., 2.], dtype=float32)
     """
     on_device(device, "asarray")
+    name = "the value of asarray"
+    if nulls == "mask":
+        values, missing = _parted(value, name)
+        return asarray(values, dtype, copy=copy), host_array(missing)
     if nulls not in ("raise", "nan"):
         raise ArgumentError(
             f"{nulls!r} is not a way to take nulls.",
-            where=user_location(), remedy='Use "raise" or "nan".',
+            where=user_location(), remedy='Use "raise", "nan" or "mask".',
         )  # fmt: skip
-    name = "the value of asarray"
     traced = value.real if isinstance(value, Complex) else value
     if isinstance(traced, Tracer):
         if traced.is_gone:
@@ -141,7 +158,7 @@ def python_values(value: Any, dtype: Any, name: str) -> Values:
 
 def _filled(value: Any, name: str) -> Values | None:
     """As `values_of`, with NaN for what is missing."""
-    if not hasattr(value, "__array__") or not nulls_in(value):
+    if not _may_miss(value) or not (is_masked(value) or nulls_in(value)):
         return values_of(value, name)
     try:
         return checked(filled(value), name)
@@ -149,3 +166,25 @@ def _filled(value: Any, name: str) -> Values | None:
         if isinstance(failure, UserError):
             raise
         raise unreadable(value, name, failure, "Take its columns of numbers.") from None
+
+
+def _parted(value: Any, name: str) -> tuple[Any, Values]:
+    """A value that `asarray` takes, and where its elements are missing."""
+    if not _may_miss(value) or not (is_masked(value) or nulls_in(value)):
+        found = asarray(value)
+        return found, np.zeros(found.shape, np.bool_)
+    try:
+        values, missing = parted(value)
+    except (TypeError, ValueError) as failure:
+        if isinstance(failure, UserError):
+            raise
+        raise unreadable(value, name, failure, "Take its columns of numbers.") from None
+    assert missing is not None  # for some are
+    return values, np.array(missing)
+
+
+def _may_miss(value: Any) -> bool:
+    """Whether a value may say that elements are missing."""
+    if isinstance(value, HostArray) or type(value) is np.ndarray:
+        return False
+    return hasattr(value, "__array__") or is_arrow(value)

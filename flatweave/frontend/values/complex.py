@@ -17,7 +17,8 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype, c64, c128, f32
 from flatweave.frontend.values import misuse
-from flatweave.frontend.values.array import Array, HostComplex, Values, describe
+from flatweave.frontend.values.array import Array, HostComplex, describe
+from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.tree import Node
 
 

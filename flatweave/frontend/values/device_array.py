@@ -14,8 +14,9 @@ import numpy as np
 from flatweave.array_ir.fault import Fault, fault_of
 from flatweave.base.errors import UserError
 from flatweave.base.plan import Plan, Status
-from flatweave.frontend.values.array import CPU, HostArray, Values, host_array
+from flatweave.frontend.values.array import HostArray, host_array
 from flatweave.frontend.values.devices import on_device
+from flatweave.frontend.values.exchange import CPU, Values
 from flatweave.runtime.devices import exchange
 from flatweave.runtime.devices.arrays import Resident
 

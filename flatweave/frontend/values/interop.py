@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import numbers
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,13 +19,15 @@ from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserErr
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import HostArray, Tracer, kind_of
-from flatweave.frontend.values.nulls import nulls_in
+from flatweave.frontend.values.arrow import is_arrow, numbers_of
+from flatweave.frontend.values.nulls import is_masked, nulls_in
 from flatweave.frontend.values.promotion import ScalarOverflowError
 from flatweave.frontend.values.tree import Node
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.devices.exchange import NotContiguous, borrowed
 
 Values = np.ndarray[Any, np.dtype[Any]]
+PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__array_struct__")
 NATIVE = frozenset(dtype.numpy for dtype in (*DTYPES, *COMPLEX.values()))
 
 
@@ -39,11 +40,13 @@ def values_of(value: Any, name: str = "") -> Values | None:
     if isinstance(value, HostArray):
         return value.to_numpy()
     if isinstance(value, np.ndarray):
-        if _is_masked(value):
+        if is_masked(value):
             raise ArgumentError(
                 f"{name or 'a value'} is a masked array; Flatweave has no masked elements.",
-                where=user_location(), remedy="Fill them first: xs.filled(0).",
-            )  # fmt: skip
+                where=user_location(),
+                remedy='Fill them first, xs.filled(0), or take them apart:'
+                ' xs, missing = fw.asarray(xs, nulls="mask").',
+            )
         return checked(np.asarray(value), name)
     if isinstance(value, np.generic):
         return checked(np.asarray(value), name)
@@ -77,16 +80,11 @@ def _counted(value: range, name: str) -> Values:
         ) from None  # fmt: skip
 
 
-def _is_masked(value: Values) -> bool:
-    """Whether an array is masked; numpy.ma is slow to load, and without it there is none."""
-    masked = sys.modules.get("numpy.ma")
-    return masked is not None and isinstance(value, masked.MaskedArray)
-
-
 def _foreign(value: Any, name: str) -> Values | None:
-    """Another library's array: by DLPack if on the CPU, else `__array__`, else its buffer."""
-    if not hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        return _buffer(value, name)
+    """Another library's array: by DLPack if on the CPU, by what NumPy reads, by Arrow's interface,
+    else its buffer."""
+    if not any(hasattr(value, protocol) for protocol in PROTOCOLS):
+        return _of_arrow(value, name) if is_arrow(value) else _buffer(value, name)
     _refuse_nulls(value, name)
     on_device = on_gpu(value, name)
     if on_device is not None:
@@ -97,10 +95,12 @@ def _foreign(value: Any, name: str) -> Values | None:
             found = np.from_dlpack(value)
         except (BufferError, TypeError, RuntimeError, AttributeError):
             found = None
-    if found is None and hasattr(value, "__array__"):
+    if found is None and any(hasattr(value, protocol) for protocol in PROTOCOLS[1:]):
         found = _asked(value, name)
         if found.dtype.kind == "O" and not found.ndim and found[()] is value:
             return None  # a scalar of Arrow, for instance, which only says that it is an array
+        if found.dtype.kind == "O" and is_arrow(value):
+            return _of_arrow(value, name)
     return None if found is None else checked(found, name)
 
 
@@ -137,14 +137,27 @@ def _buffer(value: Any, name: str) -> Values | None:
     return checked(found, name)
 
 
+def _of_arrow(value: Any, name: str) -> Values:
+    """The numbers of an Arrow column of which none is missing."""
+    found, missing = numbers_of(value, name or "a value")
+    if missing is not None:
+        raise _nulls(int(missing.sum()), name)
+    return found
+
+
 def _refuse_nulls(value: Any, name: str) -> None:
     count = nulls_in(value)
     if count:
-        raise ArgumentError(
-            f"{name or 'a value'} holds {counted(count, 'null')}, which no number stands for.",
-            where=user_location(),
-            remedy='Fill or drop them first, or make them NaN: fw.asarray(xs, nulls="nan").',
-        )
+        raise _nulls(count, name)
+
+
+def _nulls(count: int, name: str) -> ArgumentError:
+    return ArgumentError(
+        f"{name or 'a value'} holds {counted(count, 'null')}, which no number stands for.",
+        where=user_location(),
+        remedy='Fill or drop them first, make them NaN with fw.asarray(xs, nulls="nan"), or take'
+        ' them apart: xs, missing = fw.asarray(xs, nulls="mask").',
+    )
 
 
 def checked(values: Values, name: str) -> Values:

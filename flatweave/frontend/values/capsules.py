@@ -1,4 +1,4 @@
-"""Arrow's C data interface: what an array of any Arrow library consists of, read in place.
+"""Arrow's C data interface, taken: what an array of any Arrow library consists of, read in place.
 
     chunks_of(pyarrow.array([[1, 2], []]))     [Chunk(format "+l", length 2, buffers, children)]
     chunks_of(polars.Series([[1, 2], []]))     the same, "+L"; one chunk for each of the column's
@@ -20,6 +20,10 @@ _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = ctypes.c_void_p
 _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+NUMBERS = {
+    "c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8",
+    "f": "f4", "g": "f8",
+}  # fmt: skip
 GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
