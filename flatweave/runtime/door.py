@@ -4,7 +4,8 @@
     llvm()                                            as much of it as makes machine code of text
     opened("fft")                                     what few programs use: fw.fft, fw.linalg,
                                                       fw.random, and what functions mean for complex
-                                                      numbers, target="auto", devices=[..], .page()
+                                                      numbers, target="auto", devices=[..], .page(),
+                                                      and NumPy's functions on arrays of ours
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
 generation and LLVM, which cost as much to import as all that is in front. The import is work of a
@@ -30,6 +31,7 @@ SELDOM = {
     "fft": "flatweave.frontend.standard.fft",
     "linalg": "flatweave.frontend.standard.linalg",
     "page": "flatweave.page.write",
+    "numpy": "flatweave.frontend.standard.numpy_functions",
     "random": "flatweave.random",
 }
 IMPORTING = Lock()

@@ -52,6 +52,7 @@ BEHIND = {
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
     "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.page.write",
     "flatweave.recall_on_devices",
+    "flatweave.frontend.standard.numpy_functions",
 }  # fmt: skip
 
 

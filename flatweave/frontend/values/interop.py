@@ -50,7 +50,7 @@ def values_of(value: Any, name: str = "") -> Values | None:
         return checked(np.asarray(value), name)
     if isinstance(value, np.generic):
         return checked(np.asarray(value), name)
-    if isinstance(value, Tracer | bool | int | float | complex | str):
+    if isinstance(value, Tracer | Node | bool | int | float | complex | str):
         return None
     if isinstance(value, range):
         return _counted(value, name)
@@ -155,8 +155,8 @@ def _nulls(count: int, name: str) -> ArgumentError:
     return ArgumentError(
         f"{name or 'a value'} holds {counted(count, 'null')}, which no number stands for.",
         where=user_location(),
-        remedy='Fill or drop them first, make them NaN with fw.asarray(xs, nulls="nan"), or take'
-        ' them apart: xs, missing = fw.asarray(xs, nulls="mask").',
+        remedy='Fill or drop them, or take them as NaN, fw.asarray(xs, nulls="nan"), or apart:'
+        ' xs, missing = fw.asarray(xs, nulls="mask").',
     )
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flatweave.runtime.door import opened
+
 METHODS: dict[str, Callable[..., Any]] = {}
 
 # NumPy's universal functions whose name here is another
@@ -151,6 +153,9 @@ class Elementwise:
         if method != "__call__" or options or name not in METHODS:
             return METHODS["foreign_ufunc"](ufunc, method, inputs, options)
         return METHODS[name](*inputs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return opened("numpy").called(func, types, args, kwargs)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """The same values in another dtype."""

@@ -1,0 +1,267 @@
+"""NumPy's functions on arrays of ours, traced or not: each calls the function of the same meaning.
+
+    np.concatenate([xs, ys])                fw.concat([xs, ys])
+    np.sort(xs, axis=0)                     fw.sort(xs, axis=0)
+    np.percentile(xs, 50)                   NumPy's own outside of a trace, inside of one an error
+
+A call goes by the names of NumPy's parameters. Those that say nothing, or how and not what, are
+left out; with one that has no counterpart the call is NumPy's own, or refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError, NotTraceableError, Unsupported
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.dot import dot
+from flatweave.frontend.arrays.shapes import concat, expand_dims, reshape, transpose
+from flatweave.frontend.arrays.sorting import argsort, sort
+from flatweave.frontend.elements.scalars import clip, rounded, where
+from flatweave.frontend.functions.cumulative import cumprod, cumsum
+from flatweave.frontend.functions.reductions import all as all_
+from flatweave.frontend.functions.reductions import any as any_
+from flatweave.frontend.functions.reductions import argmax, argmin, mean, prod
+from flatweave.frontend.functions.reductions import max as max_
+from flatweave.frontend.functions.reductions import min as min_
+from flatweave.frontend.functions.reductions import sum as sum_
+from flatweave.frontend.standard import fft, linalg
+from flatweave.frontend.standard.arrangement import (
+    broadcast_arrays,
+    broadcast_to,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    repeat,
+    roll,
+    squeeze,
+    stack,
+    tile,
+    unstack,
+)
+from flatweave.frontend.standard.creation import (
+    empty_like,
+    full_like,
+    meshgrid,
+    ones_like,
+    tril,
+    triu,
+    zeros_like,
+)
+from flatweave.frontend.standard.norms import cross, diagonal, outer, trace
+from flatweave.frontend.standard.numbers import imag, real
+from flatweave.frontend.standard.products import tensordot
+from flatweave.frontend.standard.searching import (
+    isin,
+    nonzero,
+    searchsorted,
+    take,
+    take_along_axis,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
+)
+from flatweave.frontend.standard.statistics import (
+    count_nonzero,
+    cumulative_prod,
+    cumulative_sum,
+    diff,
+    std,
+    var,
+)
+from flatweave.frontend.values.array import Array, Tracer
+from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.scope import innermost
+from flatweave.frontend.values.tree import Node
+
+
+class Form(NamedTuple):
+    """How a function of ours is called for one of NumPy's."""
+
+    call: Callable[..., Any]
+    positional: int = 1  # so many of NumPy's parameters are given by position, others by name
+    renamed: Mapping[str, str] = {}
+    always: frozenset[str] = frozenset()  # parameters whose default here is another than NumPy's
+
+
+def _lines(x: Any) -> Any:
+    """An array of rank 0 or 1 as a row of a matrix."""
+    return reshape(x, (1, -1)) if x.ndim < 2 else x
+
+
+def _raveled(x: Any, axis: Any) -> tuple[Any, int]:
+    """An array and an axis; all elements, and axis 0, where none is named."""
+    return (reshape(x, -1), 0) if axis is None else (x, axis)
+
+
+def _concatenate(arrays: Any, axis: Any = 0) -> Any:
+    return concat([reshape(x, -1) for x in arrays] if axis is None else list(arrays), axis or 0)
+
+
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    return nonzero(condition) if x is None and y is None else where(condition, x, y)
+
+
+def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+    return clip(a, a_min if min is None else min, a_max if max is None else max)
+
+
+def _over_all(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function along an axis, which goes over all elements where none is named."""
+
+    @functools.wraps(fn)
+    def call(a: Any, axis: Any = None, **named: Any) -> Any:
+        x, axis = _raveled(a, axis)
+        return fn(x, axis=axis, **named)
+
+    return call
+
+
+def _take(a: Any, indices: Any, axis: Any = None) -> Any:
+    x, axis = _raveled(a, axis)
+    return take(x, indices, axis=axis)
+
+
+def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    order = list(range(a.ndim))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return transpose(a, order)
+
+
+DDOF = {"ddof": "correction"}
+AXIS = frozenset({"axis"})
+FORMS: dict[str, Form] = {
+    "sum": Form(sum_), "prod": Form(prod), "mean": Form(mean), "std": Form(std, 1, DDOF),
+    "var": Form(var, 1, DDOF), "any": Form(any_), "all": Form(all_), "argmax": Form(argmax),
+    "argmin": Form(argmin), "count_nonzero": Form(count_nonzero), "max": Form(max_),
+    "min": Form(min_), "amax": Form(max_), "amin": Form(min_), "cumsum": Form(_over_all(cumsum)),
+    "cumprod": Form(_over_all(cumprod)), "cumulative_sum": Form(cumulative_sum),
+    "cumulative_prod": Form(cumulative_prod), "diff": Form(diff),
+    "sort": Form(_over_all(sort), 1, {}, AXIS), "argsort": Form(_over_all(argsort), 1, {}, AXIS),
+    "searchsorted": Form(searchsorted, 2), "nonzero": Form(nonzero), "isin": Form(isin, 2),
+    "flatnonzero": Form(lambda a: nonzero(reshape(a, -1))[0]),
+    "unique": Form(unique_values), "unique_values": Form(unique_values),
+    "unique_all": Form(unique_all), "unique_counts": Form(unique_counts),
+    "unique_inverse": Form(unique_inverse),
+    "where": Form(_where, 3), "clip": Form(_clip), "round": Form(rounded, 1, {"decimals": "digits"},
+    frozenset({"decimals"})), "take": Form(_take, 2), "take_along_axis": Form(take_along_axis, 2),
+    "concatenate": Form(_concatenate), "stack": Form(lambda x, axis=0: stack(list(x), axis)),
+    "unstack": Form(unstack), "vstack": Form(lambda tup: concat([_lines(x) for x in tup], 0)),
+    "reshape": Form(reshape, 2), "ravel": Form(lambda a: reshape(a, -1)),
+    "transpose": Form(transpose), "matrix_transpose": Form(matrix_transpose),
+    "swapaxes": Form(_swapaxes, 3), "moveaxis": Form(moveaxis, 3),
+    "expand_dims": Form(expand_dims, 2),
+    "squeeze": Form(squeeze, 1, {}, AXIS), "broadcast_to": Form(broadcast_to, 2),
+    "broadcast_arrays": Form(broadcast_arrays), "meshgrid": Form(meshgrid), "flip": Form(flip),
+    "flipud": Form(lambda m: flip(m, axis=0)), "fliplr": Form(lambda m: flip(m, axis=1)),
+    "roll": Form(roll, 2), "repeat": Form(repeat, 2), "tile": Form(tile, 2),
+    "zeros_like": Form(zeros_like), "ones_like": Form(ones_like), "empty_like": Form(empty_like),
+    "full_like": Form(full_like, 2), "tril": Form(tril), "triu": Form(triu),
+    "dot": Form(dot, 2), "outer": Form(outer, 2), "tensordot": Form(tensordot, 2),
+    "trace": Form(trace), "diagonal": Form(diagonal), "cross": Form(cross, 2),
+    "real": Form(real), "imag": Form(imag), "copy": Form(lambda a: a),
+    "shape": Form(lambda a: a.shape), "ndim": Form(lambda a: a.ndim),
+    **{f"linalg.{name}": Form(getattr(linalg, name), count) for name, count in {
+        "cholesky": 1, "det": 1, "inv": 1, "solve": 2, "qr": 1, "eigh": 1, "eigvalsh": 1,
+        "matrix_power": 2, "slogdet": 1,
+    }.items()},
+    **{f"fft.{name}": Form(getattr(fft, name)) for name in ("fft", "ifft", "rfft", "irfft")},
+}  # fmt: skip
+HOW = frozenset({"kind", "stable", "subok", "assume_unique", "copy"})  # not what: left out
+OURS = (np.ndarray, Array, Node)
+
+
+def called(
+    func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], named: dict[str, Any]
+) -> Any:
+    """What a function of NumPy gives for arrays among which there is one of ours."""
+    if not all(issubclass(kind, OURS) for kind in types):
+        return NotImplemented
+    form = FORMS.get(_name(func))
+    given = None if form is None else _arguments(func, form, args, named)
+    if form is not None and given is not None:
+        try:
+            return form.call(*given[0], **given[1])
+        except Unsupported:
+            if innermost() is not None:
+                raise
+    return _without_counterpart(func, args, named, form is not None)
+
+
+def _name(func: Callable[..., Any]) -> str:
+    """`sort`, `linalg.det`"""
+    module = func.__module__.removeprefix("numpy").removeprefix(".")
+    return f"{module}.{func.__name__}" if module in ("linalg", "fft") else func.__name__
+
+
+_signature = functools.lru_cache(inspect.signature)
+
+
+def _arguments(
+    func: Callable[..., Any], form: Form, args: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]] | None:
+    """The arguments for the function of ours; None where it lacks a parameter."""
+    known = _signature(func).parameters
+    bound = _signature(func).bind(*args, **named)
+    bound.apply_defaults()
+    ours = inspect.signature(form.call).parameters
+    values: list[Any] = []
+    rest: dict[str, Any] = {}
+    for place, (name, value) in enumerate(bound.arguments.items()):
+        if known[name].kind is inspect.Parameter.VAR_POSITIONAL:
+            values += value
+        elif known[name].kind is inspect.Parameter.VAR_KEYWORD:
+            rest.update(value)
+        elif place < form.positional:
+            values.append(value)
+        elif name in form.always or not (name in HOW or value is known[name].default):
+            rest[form.renamed.get(name, name)] = value
+    return (values, rest) if rest.keys() <= ours.keys() else None
+
+
+def _without_counterpart(
+    func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any], is_known: bool
+) -> Any:
+    """NumPy's own function, where the values are here."""
+    name = f"numpy.{_name(func)}" + (" with these arguments" if is_known else "")
+    found: list[Any] = []
+    plain = _plain((args, named), found)
+    traced = [value for value in found if isinstance(value, Tracer | Complex)]
+    for value in traced:
+        first = value.real if isinstance(value, Complex) else value
+        if first.is_gone:
+            raise first.escaped()
+    if traced:
+        raise NotTraceableError(
+            f"{name} has no counterpart that can be traced, and NumPy's own needs values, which are"
+            " known only when the compiled function runs.",
+            where=user_location(),
+            remedy="Write it with functions of fw, or return the array and call NumPy on the"
+            " result.",
+        )
+    if any(isinstance(value, Node) for value in found):
+        raise ArgumentError(
+            f"{name} has no counterpart for a Ragged.",
+            where=user_location(),
+            remedy="Call it on rows.values, and cut the result with fw.ragged(.., offsets=..).",
+        )
+    return func(*plain[0], **plain[1])
+
+
+def _plain(value: Any, found: list[Any]) -> Any:
+    """Arguments with NumPy's arrays in place of ours, which are noted."""
+    if isinstance(value, Array | Node):
+        found.append(value)
+        is_here = not isinstance(value, Tracer | Node)
+        return value.to_numpy() if is_here else value  # type: ignore[union-attr]
+    if type(value) in (tuple, list):
+        return type(value)(_plain(item, found) for item in value)
+    if type(value) is dict:
+        return {key: _plain(item, found) for key, item in value.items()}
+    return value

@@ -1,0 +1,188 @@
+"""NumPy's functions on arrays of ours: traced they are ours, and give what NumPy gives."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.frontend.standard.numpy_functions import FORMS
+from tests.language.agreement import same
+
+M = np.array([[3.0, -1.0, 2.0], [0.5, 3.0, -4.0]])
+V = np.array([3, 1, 2, 3, 0])
+S = np.array([[4.0, 1.0], [1.0, 3.0]])
+
+# what NumPy's function is called with: a matrix m, a vector v, a symmetric matrix s
+CALLS = {
+    "sum": lambda m, v, s: (np.sum(m), np.sum(m, axis=1), np.sum(v, 0, None, None, True)),
+    "prod": lambda m, v, s: np.prod(m, axis=0, keepdims=True),
+    "mean": lambda m, v, s: (np.mean(m), np.mean(a=m, axis=1)),
+    "std": lambda m, v, s: np.std(m, axis=0, ddof=1),
+    "var": lambda m, v, s: np.var(m),
+    "any": lambda m, v, s: np.any(m > 2, axis=1),
+    "all": lambda m, v, s: np.all(m > 2),
+    "argmax": lambda m, v, s: np.argmax(m, axis=1),
+    "argmin": lambda m, v, s: np.argmin(v),
+    "count_nonzero": lambda m, v, s: np.count_nonzero(v),
+    "max": lambda m, v, s: np.max(m, axis=0),
+    "min": lambda m, v, s: np.min(m, initial=-9.0),
+    "amax": lambda m, v, s: np.amax(m),
+    "amin": lambda m, v, s: np.amin(v, axis=0),
+    "cumsum": lambda m, v, s: (np.cumsum(m), np.cumsum(m, axis=1)),
+    "cumprod": lambda m, v, s: np.cumprod(m),
+    "cumulative_sum": lambda m, v, s: np.cumulative_sum(m, axis=0, include_initial=True),
+    "cumulative_prod": lambda m, v, s: np.cumulative_prod(v),
+    "diff": lambda m, v, s: np.diff(m),
+    "sort": lambda m, v, s: (np.sort(v), np.sort(m), np.sort(m, axis=0), np.sort(m, axis=None)),
+    "argsort": lambda m, v, s: np.argsort(v, kind="stable"),
+    "searchsorted": lambda m, v, s: np.searchsorted(np.sort(v), v, side="right"),
+    "nonzero": lambda m, v, s: np.nonzero(v),
+    "flatnonzero": lambda m, v, s: np.flatnonzero(m > 2),
+    "isin": lambda m, v, s: np.isin(v, [3, 0], invert=True),
+    "unique": lambda m, v, s: np.unique(v),
+    "unique_values": lambda m, v, s: np.sort(np.unique_values(v)),
+    "unique_all": lambda m, v, s: tuple(np.unique_all(v)),
+    "unique_counts": lambda m, v, s: tuple(np.unique_counts(v)),
+    "unique_inverse": lambda m, v, s: tuple(np.unique_inverse(v)),
+    "where": lambda m, v, s: (np.where(m > 0, m, 0.0), *np.where(v > 1)),
+    "clip": lambda m, v, s: (np.clip(m, 0, 2), np.clip(v, min=1), np.clip(m, a_min=None, a_max=1)),
+    "round": lambda m, v, s: (np.round(m), np.round(m / 3, 2)),
+    "take": lambda m, v, s: (np.take(m, v), np.take(m, np.array([1, 0]), axis=1)),
+    "take_along_axis": lambda m, v, s: np.take_along_axis(m, np.argsort(m, kind="stable"), 1),
+    "concatenate": lambda m, v, s: (
+        np.concatenate([v, v]), np.concatenate((m, m), axis=1), np.concatenate((m, s), axis=None)
+    ),
+    "stack": lambda m, v, s: np.stack([v, v], axis=1),
+    "unstack": lambda m, v, s: np.unstack(np.stack([v, v])),
+    "vstack": lambda m, v, s: np.vstack([v, v]),
+    "reshape": lambda m, v, s: (np.reshape(m, (3, 2)), np.reshape(m, -1)),
+    "ravel": lambda m, v, s: np.ravel(m),
+    "transpose": lambda m, v, s: np.transpose(m),
+    "matrix_transpose": lambda m, v, s: np.matrix_transpose(m),
+    "swapaxes": lambda m, v, s: np.swapaxes(m, 0, 1),
+    "moveaxis": lambda m, v, s: np.moveaxis(m, 0, 1),
+    "expand_dims": lambda m, v, s: np.expand_dims(v, 1),
+    "squeeze": lambda m, v, s: np.squeeze(np.expand_dims(v, 0), axis=0),
+    "broadcast_to": lambda m, v, s: np.broadcast_to(v, (2, 5)),
+    "broadcast_arrays": lambda m, v, s: tuple(np.broadcast_arrays(s, np.expand_dims(s, 0))),
+    "meshgrid": lambda m, v, s: tuple(np.meshgrid(v, v, indexing="ij")),
+    "flip": lambda m, v, s: (np.flip(v), np.flip(m, axis=1)),
+    "flipud": lambda m, v, s: np.flipud(m),
+    "fliplr": lambda m, v, s: np.fliplr(m),
+    "roll": lambda m, v, s: np.roll(v, 2),
+    "repeat": lambda m, v, s: np.repeat(v, 2),
+    "tile": lambda m, v, s: np.tile(v, 2),
+    "zeros_like": lambda m, v, s: np.zeros_like(m),
+    "ones_like": lambda m, v, s: np.ones_like(v, dtype=np.float32),
+    "empty_like": lambda m, v, s: np.empty_like(m) * 0,
+    "full_like": lambda m, v, s: np.full_like(v, 7),
+    "tril": lambda m, v, s: np.tril(m),
+    "triu": lambda m, v, s: np.triu(m, k=1),
+    "dot": lambda m, v, s: (np.dot(s, m), np.dot(v, v)),
+    "outer": lambda m, v, s: np.outer(v, v),
+    "tensordot": lambda m, v, s: np.tensordot(s, m, axes=1),
+    "trace": lambda m, v, s: np.trace(s),
+    "diagonal": lambda m, v, s: np.diagonal(s),
+    "cross": lambda m, v, s: np.cross(m, m + 1.0),
+    "real": lambda m, v, s: np.real(m),
+    "imag": lambda m, v, s: np.imag(s + 1j * s),
+    "copy": lambda m, v, s: np.copy(m),
+    "shape": lambda m, v, s: np.zeros_like(m) + np.shape(m)[0],
+    "ndim": lambda m, v, s: m + np.ndim(m),
+    "linalg.cholesky": lambda m, v, s: np.linalg.cholesky(s),
+    "linalg.det": lambda m, v, s: np.linalg.det(s),
+    "linalg.inv": lambda m, v, s: np.linalg.inv(s),
+    "linalg.solve": lambda m, v, s: np.linalg.solve(s, m),
+    "linalg.qr": lambda m, v, s: np.abs(np.linalg.qr(s)[1]),
+    "linalg.eigh": lambda m, v, s: np.linalg.eigh(s)[0],
+    "linalg.eigvalsh": lambda m, v, s: np.linalg.eigvalsh(s),
+    "linalg.matrix_power": lambda m, v, s: np.linalg.matrix_power(s, 3),
+    "linalg.slogdet": lambda m, v, s: tuple(np.linalg.slogdet(s)),
+    "fft.fft": lambda m, v, s: np.abs(np.fft.fft(v)),
+    "fft.ifft": lambda m, v, s: np.abs(np.fft.ifft(v, norm="ortho")),
+    "fft.rfft": lambda m, v, s: np.abs(np.fft.rfft(v)),
+    "fft.irfft": lambda m, v, s: np.fft.irfft(v, n=6),
+}
+SLOW = ("linalg", "fft")
+QUICK = [name for name in CALLS if not name.startswith(SLOW)]
+
+
+def test_every_function_is_called():
+    """Of those that have a counterpart."""
+    assert CALLS.keys() == FORMS.keys()
+
+
+def check(names, target="cpu"):
+    """All the calls in one compiled function."""
+    calls = [CALLS[name] for name in names]
+    found = fw.jit(lambda *args: [call(*args) for call in calls], target=target)(M, V, S)
+    for name, one, call in zip(names, found, calls, strict=True):
+        expected = call(M, V, S)
+        parts = one if isinstance(one, tuple) else (one,)
+        wanted = expected if isinstance(expected, tuple) else (expected,)
+        assert len(parts) == len(wanted), name
+        for part, want in zip(parts, wanted, strict=True):
+            assert isinstance(part, fw.Array), name
+            values = np.asarray(part)
+            assert (values.dtype, values.shape) == (np.asarray(want).dtype, np.shape(want)), name
+            np.testing.assert_allclose(values, want, rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+def test_in_a_compiled_function():
+    """The same values, shapes and dtypes as NumPy's."""
+    check(QUICK, "interp")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prefix", ["", *SLOW])
+def test_in_a_compiled_function_on_every_target(target, prefix):
+    """Those of linear algebra as well."""
+    check([name for name in CALLS if name.startswith(prefix)] if prefix else QUICK, target)
+
+
+def test_outside_of_a_compiled_function():
+    """They give arrays of ours, of arrays of ours and NumPy's together."""
+    xs = fw.asarray(V)
+
+    same(np.where(xs > 1, xs, 0), np.where(V > 1, V, 0))
+    same(np.concatenate([xs, V]), np.concatenate([V, V]))
+    same(np.sort(xs), np.sort(V))
+    same(np.clip(xs, 1, 2), np.clip(V, 1, 2))
+    rows = fw.ragged([[3, 1], [], [2]])
+    assert np.where(rows > 1, rows, 0).tolist() == [[3, 0], [], [2]]
+    assert np.sum(rows, axis=1).tolist() == [4, 0, 2]
+
+
+def test_what_has_no_counterpart():
+    """Is NumPy's own on values that are there, and an error where they are not."""
+    xs = fw.asarray(V)
+
+    assert np.median(xs) == np.median(V)
+    assert np.array_equal(xs, V)
+    assert np.histogram(xs, bins=2)[0].tolist() == [2, 3]
+    assert np.sort(fw.asarray([3 + 1j, 1]), order=None).tolist() == [1, 3 + 1j]
+    out = np.zeros(5, np.int64)
+    assert np.cumsum(xs, out=out) is out
+    assert out.tolist() == np.cumsum(V).tolist()
+    for call, message in (
+        (lambda x: np.median(x), r"numpy\.median has no counterpart that can be traced"),
+        (lambda x: np.cumsum(x, out=out), r"numpy\.cumsum with these arguments"),
+        (lambda x: np.median(x + 1j), r"numpy\.median"),
+    ):
+        with pytest.raises(fw.NotTraceableError, match=message):
+            fw.jit(call)(V)
+    with pytest.raises(fw.ArgumentError, match="no counterpart for a Ragged"):
+        np.median(fw.ragged([[1]]))
+    kept = []
+    fw.jit(lambda x: (kept.append(x), x)[1])(V)
+    with pytest.raises(fw.EscapedArrayError):
+        np.median(kept[0])
+
+
+def test_another_library_may_know_what_to_do():
+    """An array of its own among the arguments: it is asked."""
+
+    class Theirs:
+        def __array_function__(self, func, types, args, kwargs):
+            return "theirs"
+
+    assert np.concatenate([fw.iota(2), Theirs()]) == "theirs"
