@@ -28,7 +28,7 @@ IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+)?import[ \t]+\(?(
 
 def rows_of(matrix: Any) -> fw.Ragged:
     """The rows of a scipy.sparse matrix in CSR form; its numbers and columns are not copied."""
-    return fw.ragged((matrix.data, matrix.indices), offsets=matrix.indptr)
+    return fw.ragged(matrix)
 
 
 @fw.jit

@@ -1,4 +1,4 @@
-"""Columns of lists of Awkward, Arrow, polars and pandas, in and out; values are not copied.
+"""Rows of Awkward, Arrow, polars, pandas and SciPy, in and out; values are not copied.
 
 Each test runs where its library is installed: pip install flatweave[exchange].
 """
@@ -209,6 +209,38 @@ def test_pandas():
     pa = pytest.importorskip("pyarrow")
     column = pd.Series(ROWS, dtype=pd.ArrowDtype(pa.list_(pa.int64())))
     assert fw.ragged(column).tolist() == ROWS
+
+
+class Compressed:
+    """A sparse matrix as SciPy has it, in compressed rows, columns or rows of blocks."""
+
+    def __init__(self, data, indices, indptr):
+        self.data, self.indices, self.indptr = map(np.asarray, (data, indices, indptr))
+
+
+class Coordinates:
+    """A sparse matrix in another form."""
+
+    nnz = 1
+
+    def tocsr(self):
+        raise NotImplementedError
+
+
+def test_sparse_matrices():
+    """Rows of pairs, a number and its column; blocks are elements of a higher rank."""
+    matrix = Compressed([5.0, 6.0, 7.0], [2, 0, 1], [0, 1, 1, 3])
+    rows = fw.ragged(matrix)
+    assert rows.tolist() == [[(5.0, 2)], [], [(6.0, 0), (7.0, 1)]]
+    assert is_shared(rows.values[0], matrix.data)
+    assert is_shared(rows.values[1], matrix.indices)
+    blocks = fw.ragged(Compressed(np.ones((2, 1, 3)), [0, 1], [0, 2]))
+    assert blocks.values[0].shape == (2, 1, 3)
+    for call in (fw.ragged, fw.sum, fw.asarray, fw.jit(lambda a: a)):
+        with pytest.raises(fw.ArgumentError, match=r"\(a.data, a.row, a.col\)"):
+            call(Coordinates())
+    with pytest.raises(fw.ArgumentError, match=r"fw\.ragged\(a\)"):
+        fw.jit(lambda a: a)(matrix)
 
 
 class Exporter:

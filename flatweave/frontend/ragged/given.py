@@ -3,6 +3,7 @@
     rows_given([[1, 2], []], None)            rows one by one (nested.py)
     rows_given(np.ones((2, 3)), None)         two rows of three elements
     rows_given(pyarrow.array([[1], []]), ..)  a column of lists (arrow.py, awkward.py)
+    rows_given(scipy.sparse.eye_array(3), ..) rows of pairs: a number and its column
     rows_given(np.ones(6), None)              None: flat values
 """
 
@@ -17,10 +18,12 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.ragged.arrow import of_arrow
 from flatweave.frontend.ragged.awkward import is_awkward, of_awkward
+from flatweave.frontend.ragged.host import on_host
 from flatweave.frontend.ragged.nested import kinds_of, of_matrix, of_rows, retyped
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import Array, kind_of
 from flatweave.frontend.values.arrow import is_arrow
+from flatweave.frontend.values.interop import is_compressed, is_sparse, no_array
 
 
 def rows_given(values: Any, dtype: Any) -> Ragged | None:
@@ -54,4 +57,8 @@ def _foreign(values: Any) -> Ragged | None:
             return of_rows(list(column))
         if hasattr(column, "__arrow_array__"):
             return of_arrow(column.__arrow_array__())
+    if is_compressed(values):
+        return on_host((values.data, values.indices), offsets=values.indptr)
+    if is_sparse(values):
+        raise no_array(values)
     return of_arrow(values) if is_arrow(values) else None

@@ -28,6 +28,14 @@ def is_arrow(value: Any) -> bool:
     return hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
 
 
+def column_behind(value: Any) -> Any:
+    """The Arrow column that a Series of pandas keeps its values in; None for other values."""
+    if not hasattr(getattr(value, "dtype", None), "pyarrow_dtype"):
+        return None
+    column = getattr(value, "array", value)
+    return column.__arrow_array__() if hasattr(column, "__arrow_array__") else None
+
+
 def numbers_of(column: Any, name: str) -> tuple[Values, Values | None]:
     """The numbers of a column, and where they are missing; None where none is."""
     parts = [(_values(chunk, chunk.offset, chunk.length, name), missing_in(chunk, 0, chunk.length))

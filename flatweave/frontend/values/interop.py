@@ -19,7 +19,7 @@ from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserErr
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
 from flatweave.frontend.values.array import HostArray, Tracer, kind_of
-from flatweave.frontend.values.arrow import is_arrow, numbers_of
+from flatweave.frontend.values.arrow import column_behind, is_arrow, numbers_of
 from flatweave.frontend.values.nulls import is_masked, nulls_in
 from flatweave.frontend.values.promotion import ScalarOverflowError
 from flatweave.frontend.values.tree import Node
@@ -89,6 +89,9 @@ def _foreign(value: Any, name: str) -> Values | None:
     on_device = on_gpu(value, name)
     if on_device is not None:
         return on_device.values()
+    column = column_behind(value)
+    if column is not None:
+        return _of_arrow(column, name)
     found: Any = None
     if hasattr(value, "__dlpack__"):
         try:
@@ -208,8 +211,16 @@ OTHERWISE = (
     "Pass arrays and numbers; what is known before the call can be given by static_argnames or read"
     " from around the function."
 )
-CSR = ("data", "indices", "indptr")  # what sparse matrices in compressed rows have
+COMPRESSED = ("data", "indices", "indptr")  # what sparse matrices in compressed rows have
 COMPRESSED_ROWS = (
+    "Pass the rows of a sparse matrix as a Ragged of pairs, a number and its column, nothing"
+    " copied: fw.ragged(a). The columns are those of a.tocsc()."
+)
+COORDINATES = (
+    "Pass a tuple of its arrays, nothing copied: (a.data, a.row, a.col) in COO form; or"
+    " fw.ragged(a.tocsr()) for its rows."
+)
+ROWS = (
     "Pass the rows of a sparse matrix as a Ragged:"
     " fw.ragged((a.data, a.indices), offsets=a.indptr) for a in CSR form, nothing copied."
 )
@@ -248,14 +259,24 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
     elif isinstance(value, tuple | list | Mapping):
         what = f"{kind_of(value)}, where one array is needed"
         remedy = "Pass its arrays one by one; np.array(xs) makes one array of a list of numbers."
-    elif all(hasattr(value, part) for part in CSR):
-        remedy = COMPRESSED_ROWS
+    elif is_sparse(value):
+        remedy = COMPRESSED_ROWS if is_compressed(value) else COORDINATES
     elif isinstance(value, Iterable) and not isinstance(value, str):
         remedy = (
             "Make a list of it where its elements are arrays, list(xs), or one array where they are"
             " numbers: np.array(list(xs))."
         )
     return ArgumentError(f"{is_} {what}.", where=user_location(), remedy=remedy)
+
+
+def is_compressed(value: Any) -> bool:
+    """Whether a value is a sparse matrix in compressed rows, columns, or rows of blocks."""
+    return all(hasattr(value, part) for part in COMPRESSED)
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is a sparse matrix in any form."""
+    return is_compressed(value) or all(hasattr(value, part) for part in ("nnz", "tocsr"))
 
 
 def is_number_list(value: Any) -> bool:

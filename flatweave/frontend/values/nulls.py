@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.frontend.values.arrow import is_arrow, numbers_of
+from flatweave.frontend.values.arrow import column_behind, is_arrow, numbers_of
 
 Values = np.ndarray[Any, np.dtype[Any]]
 
@@ -69,10 +69,10 @@ def parted(value: Any) -> tuple[Values, Values | None]:
     """
     if is_masked(value):
         return value.data, np.ma.getmaskarray(value)
+    column = column_behind(value)
+    if column is not None:
+        return numbers_of(column, "the value of asarray")
     dtype: Any = getattr(value, "dtype", None)
-    column: Any = getattr(value, "array", None)  # pandas
-    if hasattr(column, "__arrow_array__") and hasattr(dtype, "pyarrow_dtype"):
-        return numbers_of(column.__arrow_array__(), "the value of asarray")
     if hasattr(value, "isna"):
         if not hasattr(dtype, "numpy_dtype"):
             raise TypeError("its columns are no numbers, or several")
