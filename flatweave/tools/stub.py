@@ -68,6 +68,8 @@ TYPED = {
     "flatweave.frontend.call.schedule", "flatweave.frontend.call.stages", "flatweave.jit",
     "flatweave.tuning.tune",
 }  # fmt: skip
+# results that a word among the arguments decides: the parameter, its words, the result for the last
+WORDS = {"asarray": ("nulls", ("raise", "nan", "mask"), "tuple[Array, Array]")}
 # operators of an array that a Ragged on their right makes one of rows
 WITH_ROWS = {
     f"__{name}__" for name in (
@@ -84,7 +86,8 @@ NUMBERS = {
     "__index__": "int", "__complex__": "complex", "__contains__": "bool", "__iter__": "Any",
     "__format__": "str", "__array__": "npt.NDArray[Any]", "__dlpack__": "Any",
     "__dlpack_device__": "tuple[int, int]", "__array_namespace__": "Any",
-    "__arrow_c_array__": "Any", "__array_ufunc__": "Any", "item": "Any", "tolist": "Any",
+    "__arrow_c_array__": "Any", "__array_ufunc__": "Any", "__array_function__": "Any",
+    "item": "Any", "tolist": "Any",
     "to_numpy": "npt.NDArray[Any]", "__setitem__": "None", "__divmod__": "tuple[Any, Any]",
     "__rdivmod__": "tuple[Any, Any]",
 }  # fmt: skip
@@ -102,7 +105,9 @@ HEAD = '''\
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+from typing import (
+    Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -240,7 +245,9 @@ def declared(name: str, value: Any) -> Iterator[str]:
     signature = inspect.signature(value)
     result = result_of(name, signature, "Array")
     where = STRUCTURED.get(value.__name__)
-    if name in OF_ROWS:
+    if name in WORDS:
+        yield from by_word(name, signature, *WORDS[name])
+    elif name in OF_ROWS:
         yield "@overload\n" + function(name, signature, {"xs": "Ragged"}, "Any")
         yield "@overload\n" + function(name, signature, {}, result)
     elif where is not None:
@@ -249,6 +256,21 @@ def declared(name: str, value: Any) -> Iterator[str]:
         yield "@overload\n" + function(name, signature, {where: "Any"}, "Any")
     else:
         yield function(name, signature, {}, result)
+
+
+def by_word(
+    name: str, signature: inspect.Signature, which: str, words: Sequence[str], result: str
+) -> Iterator[str]:
+    """A function that gives something else where its parameter `which` is the last of its words."""
+    quoted = [f'"{word}"' for word in words]
+    yield "@overload\n" + function(
+        name, signature, {which: f"Literal[{', '.join(quoted[:-1])}]"}, "Array"
+    )
+    asked = [each.replace(default=each.empty) if each.name == which else each
+             for each in signature.parameters.values()]  # fmt: skip
+    yield "@overload\n" + function(
+        name, signature.replace(parameters=asked), {which: f"Literal[{quoted[-1]}]"}, result
+    )
 
 
 def result_of(name: str, signature: inspect.Signature, otherwise: str) -> str:
