@@ -266,7 +266,7 @@ def object_argument():
 
 
 def record_argument():
-    fw.jit(lambda x: x)(np.zeros(3, [("a", "f4"), ("b", "i4")]))
+    fw.asarray(np.zeros(3, [("a", "f4"), ("b", "i4")]))
 
 
 def text_argument():

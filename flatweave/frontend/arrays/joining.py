@@ -21,7 +21,7 @@ from flatweave.frontend.trace.tracers import arrays_of, emit, same_dtype
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.tree import Node, Tree, unflatten
+from flatweave.frontend.values.tree import Tree, is_irregular, unflatten
 from flatweave.ops import Concat
 from flatweave.terms.syntax import Atom
 
@@ -48,7 +48,7 @@ def concat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
             "concat needs a list of at least one array.",
             where=user_location(), remedy="Call it as fw.concat([xs, ys]).",
         )  # fmt: skip
-    if any(isinstance(array, Node) for array in arrays):
+    if any(is_irregular(array) for array in arrays):
         return METHODS["concat_rows"](arrays, axis)
     parts: list[list[Tracer]] = []
     trees: list[Tree] = []

@@ -38,7 +38,7 @@ from flatweave.frontend.trace.tracers import (
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.tree import Node, Tree, unflatten
+from flatweave.frontend.values.tree import Tree, is_irregular, unflatten
 from flatweave.ops import Generate, Index
 from flatweave.terms.syntax import Atom, Const, Var, constant
 
@@ -193,7 +193,7 @@ def gather(xs: Any, idx: Any, *, default: Any = None) -> Any:
         >>> fw.gather(np.array([10, 20, 30]), [2, 0, -1])
         Array([30, 10, 30], dtype=int64)
     """
-    if isinstance(xs, Node) and default is None:
+    if is_irregular(xs) and default is None:
         return METHODS["row"](xs, idx)
     leaves, tree = arrays_of(xs, "xs of gather")
     given = idx if isinstance(idx, tuple) else (idx,)

@@ -23,7 +23,7 @@ from flatweave.frontend.trace.tracers import arrays_of, as_tracer, emit, extent_
 from flatweave.frontend.values.array import HostArray, Tracer, describe, shown
 from flatweave.frontend.values.device_array import shaped as under_shape
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import Node, unflatten
+from flatweave.frontend.values.tree import is_irregular, unflatten
 from flatweave.ops import Reshape
 from flatweave.terms.syntax import Atom, Const
 
@@ -174,9 +174,9 @@ def reverse(xs: Any, axis: int = 0) -> Any:
         >>> fw.reverse([1, 2, 3])
         Array([3, 2, 1], dtype=int64)
     """
-    if isinstance(xs, Node):
-        axis_below(xs.ndim, axis, "reverse", "a Ragged")  # type: ignore[attr-defined]
-        return xs[(slice(None),) * (axis % xs.ndim) + (slice(None, None, -1),)]  # type: ignore
+    if is_irregular(xs):
+        axis_below(xs.ndim, axis, "reverse", "a Ragged")
+        return xs[(slice(None),) * (axis % xs.ndim) + (slice(None, None, -1),)]
     leaves, tree = arrays_of(xs, "xs of reverse")
     return unflatten(tree, [_reversed(leaf, axis) for leaf in leaves])
 

@@ -27,7 +27,7 @@ from flatweave.frontend.trace.tracers import as_tracers, emit, flag_of, tracer_o
 from flatweave.frontend.values.array import Tracer, describe, kind_of
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.tree import Node, Tree, paths, unflatten
+from flatweave.frontend.values.tree import Tree, is_irregular, paths, unflatten
 from flatweave.ops import Map, Sort
 from flatweave.terms.syntax import Atom, Lambda, Var, constant
 
@@ -199,7 +199,7 @@ def _along(who: str, xs: Any, key: Any, descending: Any, axis: Any) -> Any:
     if key is not None and not callable(key):
         _check_key(key, [], [], who)
     chosen = flag_of(descending, "descending")
-    if isinstance(xs, Node):
+    if is_irregular(xs):
         return METHODS["ordered_rows"](who, xs, key, chosen, axis)
     return along(who, xs, key, chosen, axis)
 
@@ -231,7 +231,7 @@ def sort(
         >>> fw.sort([3, 1, 2])
         Array([1, 2, 3], dtype=int64)
     """
-    if axis is not None or isinstance(xs, Node):
+    if axis is not None or is_irregular(xs):
         return _along("sort", xs, key, descending, axis)
     arrays, tree = arrays_of_one_length(xs, "sort")
     if key is None and len(arrays) == 1 and arrays[0].ndim > 1:
@@ -258,7 +258,7 @@ def argsort(
         >>> fw.argsort(np.array([30, 10, 20]))
         Array([1, 2, 0], dtype=int64)
     """
-    if axis is not None or isinstance(xs, Node):
+    if axis is not None or is_irregular(xs):
         return _along("argsort", xs, key, descending, axis)
     arrays, tree = arrays_of_one_length(xs, "argsort")
     if key is None and len(arrays) == 1 and arrays[0].ndim > 1:

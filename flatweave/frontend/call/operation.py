@@ -23,7 +23,7 @@ from flatweave.frontend.call.telling import TELLING
 from flatweave.frontend.values.complex import speaks_of_complex
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.tree import Node
+from flatweave.frontend.values.tree import is_irregular
 from flatweave.runtime.door import opened
 
 P = ParamSpec("P")
@@ -116,7 +116,7 @@ def _on_rows_too(body: Callable[P, R], static: frozenset[str]) -> Callable[P, R]
 
     @functools.wraps(body)
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not any(isinstance(value, Node) for value in (*args, *kwargs.values())):
+        if not any(is_irregular(value) for value in (*args, *kwargs.values())):
             return body(*args, **kwargs)
         operands = {**dict(zip(names, args, strict=False)), **kwargs}
         fixed = {name: value for name, value in operands.items() if name in static}

@@ -22,6 +22,7 @@ from flatweave.frontend.values.array import Tracer, describe, kind_of
 from flatweave.frontend.values.interop import is_number_list, no_array
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.times import Times
 from flatweave.frontend.values.tree import (
     LEAF,
     NONE,
@@ -261,7 +262,7 @@ def single(value: Any, who: str) -> Tracer:
     leaves, tree = flatten(value, is_number_list)
     if tree == LEAF or value == []:
         return as_tracer(value, f"xs of {who}")
-    if tree == NONE:
+    if tree == NONE or isinstance(value, Times):
         raise no_array(value, f"xs of {who}")
     raise ArgumentError(
         f"{who} needs one array, got {tree_text(tree, leaves)}.",

@@ -20,7 +20,8 @@ import numpy as np
 from flatweave.base.errors import ArgumentError, NotTraceableError, Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.dot import dot
-from flatweave.frontend.arrays.shapes import concat, expand_dims, reshape, transpose
+from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend.arrays.shapes import expand_dims, reshape, transpose
 from flatweave.frontend.arrays.sorting import argsort, sort
 from flatweave.frontend.elements.scalars import clip, rounded, where
 from flatweave.frontend.functions.cumulative import cumprod, cumsum

@@ -22,6 +22,7 @@ from flatweave.frontend.values.array import HostArray, Tracer, kind_of
 from flatweave.frontend.values.arrow import column_behind, is_arrow, numbers_of
 from flatweave.frontend.values.nulls import is_masked, nulls_in
 from flatweave.frontend.values.promotion import ScalarOverflowError
+from flatweave.frontend.values.times import Times
 from flatweave.frontend.values.tree import Node
 from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.devices.exchange import NotContiguous, borrowed
@@ -183,8 +184,8 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
         return DTypeError(
             f"{shown}, whose elements are records.",
             where=where,
-            remedy="Pass a tuple of arrays, one for each field: "
-            + "(" + ", ".join(f"xs[{field!r}]" for field in dtype.names) + ").",
+            remedy="Functions take it as the dict of its fields. One of them: "
+            f"fw.asarray(xs[{dtype.names[0]!r}]).",
         )  # fmt: skip
     if dtype.kind == "O":
         is_rows = values.ndim == 1 and any(isinstance(x, list | np.ndarray) for x in values[:1])
@@ -198,8 +199,8 @@ def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
         "c": "Convert it: xs.astype(np.complex128).",
         "U": "Convert text to numbers first, or to bytes: np.frombuffer(text.encode(), np.uint8).",
         "S": "Read it as bytes: np.frombuffer(xs, np.uint8).",
-        "M": "Convert times to integers: xs.astype(np.int64).",
-        "m": "Convert times to integers: xs.astype(np.int64).",
+        "M": TIMES,
+        "m": TIMES,
         "f": "Convert it: xs.astype(np.float32) or xs.astype(np.float64).",
     }.get(dtype.kind, "Convert it with xs.astype.")
     return DTypeError(
@@ -223,6 +224,10 @@ COORDINATES = (
 ROWS = (
     "Pass the rows of a sparse matrix as a Ragged:"
     " fw.ragged((a.data, a.indices), offsets=a.indptr) for a in CSR form, nothing copied."
+)
+TIMES = (
+    "Functions take an array of NumPy with times as it is, and keep its unit. Its integers, nothing"
+    " copied: np.asarray(xs).view(np.int64)."
 )
 ROWS = "Make a Ragged of its rows first, which may differ in length: fw.ragged(xs)."
 UNEVEN = "a list of lists stands for an array only when all of them have one length."
@@ -253,6 +258,9 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
     elif isinstance(value, numbers.Number):
         what = f"{kind_of(value)}, which no dtype of Flatweave holds"
         remedy = "Convert it first: float(x)."
+    elif isinstance(value, Times):
+        what = f"times of dtype {value.dtype}, where an array of numbers is needed"
+        remedy = "Work on the integers, t.ticks, and t.like(..) makes times of them again."
     elif isinstance(value, Node):
         what = f"{kind_of(value)}, where one array is needed"
         remedy = "Go through its rows with fw.map, or work on rows.values and rows.offsets."

@@ -3,7 +3,8 @@
     leaves, tree = flatten({"a": (x, y), "b": None})      [x, y], {'a': (*, *), 'b': None}
     unflatten(tree, leaves)                               {"a": (x, y), "b": None}
 
-A class of ours that derives from Node is taken apart, too; anything else is a leaf. Two trees are
+A class of ours that derives from Node is taken apart, too, and arrays of NumPy whose elements are
+records, a dict of their fields, or times (`times.py`); anything else is a leaf. Two trees are
 equal when values of one fit the other: dicts by their keys, in any order, NamedTuples and
 dataclasses by their class.
 
@@ -20,6 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
+import numpy as np
+
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 
@@ -35,6 +38,11 @@ class Node:
     def made(cls, *parts: Any) -> Any:
         """The value with these parts, which nobody checks again."""
         raise NotImplementedError
+
+
+def is_irregular(value: Any) -> bool:
+    """Whether a value is a Node of rows that may differ in length: a Ragged."""
+    return isinstance(value, Node) and value.irregular
 
 
 class Tree:
@@ -89,6 +97,14 @@ class Tree:
         return spelled(self, ["*"] * self.size)
 
 
+def fields_of(records: Any) -> dict[str, Any] | None:
+    """The fields of an array of records, not copied; None for untyped memory."""
+    names = records.dtype.names
+    return {name: records[name] for name in names} if names else None
+
+
+# NumPy's kinds of elements that are more than a number; times.py adds its own
+STRUCTURED: dict[str, Callable[[Any], Any]] = {"V": fields_of}
 LEAF = Tree("leaf")
 NONE = Tree("none")
 IsLeaf = Callable[[Any], bool]
@@ -185,6 +201,10 @@ def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
         return Tree(kind, None, (), _children(value, leaves, is_leaf))
     if isinstance(value, Mapping):
         return _take_dict_apart(value, leaves, is_leaf)
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in STRUCTURED:
+        parts = STRUCTURED[value.dtype.kind](value)
+        if parts is not None:
+            return _take_apart(parts, leaves, is_leaf)
     leaves.append(value)
     return LEAF
 
