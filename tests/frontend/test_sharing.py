@@ -147,3 +147,49 @@ def test_what_is_frozen():
     assert is_frozen(np.frombuffer(b"abc", np.uint8))
     assert not is_frozen(np.frombuffer(bytearray(b"abc"), np.uint8))
     assert shared(shared(xs)) is not xs
+
+
+def test_dlpack_says_who_may_write():
+    """Shared memory is read-only; a copy is the taker's own, as is all that older ones can take."""
+    xs = fw.iota(5) * 2
+
+    assert not np.from_dlpack(xs).flags.writeable
+    assert is_shared(np.from_dlpack(xs), xs)
+    own = np.from_dlpack(xs, copy=True)
+    own[0] = 7
+    same(xs, np.arange(5) * 2)
+    assert "dltensor_versioned" in repr(xs.__dlpack__(max_version=(1, 0)))
+    assert "dltensor_versioned" not in repr(xs.__dlpack__())
+    with pytest.raises(BufferError, match=r"DLPack 1\.0"):
+        xs.__dlpack__(copy=False)
+
+
+class Column:
+    """A consumer of Arrow's interface, as asarray takes one."""
+
+    def __init__(self, given):
+        self.given = given
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.given
+
+
+@pytest.mark.parametrize(
+    "export",
+    [
+        np.asarray, np.from_dlpack, lambda xs: memoryview(np.asarray(xs)),
+        lambda xs: fw.asarray(Column(xs.__arrow_c_array__())), lambda xs: fw.jit(lambda x: x)(xs),
+        lambda xs: fw.from_dlpack(xs), lambda xs: fw.ragged(xs, lengths=[len(xs)]).values,
+    ],
+    ids=["numpy", "dlpack", "buffer", "arrow", "identity", "from_dlpack", "ragged"],
+)
+def test_what_was_given_away_is_not_used_again(export):
+    """The buffer of a result goes back to the pool with the last that sees it, not before."""
+    make = fw.jit(lambda n, k: fw.iota(n) * 0 + k)
+    n = 2**18  # 2 MiB: above what the C library allocates
+    given = export(make(n, 5))
+    gc.collect()
+    others = [make(n, 7) for _ in range(4)]
+
+    assert (np.asarray(given) == 5).all()
+    assert all((np.asarray(other) == 7).all() for other in others)
