@@ -20,23 +20,9 @@ from typing import Any
 import numpy as np
 from kernels.networks import Column, bmerge, run, tmerge, tsort
 
-import flatweave as fw
 from flatweave import kernel as fk
 
 LOG_PART, THREADS = 10, 512
-
-
-def by_grid(column: Column, xs: Any) -> Any:
-    """A column whose pairs are divided among blocks."""
-
-    def write(put: Any) -> None:
-        def pair(t: Any) -> None:
-            column.pair(fw.minimum, fw.maximum, xs, put, t)
-
-        blocks = len(xs) // (2 * THREADS)
-        fk.for_all(blocks, lambda b: fk.for_all(THREADS, lambda t: pair(b * THREADS + t)))
-
-    return fk.make_push(len(xs), write)
 
 
 def in_parts(columns: list[Column], xs: Any) -> Any:
@@ -50,9 +36,7 @@ def sort_to(xs: Any, top: Any, log: int) -> Any:
     keys = fk.pull(1 << log, lambda i: fk.cond(i < xs.length, lambda: xs[i], lambda: top))
     keys = fk.force(in_parts(tsort(LOG_PART), keys))
     for size in range(LOG_PART + 1, log + 1):
-        apart = [column for column in tmerge(size) if column.bit >= LOG_PART]
-        for column in apart:
-            keys = fk.force(by_grid(column, keys))
+        keys = run(tmerge(size)[: size - LOG_PART], keys)
         keys = fk.force(in_parts(bmerge(LOG_PART), keys))
     return fk.take(xs.length, keys)
 

@@ -15,17 +15,17 @@ Each column pairs all elements, and puts both of each pair:
     vee(i)         i with the bits up to i flipped  x, x ^ (2^(i+1) - 1)
     ilv_vee(i, j)  the bits from i to i + j         x, x ^ ((2^(j+1) - 1) << i)
 
-A column has two forms: `pull`, in which a thread for each element asks whether it is the left or
-the right one of its pair; and `push`, half as many threads, which put both and ask nothing. After
-Claessen, Sheeran and Svensson (2012). A network sorts everything when it sorts all inputs of zeros
-and ones, which is how the tests know.
+A column has two forms: `fk.ilv1` and its like, in which a thread for each element asks whether it
+is the left or the right one of its pair; and `fk.ilv2`, half as many threads, which put both and
+ask nothing. After Claessen, Sheeran and Svensson (2012). A network sorts everything when it sorts
+all inputs of zeros and ones, which is how the tests know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,54 +33,10 @@ import flatweave as fw
 from flatweave import kernel as fk
 
 PART = 512
-Pairwise = Callable[[Any, Any], Any]
-
-
-class Column(NamedTuple):
-    """The left one of each pair has bit `bit` 0; the right one has the bits `flips` flipped."""
-
-    bit: int
-    flips: int
-
-    def pull(self, f: Pairwise, g: Pairwise, xs: Any) -> Any:
-        """f(left, right) on the left and g(left, right) on the right, each by its own thread."""
-
-        def at(i: Any) -> Any:
-            mine, other = xs[i], xs[i ^ self.flips]
-            return fk.cond(i & (1 << self.bit) == 0, lambda: f(mine, other), lambda: g(other, mine))
-
-        return fk.pull(len(xs), at)
-
-    def push(self, f: Pairwise, g: Pairwise, xs: Any) -> Any:
-        """The same by a thread for each pair."""
-
-        def write(put: Any) -> None:
-            fk.for_all(len(xs) // 2, lambda t: self.pair(f, g, xs, put, t))
-
-        return fk.make_push(len(xs), write)
-
-    def pair(self, f: Pairwise, g: Pairwise, xs: Any, put: Any, t: Any) -> None:
-        """Put both of pair t."""
-        left = fk.insert_zero(self.bit, t)
-        right = left ^ self.flips
-        a, b = xs[left], xs[right]
-        put(left, f(a, b))
-        put(right, g(a, b))
-
-
-def ilv(i: int) -> Column:
-    """Elements 2^i apart."""
-    return Column(i, 1 << i)
-
-
-def vee(i: int) -> Column:
-    """Opposite elements of parts of 2^(i + 1)."""
-    return Column(i, (2 << i) - 1)
-
-
-def ilv_vee(i: int, j: int) -> Column:
-    """As vee(j), of elements 2^i apart."""
-    return Column(i + j, ((2 << j) - 1) << i)
+LESS = fw.minimum, fw.maximum
+"""A comparator: what goes left, and what goes right."""
+Column = Callable[[Any], Any]
+Pairs = Callable[..., Column]
 
 
 # -- networks for 2^n elements, or for each 2^n of more -------------------------------------------
@@ -88,27 +44,29 @@ def ilv_vee(i: int, j: int) -> Column:
 
 def bmerge(n: int) -> list[Column]:
     """Sorts what goes up, then down."""
-    return [ilv(n - i) for i in range(1, n + 1)]
+    return [fk.ilv2(n - i, *LESS) for i in range(1, n + 1)]
 
 
-def tmerge(n: int) -> list[Column]:
+def tmerge(n: int, vee: Pairs = fk.vee2, ilv: Pairs = fk.ilv2) -> list[Column]:
     """Merges two sorted halves."""
-    return [vee(n - 1), *(ilv(n - i) for i in range(2, n + 1))]
+    return [vee(n - 1, *LESS), *(ilv(n - i, *LESS) for i in range(2, n + 1))]
 
 
 def bpmerge(n: int) -> list[Column]:
     """Merges the sorted elements in even places with those in odd places."""
-    return [vee(n - i) for i in range(1, n + 1)]
+    return [fk.vee2(n - i, *LESS) for i in range(1, n + 1)]
 
 
-def tsort(n: int) -> list[Column]:
+def tsort(n: int, vee: Pairs = fk.vee2, ilv: Pairs = fk.ilv2) -> list[Column]:
     """Sorts: halves are merged, from pairs on. All comparators point one way."""
-    return [column for i in range(1, n + 1) for column in tmerge(i)]
+    return [column for i in range(1, n + 1) for column in tmerge(i, vee, ilv)]
 
 
 def vsort(n: int) -> list[Column]:
     """Sorts: interleaved halves are merged, from elements n / 2 apart on."""
-    return [ilv_vee(i, j) for i in reversed(range(n)) for j in reversed(range(n - i))]
+    return [
+        fk.ilv_vee2(i, j, *LESS) for i in reversed(range(n)) for j in reversed(range(n - i))
+    ]
 
 
 def psort(n: int) -> list[Column]:
@@ -116,17 +74,15 @@ def psort(n: int) -> list[Column]:
     return bpmerge(n) * n
 
 
-def run(columns: Iterable[Column], xs: Any, form: Any = Column.push) -> Any:
-    """The columns one after the other as comparators: the lesser one of a pair goes left."""
-    for column in columns:
-        xs = fk.force(form(column, fw.minimum, fw.maximum, xs))
-    return xs
+def run(columns: Iterable[Column], xs: Any) -> Any:
+    """The columns one after the other, a force behind each."""
+    return fk.compose(columns)(xs)
 
 
 # -- kernels --------------------------------------------------------------------------------------
 
 NETWORKS: dict[str, Callable[[int, Any], Any]] = {
-    "tsort1": lambda n, xs: run(tsort(n), xs, Column.pull),
+    "tsort1": lambda n, xs: run(tsort(n, fk.vee1, fk.ilv1), xs),
     "tsort2": lambda n, xs: run(tsort(n), xs),
     "vsort": lambda n, xs: run(vsort(n), xs),
     "psort": lambda n, xs: run(psort(n), xs),

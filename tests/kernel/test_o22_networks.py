@@ -119,6 +119,9 @@ def test_columns_pair_as_they_say():
     left = i & 4 == 0
     want = np.where(left, 2 * xs - xs[i ^ 4], 3 * xs + xs[i ^ 4])
     check(by_blocks(fk.ilv1(2, f, g)), xs, want=want)
+    same = (fk.vee1(2, f, g), fk.ilv_vee1(0, 2, f, g)), (fk.ilv1(3, f, g), fk.ilv_vee1(3, 0, f, g))
+    for one, other in same:
+        assert by_blocks(one)(xs).tolist() == by_blocks(other)(xs).tolist()
 
 
 def sklansky(n, op):

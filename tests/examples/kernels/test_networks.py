@@ -64,15 +64,6 @@ def test_columns(example):
     assert len(networks.psort(8)) == 64
 
 
-def test_columns_are_those_of_the_bit_formulas(example):
-    """vee(j) is ilv_vee(0, j), and ilv(i) is ilv_vee(i, 0)."""
-    networks = example("kernels.networks")
-
-    for i in range(6):
-        assert networks.vee(i) == networks.ilv_vee(0, i)
-        assert networks.ilv(i) == networks.ilv_vee(i, 0)
-
-
 @pytest.mark.parametrize("name", ["tsort1", "tsort2", "vsort", "psort", "sort_oe"])
 def test_one_element_is_sorted(example, target, name):
     """A network without columns."""
