@@ -40,7 +40,7 @@ def one_bits(i: int) -> int:
 
 def zero_bits(i: int, x: Any) -> Any:
     """x with the lowest i bits 0."""
-    return x & ~one_bits(i)
+    return x & ~one_bits(i) if i else x
 
 
 def low_bit(i: int, x: Any) -> Any:
@@ -65,7 +65,7 @@ def flip_bits_from(i: int, j: int, x: Any) -> Any:
 
 def insert_zero(i: int, x: Any) -> Any:
     """x with a 0 pushed in as bit i: the left one of pair x."""
-    return x + (x & ~one_bits(i))
+    return x + zero_bits(i, x)
 
 
 # -- stages ---------------------------------------------------------------------------------------

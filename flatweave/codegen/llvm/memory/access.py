@@ -2,7 +2,8 @@
 
     load xs i     i uniform:  load float                          one element for all lanes
                   i linear:   load <16 x float>                   (reversed: and a reverse shuffle)
-                  i varying:  llvm.masked.gather; neighbours and shuffles for a stride of 2 to 4
+                  i varying:  llvm.masked.gather; neighbours and shuffles for a stride of 2 to 4,
+                              and for places within two registers (patterns.py)
     store xs i y  i uniform:  the value of the last lane          i linear, varying: as load
     under a mask: llvm.masked.load, .store, .gather, .scatter
 
@@ -18,6 +19,12 @@ from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
 from flatweave.codegen.llvm.memory.clipped import find_clipped, load_clipped
+from flatweave.codegen.llvm.memory.patterns import (
+    find_pattern,
+    load_pattern,
+    may_store,
+    store_pattern,
+)
 from flatweave.codegen.llvm.memory.strided import find_strided, load_strided
 from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
@@ -91,8 +98,13 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
         prefetch(e, buffer, kept.bytes, index.text, AHEAD, e.width * kept.bytes)
     clipped = find_clipped(e, op.index) if index.shape is VARYING else None
     apart = None if e.mask is not None or clipped is not None else find_strided(e, op.index)
+    pattern = None
+    if index.shape is VARYING and apart is None:
+        pattern = find_pattern(e, op.index)
     if apart is not None:
         text = load_strided(e, buffer, kept, apart)
+    elif pattern is not None:
+        text = load_pattern(e, buffer, kept, pattern)
     elif clipped is not None:
         text = load_clipped(e, buffer, kept, index, clipped, _load_run, gather)
     else:
@@ -202,7 +214,10 @@ def emit_store(e: Emitter, let: Let) -> Sequence[Held]:
         store_scalar(e, buffer, dtype, index.text, uniform_value(e, op.value, dtype))
         return ()
     text, kept = to_memory(e, dtype, e.width, e.vector(op.value)), stored(dtype)
-    if index.shape is VARYING:
+    pattern = find_pattern(e, op.index) if index.shape is VARYING else None
+    if pattern is not None and may_store(pattern):
+        store_pattern(e, buffer, kept, pattern, text)
+    elif index.shape is VARYING:
         scatter(e, buffer, kept, index, text)
     else:
         _store_run(e, buffer, kept, index, text, op.streaming)
