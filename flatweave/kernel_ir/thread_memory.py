@@ -13,14 +13,14 @@ from flatweave.terms.syntax import BufferType, Type, op
 class ThreadMemory(KernelOp):
     """Memory for `count` elements of each thread: registers, on machines whose lanes are threads.
 
-    It stands in code of a block, for loops over no more threads than the block has: thread t of
+    It stands in code of a block or warp, for loops over no more threads than that has: thread t of
     each is the same one. `width` is how many lanes a warp has.
     """
 
     dtype: DType
     count: int
     width: int
-    stands = frozenset({"block"})
+    stands = frozenset({"block", "warp"})
 
     def result_types(self) -> tuple[Type, ...]:
         return (BufferType(self.dtype, "local"),)

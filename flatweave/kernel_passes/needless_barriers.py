@@ -6,9 +6,10 @@
     sync                                            for_all thread 256 (t => load s ..)
     for_all thread 256 (t => load s ..)
 
-A barrier is needed where memory that was written since the last one is used behind it, or memory
-that was read is written. What each thread has for itself (`registers.py`) needs none. Nothing is
-said of code that waits for other blocks, or whose control stands around barriers.
+So do those of warps. A barrier is needed where memory that was written since the last one is used
+behind it, or memory that was read is written. What each thread has for itself (`registers.py`)
+needs none. Nothing is said of code that waits for other blocks, or whose control stands around
+barriers.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
-from flatweave.kernel_ir.hierarchy import BLOCK, LEVELS, THREAD
+from flatweave.kernel_ir.hierarchy import BLOCK, LEVELS, THREAD, WARP, ForAll, Level
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Kernel, Load, LoadNear, Release, Sync, Unit
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Op, Var
@@ -36,19 +37,32 @@ def needless_barriers_of(kernel: Kernel) -> Kernel:
     """A kernel with fewer barriers of the block."""
     if any(_waits_for_others(let.op) for let in walk_lets(kernel.body)):
         return kernel
-    lets = kernel.body.lets
+    lets = [_in_warps(let) for let in kernel.body.lets]
+    return replace(kernel, body=replace(kernel.body, lets=_needed(lets, BLOCK)))
+
+
+def _in_warps(let: Let) -> Let:
+    """Code of warps with fewer of theirs."""
+    op = let.op
+    if not isinstance(op, ForAll) or LEVELS[op.level] is not WARP:
+        return let
+    return replace(let, op=op.replace(body=replace(op.body, lets=_needed(op.body.lets, WARP))))
+
+
+def _needed(lets: Sequence[Let], level: Level) -> tuple[Let, ...]:
+    """Code of a level with the barriers that are needed."""
     kept: list[Let] = []
     used = _Used()
     for number, let in enumerate(lets):
-        if _is_barrier(let.op):
-            ahead = _used(_until_barrier(lets[number + 1 :]))
+        if _is_barrier(let.op, level):
+            ahead = _used(_until_barrier(lets[number + 1 :], level))
             if not used.conflicts(ahead):
                 continue
             used = _Used()
         else:
             used = used.and_(_used([let]))
         kept.append(let)
-    return replace(kernel, body=replace(kernel.body, lets=tuple(kept)))
+    return tuple(kept)
 
 
 @record
@@ -84,16 +98,16 @@ def _used(lets: Sequence[Let]) -> _Used:
     return _Used(frozenset(reads), frozenset(writes), fence)
 
 
-def _until_barrier(lets: Sequence[Let]) -> Sequence[Let]:
+def _until_barrier(lets: Sequence[Let], level: Level) -> Sequence[Let]:
     """The lets before the next barrier."""
     for number, let in enumerate(lets):
-        if _is_barrier(let.op):
+        if _is_barrier(let.op, level):
             return lets[:number]
     return lets
 
 
-def _is_barrier(op: Op) -> bool:
-    return isinstance(op, Sync) and LEVELS[op.level] is BLOCK
+def _is_barrier(op: Op, level: Level) -> bool:
+    return isinstance(op, Sync) and LEVELS[op.level] is level
 
 
 def _is_shared(atom: Atom) -> bool:

@@ -13,6 +13,7 @@ from flatweave.kernel_passes.distribute import distribute
 from flatweave.kernel_passes.needless_barriers import needless_barriers
 from flatweave.kernel_passes.registers import registers
 from flatweave.kernel_passes.reuse_memory import reuse_memory
+from flatweave.kernel_passes.shuffles import shuffles
 from flatweave.kernel_passes.streaming import stream
 from flatweave.kernel_passes.warp_phases import warp_phases
 from flatweave.lower.host.context import Lowering
@@ -26,7 +27,8 @@ from flatweave.terms.traverse import map_field
 def unit_for(program: KernelProgram, machine: Machine) -> Unit:
     """The kernels for the warps and lanes of a machine."""
     shape = machine.block_of(program.threads)
-    unit = registers(by_words(program.on(machine).unit, shape), shape)
+    unit = shuffles(by_words(program.on(machine).unit, shape), shape)
+    unit = registers(unit, shape)
     unit = warp_phases(reuse_memory(needless_barriers(unit, shape)), shape)
     unit = distribute(unit, shape)
     return unit if machine.streaming_from is None else stream(unit, machine.streaming_from)

@@ -9,6 +9,7 @@ from flatweave.kernel_ir import collectives as c
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShared
+from flatweave.kernel_ir.shuffle_lanes import ShuffleLanes
 from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
 from flatweave.simulator.agents import Agent
@@ -189,7 +190,7 @@ class Warp(Updater):
                 self.progress.counts.shuffle((steps + 1) * len(args))
             case c.ScanLanes(args=args):
                 self.progress.counts.shuffle(steps * len(args))
-            case c.ShiftLanes(args=args) | c.LastLane(args=args):
+            case c.ShiftLanes(args=args) | c.LastLane(args=args) | ShuffleLanes(args=args):
                 self.progress.counts.shuffle(len(args))
 
     def _reduce(self, env: Env, fn: Lambda, columns: Values) -> Values:

@@ -98,7 +98,7 @@ def test_a_barrier_of_a_warp_is_not_the_blocks():
             return fk.force(fk.reverse(fk.force(fk.map(lambda x: x + 1, part))))
 
         return fk.pconcat_map(
-            lambda part: fk.pconcat_map(warp, fk.split_up(32, part), level=fk.WARP),
+            lambda part: fk.pconcat_map(warp, fk.split_up(64, part), level=fk.WARP),
             fk.split_up(128, xs))
 
     assert "sync level=warp" in kernel.text["kernel"]
@@ -106,7 +106,7 @@ def test_a_barrier_of_a_warp_is_not_the_blocks():
     body = kernel.text["cuda"].split("__global__")[1]
     assert "__syncthreads" not in body.split("fw_number")[-1].split("\n", 2)[2]
     check(kernel, XS[:256].astype(np.int32),
-          want=(XS[:256].reshape(-1, 32)[:, ::-1] + 1).astype(np.int32).ravel())
+          want=(XS[:256].reshape(-1, 64)[:, ::-1] + 1).astype(np.int32).ravel())
 
 
 @pytest.mark.parametrize("threads", [32, 64, 96, 1024])

@@ -19,6 +19,7 @@ from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.memory import from_memory, to_memory
 from flatweave.codegen.c.values import buffer_dtype, scalar_type
 from flatweave.kernel_ir import collectives as k
+from flatweave.kernel_ir.shuffle_lanes import ShuffleLanes
 from flatweave.kernel_ir.syntax import StoreCompact
 from flatweave.terms.syntax import Atom, Lambda, Let
 
@@ -105,6 +106,15 @@ def emit_last(e: CEmitter, let: Let) -> None:
         e.define(var, value)
 
 
+def emit_shuffle(e: CEmitter, let: Let) -> None:
+    """Each lane gets the value of a lane that it names."""
+    op: ShuffleLanes = let.op  # type: ignore[assignment]
+    values, dtypes = _variables(e, op.args)
+    other = _exchanged(e, values, dtypes, f"(int){e.atom(op.source)}")
+    for var, value in zip(let.vars, other, strict=True):
+        e.define(var, value)
+
+
 def emit_count(e: CEmitter, let: Let) -> None:
     """In how many lanes a flag holds."""
     op: k.CountLanes = let.op  # type: ignore[assignment]
@@ -185,6 +195,7 @@ HANDLERS: Handlers = {
     k.ScanLanes: emit_scan,
     k.ShiftLanes: emit_shift,
     k.LastLane: emit_last,
+    ShuffleLanes: emit_shuffle,
     k.CountLanes: emit_count,
     k.Ballot: emit_ballot,
     k.InSet: emit_in_set,
