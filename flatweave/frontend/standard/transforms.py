@@ -2,22 +2,28 @@
 
     fourier(z: c128[rows, n], sign)       sum over j of z[.., j] e^(sign 2 pi i j k / n)
 
-A length of 2^k is done by Stockham's steps: each halves the transforms and doubles their number,
-and leaves the results in order. Another length is a convolution with a chirp, of a length of 2^k
-(Bluestein); the squares in the chirp's angles are taken modulo 2 n, so that they stay exact.
+A length of 2^k is done by Stockham's steps of four elements, which leave the results in order; a
+long one as the columns of a matrix, and then its rows as columns. Another length is a convolution
+with a chirp, of a length of 2^k (Bluestein); the squares in the chirp's angles are taken modulo
+2 n, so that they stay exact.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
+from flatweave.frontend.arrays.shapes import reshape
 from flatweave.frontend.elements.elementwise import clz, cos, sin
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.complex import Complex
+
+LONG = 8
+"""From rows of so many bits on their columns are long enough to be worked on side by side."""
 
 
 def _unit(angle: Any, part: Any) -> Complex:
@@ -41,31 +47,94 @@ def fourier(z: Complex, sign: int) -> Complex:
 
 
 def _of_powers(z: Complex, bits: Any, sign: int) -> Complex:
-    """Rows of 2^bits elements."""
+    """Rows of 2^bits elements: long ones as matrices, whose columns are transformed side by side.
+
+    x[j1, j2], n1 x n2:   columns, times e^(sign 2 pi i k1 j2 / n), transposed, columns again
+    """
     rows, n = z.shape
-    part = z.real.dtype
-    half = as_tracer(n) // 2
-    roots = generate(half, lambda k: _unit(k * (sign * 2 * math.pi) / n, part))
+    is_long = bits >= LONG
+    first = where(is_long, bits >> 1, bits)
+    n1 = as_tracer(1) << first
+    n2 = as_tracer(1) << (bits - first)
+    total = rows * n
 
-    def step(turn: Any, z: Complex) -> Complex:
-        stride = as_tracer(1) << turn
+    def half(turn: Any, flat: Complex) -> Complex:
+        again = turn == 1
+        length, beside = where(again, n2, n1), where(again, n1, n2)
+        done = _columns(flat, rows, length, beside, sign)
+        matrices = reshape(done, (rows, length, beside))
 
-        def element(row: Any, at: Any) -> Complex:
-            inner, outer = at & (stride - 1), at >> turn
-            first = inner + stride * (outer >> 1)
-            a, b = z[row, first], z[row, first + half]
-            is_odd = (outer & 1) == 1
-            turned = (a - b) * roots[(outer >> 1) * stride]
-            straight = a + b
-            return Complex(
-                where(is_odd, turned.real, straight.real), where(is_odd, turned.imag, straight.imag)
-            )
+        def turned(row: Any, j: Any, k: Any) -> Complex:
+            root = _unit(j * k * (sign * 2 * math.pi) / n, z.real.dtype)
+            made: Complex = matrices[row, k, j] * root
+            return made
 
-        made: Complex = generate((rows, n), element)
-        return made
+        return _choice(
+            is_long & ~again,
+            lambda: reshape(generate((rows, beside, length), turned), (total,)), lambda: done,
+        )  # fmt: skip
 
-    found: Complex = fori_loop(0, bits, step, z)
+    turns = where(is_long, 2, 1)
+    return _shaped(fori_loop(0, turns, half, reshape(z, (total,))), (rows, n))
+
+
+def _choice(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Complex:
+    """What one of two functions gives."""
+    found: Complex = cond(p, then, other)
     return found
+
+
+def _shaped(z: Any, shape: Any) -> Complex:
+    """Complex numbers under another shape."""
+    found: Complex = reshape(z, shape)
+    return found
+
+
+def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Complex:
+    """The columns of matrices, all elements in one row: length x beside of them in each of `rows`.
+
+    Stockham's steps, each of four elements, after one of two where log2(length) is odd. With each
+    step four times as many elements stay beside each other, so that lanes go along memory.
+    """
+    total = z.shape[0]
+    part = z.real.dtype
+    roots = generate(length, lambda k: _unit(k * (sign * 2 * math.pi) / length, part))
+    bits = _bits(length)
+    odd = bits & 1
+
+    def two(_: Any, z: Complex) -> Complex:
+        half = length // 2
+        parts = reshape(z, (rows, 2, half, beside))
+
+        def element(row: Any, o: Any, r: Any, i: Any) -> Complex:
+            a, b = parts[row, 0, o, i], parts[row, 1, o, i]
+            return _either(r == 0, a + b, (a - b) * roots[o])
+
+        return _shaped(generate((rows, half, 2, beside), element), (total,))
+
+    def four(turn: Any, z: Complex) -> Complex:
+        done = 2 * turn + odd
+        width, quarter = beside << done, (length >> done) >> 2
+        parts = reshape(z, (rows, 4, quarter, width))
+
+        def element(row: Any, o: Any, r: Any, i: Any) -> Complex:
+            a, b, c, d = (parts[row, q, o, i] for q in range(4))
+            even = _either((r & 1) == 0, a + c, a - c)
+            rest = _either((r & 1) == 0, b + d, b - d)
+            quarters = _either((r & 1) == 0, rest, Complex(-sign * rest.imag, sign * rest.real))
+            made: Complex = _either(r < 2, even + quarters, even - quarters)
+            return made * roots[(o * r) << done]  # type: ignore[no-any-return]
+
+        return _shaped(generate((rows, quarter, 4, width), element), (total,))
+
+    once: Complex = fori_loop(0, odd, two, z)
+    found: Complex = fori_loop(0, bits >> 1, four, once)
+    return found
+
+
+def _either(p: Any, a: Complex, b: Complex) -> Complex:
+    """One of two complex numbers."""
+    return Complex(where(p, a.real, b.real), where(p, a.imag, b.imag))
 
 
 def _by_chirp(z: Complex, sign: int) -> Complex:
@@ -82,20 +151,32 @@ def _by_chirp(z: Complex, sign: int) -> Complex:
     chirps: Complex = generate(n, chirp)
 
     def padded(row: Any, j: Any) -> Complex:
-        inside = j < n
-        at = where(inside, j, 0)
-        product = z[row, at] * chirps[at]
-        return Complex(where(inside, product.real, 0), where(inside, product.imag, 0))
-
-    def inverse(_: Any, j: Any) -> Complex:
-        at = where(j < n, j, length - j)
+        """The numbers times the chirp; in the last row the inverse chirp, on both sides of 0."""
+        is_chirp = row == rows
+        at = where(is_chirp & (j >= n), length - j, j)
         inside = at < n
-        value = chirps[where(inside, at, 0)]
-        return Complex(where(inside, value.real, 0), where(inside, -value.imag, 0))
+        near = where(inside, at, 0)
+        value = chirps[near]
+        found = _choice(
+            is_chirp, lambda: Complex(value.real, -value.imag), lambda: z[row, near] * value
+        )
+        return Complex(where(inside, found.real, 0), where(inside, found.imag, 0))
 
-    signal = _of_powers(generate((rows, length), padded), bits, sign)
-    kernel = _of_powers(generate((1, length), inverse), bits, sign)
-    products = generate((rows, length), lambda row, j: signal[row, j] * kernel[0, j])
-    found = _of_powers(products, bits, -sign)
-    result: Complex = generate((rows, n), lambda row, k: found[row, k] * chirps[k] / length)
+    def both(turn: Any, z: Complex) -> Complex:
+        """There; times the chirp; and back: with both parts exchanged the way back is the same."""
+        found = _of_powers(z, bits, sign)
+
+        def convolved(row: Any, j: Any) -> Complex:
+            product = found[row, j] * found[rows, j]
+            return Complex(product.imag, product.real)
+
+        return _choice(turn == 0, lambda: generate((rows + 1, length), convolved), lambda: found)
+
+    found = fori_loop(0, 2, both, generate((rows + 1, length), padded))
+
+    def element(row: Any, k: Any) -> Complex:
+        turned: Complex = Complex(found.imag[row, k], found.real[row, k]) * chirps[k] / length
+        return turned
+
+    result: Complex = generate((rows, n), element)
     return result

@@ -1,0 +1,66 @@
+"""Fourier transforms of powers of 2, short and long, as NumPy gives them."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.config import config
+
+
+def numbers(rows, n, seed=0):
+    """Complex numbers around 0."""
+    draw = np.random.default_rng(seed)
+    return draw.standard_normal((rows, n)) + 1j * draw.standard_normal((rows, n))
+
+
+def close(found, wanted, eps=1e-15):
+    """Equal but for rounding, which grows with the number of steps."""
+    assert found.shape == wanted.shape
+    bound = eps * (4 + np.log2(max(wanted.shape[-1], 1)))
+    error = np.abs(np.asarray(found) - wanted).max(initial=0)
+    assert error <= bound * np.abs(wanted).max(initial=1)
+
+
+def test_every_power_of_two(target):
+    """Even and odd numbers of steps, one column and many, several rows; one program for all."""
+    for bits in range(13 if target == "cpu" else 10):
+        z = numbers(1 + bits % 3, 1 << bits)
+        close(fw.fft.fft(z), np.fft.fft(z))
+
+
+def test_other_lengths():
+    """By a convolution of a length that is a power of 2; also of no rows."""
+    for n in (3, 127, 129, 1023, 1025):
+        z = numbers(2, n)
+        close(fw.fft.fft(z), np.fft.fft(z), 1e-14)
+        close(fw.fft.fft(z[:0]), z[:0])
+
+
+@pytest.mark.slow
+def test_the_way_back():
+    """The inverse, of short and long rows."""
+    for n in (1, 2, 100, 128, 512, 1024):
+        z = numbers(2, n)
+        close(fw.fft.ifft(z), np.fft.ifft(z), 1e-14)
+
+
+def test_the_same_bits_for_every_number_of_threads():
+    """Of many blocks."""
+    z = numbers(1, 1 << 16)
+    found = set()
+    for threads in (1, 2, 3, 7):
+        with config.scoped(threads=threads):
+            found.add(np.asarray(fw.fft.fft(z)).tobytes())
+
+    assert len(found) == 1
+    close(np.frombuffer(found.pop(), np.complex128).reshape(z.shape), np.fft.fft(z))
+
+
+@pytest.mark.slow
+def test_single_precision():
+    """complex64 stays complex64."""
+    z = numbers(3, 512).astype(np.complex64)
+    found = fw.fft.fft(z)
+
+    assert found.dtype == np.complex64
+    close(found, np.fft.fft(z), 3e-7)
