@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -18,7 +19,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from flatweave import recall
 from flatweave.base.config import config
-from flatweave.base.errors import ArgumentError
+from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.locks import Lock
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
@@ -90,9 +91,16 @@ class Jitted(Generic[P, R]):
         """Compile for these arguments without running, and show every stage."""
         try:
             compiled, given = self.taken(*args, **kwargs)
-            return Stages(self.__name__, compiled.executable, given)
+            call = functools.partial(self._called, args, kwargs)
+            return Stages(self.__name__, compiled.executable, given, call)
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
+
+    def _called(self, args: Any, kwargs: Any) -> Stages:
+        """The stages of a call that has been made; an error of it is no matter here."""
+        with contextlib.suppress(UserError):
+            self(*args, **kwargs)
+        return self.stages(*args, **kwargs)
 
     def taken(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Compiled, list[Any]]:
         """What a call with these arguments runs, and the arguments it brings: flat, and those that

@@ -15,9 +15,10 @@ from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.base.told import Note, StoredArray
 from flatweave.frontend.call.stages import Stages
+from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_kernel
-from flatweave.ops import CallKernel, RadixSort, SortRow, Sweep
+from flatweave.ops import ByRow, CallKernel, RadixSort, SortRow, Sweep
 from flatweave.page.graph import places_of, title_of
 from flatweave.terms.syntax import ArrayType, Lambda, Let
 from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
@@ -25,7 +26,7 @@ from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
 LARGE = 1000
 """Of a program with more operations, kernels that no run has needed are not written, and none is
 shown in assembly language: that takes as long as compiling all of it once more."""
-LAUNCHING = (Sweep, RadixSort, SortRow, CallKernel)
+LAUNCHING = (Sweep, RadixSort, SortRow, ByRow, CallKernel)
 
 
 @record
@@ -51,7 +52,7 @@ class Moved:
 
 @record
 class Pass:
-    """One pass over data, by its number; a kernel that a user wrote has no `let`."""
+    """One pass over data, by its number; what is the work of no operation has no `let`."""
 
     number: int
     name: str
@@ -77,17 +78,18 @@ class Pass:
 def passes_of(stages: Stages, program: Program, extents: Extents, target: str) -> list[Pass]:
     """Every pass of a lowered program, in order."""
     lets = list(launching(program.fn))
-    called = [let.vars[0].name for let in lets if let.vars]
+    called = [kernel_of(let) for let in lets]
     plans = plans_of(stages.text.get("plan", ""))
     is_large = sum(1 for _ in walk_lets(program.fn)) > LARGE
     kernels = kernels_of(stages, target, is_large)
     stored = stages.manifest
     notes = [note for note in stages.notes if not note.kernel]
+    others = [kernel for kernel in kernels if not belongs_to(kernel.name, called)]
     found = []
     for number, let in enumerate(lets):
-        name = let.vars[0].name if let.vars else "sweep"
+        name = kernel_of(let)
         places = tuple(places_of(let))
-        own = [k for k in kernels if belongs(k.name, name, called)]
+        own = [kernel for kernel in kernels if belongs_to(kernel.name, called) == name]
         made = {var.name for var in let.vars}
         about = [n for n in notes if (n.name in made if n.name else n.where in places)]
         found.append(
@@ -96,7 +98,28 @@ def passes_of(stages: Stages, program: Program, extents: Extents, target: str) -
                 tuple(_moved(let, extents, stored)), tuple(own), tuple(about),
             )
         )  # fmt: skip
+    if others:
+        names = {kernel.name for kernel in others}
+        lines = dict.fromkeys(launch.where for launch in launches_of(stages, names) if launch.where)
+        title = "copies, and what else belongs to no pass alone"
+        found.append(
+            Pass(len(lets), "others", title, None, tuple(lines), "", (), tuple(others), ())
+        )
     return found
+
+
+def kernel_of(let: Let) -> str:
+    """What the kernels of an operation are called after."""
+    if isinstance(let.op, CallKernel):
+        return str(let.op.program.name)
+    return let.vars[0].name if let.vars else "sweep"
+
+
+def launches_of(stages: Stages, names: Set[str]) -> Iterator[Let]:
+    """The launches of these kernels."""
+    for let in walk_lets(stages.executable.whole.unit.host):
+        if isinstance(let.op, Launch) and names & let.op.roles.keys():
+            yield let
 
 
 def written_kernels(stages: Stages, target: str) -> list[Pass]:
@@ -122,12 +145,10 @@ def launching(fn: Lambda) -> Iterator[Let]:
                 yield from launching(inner)
 
 
-def belongs(kernel: str, name: str, names: Sequence[str]) -> bool:
-    """Whether a kernel is called after an operation: by the longest name that it begins with."""
-    return name == max(
-        (each for each in names if re.match(rf"{re.escape(each)}(?![0-9])", kernel)),
-        key=len, default="",
-    )  # fmt: skip
+def belongs_to(kernel: str, names: Sequence[str]) -> str:
+    """What a kernel is called after: the longest of the names that it begins with, or none."""
+    found = (each for each in names if re.match(rf"{re.escape(each)}(?![0-9])", kernel))
+    return max(found, key=len, default="")
 
 
 def _moved(let: Let, extents: Extents, stored: Sequence[StoredArray]) -> Iterator[Moved]:

@@ -8,6 +8,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
 from flatweave.base.records import record
 from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.trace.faults import user_error
 from flatweave.places.rates import rates
 
 RUNS, ENOUGH = 20, 0.3
@@ -40,8 +41,10 @@ def timing(stages: Stages) -> Timing | None:
             begin = time.perf_counter()
             stages.executable.run(list(args))
             found.append(time.perf_counter() - begin)
-    except (Fault, UserError) as wrong:
-        return Timing(None, 0, 0.0, str(wrong) or type(wrong).__name__)
+    except Fault as fault:
+        return Timing(None, 0, 0.0, user_error(fault).args[0])
+    except UserError as wrong:
+        return Timing(None, 0, 0.0, str(wrong))
     rate = rates("cpu", None).memory if _is_on_cpu(stages) else 0.0
     return Timing(min(found), len(found), rate)
 

@@ -82,7 +82,7 @@ class _Page:
             )  # fmt: skip
         self.of_place: dict[Location, list[int]] = {}
         self.of_line: dict[tuple[str, int], list[int]] = {}
-        own = {each.number: each.let.where for each in self.passes if each.let}
+        own = {each.number: each.let and each.let.where for each in self.passes}
         for each in self.passes:
             for place in each.places:
                 if place in own.values() and place != own[each.number]:

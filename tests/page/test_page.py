@@ -115,6 +115,31 @@ def test_a_nest_is_drawn_before_and_after(tmp_path):
     assert not fused.find("g", "nest")
 
 
+def test_axes_of_extent_1(tmp_path):
+    """The page is that of the program which broadcasts them."""
+    f = fw.jit(lambda a, b: a + b, target="cpu")
+    path = f.stages(np.ones((1, 5)), np.ones((4, 5))).page(tmp_path / "f.html")
+    text = path.read_text(encoding="utf-8")
+
+    assert "a call" in Page(text).root.find("p", "facts")[0].text
+    assert "The call fails" not in text
+
+
+def by_row(xss):
+    return fw.map(fw.sort, xss), fw.concat([fw.filter(lambda v: v > 3, XS), XS])
+
+
+def test_no_kernel_is_left_out():
+    """Those of rows by themselves, and copies, which are the work of no pass, are there too."""
+    stages = fw.jit(by_row, target="cpu").stages(fw.ragged([[3.0, 1.0], [], [2.0]]))
+    page = Page(write.page(stages, run=False)).root
+    shown = [e.find("h4")[0].text.strip() for e in page.find("div", "kernel")]
+
+    assert sorted(shown) == sorted(name for name, _, _ in stages.launched)
+    assert any(name.startswith("copy") for name in shown)
+    assert any(name.endswith("by_row") for name in shown)
+
+
 def test_names_are_escaped():
     """What a user calls things is no markup."""
     odd = fw.jit(lambda xs: xs + 1, target="cpu")

@@ -25,6 +25,8 @@ class Stages:
     executable: Executable
     args: Sequence[Any] | None = None
     """The flat arguments of the call: sizes follow from them."""
+    call: Callable[[], Stages] | None = None
+    """Calls the function, which may compile it for extents of 1, and gives the stages of that."""
     watch: Callable[[], Any] | None = None
     """Runs a kernel in the simulator, and tells who reads and writes what."""
 
@@ -69,7 +71,8 @@ class Stages:
         The program is run, for its time and for the kernels that these sizes need, unless `run`
         is False.
         """
-        written: Path = opened("page").write(self, path, run=run)
+        ran = self.call() if run and self.call else self
+        written: Path = opened("page").write(ran, path, run=run)
         return written
 
     def __repr__(self) -> str:

@@ -131,7 +131,7 @@ class Kernel:
         """Compile for these arguments without running, and show every stage."""
         made, flat = self._entry(args, kwargs)
         watch = functools.partial(watched, made.traced, flat)
-        return Stages(self.__name__, made.executable, flat, watch)
+        return Stages(self.__name__, made.executable, flat, watch=watch)
 
     def simulate(
         self, *args: Any, blocks: int = 1, seed: int | None = None,
