@@ -212,7 +212,7 @@ OTHERWISE = (
     "Pass arrays and numbers; what is known before the call can be given by static_argnames or read"
     " from around the function."
 )
-COMPRESSED = ("data", "indices", "indptr")  # what sparse matrices in compressed rows have
+COMPRESSED = ("indptr", "indices", "data")  # what sparse matrices in compressed rows have
 COMPRESSED_ROWS = (
     "Pass the rows of a sparse matrix as a Ragged of pairs, a number and its column, nothing"
     " copied: fw.ragged(a). The columns are those of a.tocsc()."
