@@ -39,6 +39,7 @@ from flatweave.passes.fuse_siblings import fuse_siblings
 from flatweave.passes.hoist_tests import hoist_tests
 from flatweave.passes.manifest import stored
 from flatweave.passes.mask import mask
+from flatweave.passes.nests.hoist_rows import hoist_rows
 from flatweave.passes.nests.lift import lift
 from flatweave.passes.nests.sizes import sizes
 from flatweave.passes.reasons import reasons
@@ -56,6 +57,7 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     split_scatters,  # while joined arrays are seen as such
     sweep,  # every array operation in its normal form; the only pass that lowering needs
     cse,
+    hoist_rows,  # before fusion, which sees sweeps over the rows beside those over the elements
     dce,  # before fusion, which counts who reads what
     fuse_siblings,  # one pass over each iteration space; producers that are read in place included
     fuse,  # what is read elsewhere, or from another space, is computed where it is read
