@@ -114,7 +114,8 @@ def draw(photo: np.ndarray, folder: Path) -> list[Path]:
     edges = np.minimum(np.asarray(sobel(grey(photo))), 255).astype(np.uint8)
     pictures = {"sobel.png": edges}
     for size in SIZES:
-        pictures[f"blur{size}.png"] = np.stack(blur_colours(photo, size), axis=-1)
+        colours = [np.asarray(each) for each in blur_colours(photo, size)]
+        pictures[f"blur{size}.png"] = np.stack(colours, axis=-1)
     for name, pixels in pictures.items():
         Image.fromarray(pixels).save(folder / name)
     return [folder / name for name in pictures]

@@ -65,7 +65,7 @@ def pytest_collection_finish() -> None:
     beside few collections (they took a seventh of the time of all tests)."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(10_000, 10, 10)
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,7 @@ CASES: dict[str, Callable[[], None]] = {
     if callable(case) and getattr(case, "__module__", "") == module.__name__
     and not isinstance(case, type)
 }  # fmt: skip
+HELD = re.compile(r"\n  .* that are still in use")  # what other tests left on a device
 PLACE = re.compile(r"\S*misuses\.py:(\d+)")
 
 
@@ -35,7 +36,8 @@ def message_of(case: Callable[[], None]) -> str:
     """The class and the whole message of the error that a case raises."""
     with pytest.raises(fw.UserError) as caught:
         case()
-    return f"{type(caught.value).__name__}: {without_line_numbers(str(caught.value))}\n"
+    text = HELD.sub("", without_line_numbers(str(caught.value)))
+    return f"{type(caught.value).__name__}: {text}\n"
 
 
 def without_line_numbers(text: str) -> str:

@@ -8,8 +8,12 @@ import pytest
 
 import flatweave as fw
 from flatweave.runtime.ownership import is_frozen, shared
+from tests.conftest import TARGETS
 from tests.language.agreement import same
 
+HOST = pytest.mark.parametrize(  # where results can be in the memory of the arguments
+    "target", [name for name in TARGETS if name in ("interp", "cpu")], indirect=True
+)
 SHAPES = [(0,), (1,), (7,), (129,), (3, 5), (2, 0), ()]
 KINDS = [np.bool_, np.int8, np.uint64, np.float32, np.float64, np.complex64, np.complex128]
 
@@ -84,6 +88,7 @@ def passed_on():
     return fw.jit(lambda xs: {"xs": xs, "flat": fw.reshape(xs, -1), "more": xs + xs})
 
 
+@HOST
 @pytest.mark.parametrize("dtype", KINDS)
 def test_an_identity_copies_nothing_of_ours(target, passed_on, dtype):
     """The result is the argument's memory, in another shape as well."""
@@ -113,6 +118,7 @@ def test_a_result_does_not_change_with_an_argument(target, passed_on):
     assert xs.flags.writeable
 
 
+@HOST
 def test_an_array_from_outside_of_the_function(target):
     """Returned as it is: shared if it is ours, a copy if it is NumPy's, which stays writable."""
     xs = np.arange(3.0)
@@ -125,6 +131,7 @@ def test_an_array_from_outside_of_the_function(target):
     assert is_shared(found[1], ours)
 
 
+@HOST
 def test_the_rows_of_a_ragged_pass_unchanged(target):
     """Values and offsets both."""
     rows = fw.ragged(np.arange(5.0), lengths=[2, 0, 3])

@@ -12,6 +12,8 @@ from flatweave.tools import about
 PROGRAM = """
 import flatweave as fw, numpy as np
 assert fw.jit(lambda xs: fw.sum(xs * 3))(np.array([1.0, 2.0])) == 9
+"""
+REPORTS = """
 from flatweave.tools.about import main
 main([])
 main(["--clear"])
@@ -23,11 +25,12 @@ def test_what_is_kept_is_shown_and_removed(tmp_path):
     """A program's code is there, then gone."""
     environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path), FLATWEAVE_NO_CACHE="0")
 
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment, check=True
-    )
+    def run(text):
+        command, given = [sys.executable, "-c", text], {"env": environment, "check": True}
+        return subprocess.run(command, capture_output=True, text=True, **given).stdout
 
-    rows = [line for line in done.stdout.splitlines() if line.startswith("compiled code")]
+    run(PROGRAM)
+    rows = [line for line in run(REPORTS).splitlines() if line.startswith("compiled code")]
     before, removed, after = (row.removeprefix("compiled code").strip(" :") for row in rows)
     count = before.split(",")[0]
     assert count != "0 files"
