@@ -62,7 +62,7 @@ def test_times_are_integers_with_their_unit(target, unit):
         got = np.asarray(found[name])
         assert got.dtype == np.asarray(want).dtype, name
         np.testing.assert_array_equal(got, want, err_msg=name)
-    assert np.shares_memory(found["t"], days)
+    assert np.shares_memory(found["t"], days) == (target in ("interp", "cpu"))
     assert np.shares_memory(np.asarray(found["span"]), found["span"].ticks)
 
 
