@@ -145,3 +145,10 @@ def test_what_has_no_order():
         fw.ragged(Z, lengths=[2, 4])
     with pytest.raises(fw.NotTraceableError):
         fw.jit(lambda z: 1 if z[0] else 2)(Z)
+
+
+def test_a_number_read_at_no_index(target):
+    """As of other numbers."""
+    one = np.asarray(1 + 2j)
+    assert complex(fw.jit(lambda z: z[()])(one)) == 1 + 2j
+    assert complex(fw.asarray(one)[()]) == 1 + 2j

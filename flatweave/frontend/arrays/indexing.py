@@ -294,7 +294,9 @@ def _clipped_low(place: Atom, extent: Atom, last: Atom) -> Atom:
 
 
 def _selected(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
-    """The array read through one selector for each axis."""
+    """The array read through one selector for each axis; a number has none, and stays."""
+    if not selectors:
+        return array
     scalars = all(isinstance(s, At) and not s.index.ndim for s in selectors)
     if scalars:
         return element(array, [read_atom(s.index) for s in selectors if isinstance(s, At)])
