@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def report() -> str:
     """A line for each fact."""
-    return table((), [*_versions(), *_cpu(), *_devices(), *_disk()])
+    on_disk = list(_disk())  # before devices are opened, for which kernels may be kept
+    return table((), [*_versions(), *_cpu(), *_devices(), *on_disk])
 
 
 def kept() -> list[tuple[str, DiskCache]]:
