@@ -60,6 +60,16 @@ def threads(request) -> Iterator[int]:
         yield request.param
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The interpreter has no threads: on it, a test for each number of threads runs once."""
+    items[:] = [item for item in items if not _is_repeated(item)]
+
+
+def _is_repeated(item: pytest.Item) -> bool:
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    return given.get("target") == "interp" and given.get("threads", THREADS[0]) != THREADS[0]
+
+
 def pytest_collection_finish() -> None:
     """What was collected by pytest stays until the end: it is no garbage, and programs are compiled
     beside few collections (they took a seventh of the time of all tests)."""

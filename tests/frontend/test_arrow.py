@@ -12,6 +12,8 @@ from flatweave.frontend.values.capsules import NUMBERS, RELEASE, CArray, chunks_
 from flatweave.frontend.values.exports import Column, capsules, lists, numbers
 from tests.language.agreement import same
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 SHAPES = [(0,), (1,), (127,), (129,), (3, 5), (2, 0, 3), (2, 1, 3)]
 DTYPES = [np.bool_, *sorted({np.dtype(code) for code in NUMBERS.values()}, key=str)]
 

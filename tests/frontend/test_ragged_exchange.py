@@ -15,6 +15,8 @@ import flatweave as fw
 from flatweave.frontend.values import capsules
 from tests.language.agreement import same
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 ROWS = [[3, 1], [], [4, 1, 5], [9]]
 NESTED = [[[1], [2, 3]], [], [[], [4]]]
 RECORDS = [[{"x": 1, "y": 2.5}], [], [{"x": 2, "y": 3.5}]]

@@ -11,6 +11,8 @@ from flatweave.runtime.ownership import is_frozen, shared
 from tests.conftest import TARGETS
 from tests.language.agreement import same
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
+
 HOST = pytest.mark.parametrize(  # where results can be in the memory of the arguments
     "target", [name for name in TARGETS if name in ("interp", "cpu")], indirect=True
 )
