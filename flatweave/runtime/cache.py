@@ -99,27 +99,21 @@ class DiskCache:
 
     def usage(self) -> tuple[int, int]:
         """How many artifacts there are, and their bytes in all."""
-        sizes = [size for _, size, _ in self._entries()]
+        sizes: list[int] = []
+        with suppress(OSError), self._opened(self.folder, False) as folder:
+            sizes += (size for _, size, name in folder.entries() if SUFFIX in name)
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
         """Remove all artifacts; how many there were. Programs that run keep what they have."""
         removed = 0
-        for _, _, name in self._entries():
-            try:
-                with self._opened(self.folder, False) as folder:
-                    folder.remove(name)
-            except OSError:
-                continue
-            removed += 1
+        with suppress(OSError), self._opened(self.folder, False) as folder:
+            for _, _, name in folder.entries():
+                if SUFFIX in name:
+                    with suppress(OSError):
+                        folder.remove(name)
+                        removed += 1
         return removed
-
-    def _entries(self) -> list[tuple[float, int, str]]:
-        try:
-            with self._opened(self.folder, False) as folder:
-                return [entry for entry in folder.entries() if SUFFIX in entry[2]]
-        except OSError:
-            return []  # there is no such folder, or it could be somebody else's
 
     def evict(self) -> None:
         """Remove the artifacts unused for longest until three quarters of the limit are left."""
@@ -173,8 +167,13 @@ class NoCache(DiskCache):
     def drop(self, key: str) -> None:
         """There is nothing to forget."""
 
-    def _entries(self) -> list[tuple[float, int, str]]:
-        return []
+    def usage(self) -> tuple[int, int]:
+        """Nothing is there."""
+        return 0, 0
+
+    def clear(self) -> int:
+        """There is nothing to remove."""
+        return 0
 
 
 def seal(key: str, payload: bytes) -> bytes:
