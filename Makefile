@@ -10,7 +10,7 @@ STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 
-.PHONY: demo test test-all test-opencl test-aarch64 lint types bench docs clean
+.PHONY: demo test test-all test-opencl test-aarch64 lint types bench docs wheel clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -87,6 +87,13 @@ docs: $(STAMP)
 	$(BIN)/python -m flatweave.tools.tour docs/tour.md
 	$(BIN)/python -m flatweave.tools.stub flatweave/__init__.pyi
 
+# an sdist, a wheel made from it, and the README's programs on that wheel in an empty environment
+wheel: $(VENV)/installed-release
+	rm -rf dist && mkdir dist
+	$(BIN)/python -m build --outdir dist . >dist/build.log 2>&1 || { cat dist/build.log; exit 1; }
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python release/check_wheel.py dist
+
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -104,6 +111,10 @@ $(STAMP): pyproject.toml
 
 $(VENV)/installed-exchange: $(STAMP)
 	$(PIP) install --quiet -e '.[exchange]'
+	@touch $@
+
+$(VENV)/installed-release: $(STAMP)
+	$(PIP) install --quiet -e '.[release]'
 	@touch $@
 
 $(VENV)/installed-bench: $(STAMP)
