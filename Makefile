@@ -82,10 +82,15 @@ types: $(STAMP)
 bench: $(VENV)/installed-bench
 	$(BIN)/python bench/run.py
 
-# the page of real dumps; tests/docs compares it with what the compiler gives
-docs: $(STAMP)
+# the page of real dumps and the stub, which tests compare with what the compiler gives; then the
+# site, build/site/index.html, without network: a warning or a link that leads nowhere is an error
+docs: $(VENV)/installed-docs
 	$(BIN)/python -m flatweave.tools.tour docs/tour.md
 	$(BIN)/python -m flatweave.tools.stub flatweave/__init__.pyi
+	$(BIN)/python -m docs.making build/source
+	rm -rf build/site
+	$(BIN)/python -m sphinx -q -W --keep-going -n -c docs -d build/doctrees build/source build/site
+	$(BIN)/python -m docs.making.links build/site
 
 # an sdist, a wheel made from it, and the README's programs on that wheel in an empty environment
 wheel: $(VENV)/installed-release
@@ -115,6 +120,10 @@ $(VENV)/installed-exchange: $(STAMP)
 
 $(VENV)/installed-release: $(STAMP)
 	$(PIP) install --quiet -e '.[release]'
+	@touch $@
+
+$(VENV)/installed-docs: $(STAMP)
+	$(PIP) install --quiet -e '.[docs]'
 	@touch $@
 
 $(VENV)/installed-bench: $(STAMP)

@@ -170,7 +170,7 @@ def markdown(table: Table) -> str:
     """One table for each benchmark; the best of a column is bold."""
     lines = ["Times relative to the program that is not fused (1.00); lower is better.", ""]
     for name, columns in table.items():
-        lines += [f"### {name}", "", "| sources | " + " | ".join(str(n) for n in columns) + " |",
+        lines += [f"## {name}", "", "| sources | " + " | ".join(str(n) for n in columns) + " |",
                   "|---" * (len(columns) + 1) + "|"]  # fmt: skip
         for variant in (CHOSEN, *VARIANTS):
             cells = []

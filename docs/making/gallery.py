@@ -1,0 +1,108 @@
+"""The gallery: a page for each program below examples, with its picture where there is one.
+
+    examples/NAME.py               gallery/NAME.md, with docs/pictures/gallery/NAME.png or .svg
+    examples/FOLDER/NAME.py        gallery/FOLDER/NAME.md, picture FOLDER_NAME
+    examples/FOLDER/README.md      gallery/FOLDER/index.md
+
+What stands in the folder is taken: a new program needs nothing but its docstring.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from docs.making.reference import markdown
+
+SUPPORT = ("__main__", "__init__", "demo", "folder", "conftest")
+TOP = "Programs"
+FIRST = """# Gallery
+Whole programs, each checked against NumPy, SciPy or plain Python by the tests. `make demo` runs the
+first group on real input.
+"""
+
+
+def name_of(path: Path) -> str | None:
+    """The page of a file or folder of examples, without suffix; none of what has no page."""
+    parts = path.parts[path.parts.index("examples") + 1 :]
+    if path.name == "README.md":
+        return "/".join([*parts[:-1], "index"]) if len(parts) > 1 else "index"
+    if path.suffix == ".py" and path.stem not in SUPPORT and parts[0] != "data":
+        return "/".join(parts).removesuffix(".py")
+    return None
+
+
+def pages(examples: Path, pictures: Path) -> Iterator[tuple[str, str, Path]]:
+    """Each page's place and text, and the file whose links it has."""
+    folders = sorted(
+        path for path in examples.iterdir()
+        if path.is_dir() and any(map(name_of, path.glob("*.py")))
+    )  # fmt: skip
+    groups = [(TOP, _programs(examples))]
+    for folder in folders:
+        programs = _programs(folder)
+        title, text = _readme(folder)
+        groups.append((title, programs))
+        tree = "\n".join(path.stem for path in programs)
+        text += f"\n```{{toctree}}\n:maxdepth: 1\n:hidden:\n\n{tree}\n```\n"
+        yield f"gallery/{folder.name}/index.md", text, folder / "README.md"
+    for _, programs in groups:
+        for path in programs:
+            yield f"gallery/{name_of(path)}.md", _program(path, pictures), path
+    yield "gallery/index.md", _index(groups, pictures), examples / "README.md"
+
+
+def picture_of(path: Path, pictures: Path) -> Path | None:
+    """The picture of a program."""
+    name = (name_of(path) or "").replace("/", "_")
+    found = [pictures / f"{name}{suffix}" for suffix in (".png", ".svg")]
+    return next((each for each in found if each.exists()), None)
+
+
+def _programs(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("*.py")) if name_of(path)]
+
+
+def _readme(folder: Path) -> tuple[str, str]:
+    """A folder's title and what is said of its programs."""
+    path = folder / "README.md"
+    text = path.read_text(encoding="utf-8") if path.exists() else f"# {folder.name}\n"
+    return text.partition("\n")[0].removeprefix("# "), text
+
+
+def _docstring(path: Path) -> tuple[str, str]:
+    """A program's first line, and what it says of itself."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or path.stem
+    first, _, rest = text.partition("\n\n")
+    return " ".join(first.split()), rest
+
+
+def _program(path: Path, pictures: Path) -> str:
+    first, rest = _docstring(path)
+    shown = path.parts[path.parts.index("examples") :]
+    up = "../" * (len(shown) - 1)
+    picture = picture_of(path, pictures)
+    parts = [f"# {path.stem}", markdown(first)]
+    if picture is not None:
+        parts.append(f"![{path.stem}]({up}pictures/gallery/{picture.name})")
+    source = path.read_text(encoding="utf-8").rstrip()
+    parts += [markdown(rest), f"## {'/'.join(shown)}", f"````python\n{source}\n````"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _index(groups: list[tuple[str, list[Path]]], pictures: Path) -> str:
+    """A table for each group: picture, name, first line."""
+    parts = [FIRST]
+    for title, programs in groups:
+        parts.append(f"## {title}\n\n| | | |\n|---|---|---|")
+        for path in programs:
+            picture, name = picture_of(path, pictures), name_of(path)
+            shown = f"![]({'../pictures/gallery/' + picture.name})" if picture else ""
+            said = markdown(_docstring(path)[0]).replace("\n", " ")
+            parts.append(f"| {shown} | [{path.stem}]({name}.md) | {said} |")
+        parts.append("")
+    names = [name_of(path) or "" for path in groups[0][1]]
+    names += [f"{name_of(programs[0]).split('/')[0]}/index" for _, programs in groups[1:]]
+    parts.append("```{toctree}\n:maxdepth: 1\n:hidden:\n\n" + "\n".join(names) + "\n```\n")
+    return "\n".join(parts)

@@ -1,0 +1,117 @@
+"""All pages of the site in one folder: the written ones, and those made of the program.
+
+    docs/*.md, docs/*/*.md          where they are
+    docs/decisions                  with a list of them all
+    the docstrings of all names     reference/
+    examples                        gallery/
+    bench/results/*.md              results/
+    any other file that is linked   files/, to be read or kept
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from os.path import relpath
+from pathlib import Path
+
+from docs.making import gallery, reference
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS, RESULTS, EXAMPLES = ROOT / "docs", ROOT / "bench" / "results", ROOT / "examples"
+LINK = re.compile(r"(\]\()([^)#:\s]+)([^):]*\))")
+FENCE = re.compile(r"(^(`{3,})[^\n]*\n.*?^\2$)", re.MULTILINE | re.DOTALL)
+FOLDERS = {
+    EXAMPLES: "gallery/index.md",
+    DOCS / "decisions": "decisions/index.md",
+    RESULTS: "results/index.md",
+}
+PICTURES = (".png", ".svg", ".css")
+
+
+class Layout:
+    """Where each file of the repository stands on the site."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def place(self, path: Path) -> Path:
+        """The place of a file that a page links to, which is copied if it is no page."""
+        if path in FOLDERS:
+            return self.folder / FOLDERS[path]
+        if path.is_dir():
+            return self.place(path / "README.md")
+        page = self._page(path)
+        if page is not None:
+            return page
+        copied = self.folder / "files" / path.relative_to(ROOT)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copied)
+        return copied
+
+    def _page(self, path: Path) -> Path | None:
+        """The place of a page, or of a picture that is one's."""
+        if path.is_relative_to(DOCS) and path.suffix in (".md", *PICTURES):
+            return self.folder / path.relative_to(DOCS)
+        if path.is_relative_to(RESULTS) and path.suffix in (".md", *PICTURES):
+            return self.folder / "results" / path.name
+        if path.is_relative_to(EXAMPLES):
+            name = gallery.name_of(path)
+            return self.folder / "gallery" / f"{name}.md" if name else None
+        return None
+
+    def write(self, page: Path, text: str, path: Path) -> None:
+        """A page whose links, those of a file of the repository, lead to places on the site."""
+
+        def moved(link: re.Match[str]) -> str:
+            target = (path.parent / link[2]).resolve()
+            if not target.exists():
+                return link[0]
+            return link[1] + relpath(self.place(target), page.parent) + link[3]
+
+        parts = FENCE.split(text)  # text, fence, its mark, text, ..
+        for k in range(0, len(parts), 3):
+            parts[k] = LINK.sub(moved, parts[k])
+        del parts[2::3]
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text("".join(parts), encoding="utf-8")
+
+
+def write(folder: Path) -> None:
+    """The whole site's sources, anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    layout = Layout(folder)
+    shutil.copytree(DOCS / "pictures", folder / "pictures")
+    for path in sorted(DOCS.rglob("*.md")):
+        layout.write(layout.place(path), path.read_text(encoding="utf-8"), path)
+    for path in sorted(RESULTS.glob("*.md")):
+        layout.write(layout.place(path), path.read_text(encoding="utf-8"), path)
+    for path in RESULTS.glob("*.png"):
+        shutil.copyfile(path, layout.place(path))
+    for name, text in decisions():
+        layout.write(folder / name, text, DOCS / "decisions" / "index.md")
+    for name, text in results():
+        layout.write(folder / name, text, RESULTS / "index.md")
+    for name, text in reference.pages():
+        layout.write(folder / name, text, DOCS / name)
+    for name, text, path in gallery.pages(EXAMPLES, DOCS / "pictures" / "gallery"):
+        layout.write(folder / name, text, path)
+
+
+def listed(title: str, said: str, names: list[str]) -> str:
+    """A page that names other pages, which stand beside it."""
+    return f"# {title}\n{said}\n\n```{{toctree}}\n:maxdepth: 1\n\n" + "\n".join(names) + "\n```\n"
+
+
+def decisions() -> list[tuple[str, str]]:
+    """The list of all decisions, by their numbers."""
+    names = sorted(path.stem for path in (DOCS / "decisions").glob("*.md"))
+    said = "Why things are as they are, what else was weighed, and at what price."
+    return [("decisions/index.md", listed("Decisions", said, names))]
+
+
+def results() -> list[tuple[str, str]]:
+    """The list of what was measured, the newest first."""
+    names = sorted((path.stem for path in RESULTS.glob("*.md")), reverse=True)
+    said = "What was measured, on which machine, at which commit: as `bench` wrote it."
+    return [("results/index.md", listed("Measurements", said, names))]

@@ -1,0 +1,108 @@
+"""The site: what docs/making lays out, and what Sphinx makes of it."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import flatweave as fw
+from docs.making import gallery, layout, links, reference
+from flatweave import kernel as fk
+from tests.shape.tree import ROOT
+
+PUBLIC = [
+    *(f"fw.{name}" for name in dir(fw) if name not in reference.MODULES and name != "__version__"),
+    *(f"fw.{of}.{name}" for of, module in reference.MODULES.items() for name in module.__all__),
+    *(f"fk.{name}" for name in fk.__all__ if name != "schedules"),
+]
+
+
+@pytest.fixture(scope="module")
+def laid_out(tmp_path_factory):
+    """The sources of the site."""
+    folder = tmp_path_factory.mktemp("site") / "source"
+    layout.write(folder)
+    return folder
+
+
+def test_every_public_name_is_in_the_reference(laid_out):
+    """Once, as the head of what its docstring says."""
+    text = "\n".join(page.read_text() for page in laid_out.glob("reference/*/*.md"))
+    heads = "".join(re.findall(r"^`{5}\{py:\w+\} ((?:.+\n)+)", text, re.MULTILINE)).splitlines()
+    names = [head.partition("(")[0] for head in heads]
+
+    assert {name: names.count(name) for name in PUBLIC} == dict.fromkeys(PUBLIC, 1)
+
+
+def test_every_example_has_a_page(laid_out):
+    """With its text; what only runs others has none."""
+    programs = [path for path in (ROOT / "examples").rglob("*.py") if gallery.name_of(path)]
+    shown = (laid_out / "gallery" / "index.md").read_text()
+
+    assert len(programs) > 40
+    for path in programs:
+        name = gallery.name_of(path)
+        assert path.read_text().rstrip() in (laid_out / "gallery" / f"{name}.md").read_text()
+        assert f"({name}.md)" in shown
+
+
+def test_links_of_pages_lead_to_what_was_laid_out(laid_out):
+    """Pages, pictures and other files, from where the page is now."""
+    missing = [
+        f"{page.relative_to(laid_out)}: {link[2]}"
+        for page in laid_out.rglob("*.md")
+        for part in layout.FENCE.split(page.read_text())[::3]
+        for link in layout.LINK.finditer(part)
+        if not (page.parent / link[2]).exists()
+    ]
+
+    assert not missing, "\n".join(missing)
+    assert (laid_out / "files/docs/tiny.py").exists()
+
+
+def test_a_link_is_moved_and_code_is_not(tmp_path):
+    """From the place that a file has in the repository to the one that it has on the site."""
+    page = "[one](../examples/bfs.py) [two](gpu.md#x)\n```python\nf[i](gpu.md)\n```\n"
+    layout.Layout(tmp_path).write(tmp_path / "from/numpy.md", page, ROOT / "docs" / "page.md")
+
+    assert (tmp_path / "from/numpy.md").read_text() == (
+        "[one](../gallery/bfs.md) [two](../gpu.md#x)\n```python\nf[i](gpu.md)\n```\n"
+    )
+
+
+def test_a_docstring_becomes_markdown():
+    """What is indented or an example stands as it is; signs of Markdown in sentences are none."""
+    text = "Adds *xs to `*ys`.\n\n    a  b\n\n    c\n\nThen:\n\n    >>> 1 + 1\n    2"
+
+    assert reference.markdown(text) == (
+        "Adds \\*xs to `*ys`.\n\n```text\na  b\n\nc\n```\n\nThen:\n\n```pycon\n>>> 1 + 1\n2\n```"
+    )
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    """To a page that is not there, and to a place that its page does not have."""
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#here"></a><a href="b.html#there"></a><a href="c.html"></a>'
+        '<a href="#me" id="me"></a><img src="d.png"><a href="https://example.org/x"></a>'
+    )
+    (tmp_path / "b.html").write_text('<p id="here"></p>')
+
+    assert links.wrong(tmp_path) == ["a.html: b.html#there", "a.html: c.html", "a.html: d.png"]
+
+
+@pytest.mark.slow
+def test_the_site_is_built(laid_out):
+    """Without a warning, and no link in it leads nowhere."""
+    pytest.importorskip("myst_parser")
+    pytest.importorskip("furo")
+    site = laid_out.parent / "site"
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-c", ROOT / "docs",
+         laid_out, site],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert links.wrong(site) == []
+    assert (site / "index.html").exists()
