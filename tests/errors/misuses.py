@@ -374,7 +374,7 @@ def rows_of_different_lengths():
 
 
 def schedule_of_no_variant():
-    with fw.schedule(permute="shared"):
+    with fw.schedule(permute="sorting"):
         fw.histogram(3, I)
 
 

@@ -85,12 +85,12 @@ def test_whatever_is_scattered(target):
 
 def sums(idx, vals):
     """Sums of floats."""
-    return fw.histogram(900, idx, vals, fw.add, 0.0)
+    return fw.histogram(9000, idx, vals, fw.add, 0.0)
 
 
 def nearest(idx, vals):
     """Of pairs, the one that came first among equals."""
-    pair = fw.full(900, 9.0), fw.full(900, 0.0)
+    pair = fw.full(9000, 9.0), fw.full(9000, 0.0)
     return fw.permute(
         lambda a, b: tuple(fw.where(a[0] <= b[0], x, y) for x, y in zip(a, b, strict=True)),
         pair, idx, (fw.floor(vals), vals),
@@ -102,7 +102,7 @@ def nearest(idx, vals):
 def test_the_same_bits_in_each_run(f):
     """Twenty of them on a device, most elements in few places; what is no sum is the CPU's."""
     random = np.random.default_rng(4)
-    args = flat(random.zipf(1.3, 60_000) % 900, random.standard_normal(60_000))
+    args = flat(random.zipf(1.3, 60_000) % 9000, random.standard_normal(60_000))
     made = traced(f.__name__, f, *args[1::2])
     run = on_opencl(made, wishes=CHOSEN).run
     runs = [[np.asarray(x) for x in run(args)] for _ in range(20)]
@@ -122,7 +122,7 @@ def test_atomics_only_where_bits_may_differ():
         return any("sorted" in name for name, _, _ in launched)
 
     def floats(idx, vals):
-        return fw.histogram(5, idx, vals, fw.add, 0.0)
+        return fw.histogram(50_000, idx, vals, fw.add, 0.0)
 
     assert not is_sorted(lambda idx, vals: fw.histogram(5, idx))
     assert is_sorted(floats)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import DType
+from flatweave.base.dtypes import DType, i64
 from flatweave.kernel_ir.syntax import BlockIndex
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
@@ -23,7 +23,20 @@ def write_places(
     steps: int = 1,
 ) -> None:  # fmt: skip
     """Act at 0, 1, .. below `extent`, on elements of these dtypes, `steps` registers at once."""
-    b, size = kernel.body, _block_size(machine, dtypes)
+    width = machine.lanes(list(dtypes)) * steps
+    _write_blocks(machine, kernel, extent, _block_size(machine, dtypes), width, at)
+
+
+def write_steps(machine: Machine, kernel: KernelBuilder, count: Atom, at: At) -> None:
+    """Act at 0, 1, .. below `count`, of which each warp takes one step: where acting is long."""
+    width = machine.lanes([i64])
+    _write_blocks(machine, kernel, count, index(width * machine.warps), width, at)
+
+
+def _write_blocks(
+    machine: Machine, kernel: KernelBuilder, extent: Atom, size: Atom, width: int, at: At
+) -> None:
+    b = kernel.body
     lo = b.mul(b.emit(BlockIndex())[0], size)
     hi = b.apply("minimum", b.add(lo, size), extent)
 
@@ -34,13 +47,21 @@ def write_places(
             c.emit(If(position.active, inside.close([], []), NO_BODY))
         return state
 
-    flat(machine, extent, machine.lanes(list(dtypes)) * steps).block(b, lo, hi, (), step)
+    flat(machine, extent, width).block(b, lo, hi, (), step)
 
 
 def place_blocks(host: Builder, machine: Machine, extent: Atom, dtypes: Sequence[DType]) -> Atom:
     """How many blocks such a kernel takes."""
-    size = _block_size(machine, dtypes)
-    return host.apply("floordiv", host.add(extent, host.sub(size, index(1))), size)
+    return _blocks(host, extent, _block_size(machine, dtypes))
+
+
+def step_blocks(host: Builder, machine: Machine, count: Atom) -> Atom:
+    """How many blocks take one step of each warp."""
+    return _blocks(host, count, index(machine.lanes([i64]) * machine.warps))
+
+
+def _blocks(host: Builder, count: Atom, size: Atom) -> Atom:
+    return host.apply("floordiv", host.add(count, host.sub(size, index(1))), size)
 
 
 def _block_size(machine: Machine, dtypes: Sequence[DType]) -> Atom:

@@ -51,6 +51,7 @@ class Machine:
     `caches`: what a core has for itself alone, and what a program may count on of the one that all
     cores share: no more than that, as others use it, too.
     `first_level`: the nearest cache of a core.
+    `shared_bytes`: what a block's shared memory has on every device of the kind.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
     `shuffles`: the lanes of a warp that are threads exchange values without memory.
     `registers`: how many vector registers there are.
@@ -74,6 +75,7 @@ class Machine:
     shares_memory: bool = True
     swap_bytes: int = 8
     first_level: int = 32 * KIB
+    shared_bytes: int = 32 * KIB
     caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
     registers: int = 16
     warps_meet_alone: bool = True
@@ -159,5 +161,6 @@ CUDA = Machine(
     blocks_wanted=1024,
     block_work=8 * KIB,
     shares_memory=False,
+    shared_bytes=48 * KIB,
     shuffles=True,
 )

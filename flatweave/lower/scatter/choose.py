@@ -6,6 +6,7 @@
     owner       a block owns a part of the destination and looks at all elements
     atomic, cas, locks    as the sweep feeds its sinks, in any order: on GPUs, for operators that
                           are exact so, or where bits may differ; or where they are wished for
+    shared      blocks combine elements in copies in shared memory; for few places, on GPUs
     sorted      elements are sorted by place, then combined like rows: on GPUs, for all others
 
 Owner, partition and strided keep the order of the sweep at every place, so that all three leave the
@@ -25,10 +26,11 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.division import Division
+from flatweave.lower.scatter.in_shared import InShared
 from flatweave.lower.scatter.owner import Owner
 from flatweave.lower.scatter.partition import Partition
 from flatweave.lower.scatter.private import Private
-from flatweave.lower.scatter.scattering import Scattering
+from flatweave.lower.scatter.scattering import NO, YES, Scattering
 from flatweave.lower.scatter.sorted import Sorted
 from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.schedule.facts import SweepFacts
@@ -45,11 +47,12 @@ VARIANTS: Sequence[type[ScatterVariant]] = (
     Partition,
     Owner,
     *UPDATES,
+    InShared,
     Sorted,
 )
 """In the order in which they are tried; what is always taken ends the search."""
-LEFT = ScatterChoice(Owner.name, When.ALWAYS)
-"""Who does what a variant that is wished for has no room for."""
+LEFT = (Owner, Sorted)
+"""Who does what a variant that is wished for has no room for: the first that can."""
 
 
 def plan_scatter(
@@ -64,7 +67,10 @@ def plan_scatter(
     if wishes.permute is not None:
         wished = _wished(wishes.permute, facts, machine, where)
         choice = ScatterChoice(wished.name, wished.wished)
-        return (choice,) if choice.when is When.ALWAYS else (choice, LEFT)
+        if choice.when is When.ALWAYS:
+            return (choice,)
+        left = next(variant for variant in LEFT if variant.suits(machine, facts))
+        return choice, ScatterChoice(left.name, When.ALWAYS)
     found: list[ScatterChoice] = []
     free = not wishes.deterministic
     for variant in VARIANTS:
@@ -114,11 +120,13 @@ def _division(name: str) -> type[Division]:
 
 
 def _first_of(host: Builder, divisions: Sequence[Division]) -> None:
-    """The first whose condition holds; it is asked for where no other holds."""
+    """The first whose condition holds, which may be known by now; the last needs none."""
     first, *others = divisions
-    if not others:
+    holds = first.holds(host) if others else YES
+    if holds == YES:
         return first.launch(host)
-    holds = first.holds(host)
+    if holds == NO:
+        return _first_of(host, others)
     yes, no = host.inner(), host.inner()
     first.launch(yes)
     _first_of(no, others)

@@ -33,6 +33,16 @@ On Zen 5 (1 MiB of second cache for each core, 32 of the third), the same:
     owners, 2 threads            1.1   1.2   1.3   1.7   4.6   6.2   8.5
     partition, 1 thread          3.6   4.0   3.8   4.2   4.8   5.9   8.9
     partition, 2 threads         1.9   2.0   2.3   2.3   3.1   3.8   6.0
+
+On devices there are neither owners nor partitions, but
+
+    shared      TURN for each lane of a warp that takes turns at one copy in shared memory
+    sorted      SORT to find keys and combine rows, PASS for each four bits of the number of places
+
+for each component. Measured on Intel's OpenCL for CPUs (Zen 5, 2 cores), f32, 2^21 elements into
+16, 256, 1,024 places: shared 12, 20, 55 ms with 1, 5 and 32 turns, sorted 87, 102, 111. A GPU's
+multiprocessor updates one element of a warp in some 30 cycles, beside 30 to 60 other warps, which
+is an eighth of a byte of memory's time or less, and a pass of a sort moves 20 bytes and more.
 """
 
 from __future__ import annotations
@@ -47,6 +57,7 @@ from flatweave.terms.syntax import Atom, Const
 WRITE, FIRST, SHARED = 10, 18, 160
 LOOK = 13
 MOVE, MOVE_BYTE = 38, 4
+TURN, PASS, SORT = 7, 60, 350
 FEW = 1 << 14
 """Up to so many elements are not worth sorting."""
 
@@ -110,3 +121,14 @@ def _places(s: Scattering, size: int) -> int:
 def _beyond(host: Builder, extent: Atom, cached: Atom) -> Atom:
     """How many places lie outside of a cache that holds so many."""
     return host.apply("maximum", host.sub(extent, cached), index(0))
+
+
+def turns_pay(host: Builder, s: Scattering, turns: Atom) -> Atom:
+    """Whether a lane's turns at a copy in shared memory cost less than to sort elements by place,
+    by four bits in a pass."""
+    some = host.apply("maximum", s.extent, index(1))
+    bits = host.sub(index(64), host.apply("clz", some))
+    passes = host.apply("shr", host.add(bits, index(3)), index(2))
+    components = index(len(s.dtypes))
+    sorting = host.add(index(SORT), host.mul(passes, index(PASS)))
+    return host.apply("lt", host.mul(turns, index(TURN)), host.mul(sorting, components))

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.array_ir.liveness import find_last_uses
-from flatweave.base.dtypes import DType, bool_, i64, u32, u64
+from flatweave.base.dtypes import DType, i64, u32, u64
 from flatweave.kernel_ir.host import Free, Role
 from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.host.context import Lowering, name_of
@@ -25,6 +25,7 @@ from flatweave.lower.host.each_place import each_place
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.division import Division
+from flatweave.lower.scatter.flagged import YES, with_flag
 from flatweave.lower.scatter.scattering import Scattering
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
@@ -35,8 +36,6 @@ from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
-
-YES, NO = Const(True, bool_), Const(False, bool_)
 
 
 class Sorted(Division):
@@ -123,7 +122,7 @@ class Sorted(Division):
         moved = dict(zip(s.varying, values, strict=True))
         fn, neutral = self.sink.fn, self.neutral
         if not neutral:
-            fn, neutral = _with_flag(b, fn)
+            fn, neutral = with_flag(b, fn)
 
         def body(c: Builder, i: Atom) -> Sequence[Atom]:
             key = _at(c, keys, i)
@@ -174,20 +173,3 @@ def _bits_up_to(b: Builder, last: Atom) -> Atom:
     ones = constant((1 << dtype.bits) - 1, dtype)
     return b.apply("shr", ones, b.cast(b.apply("clz", some), dtype))
 
-
-def _with_flag(b: Builder, fn: Lambda) -> tuple[Lambda, tuple[Const, ...]]:
-    """An operator on elements behind a flag that says whether there is one, and its neutral
-    element, which is none."""
-    half = len(fn.results)
-    types = [param.type for param in fn.params[:half]]
-
-    def combine(c: Builder, *given: Atom) -> Sequence[Atom]:
-        (left, *old), (right, *new) = given[: 1 + half], given[1 + half :]
-        both, one = c.inner(), c.inner()
-        joined = both.close([], both.inline(fn, (*old, *new)))
-        only = [one.apply("select", left, x, y) for x, y in zip(old, new, strict=True)]
-        found = c.emit(If(c.apply("and", left, right), joined, one.close([], only)))
-        return (c.apply("or", left, right), *found)
-
-    zeros = [constant(0, dtype) for dtype in types if isinstance(dtype, DType)]
-    return b.function([bool_, *types, bool_, *types], combine), (NO, *zeros)
