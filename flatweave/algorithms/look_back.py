@@ -10,7 +10,8 @@ Slot 0 is what the scan begins with, set by the host. A block folds the aggregat
 nearest prefix from left to right, so the result never depends on timing: it is always
 ((z fn aggregate 1) fn aggregate 2) fn ..
 
-Where a warp has many lanes, they look at as many slots at once (`window.py`).
+A slot is a word or two (`words.py`), or a place in each of several arrays (`slots.py`). Where a
+warp has many lanes, they look at as many slots at once (`window.py`).
 
 For machines on which a block may wait for an earlier one. Code of a block, outside of `for_all`: of
 several warps, the first one alone.
@@ -21,69 +22,49 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flatweave.algorithms.operator import Combine
+from flatweave.algorithms.slots import Slots
+from flatweave.algorithms.words import AGGREGATE, NOTHING, PREFIX, Words
 from flatweave.base.dtypes import i64
-from flatweave.base.records import record
 from flatweave.kernel_ir.arrays import Values, fold
-from flatweave.kernel_ir.syntax import Acquire, Backoff, Load, Release, Store
+from flatweave.kernel_ir.syntax import Backoff
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If, While
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.syntax import Atom
 
 Before = Callable[[Builder], Values]
-NOTHING, AGGREGATE, PREFIX = index(0), index(1), index(2)
 
 
-@record
-class Slots:
-    """The memory of the grid in which blocks publish; one slot more than there are blocks."""
-
-    aggregates: tuple[Var, ...]
-    states: Var
-    prefixes: tuple[Var, ...]
-
-
-def publish(b: Builder, slots: Slots, block: Atom, values: Values, *, whole: bool) -> None:
-    """Tell the blocks behind this one its aggregate, or (`whole`) the prefix up to its end."""
-    slot = b.add(block, index(1))
-    for buffer, value in zip(slots.prefixes if whole else slots.aggregates, values, strict=True):
-        b.emit(Store(buffer, slot, value))
-    b.emit(Release(slots.states, slot, PREFIX if whole else AGGREGATE))
-
-
-def look_back(b: Builder, slots: Slots, block: Atom, combine: Combine) -> Values:
+def look_back(b: Builder, slots: Slots | Words, block: Atom, combine: Combine) -> Values:
     """All elements of the blocks before this one, combined."""
-    nearest = _nearest_prefix(b, slots.states, block)
-    prefix = _element(b, slots.prefixes, nearest)
+    nearest = _nearest_prefix(b, slots, block)
+    prefix = slots.prefix(b, nearest)
 
     def join(c: Builder, slot: Atom, before: Values) -> Values:
-        return combine(c, before, _element(c, slots.aggregates, slot))
+        return slots.join(c, slot, before, combine)
 
     start, stop = b.add(nearest, index(1)), b.add(block, index(1))
     return fold(b, start, stop, prefix, join, hint="t")
 
 
 def go_on(
-    b: Builder, slots: Slots, block: Atom, aggregate: Values, combine: Combine,
+    b: Builder, slots: Slots | Words, block: Atom, aggregate: Values, combine: Combine,
     before: Before | None = None,
 ) -> tuple[Values, Values]:  # fmt: skip
     """Publish the block's aggregate and prefix; where its elements start and end.
 
     `before` is what finds all elements of the blocks before, if it is not `look_back`.
     """
-    publish(b, slots, block, aggregate, whole=False)
+    mine = b.add(block, index(1))
+    slots.publish(b, mine, aggregate, AGGREGATE)
     prefix = before(b) if before else look_back(b, slots, block, combine)
     end = combine(b, prefix, aggregate)
-    publish(b, slots, block, end, whole=True)
+    slots.publish(b, mine, end, PREFIX)
     return prefix, end
 
 
-def _element(b: Builder, buffers: tuple[Var, ...], slot: Atom) -> Values:
-    return tuple(b.emit(Load(buffer, slot))[0] for buffer in buffers)
-
-
-def _nearest_prefix(b: Builder, states: Var, block: Atom) -> Atom:
+def _nearest_prefix(b: Builder, slots: Slots | Words, block: Atom) -> Atom:
     """The last slot up to `block` whose prefix is known, all aggregates behind it known too."""
-    known = b.emit(Acquire(states, block))[0]
+    known = slots.state(b, block)
     test = b.inner()
     t, state, attempt = (test.param(name, i64) for name in ("t", "state", "attempt"))
     holds = test.close([t, state, attempt], [test.apply("ne", state, PREFIX)])
@@ -95,5 +76,5 @@ def _nearest_prefix(b: Builder, states: Var, block: Atom) -> Atom:
     turn.emit(If(unknown, pause.close([], []), NO_BODY))
     back = turn.apply("select", unknown, t, turn.sub(t, index(1)))
     again = turn.apply("select", unknown, turn.add(attempt, index(1)), index(0))
-    body = turn.close([t, state, attempt], [back, turn.emit(Acquire(states, back))[0], again])
+    body = turn.close([t, state, attempt], [back, slots.state(turn, back), again])
     return b.emit(While(holds, body, (block, known, index(0))))[0]

@@ -9,22 +9,26 @@
 
 Where no lane finds a prefix, the warp moves on to the slots before these. The result has the bits
 of `look_back.py`: it is folded from left to right from the nearest prefix, whichever that is. An
-operator that is exact in any grouping is combined in a tree by the lanes.
+operator that is exact in any grouping is combined in a tree by the lanes. Where slots are words,
+lanes have got their aggregates with the states (`window_of_words.py`).
 
 Code of a block's first warp, outside of `for_all`, on machines whose warps meet alone.
 """
 
 from __future__ import annotations
 
-from flatweave.algorithms.lanes import EMPTY, FIRST, reduce_in_lanes
-from flatweave.algorithms.look_back import NOTHING, PREFIX, Before, Slots
+from flatweave.algorithms.lanes import reduce_in_lanes
+from flatweave.algorithms.look_back import Before
 from flatweave.algorithms.operator import Operator
+from flatweave.algorithms.slots import Slots
+from flatweave.algorithms.window_of_words import look_at_words
+from flatweave.algorithms.windows import find_prefix, slot_of_lane, tell
+from flatweave.algorithms.words import Words
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
-from flatweave.kernel_ir.arrays import Pull, Values, allocate, dtypes_of, fold, read, repeat, when
-from flatweave.kernel_ir.collectives import Ballot
-from flatweave.kernel_ir.syntax import Backoff, Lane, Lanes, Load, Store, Sync
+from flatweave.kernel_ir.arrays import Pull, Values, allocate, dtypes_of, fold, read, when
+from flatweave.kernel_ir.syntax import Lane, Lanes, Store, Sync
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
@@ -40,10 +44,13 @@ class Window:
 
 
 def lanes_look_back(
-    b: Builder, slots: Slots, block: Atom, operator: Operator, width: int, *, exact: bool = False
-) -> Before:
+    b: Builder, slots: Slots | Words, block: Atom, operator: Operator, width: int, *,
+    exact: bool = False,
+) -> Before:  # fmt: skip
     """What finds all elements of the blocks before this one. Made in code of the block, before its
     first warp calls it."""
+    if isinstance(slots, Words):
+        return look_at_words(b, slots, block, operator, width, exact=exact)
     types = dtypes_of(b, operator.neutral)
     window = Window(width, () if exact else allocate(b, types, width))
     return lambda c: _look_back(c, slots, block, operator, window)
@@ -53,12 +60,14 @@ def _look_back(
     b: Builder, slots: Slots, block: Atom, operator: Operator, window: Window
 ) -> Values:
     """All elements of the blocks before this one, combined."""
-    nearest = _nearest_prefix(b, slots.states, block, window.width)
-    prefix = tuple(b.emit(Load(buffer, nearest))[0] for buffer in slots.prefixes)
+    width = window.width
+    first, prefixes = find_prefix(b, lambda c, k: _look(c, slots, k, width), block, width)
+    nearest = b.sub(first, b.cast(b.apply("ctz", prefixes), i64))
+    prefix = slots.prefix(b, nearest)
     first, count = b.add(nearest, index(1)), b.sub(block, nearest)
     behind = read(slots.aggregates, count, first)
     if not window.room:
-        in_tree = reduce_in_lanes(b, operator, behind, window.width, in_any_order=True)
+        in_tree = reduce_in_lanes(b, operator, behind, width, in_any_order=True)
         return operator.combine(b, prefix, in_tree)
     return _from_left(b, operator, prefix, behind, window)
 
@@ -97,39 +106,8 @@ def _load(b: Builder, xs: Pull, start: Atom, many: Atom, window: Window) -> None
     b.emit(Lanes(window.width, region.close([], [])))
 
 
-def _nearest_prefix(b: Builder, states: Var, block: Atom, width: int) -> Atom:
-    """The last slot up to `block` whose prefix is known, all aggregates behind it known too."""
-
-    def goes_on(c: Builder, state: Values) -> Atom:
-        _, prefixes, unknown, _ = state
-        return c.apply("or", c.apply("ne", unknown, EMPTY), c.apply("eq", prefixes, EMPTY))
-
-    def turn(c: Builder, state: Values) -> Values:
-        first, _, unknown, attempt = state
-        waits = c.apply("ne", unknown, EMPTY)
-        when(c, waits, lambda d: _pause(d, attempt))
-        here = c.apply("select", waits, first, c.sub(first, index(width)))
-        again = c.apply("select", waits, c.add(attempt, index(1)), index(0))
-        return (here, *_look(c, states, here, width), again)
-
-    start = (block, *_look(b, states, block, width), index(0))
-    first, prefixes, _, _ = repeat(b, start, goes_on, turn)
-    return b.sub(first, b.cast(b.apply("ctz", prefixes), i64))
-
-
-def _pause(b: Builder, attempt: Atom) -> None:
-    b.emit(Backoff(attempt))
-
-
-def _look(b: Builder, states: Var, first: Atom, width: int) -> Values:
-    """Which lanes see a prefix, and which of those before the first one see nothing; lane l looks
-    at slot first - l."""
+def _look(b: Builder, slots: Slots, first: Atom, width: int) -> Values:
+    """Which lanes see a prefix, and which of those before the first one see nothing."""
     region = b.inner()
-    slot = region.emit(Lane(first, reverse=True))[0]
-    there = region.apply("maximum", slot, index(0))  # slot 0 is a prefix from the beginning
-    state = region.emit(AcquireLanes(states, there))[0]
-    prefixes = region.emit(Ballot(region.apply("eq", state, PREFIX)))[0]
-    nothing = region.emit(Ballot(region.apply("eq", state, NOTHING)))[0]
-    below = region.apply("and", region.apply("not", prefixes), region.apply("sub", prefixes, FIRST))
-    unknown = region.apply("and", nothing, below)
-    return b.emit(Lanes(width, region.close([], [prefixes, unknown])))
+    state = region.emit(AcquireLanes(slots.states, slot_of_lane(region, first)))[0]
+    return b.emit(Lanes(width, region.close([], tell(region, state))))

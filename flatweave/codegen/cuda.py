@@ -1,7 +1,7 @@
 """Kernels as CUDA C without headers, so that NVRTC compiles them alone; for sm_70 and later.
 
     lanes of a warp meet by __shfl_sync and __ballot_sync, warps of a block by __syncthreads,
-    blocks of a grid by ld.acquire.gpu and st.release.gpu
+    blocks of a grid by ld.acquire.gpu and st.release.gpu, or by whole words (ld.relaxed.gpu)
 """
 
 from __future__ import annotations
@@ -91,6 +91,19 @@ __syncwarp();""",
         'asm volatile("st.release.gpu.s64 [%0], %1;" :: "l"({at}), "l"((int64_t){value}) '
         ': "memory");'
     ),
+    load_whole={
+        1: 'asm volatile("ld.relaxed.gpu.s64 %0, [%1];" : "=l"({first}) : "l"({at}) : "memory");',
+        2: """\
+asm volatile("{{ .reg .b128 fw_pair; ld.relaxed.gpu.b128 fw_pair, [%2]; "
+    "mov.b128 {{%0, %1}}, fw_pair; }}" : "=l"({first}), "=l"({second}) : "l"({at}) : "memory");""",
+    },
+    store_whole={
+        1: 'asm volatile("st.relaxed.gpu.s64 [%0], %1;" :: "l"({at}), "l"({first}) : "memory");',
+        2: """\
+asm volatile("{{ .reg .b128 fw_pair; mov.b128 fw_pair, {{%1, %2}}; "
+    "st.relaxed.gpu.b128 [%0], fw_pair; }}"
+    :: "l"({at}), "l"({first}), "l"({second}) : "memory");""",
+    },
     popcount="__popc({})",
     highest="31 - __clz({})",
     exchange=_exchange,

@@ -88,8 +88,9 @@ class Variation:
                 self._add(body.params[:1], self.turns(let.op))
                 self._loop(let, body, body.params[1:], init)
             case Lanes(width=width, body=body):
-                self._width = width
+                outside, self._width = self._width, width
                 self._visit(body)
+                self._width = outside
                 for var, result in zip(let.vars, body.results, strict=True):
                     self._add((var,), self.of(result) - BY_LANE)
             case ForAll():

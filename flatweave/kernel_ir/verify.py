@@ -45,6 +45,7 @@ from flatweave.kernel_ir.syntax import (
     Unit,
 )
 from flatweave.kernel_ir.variation import BY_LANE, NONE, Marks, Variation
+from flatweave.kernel_ir.whole_words import StoreWhole
 from flatweave.terms.control import For, If, While
 from flatweave.terms.rules import are_alike
 from flatweave.terms.syntax import ArrayType, Atom, BufferType, Lambda, Let, Op, Type, Var, types_of
@@ -178,7 +179,7 @@ class KernelVerifier(MachineVerifier):
             self.fail(f"{name} cannot stand {self._place()}{remedy}")
         if isinstance(op, KernelOp) and op.together and "lane" in self.differs:
             self.fail(f"{name} stands where not all lanes run")
-        if isinstance(op, Acquire | Release | Backoff | Lane | InSet):
+        if isinstance(op, Acquire | Release | StoreWhole | Backoff | Lane | InSet):
             self._is_uniform(let)
         if isinstance(op, Lanes) and "lane" in self.variation.of(*op.body.results):
             self.fail("the results of lanes differ from lane to lane")

@@ -20,6 +20,7 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.hierarchy import BLOCK, LEVELS, THREAD, WARP, ForAll, Level
 from flatweave.kernel_ir.syntax import Acquire, Backoff, Kernel, Load, LoadNear, Release, Sync, Unit
+from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.terms.syntax import Atom, BufferType, Lambda, Let, Op, Var
 from flatweave.terms.traverse import atoms_in, walk_lets
@@ -117,4 +118,4 @@ def _is_shared(atom: Atom) -> bool:
 
 def _waits_for_others(op: Op) -> bool:
     """Whether an op is about other blocks."""
-    return isinstance(op, Acquire | AcquireLanes | Release | Backoff)
+    return isinstance(op, Acquire | AcquireLanes | Release | LoadWhole | StoreWhole | Backoff)

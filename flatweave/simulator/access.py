@@ -9,6 +9,7 @@ import numpy as np
 from flatweave.base.errors import CompilerBug
 from flatweave.kernel_ir import syntax as ir
 from flatweave.kernel_ir.op import KernelOp
+from flatweave.kernel_ir.whole_words import StoreWhole
 from flatweave.simulator.agents import Agent
 from flatweave.simulator.control import Runner
 from flatweave.simulator.faults import Misuse
@@ -73,6 +74,11 @@ class Accessor(Runner):
                 at = self.one(env, index, "the index of release")
                 new = self.one(env, value, "the value of release")
                 self._buffer(env, buffer).release(int(at), new, self.agent)
+                self.progress.events += 1
+            case StoreWhole(buffer=buffer, index=index, values_=values):
+                first = int(self.one(env, index, "the index of store_whole")) * len(values)
+                new_words = [self.one(env, atom, "a word of store_whole") for atom in values]
+                self._buffer(env, buffer).store_whole(first, new_words, self.agent)
                 self.progress.events += 1
             case ir.Report():
                 self._report(env, op)

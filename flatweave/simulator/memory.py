@@ -10,6 +10,8 @@ Who uses memory is in `agents.py`, and what comes before what in `clocks.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from flatweave.base.dtypes import DType
@@ -184,30 +186,38 @@ class Buffer:
 
     def release(self, at: int, value: Value, by: Agent) -> None:
         """A store that publishes all that the block has done."""
-        where = np.asarray([at])
+        self.store_whole(at, [value], by)
+        if self.released is None:
+            self.released = {}
+        self.released[at] = by.clock.release()
+
+    def store_whole(self, first: int, values: Sequence[Value], by: Agent) -> None:
+        """Words that others see all of, or none; nobody is told of anything else."""
+        where = np.arange(first, first + len(values))
         self.inside(where)
         writes, reads, ways = self._traces()
         bad = writes.unordered(where, by) & (ways[where] == PLAINLY)
         self._refuse(bad, where, "is also written plainly", by, writes)
         self._refuse(reads.unordered(where, by), where, "is also read plainly", by, reads)
-        writes.note(where, by, np.zeros(1, np.bool_))
-        if self.released is None:
-            self.released = {}
-        self.released[at] = by.clock.release()
-        self.data[at], self.known[at], ways[at] = value, True, ATOMICALLY
+        writes.note(where, by, np.zeros(where.size, np.bool_))
+        self.data[where], self.known[where], ways[where] = values, True, ATOMICALLY
 
     def acquire(self, at: int, by: Agent) -> Value:
         """A load that sees what the release it reads from has published."""
-        where = np.asarray([at])
+        (found,) = self.load_whole(at, 1, by)
+        if self.released is not None and at in self.released:
+            by.clock.acquire(self.released[at])
+        return found
+
+    def load_whole(self, first: int, count: int, by: Agent) -> list[Value]:
+        """Words that somebody has stored as a whole."""
+        where = np.arange(first, first + count)
         self.inside(where)
         writes, _, ways = self._traces()
         self.expect_written(where)
-        if ways[at] == PLAINLY:
-            bad = writes.unordered(where, by)
-            self._refuse(bad, where, "is written without a release", by, writes)
-        if self.released is not None and at in self.released:
-            by.clock.acquire(self.released[at])
-        return np.asarray(self.data[at])
+        bad = writes.unordered(where, by) & (ways[where] == PLAINLY)
+        self._refuse(bad, where, "is written without a release", by, writes)
+        return [np.asarray(self.data[at]) for at in where]
 
 
 @record(frozen=False)

@@ -12,14 +12,15 @@ from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShare
 from flatweave.kernel_ir.shuffle_lanes import ShuffleLanes
 from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
+from flatweave.kernel_ir.whole_words import LoadWhole
 from flatweave.simulator.agents import Agent
 from flatweave.simulator.control import Event, Steps
 from flatweave.simulator.memory import Buffer, Private
 from flatweave.simulator.progress import Progress
 from flatweave.simulator.schedules import TOGETHER
 from flatweave.simulator.updates import Updater
-from flatweave.terms.batch import Env, Value, Values, prepend, take
-from flatweave.terms.syntax import Lambda, Let, Op
+from flatweave.terms.batch import Env, Value, Values, prepend, spread, take
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
 
 
 class Warp(Updater):
@@ -47,6 +48,8 @@ class Warp(Updater):
             case AcquireLanes(buffer=buffer, index=index):
                 (at,) = self.columns(env, (index,))
                 return (yield from self._acquire_lanes(self._buffer(env, buffer), at))
+            case LoadWhole(buffer=buffer, index=index, count=count):
+                return (yield from self._load_whole(env, buffer, index, count))
             case ir.Backoff():
                 yield Event.WAIT
                 return ()
@@ -69,6 +72,19 @@ class Warp(Updater):
             case LockedUpdate():
                 return (yield from self._locked(env, op))
         return self._position(env, op)
+
+    def _load_whole(self, env: Env, var: Var, index: Atom, count: int) -> Steps:
+        """Words of one place, or of one for each lane: two halves of the lanes look apart."""
+        buffer = self._buffer(env, var)
+        if env.size is None:
+            yield Event.LOOK
+            at = self.one(env, index, "the index of load_whole")
+            return tuple(buffer.load_whole(int(at) * count, count, self.agent))
+        found: list[list[Value]] = []
+        for half in np.array_split(spread((self.atom(env, index),), env.size)[0], 2):
+            yield Event.LOOK
+            found += [buffer.load_whole(int(at) * count, count, self.agent) for at in half]
+        return tuple(np.asarray(found).T)
 
     def _acquire_lanes(self, buffer: Buffer, at: Value) -> Steps:
         """Not all at one time: what happens between two halves, only one of them sees."""

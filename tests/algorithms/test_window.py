@@ -6,17 +6,20 @@ import pytest
 import flatweave as fw
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.collectives import ReduceLanes
+from flatweave.kernel_ir.whole_words import LoadWhole
 from flatweave.lower.machine.machine import CUDA
 from flatweave.simulator.run import run
 from flatweave.simulator.schedules import InOrder, LateBlock, ReverseBlocks, Shuffled, StalledBlock
 from flatweave.terms.traverse import walk_lets
 from tests.codegen.device_programs import flat, lowered, small_blocks, traced
+from tests.simulator.mutants import is_found, mutants, seldom
 
 BLOCK = 64
 MANY = [StalledBlock(33, 1), ReverseBlocks(), Shuffled(1)]
 PROGRAMS = {
     "exact": (lambda xs: fw.scan(fw.add, 0, xs), np.cumsum),
     "sums": (lambda xs: fw.cumsum(fw.astype(xs, fw.f32) * 0.1), None),
+    "wide": (lambda xs: fw.cumsum(fw.astype(xs, fw.f64) * 0.1), None),
     "pairs": (
         lambda xs: fw.scan(
             lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (1, 0), (xs * 2 + 1, xs)
@@ -53,7 +56,17 @@ def test_exact_operators_are_combined_in_a_tree():
     for name, (f, _) in PROGRAMS.items():
         unit = lowered(traced("f", f, np.zeros(2, np.int64)), small_blocks(CUDA)).unit
         ops = [let.op for kernel in unit.complete().kernels for let in walk_lets(kernel.body)]
-        looks = [k for k, op in enumerate(ops) if isinstance(op, AcquireLanes)]
+        looks = [k for k, op in enumerate(ops) if isinstance(op, AcquireLanes | LoadWhole)]
         trees[name] = any(isinstance(op, ReduceLanes) for op in ops[looks[-1] :])
 
-    assert trees == {"exact": True, "sums": False, "pairs": False}
+    assert trees == {"exact": True, "sums": False, "wide": False, "pairs": False}
+
+
+def test_a_window_is_looked_at_once_more_as_a_whole():
+    """Block 0 is late, so that others find its prefix windows back; a plain load is found."""
+    xs = np.random.default_rng(1).integers(-9, 9, 35 * BLOCK)
+    unit = lowered(traced("f", PROGRAMS["sums"][0], xs), small_blocks(CUDA, warps=2)).unit
+    wanted = run(unit.complete(), flat(xs), 1, schedule=InOrder())
+    (mutant,) = [mutant for mutant in mutants(unit) if mutant.let.vars in seldom(unit)]
+
+    assert is_found(mutant.unit, flat(xs), wanted, [LateBlock(0)], 35)

@@ -13,6 +13,7 @@ from flatweave import pipeline
 from flatweave.base.schedule import CHOSEN, PERMUTES, Schedule
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
+from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.lower.machine.machine import CPU_AVX512, CUDA, OPENCL
 from flatweave.lower.program import lower
 from flatweave.terms.traverse import walk_lets
@@ -143,10 +144,14 @@ def kinds(name: str, machine: str) -> set[str]:
 def test_machines_that_wait_scan_in_one_pass():
     """Publishing and looking back need forward progress; without it nobody ever waits."""
     waiting = {k.Release.name, k.Backoff.name}
+    words = {LoadWhole.name, StoreWhole.name, k.Backoff.name}
 
-    assert {k.Acquire.name, *waiting} <= kinds("scan", "cpu")
-    assert {AcquireLanes.name, *waiting} <= kinds("scan", "cuda")
-    assert not {k.Acquire.name, AcquireLanes.name, *waiting} & kinds("scan", "opencl")
+    assert {k.Acquire.name, *waiting} <= kinds("scan_order", "cpu")
+    assert {AcquireLanes.name, *waiting} <= kinds("scan_order", "cuda")
+    assert words <= kinds("scan", "cpu")
+    assert words <= kinds("scan", "cuda")
+    for name in ("scan", "scan_order"):
+        assert not {k.Acquire.name, AcquireLanes.name, *waiting, *words} & kinds(name, "opencl")
     assert {k.Shared.name, k.Sync.name, k.WarpIndex.name} <= kinds("scan", "cuda")
 
 

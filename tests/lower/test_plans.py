@@ -127,6 +127,8 @@ def test_operators_that_do_not_commute_keep_their_order():
 def test_scans_are_carried_as_the_machine_can():
     """A block waits for an earlier one only where that one is sure to run."""
     assert [level.carry for level in plan("scan").levels] == [Carry.LOOK_BACK]
+    assert [level.carry for level in plan("scan", CUDA).levels] == [Carry.WORDS]
+    assert [level.carry for level in plan("filter").levels] == [Carry.WORDS]
     assert [level.carry for level in plan("scan", OPENCL).levels] == [Carry.TWO_PASS]
 
 

@@ -4,7 +4,9 @@
     release              becomes a plain store: nobody is told what was done before
     acquire, acquire_lanes    becomes a plain load: nobody is listened to
     atomic, locked_update, atomic_update    become load, combine, store
+    load_whole, store_whole   become plain loads and stores, one for each word
     release              once more, stands before the stores that it is to publish (`early`)
+    load_whole, store_whole   of two words take one after the other (`torn`)
 """
 
 from __future__ import annotations
@@ -14,20 +16,24 @@ from typing import Any
 
 import numpy as np
 
+from flatweave.base.dtypes import i64
 from flatweave.base.errors import CompilerBug
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
-from flatweave.kernel_ir.syntax import Acquire, Load, Release, Store, Sync, Unit
+from flatweave.kernel_ir.syntax import Acquire, Backoff, Load, Release, Store, Sync, Unit
 from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
+from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.simulator.progress import Failure
 from flatweave.simulator.run import run
 from flatweave.simulator.schedules import Schedule
-from flatweave.terms.control import Apply
+from flatweave.terms.control import Apply, For
 from flatweave.terms.print import print_let
-from flatweave.terms.syntax import Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import Substitution, map_field
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import Substitution, map_field, walk_lets
 
-ORDERING = (Sync, Release, Acquire, AcquireLanes, Atomic, AtomicUpdate, LockedUpdate)
+ORDERING = (
+    Sync, Release, Acquire, AcquireLanes, LoadWhole, StoreWhole, Atomic, AtomicUpdate, LockedUpdate,
+)  # fmt: skip
 
 
 @record
@@ -50,12 +56,34 @@ class Mutant:
 
 def mutants(unit: Unit) -> Iterator[Mutant]:
     """Every copy with one thing missing."""
+    return _broken(unit, lambda op: isinstance(op, ORDERING), without_order)
+
+
+def torn(unit: Unit) -> Iterator[Mutant]:
+    """Every copy that takes the words of one place one after the other, once."""
+    return _broken(
+        unit, lambda op: isinstance(op, LoadWhole | StoreWhole) and _words_of(op) > 1, _one_by_one
+    )
+
+
+def seldom(unit: Unit) -> set[tuple[Var, ...]]:
+    """What is bound by lanes that look at a window once more: from 33 blocks on that may happen."""
+    return {
+        let.vars for kernel in unit.complete().kernels for loop in walk_lets(kernel.body)
+        if isinstance(loop.op, For) for let in walk_lets(loop.op.body)
+        if isinstance(let.op, LoadWhole)
+    }  # fmt: skip
+
+
+def _broken(
+    unit: Unit, chosen: Callable[[Op], bool], instead: Callable[[Let], Iterator[Let]]
+) -> Iterator[Mutant]:
     unit = unit.complete()
     for kernel in unit.kernels:
-        sites = _Break(-1)
+        sites = _Break(-1, chosen, instead)
         sites.body(kernel.body)
         for number in range(sites.seen):
-            broken = _Break(number)
+            broken = _Break(number, chosen, instead)
             body = broken.body(kernel.body)
             assert broken.what is not None
             made = replace(kernel, body=body)
@@ -101,9 +129,13 @@ def _hasty(fn: Lambda, number: int) -> tuple[Lambda, Let] | None:
 
 
 class _Break:
-    """Takes one thing out of a body."""
+    """Takes one thing out of a body, the one with this number of those that are chosen."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(
+        self, number: int, chosen: Callable[[Op], bool], instead: Callable[[Let], Iterator[Let]]
+    ) -> None:
+        self.chosen = chosen
+        self.instead = instead
         self.number = number
         self.seen = 0
         self.what: Let | None = None
@@ -113,13 +145,13 @@ class _Break:
         return replace(fn, lets=tuple(made for let in fn.lets for made in self._let(let)))
 
     def _let(self, let: Let) -> Sequence[Let]:
-        if not isinstance(let.op, ORDERING):
+        if not self.chosen(let.op):
             return [replace(let, op=map_field(let.op, lambda atom: atom, self.body))]
         self.seen += 1
         if self.seen - 1 != self.number:
             return [let]
         self.what = let
-        return list(without_order(let))
+        return list(self.instead(let))
 
 
 def without_order(let: Let) -> Iterator[Let]:
@@ -129,6 +161,14 @@ def without_order(let: Let) -> Iterator[Let]:
             yield replace(let, op=Store(buffer, index, value))
         case Acquire(buffer=buffer, index=index) | AcquireLanes(buffer=buffer, index=index):
             yield replace(let, op=Load(buffer, index))
+        case LoadWhole(buffer=buffer, index=index, count=count):
+            for k, var in enumerate(let.vars):
+                yield from _word(let, (var,), index, count, k, lambda at: Load(buffer, at))
+        case StoreWhole(buffer=buffer, index=index, values_=values):
+            for k, value in enumerate(values):
+                yield from _word(
+                    let, (), index, len(values), k, lambda at, value=value: Store(buffer, at, value)
+                )
         case Atomic(fn=fn, buffer=buffer, index=index, value=value):
             (before,) = let.vars
             after = Var(f"{before.name}_after", before.type)
@@ -140,6 +180,34 @@ def without_order(let: Let) -> Iterator[Let]:
             yield from _plainly(let, fn, [buffer], index, values)
         case LockedUpdate(fn=fn, buffers=buffers, index=index, values_=values):
             yield from _plainly(let, fn, buffers, index, values)
+
+
+def _one_by_one(let: Let) -> Iterator[Let]:
+    """Words of a place one after the other, others at work between them."""
+    buffer, index, count = let.op.buffer, let.op.index, _words_of(let.op)
+    for k in range(count):
+        if isinstance(let.op, StoreWhole):
+            value = let.op.values_[k]
+            yield from _word(
+                let, (), index, count, k, lambda at, value=value: StoreWhole(buffer, at, (value,))
+            )
+            yield replace(let, vars=(), op=Backoff(Const(0, i64)))
+        else:
+            yield from _word(let, (let.vars[k],), index, count, k, lambda at: LoadWhole(buffer, at))
+
+
+def _words_of(op: Op) -> int:
+    return op.count if isinstance(op, LoadWhole) else len(op.values_)
+
+
+def _word(
+    let: Let, bound: tuple[Var, ...], index: Atom, count: int, k: int, op: Callable[[Atom], Op]
+) -> Iterator[Let]:
+    """What is done with word `k` of a place."""
+    first, at = Var(f"first_{k}", i64), Var(f"at_{k}", i64)
+    yield replace(let, vars=(first,), op=Apply("mul", (index, Const(count, i64))))
+    yield replace(let, vars=(at,), op=Apply("add", (first, Const(k, i64))))
+    yield replace(let, vars=bound, op=op(at))
 
 
 def _plainly(

@@ -15,18 +15,20 @@ from flatweave import kernel as fk
 from flatweave.kernel.programs.simulated import Way, unit_of
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.syntax import Acquire, Release, Sync
+from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.lower.machine.machine import CUDA, OPENCL, cpu
 from flatweave.simulator.counts import Counting
 from flatweave.simulator.run import run
-from flatweave.simulator.schedules import adversaries
+from flatweave.simulator.schedules import ReverseBlocks, ReverseWarps, Shuffled, adversaries
 from tests.codegen.device_programs import PROGRAMS, arguments, flat, lowered, small_blocks, traced
-from tests.simulator.mutants import early, is_found, mutants
+from tests.simulator.mutants import early, is_found, mutants, seldom, torn
 
 MACHINES = {
     "cuda": small_blocks(CUDA, warps=4),
     "opencl": small_blocks(OPENCL, warps=4),
     "cpu": small_blocks(cpu(256, 16)),
 }
+PUBLISHED = Release | Acquire | AcquireLanes | LoadWhole | StoreWhole
 AT_ONCE = 4
 LEAST_BLOCKS = 3
 """With fewer, a block that looks back finds what was there before the launch."""
@@ -46,10 +48,11 @@ def numbered(values, counts):
 RUNS = np.arange(110), np.random.default_rng(1).integers(0, 9, 110)
 CASES = {
     **{name: (PROGRAMS[name], arguments(260)) for name in PROGRAMS},
+    "wide": (lambda x, f: fw.cumsum(f), arguments(260)),
     "decoded": (decoded, RUNS),
     "numbered": (numbered, RUNS),
 }
-LOOK_BACK = ["scan_order", "filter", "siblings"]
+LOOK_BACK = ["scan_order", "filter", "siblings", "wide"]
 UPDATES = ["histogram", "permute_any", "permute_wide", "permute_of_scan"]
 EXPANSIONS = ["decoded", "numbered"]
 ON = [
@@ -93,11 +96,13 @@ def test_each_broken_copy_is_found(machine, name):
     unit, args, wanted, blocks = made(machine, name)
     tried = missed = 0
     for mutant in mutants(unit):
-        chain = isinstance(mutant.lost, Release | Acquire | AcquireLanes)
+        chain = isinstance(mutant.lost, PUBLISHED)
         if blocks.get(mutant.kernel, 0) < (LEAST_BLOCKS if chain else 1):
             continue
         if isinstance(mutant.lost, Sync) and mutant.lost.level == "warp":
             continue  # its lanes go in lock step here
+        if machine == "cuda" and mutant.let.vars and mutant.let.vars in seldom(unit):
+            continue  # tests/algorithms/test_window.py has as many blocks
         tried += 1
         if not is_found(mutant.unit, args, wanted, adversaries(), AT_ONCE, agree):
             missed += 1
@@ -105,6 +110,20 @@ def test_each_broken_copy_is_found(machine, name):
 
     assert tried
     assert not missed
+
+
+def test_words_that_are_torn_are_found():
+    """A state without its value, or with that of another state."""
+    unit, args, wanted, blocks = made("cuda", "wide")
+    halves = [
+        mutant for mutant in torn(unit)
+        if blocks.get(mutant.kernel, 0) >= LEAST_BLOCKS and mutant.let.vars not in seldom(unit)
+    ]  # fmt: skip
+
+    assert {type(mutant.lost) for mutant in halves} == {LoadWhole, StoreWhole}
+    orders = [ReverseBlocks(), ReverseWarps(), Shuffled(2), Shuffled(13)]
+    for mutant in halves:
+        assert is_found(mutant.unit, args, wanted, orders, AT_ONCE, agree), str(mutant)
 
 
 def test_the_look_back_is_broken_in_all_its_parts():

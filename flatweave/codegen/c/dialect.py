@@ -8,7 +8,7 @@ collectives of a warp are written with these two (warp.py). Where lanes can meet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from flatweave.base.dtypes import DType
@@ -45,8 +45,10 @@ class Dialect:
     `head` begins a kernel: {name}, {threads} and {params} stand for themselves. `global_pointer`
     spells a pointer to {type}; `block` is the block's number where blocks start in any order, and
     `acquire` and `release` are statements on {to}, {at} and {value}; `acquire_lanes` is one that
-    each lane does for itself, after which all lanes see what any of them has. `popcount` and
-    `highest` tell of a word of 32 bits how many are set and which is the highest. `atomic` gives
+    each lane does for itself, after which all lanes see what any of them has. `load_whole` and
+    `store_whole` are for so many words at once, {first} and {second}, and order nothing else.
+    `popcount` and `highest` tell of a word of 32 bits how many are set and which is the highest.
+    `atomic` gives
     the device's own atomic update, as an expression on at and x, where it has one. `function`
     begins one that is never written out where it is called. `shared_space` qualifies what a pointer
     to shared memory points to, and `shared_fence` orders what one thread does there.
@@ -67,6 +69,8 @@ class Dialect:
     acquire: str
     acquire_lanes: str
     release: str
+    load_whole: Mapping[int, str]
+    store_whole: Mapping[int, str]
     popcount: str
     highest: str
     exchange: Exchange

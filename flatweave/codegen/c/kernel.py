@@ -21,6 +21,7 @@ from flatweave.codegen.c.values import buffer_dtype, stored
 from flatweave.kernel_ir import syntax as k
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.copy_word import CopyWord
+from flatweave.kernel_ir.whole_words import LoadWhole
 from flatweave.scalar.c_text import C_PRELUDE
 from flatweave.terms.syntax import BufferType, Let, Var
 from flatweave.terms.traverse import walk_lets
@@ -53,7 +54,7 @@ class Shape:
 def shape_of(kernel: k.Kernel) -> Shape:
     """What a launch must know of a kernel."""
     ops = [let.op for let in walk_lets(kernel.body)]
-    claims = any(isinstance(op, k.Acquire | AcquireLanes) for op in ops)
+    claims = any(isinstance(op, k.Acquire | AcquireLanes | LoadWhole) for op in ops)
     sites = dict.fromkeys(op.site for op in ops if isinstance(op, k.Report))
     return Shape(kernel.warps * WARP, claims, tuple(sites))
 

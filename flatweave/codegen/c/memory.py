@@ -20,6 +20,7 @@ from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.store_in_turn import StoreInTurn
 from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_ir.updates import Atomic
+from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.terms.syntax import Atom, Let, Var
 
 
@@ -132,6 +133,36 @@ def emit_acquire_lanes(e: CEmitter, let: Let) -> None:
     e.line(e.dialect.acquire_lanes.format(to=e.names.of(var), at=at))
 
 
+def emit_load_whole(e: CEmitter, let: Let) -> None:
+    """Words that one store has left: in uniform code those that the first lane sees."""
+    op: LoadWhole = let.op  # type: ignore[assignment]
+    text = e.dialect.load_whole[op.count]
+    names = [e.names.of(var) for var in let.vars]
+    for name in names:
+        e.line(f"int64_t {name} = 0;")
+    if e.in_lanes:
+        e.line(_whole(e, text, op.buffer, op.index, names))
+        return
+    e.open("if (fw_lane == 0) {")
+    e.line(_whole(e, text, op.buffer, op.index, names))
+    e.close()
+    e.assign(names, e.dialect.exchange(e, [(name, i64) for name in names], "0"), [i64] * op.count)
+
+
+def emit_store_whole(e: CEmitter, let: Let) -> None:
+    """Words stored at once, by the first lane of the warp."""
+    op: StoreWhole = let.op  # type: ignore[assignment]
+    names = [e.temporary(i64, e.atom(atom)) for atom in op.values_]
+    text = e.dialect.store_whole[len(names)]
+    e.one_lane(_whole(e, text, op.buffer, op.index, names))
+
+
+def _whole(e: CEmitter, text: str, buffer: Var, index: Atom, names: list[str]) -> str:
+    place = e.atom(index) if len(names) == 1 else f"{len(names)} * {e.atom(index)}"
+    at = f"{e.names.of(buffer)} + {place}"
+    return text.format(at=at, first=names[0], second=names[-1])
+
+
 def emit_release(e: CEmitter, let: Let) -> None:
     """A release store by the first lane of the warp."""
     op: k.Release = let.op  # type: ignore[assignment]
@@ -167,5 +198,7 @@ HANDLERS: Handlers = {
     k.Acquire: emit_acquire,
     AcquireLanes: emit_acquire_lanes,
     k.Release: emit_release,
+    LoadWhole: emit_load_whole,
+    StoreWhole: emit_store_whole,
     k.Report: emit_report,
 }

@@ -27,8 +27,9 @@ from typing import Any
 from flatweave.algorithms import look_back as algorithm
 from flatweave.algorithms.by_warps import Warps, reduce_by_warps, scan_by_warps
 from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
-from flatweave.algorithms.look_back import NOTHING, PREFIX, Slots
 from flatweave.algorithms.meet import by_first_warp
+from flatweave.algorithms.slots import Slots
+from flatweave.algorithms.words import NOTHING, PREFIX
 from flatweave.base.errors import NestingError
 from flatweave.base.records import record
 from flatweave.base.source import user_location

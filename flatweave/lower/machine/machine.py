@@ -48,6 +48,7 @@ class Machine:
     `shares_memory`: the host reads and writes buffers itself at no cost; where it does not, what
     blocks leave behind is combined by a launch.
     `swap_bytes`: what one compare-and-swap can replace.
+    `whole_words`: how many words of 64 bits are loaded and stored at once, by blocks of one launch.
     `caches`: what a core has for itself alone, and what a program may count on of the one that all
     cores share: no more than that, as others use it, too.
     `first_level`: the nearest cache of a core.
@@ -74,6 +75,7 @@ class Machine:
     block_work: int = BLOCK_WORK
     shares_memory: bool = True
     swap_bytes: int = 8
+    whole_words: int = 1
     first_level: int = 32 * KIB
     shared_bytes: int = 32 * KIB
     caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
@@ -162,5 +164,6 @@ CUDA = Machine(
     block_work=8 * KIB,
     shares_memory=False,
     shared_bytes=48 * KIB,
+    whole_words=2,
     shuffles=True,
 )

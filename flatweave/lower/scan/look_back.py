@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from flatweave.algorithms.look_back import NOTHING, PREFIX, Slots
+from flatweave.algorithms.slots import Slots
+from flatweave.algorithms.words import NOTHING, PREFIX, Packing, Words
 from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free
-from flatweave.kernel_ir.syntax import Store
+from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Var
 
-Clear = Callable[[Var, Atom], None]
+Clear = Callable[[Var, Atom, Atom], None]
+"""Sets so many words by a launch: the first one to a value, the others to NOTHING."""
 
 
 @record
@@ -37,9 +39,38 @@ class Chain:
         states = kernel.buffer(self.states)
         return Slots(aggregates, states, tuple(kernel.buffer(buffer) for buffer in self.prefixes))
 
+    def counted(self, host: Builder, slot: int) -> Atom:
+        """Where a scan of counts ends."""
+        return host.emit(Load(self.prefixes[slot], self.last))[0]
+
     def free(self, host: Builder) -> None:
         for buffer in (self.states, *self.aggregates, *self.prefixes):
             host.emit(Free(buffer))
+
+
+@record
+class WordChain:
+    """The words of one chain, as the host holds them; `last` is the slot behind all blocks."""
+
+    words: Var
+    packing: Packing
+    last: Atom
+
+    def inside(self, kernel: KernelBuilder) -> Words:
+        """The same in a kernel."""
+        return Words(self.packing, kernel.buffer(self.words))
+
+    def counted(self, host: Builder, slot: int) -> Atom:
+        """Where a scan of counts ends."""
+        first = host.mul(self.last, index(self.packing.count))
+        words = [
+            host.emit(Load(self.words, host.add(first, index(k))))[0]
+            for k in range(self.packing.count)
+        ]
+        return self.packing.unpack(host, words)[slot]
+
+    def free(self, host: Builder) -> None:
+        host.emit(Free(self.words))
 
 
 def make_chain(
@@ -47,7 +78,7 @@ def make_chain(
 ) -> Chain:
     """Allocate a chain for `blocks` blocks; slot 0 is known, the others are not.
 
-    `clear` sets the states by a launch where the host had better not.
+    `clear` sets the states where the host had better not.
     """
     slots = host.add(blocks, index(1))
 
@@ -58,19 +89,34 @@ def make_chain(
     states = array(i64)
     aggregates = tuple(array(atom.type) for atom in first)
     prefixes = tuple(array(atom.type) for atom in first)
-    if clear is None:
-        host.emit(Store(states, index(0), PREFIX))
     for buffer, atom in zip(prefixes, first, strict=True):
         host.emit(Store(buffer, index(0), atom))
-    if clear is None:
-        _clear_on_host(host, states, slots)
-    else:
-        clear(states, slots)
+    (clear or _clear_on(host))(states, slots, PREFIX)
     return Chain(states, aggregates, prefixes, blocks)
 
 
-def _clear_on_host(host: Builder, states: Var, slots: Atom) -> None:
-    inside = host.inner()
-    slot = inside.param("t", i64)
-    inside.emit(Store(states, slot, NOTHING))
-    host.emit(For(index(1), slots, index(1), inside.close([slot], []), ()))
+def make_words(
+    host: Builder, first: Sequence[Atom], blocks: Atom, site: int, clear: Clear | None,
+    packing: Packing,
+) -> WordChain:  # fmt: skip
+    """The same of a chain of words."""
+    count = host.mul(host.add(blocks, index(1)), index(packing.count))
+    words = host.emit(Alloc(i64, count, site))[0]
+    known, *others = packing.pack(host, first, PREFIX)
+    (clear or _clear_on(host))(words, count, known)
+    for number, word in enumerate(others, 1):
+        host.emit(Store(words, index(number), word))
+    return WordChain(words, packing, blocks)
+
+
+def _clear_on(host: Builder) -> Clear:
+    """The host does it."""
+
+    def clear(words: Var, count: Atom, first: Atom) -> None:
+        host.emit(Store(words, index(0), first))
+        inside = host.inner()
+        slot = inside.param("t", i64)
+        inside.emit(Store(words, slot, NOTHING))
+        host.emit(For(index(1), count, index(1), inside.close([slot], []), ()))
+
+    return clear

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType
 from flatweave.base.records import record
 from flatweave.kernel_ir.host import Alloc, Free
-from flatweave.kernel_ir.syntax import Store
+from flatweave.kernel_ir.syntax import Load, Store
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.terms.build import Builder, index
@@ -27,10 +27,9 @@ class OnlyBlock:
     ends: tuple[tuple[int, Var], ...]
     last: Atom
 
-    @property
-    def prefixes(self) -> dict[int, Var]:
-        """What chains of blocks have for every scan."""
-        return dict(self.ends)
+    def counted(self, host: Builder, slot: int) -> Atom:
+        """Where a scan of counts ends."""
+        return host.emit(Load(dict(self.ends)[slot], self.last))[0]
 
     def inside(self, kernel: KernelBuilder) -> tuple[Atom, ...]:
         """What they begin with, in the kernel."""

@@ -27,6 +27,10 @@ class KnownPrefixes:
     prefixes: tuple[Var, ...]
     last: Atom
 
+    def counted(self, host: Builder, slot: int) -> Atom:
+        """Where a scan of counts ends."""
+        return host.emit(Load(self.prefixes[slot], self.last))[0]
+
     def free(self, host: Builder) -> None:
         for buffer in self.prefixes:
             host.emit(Free(buffer))

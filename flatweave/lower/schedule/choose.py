@@ -20,6 +20,7 @@ from flatweave.lower.schedule.division import (
     is_filled,
 )
 from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.panels import choose_panel, taller
 from flatweave.lower.schedule.plan import (
     NO_TILE,
@@ -144,12 +145,9 @@ def _overlaps(facts: SweepFacts, machine: Machine, lanes: Traversal) -> bool:
 
 
 def _levels(facts: SweepFacts, machine: Machine, traversal: Traversal) -> tuple[Level, ...]:
-    if machine.one_block:
-        carry = Carry.ONE_BLOCK
-    else:
-        carry = Carry.LOOK_BACK if machine.forward_progress else Carry.TWO_PASS
     levels = []
     for number, records in enumerate(facts.scans.levels):
+        carry = _carry(machine, records)
         first = number == 0
         heads = [r for r in records if first and _is_found_by_heads(facts, machine, r)]
         groups = [[r for r in records if r not in heads]]
@@ -159,6 +157,15 @@ def _levels(facts: SweepFacts, machine: Machine, traversal: Traversal) -> tuple[
         numbers = tuple(k for k, record in enumerate(records) if record in heads)
         levels.append(Level(carry, made, numbers))
     return tuple(levels)
+
+
+def _carry(machine: Machine, records: Sequence[ScanRecord]) -> Carry:
+    """A look-back goes over words where elements fit into them."""
+    if machine.one_block:
+        return Carry.ONE_BLOCK
+    if not machine.forward_progress:
+        return Carry.TWO_PASS
+    return Carry.LOOK_BACK if packing_of_scans(records, machine) is None else Carry.WORDS
 
 
 def _is_found_by_heads(facts: SweepFacts, machine: Machine, record: ScanRecord) -> bool:

@@ -53,6 +53,8 @@ class Carry(Enum):
 
     LOOK_BACK = "look-back"
     """one pass: publish the aggregate, walk back to the nearest prefix (Merrill, Garland 2016)"""
+    WORDS = "look-back-at-words"
+    """the same, where what is published fits into words that are stored and loaded at once"""
     ONE_BLOCK = "one-block"
     """there is no other block: nothing lies before it"""
     TWO_PASS = "two-pass"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from flatweave.base.errors import CompilerBug
 from flatweave.lower.machine.machine import WIDEST, Machine
 from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import (
     Along,
     Carry,
@@ -54,8 +55,10 @@ def _scans(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str
         yield f"{len(plan.levels)} levels for {facts.scans.depth} levels of scans"
         return
     for number, (level, records) in enumerate(zip(plan.levels, facts.scans.levels, strict=True)):
-        if level.carry is Carry.LOOK_BACK and not machine.forward_progress:
+        if level.carry in (Carry.LOOK_BACK, Carry.WORDS) and not machine.forward_progress:
             yield f"{machine.name} blocks must not wait for earlier ones"
+        if level.carry is Carry.WORDS and packing_of_scans(records, machine) is None:
+            yield f"level {number + 1} does not fit into words of {machine.name}"
         if (level.carry is Carry.ONE_BLOCK) is not machine.one_block:
             yield "a scan goes on from no other block where a launch is one block, and only there"
         if level.from_heads and number:

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from flatweave.algorithms.look_back import NOTHING, PREFIX
+from flatweave.algorithms.words import NOTHING
 from flatweave.kernel_ir.host import Free
 from flatweave.lower.host.context import Declared, Lowering
 from flatweave.lower.host.fill import fill
 from flatweave.lower.host.held import held
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.block_partials import scan_block_partials
-from flatweave.lower.scan.look_back import make_chain
+from flatweave.lower.scan.look_back import make_chain, make_words
 from flatweave.lower.scan.one_block import make_only_block
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.words import WHY_ONES, why_variant
@@ -119,10 +120,16 @@ class SweepLowering:
             sweep.chains.append(make_only_block(self.host, records, first, lowering.site()))
             return
         clear = None if lowering.machine.shares_memory else self._clear
-        sweep.chains.append(make_chain(self.host, first, sweep.blocks, lowering.site(), clear))
+        made = (self.host, first, sweep.blocks, lowering.site(), clear)
+        if self.plan.levels[level].carry is Carry.LOOK_BACK:
+            sweep.chains.append(make_chain(*made))
+            return
+        packing = packing_of_scans(records, lowering.machine)
+        assert packing is not None
+        sweep.chains.append(make_words(*made, packing))
 
-    def _clear(self, states: Var, slots: Atom) -> None:
-        fill(self.lowering, self.sweep.let, states, slots, PREFIX, NOTHING)
+    def _clear(self, states: Var, count: Atom, first: Atom) -> None:
+        fill(self.lowering, self.sweep.let, states, count, first, NOTHING)
 
     def _find_prefixes(self, level: int, records: Sequence[ScanRecord]) -> KnownPrefixes:
         """Two launches that find the prefix of every warp."""

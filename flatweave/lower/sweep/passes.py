@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.lower.scan.look_back import Chain
+from flatweave.lower.scan.look_back import Chain, WordChain
 from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import store_aggregate
 from flatweave.lower.schedule.plan import Evaluation, How, Lanes
@@ -63,7 +63,7 @@ class Passes:
         """The last pass comes first; what it kept is moved when what came before is known."""
         writer = self.writer
         (chain,), (records,) = writer.chains, writer.scans.levels
-        assert isinstance(chain, Chain)
+        assert isinstance(chain, Chain | WordChain)
         kept = SingleEvaluation(writer.kernel, self.compacts, writer.plan.tiling.most)
         writer.scratch = kept
         writer.ends.extend(index(kept.room) for _ in records)

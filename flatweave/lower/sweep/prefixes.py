@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.algorithms.look_back import Before, Slots, go_on
+from flatweave.algorithms.look_back import Before, go_on
 from flatweave.algorithms.meet import by_first_warp, meet
 from flatweave.algorithms.operator import Operator
+from flatweave.algorithms.slots import Slots
 from flatweave.algorithms.window import lanes_look_back
+from flatweave.algorithms.words import Words
 from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
 from flatweave.kernel_ir.arrays import dtypes_of
 from flatweave.lower.scan.called_operator import called
-from flatweave.lower.scan.look_back import Chain
+from flatweave.lower.scan.look_back import Chain, WordChain
 from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import KnownPrefixes, load_prefix
 from flatweave.lower.schedule.scan_levels import ScanRecord
@@ -53,7 +55,7 @@ class Prefixes:
         return carried
 
     def go_on(
-        self, chain: Chain, block: Atom, records: Sequence[ScanRecord], mine: State
+        self, chain: Chain | WordChain, block: Atom, records: Sequence[ScanRecord], mine: State
     ) -> tuple[State, State]:
         """Where this warp's elements start and end in the single-pass scan."""
         writer = self.writer
@@ -73,8 +75,9 @@ class Prefixes:
         return prefix, operator.combine(writer.b, prefix, mine)
 
     def _by_lanes(
-        self, records: Sequence[ScanRecord], slots: Slots, block: Atom, operator: Operator
-    ) -> Before | None:
+        self, records: Sequence[ScanRecord], slots: Slots | Words, block: Atom,
+        operator: Operator,
+    ) -> Before | None:  # fmt: skip
         """What looks back by all lanes of a warp, where these may meet without other warps."""
         machine = self.writer.lowering.machine
         if not machine.warps_meet_alone:

@@ -20,11 +20,10 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 from flatweave.base.records import record
-from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.host.held import held
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.scan.look_back import Chain
+from flatweave.lower.scan.look_back import Chain, WordChain
 from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
@@ -48,7 +47,7 @@ class HostSweep:
     total: Atom
     size: Atom
     blocks: Atom
-    chains: list[Chain | KnownPrefixes | OnlyBlock]
+    chains: list[Chain | WordChain | KnownPrefixes | OnlyBlock]
 
     def counted(self, number: int) -> Atom:
         """How many flags the scan of a sink counted, in all elements."""
@@ -56,8 +55,7 @@ class HostSweep:
         for chain, records in zip(self.chains, self.facts.scans.levels, strict=True):
             for slot, scan in with_slots(records):
                 if scan.compact == number:
-                    found: Atom = host.emit(Load(chain.prefixes[slot], chain.last))[0]
-                    return found
+                    return chain.counted(host, slot)
         raise AssertionError(f"sink {number} counts nothing")
 
 

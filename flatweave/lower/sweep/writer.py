@@ -12,7 +12,7 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements, rows_of
 from flatweave.lower.kernel.operators import operator_in
-from flatweave.lower.scan.look_back import Chain
+from flatweave.lower.scan.look_back import Chain, WordChain
 from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import KnownPrefixes
 from flatweave.lower.schedule.facts import SweepFacts
@@ -57,8 +57,8 @@ class KernelWriter:
 
     def __init__(
         self, lowering: Lowering, facts: SweepFacts, plan: SweepPlan, variant: Variant,
-        chains: Sequence[Chain | KnownPrefixes | OnlyBlock], kernel: KernelBuilder, total: Atom,
-        size: Atom,
+        chains: Sequence[Chain | WordChain | KnownPrefixes | OnlyBlock], kernel: KernelBuilder,
+        total: Atom, size: Atom,
     ) -> None:  # fmt: skip
         self.lowering = lowering
         self.facts = facts

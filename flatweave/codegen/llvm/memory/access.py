@@ -30,6 +30,7 @@ from flatweave.codegen.llvm.text.module import suffix, vec
 from flatweave.kernel_ir.acquire_lanes import AcquireLanes
 from flatweave.kernel_ir.prefetch import Prefetch
 from flatweave.kernel_ir.syntax import Acquire, Load, Release, Shared, Store
+from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.terms.syntax import Atom, BufferType, Let, Var
 
 AHEAD = 2048
@@ -280,29 +281,24 @@ def emit_shared(e: Emitter, let: Let) -> Sequence[Held]:
 
 def emit_acquire(e: Emitter, let: Let) -> Sequence[Held]:
     """load atomic acquire"""
-    op: Acquire = let.op  # type: ignore[assignment]
-    dtype = element_dtype(op.buffer)
-    kept = stored(dtype)
-    at = element(e, e.held[op.buffer].text, dtype, e.uniform(op.index))
-    text = e.code.let(f"load atomic {kept.llvm}, ptr {at} acquire, align {kept.bytes}")
-    return (Held(UNIFORM, from_memory(e, dtype, 1, text)),)
+    op: Acquire | AcquireLanes = let.op  # type: ignore[assignment]
+    return _load_atomic(e, op.buffer, op.index, "acquire")
 
 
-def emit_acquire_lanes(e: Emitter, let: Let) -> Sequence[Held]:
-    """The same for each lane."""
-    op: AcquireLanes = let.op  # type: ignore[assignment]
-    dtype = element_dtype(op.buffer)
-    kept, buffer = stored(dtype), e.held[op.buffer].text
+def _load_atomic(e: Emitter, buffer: Var, index: Atom, order: str) -> Sequence[Held]:
+    """One element, or in lanes one for each."""
+    dtype = element_dtype(buffer)
+    kept, text = stored(dtype), e.held[buffer].text
     if e.width == 1:
-        at = element(e, buffer, dtype, e.uniform(op.index))
-        text = e.code.let(f"load atomic {kept.llvm}, ptr {at} acquire, align {kept.bytes}")
+        at = element(e, text, dtype, e.uniform(index))
+        text = e.code.let(f"load atomic {kept.llvm}, ptr {at} {order}, align {kept.bytes}")
         return (Held(UNIFORM, from_memory(e, dtype, 1, text)),)
-    kind, index, total = vec(kept, e.width), e.vector(op.index), "poison"
+    kind, places, total = vec(kept, e.width), e.vector(index), "poison"
     for lane in range(e.width):
-        place = e.code.let(f"extractelement <{e.width} x i64> {index}, i64 {lane}")
-        at = element(e, buffer, dtype, place)
-        text = e.code.let(f"load atomic {kept.llvm}, ptr {at} acquire, align {kept.bytes}")
-        total = e.code.let(f"insertelement {kind} {total}, {kept.llvm} {text}, i64 {lane}")
+        place = e.code.let(f"extractelement <{e.width} x i64> {places}, i64 {lane}")
+        at = element(e, text, dtype, place)
+        found = e.code.let(f"load atomic {kept.llvm}, ptr {at} {order}, align {kept.bytes}")
+        total = e.code.let(f"insertelement {kind} {total}, {kept.llvm} {found}, i64 {lane}")
     return (Held(VARYING, from_memory(e, dtype, e.width, total)),)
 
 
@@ -318,6 +314,22 @@ def emit_release(e: Emitter, let: Let) -> Sequence[Held]:
     return ()
 
 
+def emit_load_whole(e: Emitter, let: Let) -> Sequence[Held]:
+    """load atomic monotonic, of one word"""
+    op: LoadWhole = let.op  # type: ignore[assignment]
+    assert op.count == 1, "a CPU loads one word at once"
+    return _load_atomic(e, op.buffer, op.index, "monotonic")
+
+
+def emit_store_whole(e: Emitter, let: Let) -> Sequence[Held]:
+    """store atomic monotonic, of one word"""
+    op: StoreWhole = let.op  # type: ignore[assignment]
+    (value,) = op.values_
+    at = element(e, e.held[op.buffer].text, i64, e.uniform(op.index))
+    e.code.line(f"store atomic i64 {e.uniform(value)}, ptr {at} monotonic, align 8")
+    return ()
+
+
 def fence_streams(e: Emitter) -> None:
     """Order streaming stores before what follows, if the function has any."""
     if e.code.has_streamed:
@@ -330,6 +342,8 @@ HANDLERS: Handlers = {
     Shared: emit_shared,
     Store: emit_store,
     Acquire: emit_acquire,
-    AcquireLanes: emit_acquire_lanes,
+    AcquireLanes: emit_acquire,
     Release: emit_release,
+    LoadWhole: emit_load_whole,
+    StoreWhole: emit_store_whole,
 }

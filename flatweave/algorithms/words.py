@@ -1,0 +1,137 @@
+"""Elements packed into words together with what is known of them, to be stored and loaded at once.
+
+    i16, f32     bits 17..2 the i16, bits 49..18 those of the f32, bits 1..0 the state
+    i64, i32     a second word holds the i64, the first one the i32 and the state
+
+So a block publishes by one store that needs no fence, and who looks gets the state and the value by
+one load. An element fits if its components do, whole each: 62 bits in the first word, 64 in the
+second one where a machine loads and stores two at once. Numbers of elements have 62 bits, as arrays
+end long before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flatweave.algorithms.operator import Combine
+from flatweave.base.dtypes import DType, as_dtype, bool_, i64, u64
+from flatweave.base.records import record
+from flatweave.kernel_ir.arrays import Values, choose
+from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom, Var, constant
+
+STATE_BITS, WORD_BITS = 2, 64
+COUNT_BITS = WORD_BITS - STATE_BITS
+"""Of a number of elements."""
+NOTHING, AGGREGATE, PREFIX = index(0), index(1), index(2)
+"""What is known of a slot: NOTHING, its block alone, or all up to its block."""
+
+
+@record(eq=True)
+class Place:
+    """Where a component lies: so many bits of a word, from `shift` on."""
+
+    dtype: DType
+    word: int
+    shift: int
+    bits: int
+
+
+@record(eq=True)
+class Packing:
+    """Where the components of an element lie, in how many words."""
+
+    places: tuple[Place, ...]
+    count: int
+
+    def pack(self, b: Builder, values: Sequence[Atom], state: Atom) -> Values:
+        """The words of an element and its state."""
+        words: list[Atom] = [b.cast(state, u64), constant(0, u64)][: self.count]
+        for place, value in zip(self.places, values, strict=True):
+            moved = b.apply("shl", _bits(b, value), constant(place.shift, u64))
+            words[place.word] = b.apply("or", words[place.word], moved)
+        return tuple(b.cast(word, i64) for word in words)
+
+    def state(self, b: Builder, words: Sequence[Atom]) -> Atom:
+        """What is known of a slot."""
+        return b.apply("and", words[0], index((1 << STATE_BITS) - 1))
+
+    def unpack(self, b: Builder, words: Sequence[Atom]) -> Values:
+        """The element."""
+        found = []
+        for place in self.places:
+            bits = b.cast(words[place.word], u64)
+            found.append(_value(b, b.apply("shr", bits, constant(place.shift, u64)), place))
+        return tuple(found)
+
+
+def packing_of(components: Sequence[tuple[DType, int]], most: int) -> Packing | None:
+    """The packing of components of so many bits into at most `most` words, the largest one first;
+    None if they do not fit."""
+    ends = [STATE_BITS, 0][:most]
+    places: dict[int, Place] = {}
+    order = sorted(range(len(components)), key=lambda k: -components[k][1])
+    for k in order:
+        dtype, bits = components[k]
+        words = [word for word, end in enumerate(ends) if end + bits <= WORD_BITS]
+        if not words:
+            return None
+        places[k] = Place(dtype, words[0], ends[words[0]], bits)
+        ends[words[0]] += bits
+    count = 1 + max((place.word for place in places.values()), default=0)
+    return Packing(tuple(places[k] for k in range(len(components))), count)
+
+
+@record
+class Words:
+    """A chain whose slots are words of the grid, what they hold packed (`look_back.py`)."""
+
+    packing: Packing
+    buffer: Var
+
+    def publish(self, b: Builder, slot: Atom, values: Values, state: Atom) -> None:
+        """Tell the blocks behind."""
+        b.emit(StoreWhole(self.buffer, slot, self.packing.pack(b, values, state)))
+
+    def load(self, b: Builder, slot: Atom) -> Values:
+        """The words of a slot; in lanes, of a slot for each."""
+        words: Values = b.emit(LoadWhole(self.buffer, slot, self.packing.count))
+        return words
+
+    def state(self, b: Builder, slot: Atom) -> Atom:
+        """What is known of a slot now."""
+        return self.packing.state(b, self.load(b, slot))
+
+    def prefix(self, b: Builder, slot: Atom) -> Values:
+        """What was found to be a prefix, and stays one."""
+        return self.packing.unpack(b, self.load(b, slot))
+
+    def join(self, b: Builder, slot: Atom, before: Values, combine: Combine) -> Values:
+        """What lies before the slot and its aggregate, combined; its prefix, if that is known by
+        now and stands where the aggregate stood."""
+        words = self.load(b, slot)
+        value = self.packing.unpack(b, words)
+        whole = b.apply("eq", self.packing.state(b, words), PREFIX)
+        return choose(b, whole, lambda c: value, lambda c: combine(c, before, value))
+
+
+def _bits(b: Builder, value: Atom) -> Atom:
+    """The bits of a scalar, in a word."""
+    dtype = value.type
+    assert isinstance(dtype, DType)
+    if dtype.is_float:
+        return b.cast(b.apply("bits", value), u64)
+    return b.cast(value if dtype is bool_ else b.cast(value, as_dtype(f"u{dtype.bits}")), u64)
+
+
+def _value(b: Builder, bits: Atom, place: Place) -> Atom:
+    """The scalar whose bits stand lowest in a word."""
+    dtype = place.dtype
+    if dtype is bool_:
+        return b.apply("ne", b.apply("and", bits, constant(1, u64)), constant(0, u64))
+    unsigned = b.cast(bits, as_dtype(f"u{dtype.bits}"))
+    if place.bits < dtype.bits:
+        mask = constant((1 << place.bits) - 1, u64)
+        unsigned = b.apply("and", unsigned, mask)
+    return b.apply("from_bits", unsigned) if dtype.is_float else b.cast(unsigned, dtype)
