@@ -81,7 +81,8 @@ def write(folder: Path) -> None:
     """The whole site's sources, anew."""
     shutil.rmtree(folder, ignore_errors=True)
     layout = Layout(folder)
-    shutil.copytree(DOCS / "pictures", folder / "pictures")
+    programs = shutil.ignore_patterns("*.py", "__*", "static")
+    shutil.copytree(DOCS / "pictures", folder / "pictures", ignore=programs)
     for path in sorted(DOCS.rglob("*.md")):
         layout.write(layout.place(path), path.read_text(encoding="utf-8"), path)
     for path in sorted(RESULTS.glob("*.md")):
