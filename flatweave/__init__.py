@@ -35,6 +35,7 @@ The tour, in the order in which a program travels through the folders:
     jit.py        @jit, the other end of the tour
     random/       fw.random: numbers from keys
     tuning/       fw.tune: which version of a nest is faster, measured
+    profiler/     fw.profile: what ran, kernel by kernel
     base/         what all of them stand on: dtypes, errors, places in source, switches
 """
 
@@ -260,6 +261,7 @@ from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.hints import ArrayLike
 from flatweave.frontend.values.asarray import asarray, from_dlpack
 from flatweave.jit import Jitted, jit, target
+from flatweave.profiler.profile import Profile, profile
 from flatweave.runtime import door as _door
 from flatweave.tuning.tune import Tuning, tune
 
@@ -288,10 +290,10 @@ __all__ = [
     "ArgumentError", "Array", "ArrayLike", "CompilerBug", "DTypeError", "DeviceError",
     "EscapedArrayError", "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "KernelError",
     "NegativeExtentError", "NestingError", "NotTraceableError", "OperatorError", "OutOfMemory",
-    "Ragged", "ShapeError", "Stages", "Tuning", "Unsupported", "UserError", "__version__",
-    "absolute", "acos", "acosh", "add", "arange", "arccos", "arccosh", "arcsin", "arcsinh",
-    "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "asarray", "asin", "asinh",
-    "astype", "atan", "atan2", "atanh", "backpermute", "bitwise_and", "bitwise_count",
+    "Profile", "Ragged", "ShapeError", "Stages", "Tuning", "Unsupported", "UserError",
+    "__version__", "absolute", "acos", "acosh", "add", "arange", "arccos", "arccosh", "arcsin",
+    "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "asarray", "asin",
+    "asinh", "astype", "atan", "atan2", "atanh", "backpermute", "bitwise_and", "bitwise_count",
     "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "bool_", "broadcast", "broadcast_arrays", "broadcast_shapes", "broadcast_to",
     "c128", "c64", "can_cast", "cbrt", "ceil", "clip", "clz", "complex128", "complex64", "concat",
@@ -307,16 +309,16 @@ __all__ = [
     "logical_xor", "matmul", "matrix_transpose", "maximum", "mean", "meshgrid", "minimum", "mod",
     "moveaxis", "mul", "mul_hi", "multiply", "nan", "neg", "negative", "newaxis", "nextafter",
     "nonzero", "not_equal", "ones", "ones_like", "partition", "permute", "permute_dims", "pi",
-    "popcount", "positive", "power", "prod", "ragged", "random", "real", "reciprocal", "reduce",
-    "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape",
-    "result_type", "reverse", "right_shift", "rint", "roll", "rotate", "rsqrt", "scan", "scatter",
-    "schedule", "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan", "shift",
-    "sign", "signbit", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "squeeze", "stack",
-    "std", "stencil", "sub", "subtract", "take", "take_along_axis", "tan", "tanh", "target",
-    "tensordot", "tile", "transpose", "tril", "triu", "true_divide", "truediv", "trunc", "tune",
-    "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unstack", "var", "vecdot", "vmap", "where", "while_loop",
-    "zeros", "zeros_like", "zip_with",
+    "popcount", "positive", "power", "prod", "profile", "ragged", "random", "real", "reciprocal",
+    "reduce", "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota",
+    "reshape", "result_type", "reverse", "right_shift", "rint", "roll", "rotate", "rsqrt", "scan",
+    "scatter", "schedule", "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan",
+    "shift", "sign", "signbit", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "squeeze",
+    "stack", "std", "stencil", "sub", "subtract", "take", "take_along_axis", "tan", "tanh",
+    "target", "tensordot", "tile", "transpose", "tril", "triu", "true_divide", "truediv", "trunc",
+    "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "vmap", "where",
+    "while_loop", "zeros", "zeros_like", "zip_with",
 ]  # fmt: skip
 
 

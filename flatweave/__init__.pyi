@@ -34,6 +34,8 @@ from flatweave.frontend.standard import fft as fft, linalg as linalg
 from flatweave.frontend.standard.dtypes import FloatInfo, IntegerInfo
 from flatweave.frontend.standard.searching import UniqueAll, UniqueCounts, UniqueInverse
 from flatweave.jit import target as target
+from flatweave.profiler.profile import Profile as Profile
+from flatweave.profiler.profile import profile as profile
 from flatweave.tuning.tune import Tuning as Tuning
 from flatweave.tuning.tune import tune as tune
 
@@ -899,10 +901,10 @@ __all__ = [
     "ArgumentError", "Array", "ArrayLike", "CompilerBug", "DTypeError", "DeviceError",
     "EscapedArrayError", "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "KernelError",
     "NegativeExtentError", "NestingError", "NotTraceableError", "OperatorError", "OutOfMemory",
-    "Ragged", "ShapeError", "Stages", "Tuning", "Unsupported", "UserError", "__version__",
-    "absolute", "acos", "acosh", "add", "arange", "arccos", "arccosh", "arcsin", "arcsinh",
-    "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "asarray", "asin", "asinh",
-    "astype", "atan", "atan2", "atanh", "backpermute", "bitwise_and", "bitwise_count",
+    "Profile", "Ragged", "ShapeError", "Stages", "Tuning", "Unsupported", "UserError",
+    "__version__", "absolute", "acos", "acosh", "add", "arange", "arccos", "arccosh", "arcsin",
+    "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "asarray", "asin",
+    "asinh", "astype", "atan", "atan2", "atanh", "backpermute", "bitwise_and", "bitwise_count",
     "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "bool_", "broadcast", "broadcast_arrays", "broadcast_shapes", "broadcast_to",
     "c128", "c64", "can_cast", "cbrt", "ceil", "clip", "clz", "complex128", "complex64", "concat",
@@ -918,14 +920,14 @@ __all__ = [
     "logical_xor", "matmul", "matrix_transpose", "maximum", "mean", "meshgrid", "minimum", "mod",
     "moveaxis", "mul", "mul_hi", "multiply", "nan", "neg", "negative", "newaxis", "nextafter",
     "nonzero", "not_equal", "ones", "ones_like", "partition", "permute", "permute_dims", "pi",
-    "popcount", "positive", "power", "prod", "ragged", "random", "real", "reciprocal", "reduce",
-    "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape",
-    "result_type", "reverse", "right_shift", "rint", "roll", "rotate", "rsqrt", "scan", "scatter",
-    "schedule", "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan", "shift",
-    "sign", "signbit", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "squeeze", "stack",
-    "std", "stencil", "sub", "subtract", "take", "take_along_axis", "tan", "tanh", "target",
-    "tensordot", "tile", "transpose", "tril", "triu", "true_divide", "truediv", "trunc", "tune",
-    "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unstack", "var", "vecdot", "vmap", "where", "while_loop",
-    "zeros", "zeros_like", "zip_with"
+    "popcount", "positive", "power", "prod", "profile", "ragged", "random", "real", "reciprocal",
+    "reduce", "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota",
+    "reshape", "result_type", "reverse", "right_shift", "rint", "roll", "rotate", "rsqrt", "scan",
+    "scatter", "schedule", "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan",
+    "shift", "sign", "signbit", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "squeeze",
+    "stack", "std", "stencil", "sub", "subtract", "take", "take_along_axis", "tan", "tanh",
+    "target", "tensordot", "tile", "transpose", "tril", "triu", "true_divide", "truediv", "trunc",
+    "tune", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values", "unstack", "var", "vecdot", "vmap", "where",
+    "while_loop", "zeros", "zeros_like", "zip_with"
 ]

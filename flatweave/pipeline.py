@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from flatweave.array_ir.extents import extents_of
+from flatweave.array_ir.extents import Extents, extents_of
 from flatweave.array_ir.forms import FLAT, SWEPT, TRACED, Form
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
@@ -125,10 +125,13 @@ class Executable:
 
     def manifest(self, args: Sequence[Any] | None) -> list[StoredArray]:
         """The arrays that the program writes to memory for these arguments; results are marked."""
-        if self.program is None:
-            return []
-        extents = extents_of(self.program, args)
-        return [array.told(extents) for array in stored(self.program)]
+        return [] if self.program is None else self.stored(extents_of(self.program, args))
+
+    def stored(self, extents: Extents) -> list[StoredArray]:
+        """The same for extents that are known."""
+        return [] if self.program is None else [
+            array.told(extents) for array in stored(self.program)
+        ]  # fmt: skip
 
     @property
     def notes(self) -> list[Note]:

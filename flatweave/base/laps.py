@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 from flatweave.base.config import config
 from flatweave.base.pretty import duration
+from flatweave.base.recording import OPEN, compiled
 from flatweave.base.source import Location
 
 
@@ -31,10 +32,12 @@ class Laps:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """What runs inside belongs to `name`."""
-        begin = time.perf_counter()
+        begin = time.perf_counter_ns()
         yield
-        passed = time.perf_counter() - begin
+        passed = (time.perf_counter_ns() - begin) * 1e-9
         self.seconds[name] = self.seconds.get(name, 0.0) + passed
+        if OPEN:
+            compiled(self.name, name, begin)
 
     @property
     def subject(self) -> str:

@@ -8,11 +8,10 @@ body with operations on arrays of its own is drawn inside its node.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.ops import Index, Reshape, Sweep
+from flatweave.profiler.passes import places_of, title_of
 from flatweave.terms.print import print_let, print_type
 from flatweave.terms.syntax import ArrayType, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in
@@ -88,31 +87,10 @@ def _node(let: Let, is_result: bool) -> Node:
     about = ", ".join(print_type(var.type) for var in let.vars) or "nothing"
     kind = "result" if is_result else "step"
     return Node(
-        title_of(let), _short(about), print_let(let), tuple(places_of(let)), kind, let,
+        _short(title_of(let)), _short(about), print_let(let), tuple(places_of(let)), kind, let,
         tuple(inside),
     )  # fmt: skip
 
 
-def title_of(let: Let) -> str:
-    """What an operation is called: of a sweep, what it does with the elements."""
-    if isinstance(let.op, Sweep):
-        sinks = list(dict.fromkeys(sink.name.replace("_", " ") for sink in let.op.sinks))
-        return _short(f"sweep: {', '.join(sinks) or 'nothing'}")
-    return let.op.name.replace("_", " ")
-
-
 def _short(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
-def places_of(let: Let) -> Iterator[Location]:
-    """The places of the user's program that an operation comes from, each once, its own first."""
-    yield from dict.fromkeys(place for place in _places(let) if place.is_known)
-
-
-def _places(let: Let) -> Iterator[Location]:
-    if let.where is not None:
-        yield let.where
-    for fn in lambdas_in(let.op):
-        for inner in fn.lets:
-            yield from _places(inner)

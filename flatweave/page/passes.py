@@ -7,26 +7,33 @@ cannot do without: each array that it reads, and each that it stores, once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 
-from flatweave.array_ir.extents import Extents, bytes_of
+from flatweave.array_ir.extents import Extents
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.base.told import Note, StoredArray
+from flatweave.base.told import Note
 from flatweave.frontend.call.stages import Stages
 from flatweave.kernel_ir.host import Launch
 from flatweave.kernel_ir.syntax import Unit
 from flatweave.kernel_ir.text import print_kernel
-from flatweave.ops import ByRow, CallKernel, RadixSort, SortRow, Sweep
-from flatweave.page.graph import places_of, title_of
-from flatweave.terms.syntax import ArrayType, Lambda, Let
-from flatweave.terms.traverse import free_vars, lambdas_in, walk_lets
+from flatweave.profiler.passes import (
+    Moved,
+    belongs_to,
+    kernel_of,
+    launching,
+    moved_by,
+    places_of,
+    plans_of,
+    title_of,
+)
+from flatweave.terms.syntax import Let
+from flatweave.terms.traverse import walk_lets
 
 LARGE = 1000
 """Of a program with more operations, kernels that no run has needed are not written, and none is
 shown in assembly language: that takes as long as compiling all of it once more."""
-LAUNCHING = (Sweep, RadixSort, SortRow, ByRow, CallKernel)
 
 
 @record
@@ -39,15 +46,6 @@ class KernelFacts:
     why: str
     text: str
     code: str
-
-
-@record
-class Moved:
-    """An array that a pass reads or writes; its size is None where only a run tells it."""
-
-    name: str
-    bytes: int | None
-    writes: bool
 
 
 @record
@@ -95,7 +93,7 @@ def passes_of(stages: Stages, program: Program, extents: Extents, target: str) -
         found.append(
             Pass(
                 number, name, title_of(let), let, places, plans.get(name, ""),
-                tuple(_moved(let, extents, stored)), tuple(own), tuple(about),
+                tuple(moved_by(let, extents, stored)), tuple(own), tuple(about),
             )
         )  # fmt: skip
     if others:
@@ -106,13 +104,6 @@ def passes_of(stages: Stages, program: Program, extents: Extents, target: str) -
             Pass(len(lets), "others", title, None, tuple(lines), "", (), tuple(others), ())
         )
     return found
-
-
-def kernel_of(let: Let) -> str:
-    """What the kernels of an operation are called after."""
-    if isinstance(let.op, CallKernel):
-        return str(let.op.program.name)
-    return let.vars[0].name if let.vars else "sweep"
 
 
 def launches_of(stages: Stages, names: Set[str]) -> Iterator[Let]:
@@ -133,41 +124,6 @@ def written_kernels(stages: Stages, target: str) -> list[Pass]:
             Pass(number, facts.name, "kernel", None, tuple(places), "", (), (facts,), ())
         )
     return found
-
-
-def launching(fn: Lambda) -> Iterator[Let]:
-    """The operations that launch kernels, in the bodies of loops and branches, too."""
-    for let in fn.lets:
-        if isinstance(let.op, LAUNCHING):
-            yield let
-        else:
-            for inner in lambdas_in(let.op):
-                yield from launching(inner)
-
-
-def belongs_to(kernel: str, names: Sequence[str]) -> str:
-    """What a kernel is called after: the longest of the names that it begins with, or none."""
-    found = (each for each in names if re.match(rf"{re.escape(each)}(?![0-9])", kernel))
-    return max(found, key=len, default="")
-
-
-def _moved(let: Let, extents: Extents, stored: Sequence[StoredArray]) -> Iterator[Moved]:
-    for var in free_vars(let.op):
-        if isinstance(var.type, ArrayType):
-            yield Moved(var.name, bytes_of(var.type, extents), False)
-    names = {array.name: array for array in stored}
-    for var in let.vars:
-        if isinstance(var.type, ArrayType) and var.name in names:
-            yield Moved(var.name, names[var.name].bytes, True)
-
-
-def plans_of(text: str) -> dict[str, str]:
-    """The plan of each sweep, by its name."""
-    parts = re.split(r"^sweep (\S+)", text, flags=re.M)
-    return {
-        name: f"sweep {name}{rest}".rstrip()
-        for name, rest in zip(parts[1::2], parts[2::2], strict=True)
-    }
 
 
 def kernels_of(stages: Stages, target: str, is_large: bool) -> list[KernelFacts]:

@@ -13,17 +13,18 @@ from pathlib import Path
 
 from flatweave.array_ir.extents import Extents, extents_of
 from flatweave.array_ir.text import print_program
-from flatweave.base.errors import ArgumentError
+from flatweave.base import files
 from flatweave.base.pretty import counted, duration, size
-from flatweave.base.source import Location, user_location
+from flatweave.base.source import Location
 from flatweave.frontend.call.stages import Stages
 from flatweave.page.draw import Marks, draw
 from flatweave.page.graph import Node, graph_of
 from flatweave.page.html import Markup, more, table, tag
-from flatweave.page.passes import KernelFacts, Moved, Pass, passes_of, written_kernels
+from flatweave.page.passes import KernelFacts, Pass, passes_of, written_kernels
 from flatweave.page.source import Source
 from flatweave.page.timing import Timing, timing
 from flatweave.page.watch import drawn
+from flatweave.profiler.passes import Moved
 
 HERE = Path(__file__).parent
 HUES = 8
@@ -39,23 +40,8 @@ def write(stages: Stages, path: str | Path | None = None, *, run: bool = True) -
     """Write the page of a call; by default to the function's name in the working folder."""
     name = "".join(c if c.isalnum() or c in "._-" else "_" for c in stages.name)
     target = Path(f"{name}.html" if path is None else path)
-    folder = target.parent
-    remedy = "Name a file in a folder that there is, and that you may write to."
-    if not folder.is_dir():
-        raise ArgumentError(
-            f"the page cannot be written: there is no folder {folder}.",
-            where=user_location(), remedy=remedy,
-        )  # fmt: skip
-    text = page(stages, run=run)
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as wrong:
-        raise ArgumentError(
-            f"the page cannot be written to {target} in the folder {folder.resolve()}:"
-            f" {wrong.strerror or wrong}.",
-            where=user_location(), remedy=remedy,
-        ) from None  # fmt: skip
-    return target
+    files.check_folder(target, "the page")
+    return files.write(target, page(stages, run=run), "the page")
 
 
 def page(stages: Stages, *, run: bool = True) -> str:

@@ -81,7 +81,7 @@ class Shared:
         ]
         results: dict[int, list[Any]] = {}
         for k in sorted(range(len(given)), key=lambda k: self._targets[k] == anywhere.HOST):
-            results[k] = self._entries[k].plain.executable.run(given[k])
+            results[k] = self._entries[k].plain.run_all(given[k])
         return [
             [each.values() if type(each) is Resident else each for each in results[k]]
             for k in range(len(given))

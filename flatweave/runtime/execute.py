@@ -20,6 +20,8 @@ import numpy as np
 
 from flatweave.base.config import config
 from flatweave.base.plan import Status
+from flatweave.base.recording import OPEN, watched
+from flatweave.runtime import trails
 from flatweave.runtime.buffers import buffer_pool
 from flatweave.runtime.later import Table
 from flatweave.runtime.pool import POOL
@@ -71,8 +73,13 @@ class NativeProgram:
         poller = ident if ident == threading.main_thread().ident else 0
         words = context.words
         words[TABLE] = self.table.address
+        call = watched() if OPEN else None
+        trail = trails.begin(words, self.table, call) if call is not None else None
         failed = self._call(context.address, self.entry, slots, threads, poller)
         self.peak_bytes = words[PEAK_BYTES]
+        if call is not None and trail is not None:
+            call.peak_bytes = max(call.peak_bytes, words[PEAK_BYTES])
+            trail.end(words)
         try:
             return _status_of(words, failed) if failed else OK
         finally:

@@ -30,7 +30,8 @@ class Table:
         make: Callable[[Sequence[str]], Made] | None = None,
     ) -> None:  # fmt: skip
         self.groups = tuple(groups)
-        self.words = (ctypes.c_int64 * (1 + sum(map(len, groups))))()
+        self.names = tuple(itertools.chain.from_iterable(self.groups))  # by their numbers, from 1
+        self.words = (ctypes.c_int64 * (1 + len(self.names)))()
         self.address = ctypes.addressof(self.words)
         self._make = make
         self._lock = Lock()
@@ -44,8 +45,7 @@ class Table:
     @property
     def made(self) -> frozenset[str]:
         """The names of the kernels that there is code for."""
-        names = itertools.chain.from_iterable(self.groups)
-        return frozenset(name for number, name in enumerate(names, 1) if self.words[number])
+        return frozenset(name for number, name in enumerate(self.names, 1) if self.words[number])
 
     def make(self, number: int) -> None:
         """Make a kernel, and its group, unless somebody has."""
@@ -65,8 +65,7 @@ class Table:
         """The group of kernels from number `start` on; it may be that there is none."""
         if not made:
             return
-        names = [name for group in self.groups for name in group]
-        group = tuple(names[start - 1 : start - 1 + len(made)])
+        group = self.names[start - 1 : start - 1 + len(made)]
         self.parts[group] = made
         for place, (code, symbol) in enumerate(made, start):
             self.words[place] = code.address(symbol)

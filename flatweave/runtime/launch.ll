@@ -41,10 +41,12 @@ done:
   ret void
 }
 
-; Claims blocks of the job in order until there are none.
-define internal void @work(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks) {
+; Claims blocks of the job in order until there are none; how many this thread has run.
+define internal i64 @claim(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks) {
+entry:
   br label %check
 check:
+  %ran = phi i64 [ 0, %entry ], [ %ran.next, %turn ]
   %stopped = call i1 @is_stopped(ptr %ctx)
   br i1 %stopped, label %done, label %claim
 claim:
@@ -54,8 +56,25 @@ claim:
 turn:
   call void %kernel(ptr %ctx, ptr %args, i64 %block)
   call i64 @fw_poll(ptr %ctx)
+  %ran.next = add i64 %ran, 1
   br label %check
 done:
+  ret i64 %ran
+}
+
+; What one thread does for a job; noted where the call has a trail.
+define internal void @work(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks) {
+  %trail.at = getelementptr i64, ptr %ctx, i64 20
+  %trail = load ptr, ptr %trail.at
+  %watched = icmp ne ptr %trail, null
+  br i1 %watched, label %timed, label %plain
+plain:
+  call i64 @claim(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
+  ret void
+timed:
+  %begin = call i64 @now()
+  %ran = call i64 @claim(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
+  call void @note(ptr %trail, i64 0, i64 %begin, i64 %ran, i64 0)
   ret void
 }
 
@@ -97,7 +116,87 @@ out:
   ret i1 %ended
 }
 
+; The trail of a call that is watched, in words (runtime/trails.py): 0 how many events there are,
+; 1 how many until it must be emptied, 2 how many fit, 3 the Python function that empties it. From
+; word 8 on, six words an event: a kernel's number, or 0 for the share of one thread, which stands
+; before its launch; the thread; when it began and ended; blocks; how many threads could take part.
+define internal void @note(ptr %trail, i64 %what, i64 %begin, i64 %blocks, i64 %threads) {
+  %end = call i64 @now()
+  %self = call i64 @this_thread()
+  %place = atomicrmw add ptr %trail, i64 1 monotonic
+  %most.at = getelementptr i64, ptr %trail, i64 2
+  %most = load i64, ptr %most.at
+  %fits = icmp slt i64 %place, %most
+  br i1 %fits, label %write, label %out
+write:
+  %words = mul i64 %place, 6
+  %first = add i64 %words, 8
+  %what.at = getelementptr i64, ptr %trail, i64 %first
+  store i64 %what, ptr %what.at
+  %self.at = getelementptr i64, ptr %what.at, i64 1
+  store i64 %self, ptr %self.at
+  %begin.at = getelementptr i64, ptr %what.at, i64 2
+  store i64 %begin, ptr %begin.at
+  %end.at = getelementptr i64, ptr %what.at, i64 3
+  store i64 %end, ptr %end.at
+  %blocks.at = getelementptr i64, ptr %what.at, i64 4
+  store i64 %blocks, ptr %blocks.at
+  %threads.at = getelementptr i64, ptr %what.at, i64 5
+  store i64 %threads, ptr %threads.at
+  br label %out
+out:
+  ret void
+}
+
+; fw_launch in a call that is watched. Before it the trail is emptied if it is nearly full.
+define internal i1 @launch_noted(ptr %ctx, ptr %trail, i64 %number, ptr %kernel, ptr %args,
+                                 i64 %nblocks) {
+  %count = load i64, ptr %trail
+  %limit.at = getelementptr i64, ptr %trail, i64 1
+  %limit = load i64, ptr %limit.at
+  %full = icmp sgt i64 %count, %limit
+  br i1 %full, label %empty, label %run
+empty:
+  %emptier.at = getelementptr i64, ptr %trail, i64 3
+  %emptier = load ptr, ptr %emptier.at
+  %failed = call i1 @call_python(ptr %ctx, ptr %emptier, ptr %trail, i64 %number)
+  br i1 %failed, label %leave, label %run
+leave:
+  ret i1 true
+run:
+  %threads.at = getelementptr i64, ptr %ctx, i64 7
+  %threads = load i64, ptr %threads.at
+  %begin = call i64 @now()
+  %ended = call i1 @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
+  call void @note(ptr %trail, i64 %number, i64 %begin, i64 %nblocks, i64 %threads)
+  ret i1 %ended
+}
+
+; The clock of trails, for Python.
+define i64 @fw_now() {
+  %ns = call i64 @now()
+  ret i64 %ns
+}
+
 @two_numbers = internal constant [3 x i8] c"LL\00"
+
+; Calls a Python function with an address and a number; what it raises cancels the call: true.
+define internal i1 @call_python(ptr %ctx, ptr %function, ptr %address, i64 %number) {
+  %state = call i32 @PyGILState_Ensure()
+  %result = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %function, ptr @two_numbers,
+                                                            ptr %address, i64 %number)
+  %failed = icmp eq ptr %result, null
+  br i1 %failed, label %keep, label %drop
+keep:
+  call void @keep_raised(ptr %ctx)
+  br label %out
+drop:
+  call void @Py_DecRef(ptr %result)
+  br label %out
+out:
+  call void @PyGILState_Release(i32 %state)
+  ret i1 %failed
+}
 
 ; Launches a kernel by its number in the program's table. One that is not there is made first, by
 ; the Python function in the table; what that raises cancels the call.
@@ -114,24 +213,26 @@ find:
   %ready = icmp ne i64 %known, 0
   br i1 %ready, label %run, label %make
 make:
-  %state = call i32 @PyGILState_Ensure()
   %maker = load ptr, ptr %table
-  %result = call ptr (ptr, ptr, ...) @PyObject_CallFunction(ptr %maker, ptr @two_numbers,
-                                                            ptr %table, i64 %number)
-  %failed = icmp eq ptr %result, null
-  br i1 %failed, label %keep, label %drop
-keep:
-  call void @keep_raised(ptr %ctx)
-  call void @PyGILState_Release(i32 %state)
+  %failed = call i1 @call_python(ptr %ctx, ptr %maker, ptr %table, i64 %number)
+  br i1 %failed, label %leave, label %again
+leave:
   ret i1 true
-drop:
-  call void @Py_DecRef(ptr %result)
-  call void @PyGILState_Release(i32 %state)
+again:
   %made = load atomic i64, ptr %kernel.at acquire, align 8
   br label %run
 run:
-  %address = phi i64 [ %known, %find ], [ %made, %drop ]
+  %address = phi i64 [ %known, %find ], [ %made, %again ]
   %kernel = inttoptr i64 %address to ptr
+  %trail.at = getelementptr i64, ptr %ctx, i64 20
+  %trail = load ptr, ptr %trail.at
+  %watched = icmp ne ptr %trail, null
+  br i1 %watched, label %noted, label %plain
+noted:
+  %ended.noted = call i1 @launch_noted(ptr %ctx, ptr %trail, i64 %number, ptr %kernel, ptr %args,
+                                       i64 %nblocks)
+  ret i1 %ended.noted
+plain:
   %ended = call i1 @fw_launch(ptr %ctx, ptr %kernel, ptr %args, i64 %nblocks)
   ret i1 %ended
 out:

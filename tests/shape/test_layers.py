@@ -22,6 +22,7 @@ ROWS = [
     ("pipeline", "recall_on_devices"),
     ("jit",),
     ("tuning", "random", "places"),
+    ("profiler",),
     ("tools", "kernel", "page", "__init__"),
     ("__main__",),
 ]
@@ -51,7 +52,7 @@ BEHIND = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
     "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.page.write",
-    "flatweave.recall_on_devices",
+    "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.frontend.standard.numpy_functions",
 }  # fmt: skip
 

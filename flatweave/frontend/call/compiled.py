@@ -19,6 +19,7 @@ import numpy as np
 from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
+from flatweave.base.recording import OPEN, Call
 from flatweave.base.source import Location
 from flatweave.base.told import Note, StoredArray
 from flatweave.frontend.trace.faults import out_of_memory, user_error
@@ -99,10 +100,22 @@ class Compiled:
     def run(self, flat: list[Any]) -> list[Any]:
         """The results' leaves; raises Fault."""
         try:
-            return self.executable.run(flat + self.hidden if self.hidden else flat)
+            return self.run_all(flat + self.hidden if self.hidden else flat)
         except Fault as fault:
             self._move(fault)
             raise
+
+    def run_all(self, args: list[Any]) -> list[Any]:
+        """The same for all that the program takes."""
+        if not OPEN:
+            return self.executable.run(args)
+        with Call(self.traced.program.name, self._where, self.executable, args) as call:
+            call.results = results = self.executable.run(args)
+        return results
+
+    def _where(self) -> Location | None:
+        """The line where the program begins."""
+        return next((let.where for let in self.traced.program.fn.lets if let.where), None)
 
     def _move(self, fault: Fault) -> None:
         if self.moved is not None and fault.where is not None:

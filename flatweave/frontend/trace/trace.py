@@ -9,6 +9,7 @@ that the function reads without taking it as an argument. Nothing of the program
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import PARTS, DType
 from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.recording import OPEN, compiled
 from flatweave.base.records import record, replace
 from flatweave.base.source import user_location
 from flatweave.frontend.trace.pairs import interleaved, parts_of
@@ -61,6 +63,7 @@ def trace(
     stretches: bool = False,
 ) -> Traced:
     """Run `body` on traced arguments; what it returns are the program's results."""
+    begin = time.perf_counter_ns()
     made = Trace(name, stretches)
     made.where = user_location()
     made.frame, made.asides = sys._getframe(), asides()
@@ -73,6 +76,8 @@ def trace(
     finally:
         made.root.closed, made.frame = True, None
     fn = made.root.builder.close(made.params, [value.atom for value in traced])
+    if OPEN:
+        compiled(name, "trace", begin)
     return Traced(Program(name, fn), tree, hidden_arguments(made.hidden))
 
 

@@ -1,0 +1,152 @@
+"""with fw.profile() as p: what ran inside, kernel by kernel.
+
+    print(p)                  a table: time, bytes, bandwidth, threads
+    p.rows(), p.calls()       lists of dicts: pandas.DataFrame(p.rows())
+    p.trace("run.json")       for chrome://tracing or ui.perfetto.dev
+
+What is known of kernels beside their times is asked of the compiler when somebody looks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.recording import OPEN, Call
+from flatweave.base.source import user_location
+from flatweave.frontend.values.scope import innermost
+from flatweave.profiler.sums import Sums
+from flatweave.runtime.door import opened
+
+
+class Profile:
+    """What programs did while it was open: `print` shows a table, `.rows()` a row for each kernel.
+
+        >>> with fw.profile() as p: total = fw.sum(np.arange(9))
+        >>> [(row["function"], row["calls"]) for row in p.calls()]
+        [('sum', 1)]
+    """
+
+    def __init__(self) -> None:
+        self.sums = Sums()
+        self.begin = self.end = 0
+        self.threads: dict[int, str] = {}
+        self._is_open = False
+
+    def __enter__(self) -> Profile:
+        if innermost() is not None:
+            raise ArgumentError(
+                "fw.profile inside of a function that is being traced: what it computes runs"
+                " later, when nobody watches.",
+                where=user_location(), remedy="Open the profile around the call of the function.",
+            )  # fmt: skip
+        if self.begin:
+            raise ArgumentError(
+                "this profile was opened before.",
+                where=user_location(), remedy="Take another one: with fw.profile() as p.",
+            )  # fmt: skip
+        self._is_open = True
+        self.begin = time.perf_counter_ns()
+        OPEN.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self in OPEN:  # not in the child of a fork
+            OPEN.remove(self)
+        self._close()
+
+    def _close(self) -> None:
+        self._is_open = False
+        self.end = time.perf_counter_ns()
+        self._look()
+
+    @property
+    def seconds(self) -> float:
+        """How long it was open."""
+        return ((self.end or time.perf_counter_ns()) - self.begin) * 1e-9 if self.begin else 0.0
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most memory that one call had at once for results and for what is in between."""
+        self.sums.settle()
+        return self.sums.peak_bytes
+
+    # -- what is told -----------------------------------------------------------------------------
+
+    def called(self, call: Call) -> None:
+        """A call has ended; calls that outlive the profile are left out."""
+        if self._is_open:
+            self.sums.called(call)
+
+    def running(self, call: Call) -> None:
+        """A call goes on, whose launches so far will be forgotten."""
+        if self._is_open:
+            self.sums.running(call)
+
+    def compiled(self, name: str, stage: str, begin: int, end: int) -> None:
+        """A stage of a program's compilation."""
+        thread = threading.get_ident()
+        self.threads.setdefault(thread, threading.current_thread().name)
+        self.sums.compiled(name, stage, begin, end, thread)
+
+    def _look(self) -> None:
+        """Note what threads are called, while they are there."""
+        for thread in threading.enumerate():
+            if thread.ident is not None:
+                self.threads[thread.ident] = thread.name
+
+    # -- what is shown ----------------------------------------------------------------------------
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each kernel that ran, the one that took most time first: times in seconds.
+
+        `bytes` are those that the pass over data cannot do without, and `bandwidth` is of all
+        kernels of the pass: both stand with the kernel that does most of its work. None says that
+        something is not known.
+        """
+        found: list[dict[str, Any]] = opened("profiler").kernel_rows(self)
+        return found
+
+    def calls(self) -> list[dict[str, Any]]:
+        """A row for each program that was called or compiled: its calls, the time in kernels, and
+        that of each stage of its compilation, in seconds."""
+        found: list[dict[str, Any]] = opened("profiler").call_rows(self)
+        return found
+
+    def table(self) -> str:
+        """Both as text."""
+        text: str = opened("profiler").table(self)
+        return text
+
+    def trace(self, path: str | Path) -> Path:
+        """Write what ran when, thread by thread, for chrome://tracing or ui.perfetto.dev."""
+        written: Path = opened("profiler").write_trace(self, path)
+        return written
+
+    def __repr__(self) -> str:
+        state = "open" if self._is_open else "closed" if self.begin else "not opened yet"
+        return f"<profile of {len(self.sums.groups)} programs, {state}>"
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def profile() -> Profile:
+    """Watch what runs inside a `with`: each kernel's time, bytes, bandwidth and threads, memory's
+    peak, and what compilation took.
+
+    All calls that begin and end inside are seen, those of other threads, too: of jitted functions,
+    of `fw` functions at once, and of kernels of `fk`, on every target. Profiles may be nested:
+    both see what is inside both. The child of a fork is not watched. What was seen stays when an
+    error leaves the `with`.
+
+    Types: nothing `->` a `Profile`, for `with`. Raises ArgumentError where a function is traced.
+
+        >>> with fw.profile() as p: ys = fw.map(lambda x: x + 1, np.arange(3))
+        >>> p.calls()[0]["function"]
+        'map'
+    """
+    return Profile()

@@ -1,0 +1,184 @@
+"""The rows of a profile: sums with what is known beside them.
+
+    kernel_rows(p)      a dict for each kernel of each program
+    call_rows(p)        a dict for each program
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from flatweave.base.recording import unseen
+from flatweave.kernel_ir.host import Role
+from flatweave.places.rates import rates
+from flatweave.profiler.facts import Facts, PassFacts, facts_of
+from flatweave.profiler.profile import Profile
+from flatweave.profiler.sums import Group, KernelSum
+
+NS = 1e-9
+MAIN = (Role.PASS, Role.VARIANT)
+Row = dict[str, Any]
+
+
+def kernel_rows(profile: Profile) -> list[Row]:
+    """A row for each kernel that ran, the one that took most time first."""
+    profile.sums.settle()
+    found: list[Row] = []
+    for groups in _by_program(profile).values():
+        found += _of_program(groups)
+    total = sum(row["seconds"] for row in found)
+    for row in found:
+        row["share"] = row["seconds"] / total if total else 0.0
+    return sorted(found, key=lambda row: -float(row["seconds"]))
+
+
+def call_rows(profile: Profile) -> list[Row]:
+    """A row for each program that was called or compiled, in the order of their first calls."""
+    profile.sums.settle()
+    stages = _stages(profile)
+    found: list[Row] = []
+    for groups in _by_program(profile).values():
+        name = groups[0].name
+        kernels = [each for group in groups for each in group.kernels.values()]
+        found.append({
+            "function": name,
+            "line": str(groups[0].where or ""),
+            "calls": sum(group.calls for group in groups),
+            "failed": sum(group.failed for group in groups),
+            "seconds": sum(group.nanoseconds for group in groups) * NS,
+            "in_kernels": sum(each.nanoseconds for each in kernels) * NS,
+            "peak_bytes": max(group.peak_bytes for group in groups),
+            "compile": stages.pop(name, {}),
+        })  # fmt: skip
+    for name, seconds in stages.items():
+        found.append({
+            "function": name, "line": "", "calls": 0, "failed": 0, "seconds": 0.0,
+            "in_kernels": 0.0, "peak_bytes": 0, "compile": seconds,
+        })  # fmt: skip
+    return found
+
+
+def machine_rate(profile: Profile) -> float:
+    """The bytes that this machine's memory moves in a second; 0 where nothing ran on the CPU."""
+    kernels = (each for group in profile.sums.groups.values() for each in group.kernels.values())
+    if all(each.where for each in kernels):
+        return 0.0
+    with unseen():
+        return rates("cpu", None).memory
+
+
+def _stages(profile: Profile) -> dict[str, dict[str, float]]:
+    """The seconds of each stage, by program."""
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for (name, stage), nanoseconds in profile.sums.stages.items():
+        found[name][stage] = nanoseconds * NS
+    return found
+
+
+def _by_program(profile: Profile) -> dict[int, list[Group]]:
+    """The groups of each program."""
+    found: dict[int, list[Group]] = defaultdict(list)
+    for group in list(profile.sums.groups.values()):
+        found[id(group.program)].append(group)
+    return found
+
+
+def _of_program(groups: Sequence[Group]) -> list[Row]:
+    """The rows of one program, whatever sizes it was called with."""
+    groups = [group for group in groups if group.kernels]
+    if not groups:
+        return []
+    facts = [facts_of(group) for group in groups]
+    names = list(dict.fromkeys(name for group in groups for name in group.kernels))
+    sums = {name: _sum(groups, name) for name in names}
+    moved = _moved(groups, facts)
+    main = _mains(facts[0], sums)
+    return [
+        _row(groups[0], facts[0], name, sums, moved if name in main else {}) for name in names
+    ]
+
+
+def _sum(groups: Iterable[Group], name: str) -> KernelSum:
+    """All launches of a kernel."""
+    found = KernelSum()
+    for group in groups:
+        if name in group.kernels:
+            found.include(group.kernels[name])
+    return found
+
+
+def _moved(groups: Sequence[Group], facts: Sequence[Facts]) -> dict[str, int | None]:
+    """The bytes that all runs of each pass moved; None where they are not known for all."""
+    found: dict[str, int | None] = {}
+    for group, known in zip(groups, facts, strict=True):
+        for name, each in known.passes.items():
+            runs = _runs(group, each)
+            if not runs:
+                continue
+            before = found.get(name, 0)
+            is_known = before is not None and each.bytes is not None
+            found[name] = (before or 0) + runs * (each.bytes or 0) if is_known else None
+    return found
+
+
+def _runs(group: Group, each: PassFacts) -> int:
+    """How often a pass ran: one of the kernels of a launch does each time."""
+    counts = [
+        sum(group.kernels[name].launches for name in names if name in group.kernels)
+        for names in each.launches
+    ]
+    most = max(counts, default=0)
+    return min(most, group.calls) if each.is_once else most
+
+
+def _mains(facts: Facts, sums: Mapping[str, KernelSum]) -> set[str]:
+    """Of each pass the kernel that does most of its work."""
+    best: dict[str, str] = {}
+    for name, total in sums.items():
+        known = facts.kernels.get(name)
+        if known is not None and known.role in MAIN:
+            other = best.get(known.of)
+            if other is None or sums[other].nanoseconds < total.nanoseconds:
+                best[known.of] = name
+    return set(best.values())
+
+
+def _variant(kernel: str, of: PassFacts | None) -> str:
+    """What a kernel's name says beside the name of its pass."""
+    rest = kernel[len(of.name) :].strip("_").replace("_", " ") if of else ""
+    return "streaming" if rest == "s" else rest
+
+
+def _row(
+    group: Group, facts: Facts, name: str, sums: Mapping[str, KernelSum],
+    moved: Mapping[str, int | None],
+) -> Row:  # fmt: skip
+    known, total = facts.kernels.get(name), sums[name]
+    of = facts.passes.get(known.of) if known else None
+    n_bytes = moved.get(of.name) if of else None
+    seconds = sum(
+        each.nanoseconds for kernel, each in sums.items()
+        if kernel in facts.kernels and of and facts.kernels[kernel].of == of.name
+    ) * NS  # fmt: skip
+    bandwidth = n_bytes / seconds if n_bytes and seconds else None
+    busy = sorted((each / max(total.nanoseconds, 1) for each in total.busy.values()), reverse=True)
+    return {
+        "function": group.name,
+        "pass": of.name if of else name,
+        "does": of.title if of else "",
+        "line": str(known.where or group.where or "") if known else str(group.where or ""),
+        "kernel": name,
+        "role": known.role if known else "",
+        "variant": _variant(name, of),
+        "why": known.why if known else "",
+        "target": total.where or facts.target,
+        "launches": total.launches,
+        "seconds": total.nanoseconds * NS,
+        "bytes": n_bytes,
+        "bandwidth": bandwidth,
+        "blocks": total.blocks,
+        "threads": total.threads,
+        "busy": [*busy, *[0.0] * (total.threads - len(busy))],
+    }
