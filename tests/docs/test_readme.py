@@ -3,36 +3,47 @@
 import textwrap
 
 import numpy as np
+import pytest
 
 import flatweave as fw
 from tests.docs.blocks import execute, programs
 from tests.shape.tree import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+STEPS = (ROOT / "docs" / "start" / "first_steps.md").read_text(encoding="utf-8")
 
 
-def names_of(count):
-    """What the first programs of the README define."""
-    names = {"__name__": "readme"}
-    for k, program in enumerate(programs(README)[:count]):
-        execute(program, f"README.md[{k}]", names)
+def names_of(text):
+    """What the programs of a page define."""
+    names = {"__name__": "page"}
+    for k, program in enumerate(programs(text)):
+        execute(program, f"page[{k}]", names)
     return names
 
 
+@pytest.mark.parametrize("k", range(len(programs(README))))
+def test_each_program_runs_alone(k):
+    """With nothing but its own imports: one can copy any of them."""
+    program = programs(README)[k]
+    execute(program, f"README.md[{k}]", {"__name__": "readme"})
+
+    assert "import" in program
+
+
 def test_the_fused_program_is_the_one_shown():
-    """Word for word."""
-    names = names_of(1)
+    """Word for word, in the first steps."""
+    names = names_of(STEPS)
     text = names["drawdown"].stages(names["prices"]).text["fused"]
 
-    assert f"```\n{text.rstrip()}\n```" in README
+    assert f"```\n{text.rstrip()}\n```" in STEPS
 
 
-def test_the_stored_array_is_the_one_shown():
+@pytest.mark.parametrize("page", [README, STEPS], ids=["README.md", "first_steps.md"])
+def test_the_stored_array_is_the_one_shown(page):
     """Name, size, and whether it is a result; the file is the reader's."""
-    names = names_of(3)
-    line = names["share"].stages(names["prices"]).manifest[0]
+    line = names_of(page)["share"].stages(np.ones(3)).manifest[0]
 
-    assert f"# {line.partition(', README')[0]}, share.py:3" in README
+    assert f"# {line.partition(', page')[0]}, share.py:{line.rpartition(':')[2]}" in page
 
 
 def test_numbers_have_their_place():
@@ -56,7 +67,7 @@ def test_the_first_example_of_the_package_holds():
 
 def test_the_first_call_needs_no_size():
     """One compilation serves every length."""
-    drawdown = names_of(1)["drawdown"]
+    drawdown = names_of(STEPS)["drawdown"]
     for n in (0, 1, 1000):
         drawdown(np.ones(n))
 

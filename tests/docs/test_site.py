@@ -47,6 +47,18 @@ def test_every_example_has_a_page(laid_out):
         assert f"({name}.md)" in shown
 
 
+def test_every_page_is_in_the_list_at_the_left(laid_out):
+    """A page that no list names is found by nobody, and Sphinx refuses it."""
+    named = {laid_out / "index.md"}
+    for page in laid_out.rglob("*.md"):
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```$", page.read_text(), re.M | re.S):
+            entries = [line for line in tree.splitlines() if line and line[0] != ":"]
+            named |= {path for entry in entries for path in page.parent.glob(f"{entry}.md")}
+    alone = {page for page in laid_out.rglob("*.md") if page not in named}
+
+    assert not alone, f"name in docs/index.md, or where it belongs: {alone}"
+
+
 def test_links_of_pages_lead_to_what_was_laid_out(laid_out):
     """Pages, pictures and other files, from where the page is now."""
     missing = [
