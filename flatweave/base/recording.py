@@ -47,6 +47,9 @@ class Launch(NamedTuple):
 class Launches(Protocol):
     """Launches of a call, to be read later: those of a device may still run."""
 
+    def wait(self) -> None:
+        """Wait for a device."""
+
     def read(self) -> Sequence[Launch]:
         """The launches; waits for a device. Those whose times were lost are left out."""
 

@@ -53,15 +53,17 @@ class Profile:
         OPEN.append(self)
         return self
 
-    def __exit__(self, *error: object) -> None:
-        if self in OPEN:  # not in the child of a fork
+    def __exit__(self, kind: object, *error: object) -> None:
+        is_here = self in OPEN  # not in the child of a fork
+        if is_here:
             OPEN.remove(self)
-        self._close()
-
-    def _close(self) -> None:
         self._is_open = False
+        if is_here and kind is None:
+            self.sums.wait()
         self.end = time.perf_counter_ns()
-        self._look()
+        for thread in threading.enumerate():  # while they are there
+            if thread.ident is not None:
+                self.threads[thread.ident] = thread.name
 
     @property
     def seconds(self) -> float:
@@ -91,12 +93,6 @@ class Profile:
         thread = threading.get_ident()
         self.threads.setdefault(thread, threading.current_thread().name)
         self.sums.compiled(name, stage, begin, end, thread)
-
-    def _look(self) -> None:
-        """Note what threads are called, while they are there."""
-        for thread in threading.enumerate():
-            if thread.ident is not None:
-                self.threads[thread.ident] = thread.name
 
     # -- what is shown ----------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from flatweave.base.recording import unseen
 from flatweave.kernel_ir.host import Role
+from flatweave.places.anywhere import HOST, KINDS
 from flatweave.places.rates import rates
 from flatweave.profiler.facts import Facts, PassFacts, facts_of
 from flatweave.profiler.profile import Profile
@@ -29,8 +30,11 @@ def kernel_rows(profile: Profile) -> list[Row]:
     for groups in _by_program(profile).values():
         found += _of_program(groups)
     total = sum(row["seconds"] for row in found)
+    fastest = {target: memory_rate(target) for target in {row["target"] for row in found}}
     for row in found:
         row["share"] = row["seconds"] / total if total else 0.0
+        rate, bandwidth = fastest[row["target"]], row["bandwidth"]
+        row["of_memory"] = bandwidth / rate if rate and bandwidth else None
     return sorted(found, key=lambda row: -float(row["seconds"]))
 
 
@@ -60,13 +64,13 @@ def call_rows(profile: Profile) -> list[Row]:
     return found
 
 
-def machine_rate(profile: Profile) -> float:
-    """The bytes that this machine's memory moves in a second; 0 where nothing ran on the CPU."""
-    kernels = (each for group in profile.sums.groups.values() for each in group.kernels.values())
-    if all(each.where for each in kernels):
-        return 0.0
+def memory_rate(target: str) -> float:
+    """The bytes that the memory of a target moves in a second, measured once; 0 where there is
+    nothing to measure."""
+    kind, _, number = target.partition(":")
+    device = KINDS[kind].device(int(number or 0)) if kind in KINDS else None
     with unseen():
-        return rates("cpu", None).memory
+        return rates(target, device).memory if device or target == HOST else 0.0
 
 
 def _stages(profile: Profile) -> dict[str, dict[str, float]]:

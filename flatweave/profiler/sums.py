@@ -127,6 +127,12 @@ class Sums:
             self.stages[name, stage] = self.stages.get((name, stage), 0) + end - begin
             self._keep(Event(f"{stage} {name}", "compile", thread, begin, end, {}))
 
+    def wait(self) -> None:
+        """Wait for the devices that calls have used."""
+        for _, call in list(self._waiting):
+            for launches in call.launches:
+                launches.wait()
+
     def settle(self) -> None:
         """Add up all that was told; waits for devices."""
         with self._lock:

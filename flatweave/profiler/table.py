@@ -9,7 +9,7 @@ from typing import Any
 from flatweave.base.pretty import counted, duration, lines, size
 from flatweave.base.pretty import table as plain
 from flatweave.profiler.profile import Profile
-from flatweave.profiler.rows import Row, call_rows, kernel_rows, machine_rate
+from flatweave.profiler.rows import Row, call_rows, kernel_rows, memory_rate
 
 MOST = 40  # kernels that are shown
 WIDTH = 160  # of a table by rich
@@ -24,31 +24,29 @@ RIGHT_OF_CALLS = range(1, 5)
 def table(profile: Profile) -> str:
     """Kernels, the one that took most time first, then programs."""
     kernels, programs = kernel_rows(profile), call_rows(profile)
-    rate = machine_rate(profile)
     head = [f"{duration(profile.seconds)}, {counted(len(kernels), 'kernel')}"]
     if profile.peak_bytes:
-        head.append(f"memory of a call {size(profile.peak_bytes)} at most")
-    if rate:
-        head.append(f"this machine's memory moves {size(int(rate))}/s")
+        head.append(f"a call takes {size(profile.peak_bytes)} at most")
+    for target in sorted({row["target"] for row in kernels}):
+        head.append(f"memory of {target} moves {size(int(memory_rate(target)))}/s")
     below = len(kernels) - MOST
     return lines(
         ", ".join(head),
         "",
-        _drawn(HEAD, [_kernel(row, rate) for row in kernels[:MOST]], RIGHT) if kernels else "",
+        _drawn(HEAD, map(_kernel, kernels[:MOST]), RIGHT) if kernels else "",
         f"and {counted(below, 'kernel')} that took less time" if below > 0 else "",
         _drawn(HEAD_OF_CALLS, map(_call, programs), RIGHT_OF_CALLS) if programs else "",
     )
 
 
-def _kernel(row: Row, rate: float) -> list[str]:
-    bandwidth = row["bandwidth"]
-    is_here = bandwidth and rate and row["target"] == "cpu"
+def _kernel(row: Row) -> list[str]:
+    bandwidth, of_memory = row["bandwidth"], row["of_memory"]
     return [
         row["kernel"], row["function"], _short(row["line"]), str(row["launches"]),
         duration(row["seconds"]), f"{row['share']:.0%}",
         "" if row["bytes"] is None else size(row["bytes"]),
         f"{size(int(bandwidth))}/s" if bandwidth else "",
-        f"{bandwidth / rate:.0%}" if is_here else "",
+        f"{of_memory:.0%}" if of_memory else "",
         _busy(row["busy"]) or row["target"],
     ]  # fmt: skip
 

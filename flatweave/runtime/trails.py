@@ -72,6 +72,9 @@ class Events:
     def __init__(self, words: list[int], names: Sequence[str], ahead: int) -> None:
         self._words, self._names, self._ahead = words, names, ahead
 
+    def wait(self) -> None:
+        """They have ended."""
+
     def read(self) -> list[Launch]:
         """The launches."""
         return list(self._launches())

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -54,6 +55,22 @@ class Mark:
 
     def __del__(self) -> None:
         self._spare.append(self.event)
+
+
+class CudaTimes:
+    """When what is between two events ran; `since` gives the nanoseconds between them, or since
+    one of them."""
+
+    def __init__(
+        self, begin: Mark, end: Mark, since: Callable[[Mark, Mark | None], float]
+    ) -> None:
+        self._begin, self._end, self._since = begin, end, since
+
+    def span(self) -> tuple[int, int]:
+        """When it began and ended."""
+        ago, passed = self._since(self._begin, None), self._since(self._begin, self._end)
+        begin = time.perf_counter_ns() - int(ago)
+        return begin, begin + int(passed)
 
 
 def words_of(value: np.generic, count: int) -> Iterator[tuple[int, int, int, int]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from flatweave.base.errors import DeviceError
 from flatweave.runtime.devices import nvrtc
-from flatweave.runtime.devices.cuda_calls import Kernels, Mark, Packed, words_of
+from flatweave.runtime.devices.cuda_calls import CudaTimes, Kernels, Mark, Packed, words_of
 from flatweave.runtime.devices.cuda_graphs import CudaGraphs
 from flatweave.runtime.devices.device import Module, Refused, Values
 
@@ -45,6 +45,7 @@ class CudaDriver:
         self.total = int(self._done(cu.cuDeviceTotalMem(self._device)))
         self._context = self._done(cu.cuDevicePrimaryCtxRetain(self._device))
         self._spare: list[Any] = []  # events that nobody waits for any more
+        self._spare_timed: list[Any] = []  # the same of those that keep times
         self.graphs = CudaGraphs(cu, self._enter, self._done)
         self.leave()
 
@@ -169,6 +170,31 @@ class CudaDriver:
         self._enter()
         packed, sizes = Packed(args), (grid, 1, 1, threads, 1, 1)
         self._done(self._cu.cuLaunchKernel(kernel, *sizes, 0, self.queue, packed.address, 0))
+
+    def launch_timed(
+        self, kernel: Any, grid: int, threads: int, args: Sequence[Any]
+    ) -> CudaTimes:
+        """The same between two events that keep times."""
+        begin = self._timed_event()
+        self.launch(kernel, grid, threads, args)
+        return CudaTimes(begin, self._timed_event(), self._since)
+
+    def _timed_event(self) -> Mark:
+        """An event in the stream that keeps the time when it was reached."""
+        self._enter()
+        if not self._spare_timed:
+            self._spare_timed.append(self._done(self._cu.cuEventCreate(0)))
+        mark = Mark(self._spare_timed, self._spare_timed.pop())
+        self._done(self._cu.cuEventRecord(mark.event, self.queue))
+        return mark
+
+    def _since(self, begin: Mark, end: Mark | None) -> float:
+        """The nanoseconds between two events; until now where there is no second one."""
+        self._enter()
+        if end is None:
+            end = self._timed_event()
+            self._done(self._cu.cuEventSynchronize(end.event))
+        return 1e6 * float(self._done(self._cu.cuEventElapsedTime(begin.event, end.event)))
 
     def mark(self) -> Any:
         """Where the stream ends now."""

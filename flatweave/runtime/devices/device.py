@@ -41,6 +41,14 @@ class Refused(Exception):
     """A driver does not take a binary that is no longer its own."""
 
 
+class Times(Protocol):
+    """When a kernel ran."""
+
+    def span(self) -> tuple[int, int]:
+        """When it began and ended, by `time.perf_counter_ns`, once the device was waited for;
+        raises DeviceError where that is lost."""
+
+
 class Driver(Source, Protocol):
     """What a kind of device supplies. Work goes into its `queue` in the order of the calls, other
     than `upload_beside` and `download`, which begin at once."""
@@ -77,6 +85,9 @@ class Driver(Source, Protocol):
 
     def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
         """Run a kernel on `grid` blocks; arguments are handles and NumPy scalars."""
+
+    def launch_timed(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> Times:
+        """The same, with what tells when it ran."""
 
     def mark(self) -> Any:
         """Where the queue ends now; what is before it has begun, or will without more calls."""
@@ -244,16 +255,24 @@ class Device:
     def launch(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> None:
         """Run a kernel on `grid` blocks; arguments are memory and NumPy scalars."""
         self._check()
-        driver = self.driver
         with self._lock:
-            queue = driver.queue
-            given = [
-                arg if type(arg) is not Memory else
-                arg.handle if arg.queue is queue else self._handle(arg)
-                for arg in args
-            ]  # fmt: skip
-            self.pool.works += 1
-            driver.launch(kernel, grid, threads, given)
+            self.driver.launch(kernel, grid, threads, self._given(args))
+
+    def launch_timed(self, kernel: Any, grid: int, threads: int, args: Sequence[Any]) -> Times:
+        """The same, with what tells when it ran."""
+        self._check()
+        with self._lock:
+            return self.driver.launch_timed(kernel, grid, threads, self._given(args))
+
+    def _given(self, args: Sequence[Any]) -> list[Any]:
+        """Arguments as the driver calls them, for one more work."""
+        self.pool.works += 1
+        queue = self.driver.queue
+        return [
+            arg if type(arg) is not Memory else
+            arg.handle if arg.queue is queue else self._handle(arg)
+            for arg in args
+        ]  # fmt: skip
 
     def alone(self) -> Lock:
         """While it is held, no other thread takes memory here or puts work into the queue."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections import deque
 from collections.abc import Sequence
@@ -36,6 +37,7 @@ class OpenClDriver:
         self.queue, self._inward, self._outward = (
             self._cl.CommandQueue(self._context) for _ in range(3)
         )
+        self._watched: Any = None  # the queue that keeps times
         self._last: Any = None  # the event of what is last in the queue
         self._uploads: deque[Any] = deque()  # each keeps what it copies
 
@@ -131,6 +133,26 @@ class OpenClDriver:
         sizes = (grid * threads,), (threads,)
         self._put(self._cl.enqueue_nd_range_kernel, kernel.made, *sizes)
 
+    def launch_timed(
+        self, kernel: Any, grid: int, threads: int, args: Sequence[Any]
+    ) -> OpenClTimes:
+        """The same in a queue that keeps times; what is before it and behind it in ours waits."""
+        cl = self._cl
+        if self._watched is None:
+            keeps = cl.command_queue_properties.PROFILING_ENABLE
+            self._watched = cl.CommandQueue(self._context, properties=keeps)
+        kernel.take(args)
+        sizes = (grid * threads,), (threads,)
+        before = [] if self._last is None else [self._last]
+        self.queue.flush()
+        now = time.perf_counter_ns()
+        ran = self._called(
+            cl.enqueue_nd_range_kernel, self._watched, kernel.made, *sizes, wait_for=before
+        )
+        self._watched.flush()
+        self._put(cl.enqueue_barrier, wait_for=[ran])
+        return OpenClTimes(ran, now, self._errors)
+
     def mark(self) -> Any:
         """Where the queue ends now."""
         if self._last is None:
@@ -147,6 +169,23 @@ class OpenClDriver:
         if status < 0:
             raise self._lost(f"a command failed with status {status}")
         return bool(status == self._cl.command_execution_status.COMPLETE)
+
+
+class OpenClTimes:
+    """When a kernel ran that was put into the queue at `now`: the device's clock is another one."""
+
+    def __init__(self, event: Any, now: int, errors: tuple[type[Exception], ...]) -> None:
+        self._event, self._now, self._errors = event, now, errors
+
+    def span(self) -> tuple[int, int]:
+        """When it began and ended."""
+        try:
+            self._event.wait()  # the barrier behind it was waited for
+            times = self._event.profile
+            ahead = self._now - times.queued
+            return times.start + ahead, times.end + ahead
+        except self._errors as error:
+            raise DeviceError(f"the times of a kernel are lost: {error}.") from None
 
 
 class _Kernel:

@@ -20,6 +20,7 @@ import numpy as np
 
 from flatweave.base.dtypes import DTYPES, DType, as_dtype, bool_, f64, i64, u8
 from flatweave.base.plan import OUT_OF_MEMORY, Plan, Status
+from flatweave.base.recording import OPEN, watched
 from flatweave.runtime.devices.arrays import (
     GATES,
     PASSED_ON,
@@ -33,6 +34,7 @@ from flatweave.runtime.devices.arrays import (
 from flatweave.runtime.devices.device import Device
 from flatweave.runtime.devices.kernels import Kernels, Launchable
 from flatweave.runtime.devices.memory import Memory
+from flatweave.runtime.devices.timed import note
 from flatweave.runtime.devices.turns import Turns, Work, kept, perform
 
 ZERO = np.uint8(0)
@@ -140,7 +142,12 @@ class Running:
         if kernel.claims:
             given.append(self._zeros(np.uint32().nbytes))
         given += args
-        self._do(self.device.launch, kernel.module[kernel.name], grid, kernel.threads, given)
+        call = watched() if OPEN else None
+        made = kernel.module[kernel.name], grid, kernel.threads, given
+        if call is None:
+            self._do(self.device.launch, *made)
+        else:
+            note(call, self.device, name, grid, self.device.launch_timed(*made))
         if kernel.reports:
             self._may_have_failed = self._gate_is_old = True
             sites = self.plan.sites
@@ -177,8 +184,9 @@ class Running:
     def turn(self, run: Callable[[Running, Any], None], frame: Any) -> None:
         """One turn of a loop that reads nothing back. Where the device can, its works are recorded,
         and what is like an earlier turn is replayed. Meanwhile no other thread is lent memory that
-        the turn gives back, or puts work before it."""
-        if self._turns is None:
+        the turn gives back, or puts work before it. In a call that is watched, each kernel is
+        launched by itself: a graph has no times of its parts."""
+        if self._turns is None or watched() is not None:
             run(self, frame)
             return
         with self.device.alone():
