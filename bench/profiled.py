@@ -11,14 +11,13 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[0] = str(ROOT)
-
-import time  # noqa: E402
 
 import flatweave as fw  # noqa: E402
 from bench.machine import model, slug  # noqa: E402
@@ -33,7 +32,7 @@ NEAR = 0.10
 
 
 def compared(name: str) -> dict[str, Any]:
-    """Both bandwidths of a row, in bytes a second, and the time of a call in and out of a profile."""
+    """Both bandwidths of a row, in bytes a second, and the time of a call in a profile and not."""
     row = ROWS[name]
     args = row.inputs(row.size)
     f = fw.jit(row.program)
@@ -48,7 +47,8 @@ def compared(name: str) -> dict[str, Any]:
         with fw.profile() as p:
             inside.append(sample(call, 1, time.perf_counter))
         rows = p.rows()
-        rates.append(sum(each["bytes"] or 0 for each in rows) / sum(each["seconds"] for each in rows))
+        seconds = sum(each["seconds"] for each in rows)
+        rates.append(sum(each["bytes"] or 0 for each in rows) / seconds)
         busy.append(min(rows[0]["busy"]))
     outside, found = moved / statistics.median(plain), statistics.median(rates)
     return {
@@ -69,7 +69,7 @@ def main() -> None:
         f"{model()}, {fw.jit(ROWS['dot'].program).stages(*ROWS['dot'].inputs(64)).cpu};"
         f" medians of {ROUNDS} turns (bench/profiled.py).",
         "",
-        "| row | bench, GB/s | profile, GB/s | apart | a call, ms | in a profile, ms | least busy |",
+        "| row | bench, GB/s | profile, GB/s | apart | a call, ms | watched, ms | least busy |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in options.rows:

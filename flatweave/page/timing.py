@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
+from flatweave.base.recording import Call
 from flatweave.base.records import record
 from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.trace.faults import user_error
 from flatweave.places.rates import rates
+from flatweave.profiler.profile import Profile
 
 RUNS, ENOUGH = 20, 0.3
 
 
 @record
+class Took:
+    """What the kernels of a pass took in a call, on average, the bytes that it moved as far as they
+    are known now, and the part of the time in which each thread was busy, where one kernel ran."""
+
+    seconds: float
+    bytes: int | None
+    busy: Sequence[float]
+
+
+@record
 class Timing:
-    """The fastest of `runs` calls; `wrong` says why there is none. `rate` is in bytes a second."""
+    """The fastest of `runs` calls, and each pass of them by name; `wrong` says why there is none.
+    `rate` is in bytes a second."""
 
     seconds: float | None
     runs: int
     rate: float
+    passes: Mapping[str, Took]
     wrong: str = ""
 
     def floor(self, n_bytes: int) -> float:
@@ -33,20 +49,41 @@ def timing(stages: Stages) -> Timing | None:
     if stages.args is None:
         return None
     found: list[float] = []
-    args = list(stages.args)
+    profile = Profile()
     try:
-        stages.executable.run(list(args))  # makes the kernels that these sizes need
+        _run(stages)  # makes the kernels that these sizes need
         end = time.perf_counter() + ENOUGH
-        while not found or (len(found) < RUNS and time.perf_counter() < end):
-            begin = time.perf_counter()
-            stages.executable.run(list(args))
-            found.append(time.perf_counter() - begin)
+        with profile:
+            while not found or (len(found) < RUNS and time.perf_counter() < end):
+                begin = time.perf_counter()
+                _run(stages)
+                found.append(time.perf_counter() - begin)
     except Fault as fault:
-        return Timing(None, 0, 0.0, user_error(fault).args[0])
+        return Timing(None, 0, 0.0, {}, user_error(fault).args[0])
     except UserError as wrong:
-        return Timing(None, 0, 0.0, str(wrong))
+        return Timing(None, 0, 0.0, {}, str(wrong))
     rate = rates("cpu", None).memory if _is_on_cpu(stages) else 0.0
-    return Timing(min(found), len(found), rate)
+    return Timing(min(found), len(found), rate, _passes(profile, len(found)))
+
+
+def _run(stages: Stages) -> None:
+    args = list(stages.args or ())
+    with Call(stages.name, lambda: None, stages.executable, args) as call:
+        call.results = stages.executable.run(list(args))
+
+
+def _passes(profile: Profile, runs: int) -> dict[str, Took]:
+    rows: dict[str, list[Mapping[str, Any]]] = {}
+    for row in profile.rows():
+        rows.setdefault(row["pass"], []).append(row)
+    return {
+        name: Took(
+            sum(row["seconds"] for row in own) / runs,
+            next((row["bytes"] // runs for row in own if row["bytes"] is not None), None),
+            own[0]["busy"] if len(own) == 1 else (),
+        )
+        for name, own in rows.items()
+    }
 
 
 def _is_on_cpu(stages: Stages) -> bool:

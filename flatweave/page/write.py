@@ -187,17 +187,23 @@ class _Page:
         )  # fmt: skip
 
     def _cost(self, each: Pass) -> str:
-        if each.let is None:
-            return ""
-        known = size(each.bytes) + ("" if each.is_bytes_known else " and what only a run tells")
-        said = f"Moves {known}"
+        """What a pass moves, how long that takes at least, and how long the pass took."""
+        said = []
         timed = self.timed
-        if timed is None or not timed.rate or timed.seconds is None:
-            return f"{said}."
-        floor = duration(timed.floor(each.bytes))
-        said += f", which takes {floor} at {size(int(timed.rate))}/s"
-        alone = len(self.passes) == 1
-        return f"{said}; the call took {duration(timed.seconds)}." if alone else f"{said}."
+        took = timed.passes.get(each.name) if timed is not None else None
+        if each.let is not None:
+            n_bytes, is_known = each.bytes, each.is_bytes_known
+            if not is_known and took is not None and took.bytes is not None:
+                n_bytes, is_known = took.bytes, True
+            said.append(f"Moves {size(n_bytes)}{'' if is_known else ' and what only a run tells'}")
+            if timed is not None and timed.rate:
+                floor = duration(timed.floor(n_bytes))
+                said[0] += f", which takes {floor} at {size(int(timed.rate))}/s"
+        if took is not None:
+            busy = " and ".join(f"{share:.0%}" for share in took.busy)
+            shared = f", of which threads were busy {busy}" if len(took.busy) > 1 else ""
+            said.append(f"{'It' if said else 'Its kernels'} took {duration(took.seconds)}{shared}")
+        return "".join(f"{sentence}. " for sentence in said)
 
     def _kernel(self, kernel: KernelFacts) -> Markup:
         state = "ran" if kernel.made else "not needed so far"
