@@ -121,6 +121,18 @@ def mul_hi(dtype: DType) -> CText:
     return helper(MUL_HI_SIGNED if dtype.kind == "i" else MUL_HI_UNSIGNED)(dtype)
 
 
+def short_float(source: str) -> Spelling:
+    """A conversion of a float to one of 16 bits, an f64 by way of an f32 that rounds to the same.
+    """
+
+    def spell(dtype: DType) -> CText:
+        text = Template(source).substitute(n=dtype.name, t=dtype.c)
+        name = text[text.index("fw_to") : text.index("(")]
+        return CText(f"{name}({{0}})", (ODD_F64 if dtype.bits == 64 else ODD_F32, text))
+
+    return spell
+
+
 FLOORDIV_SIGNED = """\
 FW_FN $t fw_floordiv_$n($t a, $t b) {
     if (b == 0) return 0;
@@ -201,4 +213,48 @@ FW_FN $t fw_clz_$n($t a) {
 """
 CTZ = """\
 FW_FN $t fw_ctz_$n($t a) { return ($t)FW_POPCOUNT(($u)(~a & (a - ($t)1))); }
+"""
+# the exponent's bias differs by 112; tiny ones are what they add to 2**-14
+OF_F16 = """\
+FW_FN float fw_of_f16_$n($t a) {
+    uint32_t size = ((uint32_t)a & 0x7FFF) << 13, sign = ((uint32_t)a & 0x8000) << 16;
+    uint32_t bits = size + (112U << 23);
+    if (size < 1U << 23) bits = FW_BITS32(FW_F32(size + (113U << 23)) - FW_F32(113U << 23));
+    if (size >= 31U << 23) bits |= 255U << 23;
+    if (size > 31U << 23) bits |= 1U << 22;
+    return FW_F32(sign | bits);
+}
+"""
+OF_BF16 = """\
+FW_FN float fw_of_bf16_$n($t a) {
+    uint32_t bits = (uint32_t)a << 16;
+    return FW_F32((bits << 1) > 255U << 24 ? bits | 1U << 22 : bits);
+}
+"""
+ODD_F32 = "FW_FN uint32_t fw_odd_f32(float x) { return FW_BITS32(x); }\n"
+ODD_F64 = """\
+FW_FN uint32_t fw_odd_f64(double x) {
+    float near = (float)x;
+    uint32_t bits = FW_BITS32(near);
+    if (!((double)near < x) && !((double)near > x)) return bits;
+    return (fabs((double)near) > fabs(x) ? bits - 1 : bits) | 1;
+}
+"""
+# the sum with 0.5 has the last bit of a tiny f16 as its own last bit
+TO_F16 = """\
+FW_FN uint16_t fw_to_f16_$n($t x) {
+    uint32_t bits = fw_odd_$n(x), size = bits & 0x7FFFFFFF, sign = bits >> 16 & 0x8000;
+    uint32_t found = (size - (112U << 23) + 0xFFF + (size >> 13 & 1)) >> 13;
+    if (size > 255U << 23) found = 0x7E00 | (size >> 13 & 0x3FF);
+    else if (size >= 143U << 23) found = 0x7C00;
+    else if (size < 113U << 23) found = FW_BITS32(FW_F32(size) + 0.5f) - (126U << 23);
+    return (uint16_t)(sign | found);
+}
+"""
+TO_BF16 = """\
+FW_FN uint16_t fw_to_bf16_$n($t x) {
+    uint32_t bits = fw_odd_$n(x);
+    if ((bits << 1) > 255U << 24) return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
 """

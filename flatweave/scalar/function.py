@@ -17,8 +17,9 @@ from flatweave.scalar.c_text import CText
 
 Values = np.ndarray[Any, np.dtype[Any]]
 Meaning = Callable[..., Any]
-# bits: the unsigned integer of the operand's width; float: the float of it, at least an f32
-Result = Literal["same", "bool", "bits", "float"]
+# bits: the unsigned integer of the operand's width; float: the float of it, at least an f32;
+# a dtype's name: that dtype
+Result = Literal["same", "bool", "bits", "float", "f32", "u16"]
 
 # common:  the NumPy common type of the operands (NEP 50)
 # float:   as common, then bool, i8, u8, i16, u16 become f32 and wider integers f64

@@ -19,11 +19,14 @@ import numpy as np
 
 from flatweave.base.dtypes import BY_NAME, DType, as_dtype, bool_, f32, f64, i8
 from flatweave.base.errors import DTypeError
-from flatweave.scalar import arithmetic, bits, elementary
+from flatweave.scalar import arithmetic, bits, elementary, short_floats
 from flatweave.scalar.function import ScalarFn, Values
 
 TABLE = MappingProxyType(
-    {row.name: row for row in (*arithmetic.ROWS, *bits.ROWS, *elementary.ROWS)}
+    {
+        row.name: row
+        for row in (*arithmetic.ROWS, *bits.ROWS, *elementary.ROWS, *short_floats.ROWS)
+    }
 )
 
 _KINDS = {"b": "bools", "i": "signed integers", "u": "unsigned integers", "f": "floats"}
@@ -75,7 +78,7 @@ def _result_dtype(name: str, operands: tuple[DType, ...]) -> DType:
         return BY_NAME[f"u{dtype.bits}"]
     if fn.result == "float":
         return BY_NAME[f"f{max(32, dtype.bits)}"]
-    return bool_ if fn.result == "bool" else dtype
+    return dtype if fn.result == "same" else BY_NAME[fn.result]
 
 
 def _check_count(fn: ScalarFn, count: int) -> None:

@@ -6,8 +6,8 @@ Elementary functions have a file of their own, test_llvm_elementary.py.
 import numpy as np
 import pytest
 
-from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i32, i64, u64
-from flatweave.codegen.llvm.isa import InstructionSet
+from flatweave.base.dtypes import DTYPES, bool_, f32, f64, i32, i64, u16, u64
+from flatweave.codegen.llvm.isa import InstructionSet, here
 from flatweave.codegen.llvm.math.elementary import NAMES
 from flatweave.codegen.llvm.math.scalar import emit_cast, emit_scalar
 from flatweave.codegen.llvm.text.module import Body, Module, constant, vec
@@ -111,6 +111,23 @@ def test_literal_divisors_and_exponents_keep_the_meaning(dtype):
         for k, number in enumerate(numbers):
             expected = evaluate(name, array, np.full_like(array, number))
             assert np.array_equal(compiled(f"{name}_{k}", array), expected), (name, number)
+
+
+def test_every_number_of_16_bits_is_converted_by_instructions_and_without():
+    """To an f32 and back, and floats of either width to the nearest one."""
+    short = np.arange(2**16, dtype=np.uint16)
+    rows_ = [("of_f16", u16), ("of_bf16", u16), ("to_f16", f32), ("to_f16", f64),
+             ("to_bf16", f32), ("to_bf16", f64)]  # fmt: skip
+    wide = np.concatenate([evaluate("of_f16", short), evaluate("of_bf16", short)])
+    beside = np.nextafter(wide, np.float32(0)), wide * np.float32(0.75), wide * np.float32(2 / 3)
+    floats = np.concatenate([wide, *beside])
+
+    for isa in (InstructionSet(), here()):
+        compiled = Loops(Module(isa), [row_loop(*row, 16) for row in rows_])
+        for name, dtype in rows_:
+            array = short if dtype is u16 else floats.astype(dtype.numpy)
+            found, expected = compiled(f"{name}_{dtype}_16", array), evaluate(name, array)
+            assert found.tobytes() == expected.tobytes(), (isa.name, name, dtype)
 
 
 def test_dividing_by_a_power_of_two_takes_one_instruction():

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from flatweave.base.dtypes import DTYPES, bool_
+from flatweave.base.dtypes import DTYPES, bool_, f32, f64, u16
 from flatweave.scalar.c_text import C_PRELUDE
 from flatweave.scalar.cast import c_cast, evaluate_cast
 from flatweave.scalar.ops import TABLE, evaluate, result_dtype
@@ -104,3 +104,16 @@ def test_a_conversion_means_what_numpy_says(library, source):
         found = call(library, f"cast__{source}__{target}", [array], target)
         wrong = ~same_bits(found, expected)
         assert not wrong.any(), (target, array[wrong][:3], found[wrong][:3], expected[wrong][:3])
+
+
+def test_every_number_of_16_bits_is_converted(library):
+    """To an f32 and back, and what lies between two to the nearest one."""
+    short = np.arange(2**16, dtype=np.uint16)
+    for name in ("f16", "bf16"):
+        wide = evaluate(f"of_{name}", short)
+        assert call(library, f"of_{name}__u16", [short], f32).tobytes() == wide.tobytes()
+        floats = np.concatenate([wide, np.nextafter(wide, np.float32(0)), wide * np.float32(0.75)])
+        for dtype in (f32, f64):
+            array = floats.astype(dtype.numpy)
+            found = call(library, f"to_{name}__{dtype}", [array], u16)
+            assert found.tobytes() == evaluate(f"to_{name}", array).tobytes()

@@ -14,6 +14,7 @@ class Neon(InstructionSet):
     name = "neon"
     needs = frozenset({"neon"})
     registers = 32
+    converts_f16 = True
 
     def compress_lanes(self, kept: DType) -> int:
         """One register, but at most eight lanes."""

@@ -26,6 +26,7 @@ class Avx2(Sse4):
     name = "avx2"
     needs = frozenset({"avx2"})
     register_bits = 256
+    converts_f16 = True  # F16C is older
     libmvec_letters: tuple[tuple[str, int], ...] = (("d", 256),)
 
     def gathers_in_words(self, kept: DType, *, masked: bool) -> bool:

@@ -30,6 +30,8 @@ class InstructionSet:
     converts_64 = True
     """Whether there are instructions that convert vectors between floats and integers of 64 bits;
     without them math/cast_64.py does."""
+    converts_f16 = False
+    """Whether there are instructions that convert vectors between f16 and f32."""
     read_ahead = 0
     """Bytes ahead at which loops of much work prefetch what they load; 0: they do not."""
     attributes = "nounwind"

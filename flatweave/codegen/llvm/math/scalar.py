@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from flatweave.base.dtypes import BY_NAME, DType, bool_
-from flatweave.codegen.llvm.math import elementary, floats, integers
+from flatweave.codegen.llvm.math import elementary, floats, integers, short_floats
 from flatweave.codegen.llvm.math.cast import cast
 from flatweave.codegen.llvm.text.module import Body
 from flatweave.codegen.llvm.text.values import Value
@@ -85,6 +85,8 @@ _INTEGERS: Mapping[str, Emit] = {
     "popcount": integers.popcount,
     "clz": integers.clz,
     "ctz": integers.ctz,
+    "of_f16": short_floats.of_f16,
+    "of_bf16": short_floats.of_bf16,
 }
 _FLOATS: Mapping[str, Emit] = {
     **_BOTH,
@@ -109,4 +111,6 @@ _FLOATS: Mapping[str, Emit] = {
     "isnan": lambda a: a.is_nan(),
     "isinf": floats.is_infinite,
     "isfinite": floats.is_finite,
+    "to_f16": short_floats.to_f16,
+    "to_bf16": short_floats.to_bf16,
 }

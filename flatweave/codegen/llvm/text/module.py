@@ -24,6 +24,7 @@ class Instructions(Protocol):
 
     register_bits: int
     converts_64: bool
+    converts_f16: bool
     libmvec: frozenset[str]
     libmvec_letters: tuple[tuple[str, int], ...]
 
