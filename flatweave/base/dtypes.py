@@ -1,6 +1,7 @@
 """Scalar types: one row each, with their NumPy, LLVM and C spellings.
 
-Complex numbers are dtypes for users alone: in a program each is a pair of floats.
+Complex numbers and floats of 16 bits are dtypes for users alone: in a program a complex number is a
+pair of floats, and a float of 16 bits the u16 that has its bits.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class DType:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):
             return self is other
+        if self is bf16:
+            return isinstance(other, np.dtype | type) and short_float(np.dtype(other)) is bf16
         return isinstance(other, np.dtype | type | str) and self.numpy == other
 
     def __hash__(self) -> int:
@@ -49,12 +52,12 @@ class DType:
     def __call__(self, value: Any) -> Any:
         if hasattr(value, "astype"):
             return value.astype(self)
-        return self.numpy.type(value)
+        return self.dtype.type(value)
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """The NumPy dtype: what `np.dtype(f32)` looks for."""
-        return self.numpy
+        """The NumPy dtype of arrays on the host: what `np.dtype(f32)` looks for."""
+        return brain_float() if self is bf16 else self.numpy
 
     @property
     def bytes(self) -> int:
@@ -68,6 +71,11 @@ class DType:
     @property
     def is_complex(self) -> bool:
         return self.kind == "c"
+
+    @property
+    def is_short(self) -> bool:
+        """Whether this is a float of 16 bits: one that is stored, and computed with as an f32."""
+        return self is f16 or self is bf16
 
     @property
     def is_integer(self) -> bool:
@@ -107,22 +115,47 @@ f64 = DType("f64", "f", 64, np.dtype(np.float64), "double", "double")
 c64 = DType("c64", "c", 64, np.dtype(np.complex64), "", "")
 c128 = DType("c128", "c", 128, np.dtype(np.complex128), "", "")
 
+f16 = DType("f16", "f", 16, np.dtype(np.float16), "", "")
+bf16 = DType("bf16", "f", 16, np.dtype("V2"), "", "")
+
 DTYPES = (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64)
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 COMPLEX = {"c64": c64, "c128": c128}
 PARTS = {c64: f32, c128: f64}
 """The dtype of the real and of the imaginary part."""
-_BY_NUMPY = {dtype.numpy: dtype for dtype in (*DTYPES, *COMPLEX.values())}
+SHORT = {"f16": f16, "bf16": bf16, "bfloat16": bf16}
+_BY_NUMPY = {dtype.numpy: dtype for dtype in (*DTYPES, *COMPLEX.values(), f16, bf16)}
+
+
+def brain_float() -> np.dtype[Any]:
+    """What NumPy takes for a bf16: the dtype of ml_dtypes, or two bytes where that is not there.
+    """
+    try:
+        from ml_dtypes import bfloat16  # optional dependency
+    except ImportError:
+        return bf16.numpy
+    found: np.dtype[Any] = np.dtype(bfloat16)
+    return found
+
+
+def short_float(dtype: np.dtype[Any]) -> DType | None:
+    """The float of 16 bits that a dtype of NumPy is; two bytes are a bf16, as in files of NumPy."""
+    if dtype == f16.numpy:
+        return f16
+    return bf16 if dtype.name == "bfloat16" or dtype == bf16.numpy else None
 
 
 def as_dtype(spelling: object) -> DType:
     """The scalar type for a DType, a NumPy dtype or scalar class, a Python type, or a name."""
     if isinstance(spelling, DType):
         return spelling
-    if isinstance(spelling, str) and (known := BY_NAME.get(spelling) or COMPLEX.get(spelling)):
-        return known
+    if isinstance(spelling, str):
+        known = BY_NAME.get(spelling) or COMPLEX.get(spelling) or SHORT.get(spelling)
+        if known:
+            return known
     try:
-        found = _BY_NUMPY.get(np.dtype(spelling))  # type: ignore[call-overload]
+        asked = np.dtype(spelling)  # type: ignore[call-overload]
+        found = _BY_NUMPY.get(asked) or short_float(asked)
     except (TypeError, ValueError):
         found = None
     if found is None:

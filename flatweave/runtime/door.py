@@ -4,9 +4,10 @@
     llvm()                                            as much of it as makes machine code of text
     opened("fft")                                     what few programs use: fw.fft, fw.linalg,
                                                       fw.random, and what functions mean for complex
-                                                      numbers, target="auto", devices=[..], .page(),
-                                                      what a profile shows, and NumPy's functions on
-                                                      arrays of ours
+                                                      numbers and for floats of 16 bits,
+                                                      target="auto", devices=[..], .page(), what a
+                                                      profile shows, and NumPy's functions on arrays
+                                                      of ours
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
 generation and LLVM, which cost as much to import as all that is in front. The import is work of a
@@ -31,6 +32,7 @@ SELDOM = {
     "complex": "flatweave.frontend.complex.rules",
     "fft": "flatweave.frontend.standard.fft",
     "linalg": "flatweave.frontend.standard.linalg",
+    "short": "flatweave.frontend.functions.short",
     "page": "flatweave.page.write",
     "profiler": "flatweave.profiler.report",
     "numpy": "flatweave.frontend.standard.numpy_functions",

@@ -31,4 +31,8 @@ def shared(array: Values) -> Values:
 
     The memoryview between the two is the sign of the promise: `is_frozen` does not look behind it.
     """
-    return array if is_frozen(array) else np.asarray(array.data.toreadonly())
+    if is_frozen(array):
+        return array
+    if array.dtype.kind == "V":  # a bfloat16, of which there is no memoryview
+        return np.asarray(array.view(np.uint16).data.toreadonly()).view(array.dtype)
+    return np.asarray(array.data.toreadonly())

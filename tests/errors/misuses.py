@@ -479,4 +479,4 @@ def unknown_target():
 
 
 def unknown_dtype():
-    fw.iota(3, dtype="f2")
+    fw.iota(3, dtype="S2")

@@ -40,6 +40,8 @@ IN = (
     In("NumPy", "an array", "", F),
     In("NumPy", "one that nobody can write to", "", "np.frombuffer(bytes(48))", passed=SHARED),
     In("NumPy", "complex numbers", "", "np.ones(3, np.complex64)"),
+    In("NumPy", "`float16`", "", "np.ones(3, np.float16)"),
+    In("NumPy", "`bfloat16` of ml_dtypes", "ml_dtypes", "np.ones(3, ml_dtypes.bfloat16)"),
     In("NumPy", "not in row-major order, or of the other byte order", "", f"{F}[::2]",
        taken=COPIED),
     In("NumPy", "`memmap`, read", "", 'np.memmap(file, np.float64, "r")', passed=SHARED),

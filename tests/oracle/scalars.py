@@ -109,6 +109,19 @@ def trailing_zeros(a: Any) -> Any:
     return found.astype(a.dtype)
 
 
+def as_f16(a: Any) -> Any:
+    """The nearest float of 16 bits, as an f32."""
+    return np.asarray(a).astype(np.float16).astype(np.float32)
+
+
+def as_bf16(a: Any) -> Any:
+    """The nearest f32 whose lower half is 0, the one with an even upper half of two."""
+    x = np.asarray(a)
+    step = np.exp2(np.maximum(np.frexp(x)[1], -125).astype(np.float64) - 8)
+    found = np.rint(x.astype(np.float64) / step) * step
+    return np.where(np.isfinite(x), found, x).astype(np.float32)
+
+
 def cast(x: Any, dtype: np.dtype) -> Any:
     """The value in another dtype; floats to integers toward zero, ends for what is too great."""
     array = np.asarray(x)
@@ -164,6 +177,8 @@ SCALARS = {
     "sqrt": Scalar("fw.sqrt({0})", np.sqrt, "f", 1),
     "reciprocal": Scalar("fw.reciprocal({0})", np.reciprocal, "f", 1),
     "copysign": Scalar("fw.copysign({0}, {1})", np.copysign, "f"),
+    "as_f16": Scalar("fw.astype(fw.astype({0}, fw.f16), fw.f32)", as_f16, "f", 1),
+    "as_bf16": Scalar("fw.astype(fw.astype({0}, fw.bf16), fw.f32)", as_bf16, "f", 1),
     "isnan": Scalar("fw.isnan({0})", np.isnan, "f", 1),
     "isinf": Scalar("fw.isinf({0})", np.isinf, "f", 1),
     "isfinite": Scalar("fw.isfinite({0})", np.isfinite, "f", 1),

@@ -53,7 +53,7 @@ BEHIND = {
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
     "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.page.write",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
-    "flatweave.frontend.standard.numpy_functions",
+    "flatweave.frontend.standard.numpy_functions", "flatweave.frontend.functions.short",
 }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from flatweave.base.source import user_location
 from flatweave.frontend.call.telling import TELLING
 from flatweave.frontend.values.complex import speaks_of_complex
 from flatweave.frontend.values.scope import innermost
+from flatweave.frontend.values.short import speaks_of_short
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import is_irregular
 from flatweave.runtime.door import opened
@@ -59,7 +60,7 @@ def operation(
     def declare(body: Callable[P, R]) -> Callable[P, R]:
         if elementwise:
             body = _on_rows_too(body, frozenset(static.split()))
-        body = _on_complex_too(body)
+        body = _on_short_too(_on_complex_too(body))
         parameters = inspect.signature(body).parameters.values()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
@@ -102,6 +103,18 @@ def _on_complex_too(body: Callable[P, R]) -> Callable[P, R]:
     def work(*args: P.args, **kwargs: P.kwargs) -> R:
         if speaks_of_complex(args) or (kwargs and speaks_of_complex(kwargs.values())):
             return opened("complex").on_complex(body, args, kwargs)  # type: ignore[no-any-return]
+        return body(*args, **kwargs)
+
+    return work
+
+
+def _on_short_too(body: Callable[P, R]) -> Callable[P, R]:
+    """The function, extended to floats of 16 bits, which it reads as f32 or moves as they are."""
+
+    @functools.wraps(body)
+    def work(*args: P.args, **kwargs: P.kwargs) -> R:
+        if speaks_of_short(args) or (kwargs and speaks_of_short(kwargs.values())):
+            return opened("short").on_short(body, args, kwargs)  # type: ignore[no-any-return]
         return body(*args, **kwargs)
 
     return work

@@ -78,9 +78,9 @@ def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
 
 def put(table: Table, signature: tuple[Any, ...], run: Callable[[list[Any]], Any]) -> None:
     """Enter what runs calls of a signature that `quick` made; not where every call's arrays must be
-    converted: in another byte order, complex, records, times."""
+    converted: in another byte order, complex, records, times, floats of 16 bits."""
     dtypes = [part for part in signature if isinstance(part, np.dtype)]
-    if all(dtype.isnative and dtype.kind in "biuf" for dtype in dtypes):
+    if all(dtype.isnative and dtype.kind in "biuf" and dtype != np.float16 for dtype in dtypes):
         keep(table, signature, run)
 
 

@@ -19,6 +19,7 @@ from flatweave.frontend.values.complex import is_complex, pairs_of
 from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.interop import no_array, on_gpu, values_of
 from flatweave.frontend.values.promotion import literal_dtype
+from flatweave.frontend.values.short import is_short, words_of
 from flatweave.runtime.devices.arrays import ARRAYS
 
 NUMBERS = {bool: bool_, int: i64, float: f64}
@@ -97,6 +98,8 @@ def flat_of(values: Sequence[Any]) -> list[Any]:
     for value in values:
         if is_complex(value):
             value = pairs_of(value)
+        elif is_short(value):
+            value = words_of(value)
         if isinstance(value, ARRAYS):
             flat.extend(value.shape)
             flat.append(value if value.ndim else value[()])

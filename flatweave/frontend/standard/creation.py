@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import DType, bool_, f64, i64
+from flatweave.base.dtypes import DType, bf16, bool_, f64, i64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
@@ -40,6 +40,8 @@ def _on_host(make: Any, shape: Any, dtype: Any, device: Any) -> Any:
     if device is not None or not all(type(part) is int and part >= 0 for part in parts):
         return NotImplemented
     if math.prod(parts) > FEW or len(parts) > 64 or not (dtype is None or type(dtype) is DType):
+        return NotImplemented
+    if dtype is bf16:
         return NotImplemented
     return host_array(make(parts, np.float64 if dtype is None else dtype.numpy))
 

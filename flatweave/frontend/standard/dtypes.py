@@ -10,9 +10,11 @@ from flatweave.base.dtypes import (
     PARTS,
     DType,
     as_dtype,
+    bf16,
     bool_,
     c64,
     c128,
+    f16,
     f32,
     f64,
     i8,
@@ -35,9 +37,9 @@ KINDS = {
     "signed integer": (i8, i16, i32, i64),
     "unsigned integer": (u8, u16, u32, u64),
     "integral": (i8, i16, i32, i64, u8, u16, u32, u64),
-    "real floating": (f32, f64),
+    "real floating": (f16, bf16, f32, f64),
     "complex floating": (c64, c128),
-    "numeric": (i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, c64, c128),
+    "numeric": (i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, c64, c128),
 }
 
 
@@ -70,6 +72,10 @@ def _of(value: Any) -> DType:
     return any_dtype_of(value)
 
 
+FAR_BF16 = (2 - 2.0**-7) * 2.0**127
+"""The greatest bf16."""
+
+
 def finfo(type: Any) -> FloatInfo:
     """What a dtype of floats, or that of an array, holds. Raises DTypeError for another one.
 
@@ -85,6 +91,8 @@ def finfo(type: Any) -> FloatInfo:
             f"finfo is of floats, got {dtype}.",
             where=user_location(), remedy="Ask fw.iinfo for integers.",
         )  # fmt: skip
+    if dtype is bf16:
+        return FloatInfo(16, 2.0**-7, FAR_BF16, -FAR_BF16, 2.0**-126, dtype)
     held: Any = np.finfo(dtype.numpy)
     return FloatInfo(
         dtype.bits, float(held.eps), float(held.max), float(held.min),
@@ -118,22 +126,32 @@ def can_cast(from_: Any, to: Any) -> bool:
         >>> fw.can_cast(fw.i32, fw.f64)
         True
     """
-    return bool(np.can_cast(_of(from_).numpy, _of(to).numpy))
+    given, wanted = _of(from_), _of(to)
+    if wanted is bf16:
+        return given is bf16 or given.bits <= 8
+    return bool(np.can_cast((f32 if given is bf16 else given).numpy, wanted.numpy))
+
+
+NUMBERS = (bool, int, float, complex)
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The dtype that arrays, dtypes and Python numbers have together.
+
+    A float of 16 bits is that of its kind alone; with others it is an f32.
 
     Types: arrays, dtypes and numbers `->` a dtype. Raises DTypeError where there is none.
 
         >>> fw.result_type(fw.i32, fw.f32)
         f64
     """
-    parts = [
-        value if type(value) in (bool, int, float, complex) else _of(value).numpy
-        for value in arrays_and_dtypes
-    ]
-    return as_dtype(np.result_type(*parts))
+    numbers = [value for value in arrays_and_dtypes if type(value) in NUMBERS]
+    dtypes = [_of(value) for value in arrays_and_dtypes if type(value) not in NUMBERS]
+    is_alone = len(set(map(id, dtypes))) == 1 and complex not in map(type, numbers)
+    if is_alone and dtypes[0].is_short:
+        return dtypes[0]
+    wide = [(f32 if dtype.is_short else dtype).numpy for dtype in dtypes]
+    return as_dtype(np.result_type(*wide, *numbers))
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:

@@ -18,7 +18,12 @@ from flatweave.frontend.values.sugar import METHODS
 
 VERSION = "2025.12"
 VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", VERSION)
-NAMES = {dtype.numpy.name: dtype for kind in ("bool", "numeric") for dtype in KINDS[kind]}
+NAMES = {
+    dtype.numpy.name: dtype
+    for kind in ("bool", "numeric")
+    for dtype in KINDS[kind]
+    if not dtype.is_short
+}
 
 
 class NamespaceInfo:

@@ -25,6 +25,7 @@ from flatweave.frontend.standard.schur import eigen
 from flatweave.frontend.standard.stacks import matrices, unstacked
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Array, host_array
+from flatweave.frontend.values.short import is_short
 
 
 class QR(NamedTuple):
@@ -254,6 +255,8 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Any:
 def _eigen(x: Any, who: str) -> Any:
     """Eigenvalues and eigenvectors by NumPy's LAPACK."""
     values = np.asarray(x)
+    if is_short(values):
+        values = values.astype(np.float32)
     if values.ndim < 2 or values.shape[-1] != values.shape[-2] or values.dtype.kind not in "fc":
         raise ArgumentError(
             f"{who} takes square matrices of floats or complex numbers, got"

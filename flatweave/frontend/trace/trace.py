@@ -16,16 +16,18 @@ from typing import Any
 import numpy as np
 
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import PARTS, DType
+from flatweave.base.dtypes import PARTS, DType, u16
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.recording import OPEN, compiled
 from flatweave.base.records import record, replace
 from flatweave.base.source import user_location
 from flatweave.frontend.trace.pairs import interleaved, parts_of
+from flatweave.frontend.trace.short import stored
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, kind_of
 from flatweave.frontend.values.complex import Complex, is_complex
 from flatweave.frontend.values.scope import Trace, asides, entered
+from flatweave.frontend.values.short import OF, Short, is_short
 from flatweave.frontend.values.tree import Tree, flatten, map_leaves, paths
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -70,7 +72,7 @@ def trace(
     try:
         with entered(made.root):
             results = body([_parameter(made, leaf) for leaf in leaves])
-            found, tree = flatten(map_leaves(interleaved, results, is_complex))
+            found, tree = flatten(map_leaves(_in_memory, results, _is_kept_otherwise))
             names = paths(tree)
             traced = [_result(name, leaf, path) for leaf, path in zip(found, names, strict=True)]
     finally:
@@ -81,8 +83,20 @@ def trace(
     return Traced(Program(name, fn), tree, hidden_arguments(made.hidden))
 
 
-def _parameter(made: Trace, leaf: Leaf) -> Tracer | Complex:
+def _is_kept_otherwise(value: Any) -> bool:
+    """Whether a result has a dtype that programs do not know."""
+    return is_complex(value) or is_short(value)
+
+
+def _in_memory(value: Any) -> Any:
+    """A result as programs have it: complex numbers as pairs, floats of 16 bits as words."""
+    return stored(value) if is_short(value) else interleaved(value)
+
+
+def _parameter(made: Trace, leaf: Leaf) -> Tracer | Complex | Short:
     """The traced argument for a leaf."""
+    if leaf.dtype.is_short:
+        return OF[leaf.dtype](_floats(made, replace(leaf, dtype=u16)))
     if leaf.dtype.is_complex:
         floats = replace(leaf, dtype=PARTS[leaf.dtype], shape=(*leaf.shape, 2), weak=False)
         return parts_of(_floats(made, floats, pairs=True), leaf.weak)
@@ -90,7 +104,7 @@ def _parameter(made: Trace, leaf: Leaf) -> Tracer | Complex:
 
 
 def _floats(made: Trace, leaf: Leaf, pairs: bool = False) -> Tracer:
-    """The traced argument for a leaf that is not complex, or for one as pairs of floats."""
+    """The traced argument for a leaf as it is in memory: complex numbers are pairs of floats."""
     hint = "".join(c if c.isalnum() else "_" for c in leaf.name) or "x"
     if leaf.shape:
         var = made.array_param(hint, leaf.shape, leaf.dtype, leaf.ones, pairs)

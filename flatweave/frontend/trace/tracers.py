@@ -22,6 +22,7 @@ from flatweave.base.errors import (
 )
 from flatweave.base.source import user_location
 from flatweave.frontend.trace.faults import SIZE, check_message
+from flatweave.frontend.trace.short import lifted_short, widened
 from flatweave.frontend.trace.sizes import fit_results
 from flatweave.frontend.values.array import Array, Tracer, describe, kind_of, shown
 from flatweave.frontend.values.complex import is_complex
@@ -29,7 +30,8 @@ from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.interop import is_number_list, list_values, no_array, values_of
 from flatweave.frontend.values.promotion import common, fits, literal_dtype
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import LEAF, Node, Tree, flatten
+from flatweave.frontend.values.short import is_short
+from flatweave.frontend.values.tree import LEAF, Node, Tree, flatten, map_leaves
 from flatweave.ops import Check
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Op, constant
@@ -59,6 +61,8 @@ def as_tracer(value: Any, name: str = "") -> Tracer:
     if isinstance(value, bool | int | float) and not isinstance(value, np.generic):
         dtype = literal_dtype(value)
         return Tracer(constant(value, dtype), scope, weak=dtype is not bool_)
+    if is_short(value):
+        return widened(value)
     if isinstance(value, DeviceArray) and value.ndim:
         return Tracer(scope.trace.capture(value.resident), scope)
     if is_complex(value):
@@ -87,6 +91,8 @@ def as_tracers(
     Raises Unsupported for a Ragged unless `irregular` says that one may be there.
     """
     leaves, tree = flatten(value, is_number_list)
+    if any(map(is_short, leaves)):
+        leaves, tree = flatten(map_leaves(lifted_short, value, is_number_list), is_number_list)
     if tree.irregular and not irregular:
         raise Unsupported(
             f"{name or 'this argument'} is a Ragged where arrays are needed.",

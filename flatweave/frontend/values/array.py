@@ -325,7 +325,8 @@ class Tracer(Array):
 
 def describe(value: Any) -> str:
     """The type of an array as messages show it: `f32[1000, 3]`, `i64`."""
-    traced = value if isinstance(value, Tracer | HostArray | np.ndarray) else value.real  # complex
+    is_one = isinstance(value, Tracer | HostArray | np.ndarray)
+    traced = value if is_one else getattr(value, value.parts[0])  # complex, or a float of 16 bits
     if isinstance(traced, Tracer):
         extents = ", ".join(extent_text(extent, traced.scope) for extent in traced.extents)
         name = as_dtype(value.dtype).name

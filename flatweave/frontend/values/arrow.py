@@ -95,7 +95,7 @@ def _no_numbers(chunk: Chunk, name: str) -> UserError:
             f"{name} is an Arrow table or a column of structs, unions or runs.",
             where=user_location(), remedy="Take its columns of numbers one by one.",
         )  # fmt: skip
-    remedy = "Cast it first: text to numbers, decimals and half floats to floats."
+    remedy = "Cast it first: text to numbers, decimals to floats."
     if chunk.is_dictionary:
         remedy = "Take its codes: xs.indices in pyarrow, xs.to_physical() in polars."
     elif form.startswith(TIMES):

@@ -13,25 +13,29 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from flatweave.base.dtypes import bf16, short_float
 from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.source import user_location
+from flatweave.frontend.values import brain
 from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
 from flatweave.frontend.values.arrow import is_arrow
 from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.interop import (
-    NATIVE,
     PAD,
     UNEVEN,
     Values,
     checked,
+    is_native,
     no_array,
     unreadable,
     values_of,
 )
 from flatweave.frontend.values.nulls import filled, is_masked, nulls_in, parted
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
+from flatweave.frontend.values.short import Short
 from flatweave.runtime.ownership import shared
+from flatweave.scalar.ops import evaluate
 
 
 @overload
@@ -77,12 +81,13 @@ def asarray(
             f"{nulls!r} is not a way to take nulls.",
             where=user_location(), remedy='Use "raise", "nan" or "mask".',
         )  # fmt: skip
-    traced = value.real if isinstance(value, Complex) else value
+    is_pair = isinstance(value, Complex | Short)
+    traced = getattr(value, value.parts[0]) if is_pair else value
     if isinstance(traced, Tracer):
         if traced.is_gone:
             raise traced.escaped()
         return value if dtype is None else value.astype(dtype)  # type: ignore[no-any-return]
-    wanted = None if dtype is None else any_dtype_of(dtype).numpy
+    wanted = None if dtype is None else any_dtype_of(dtype).dtype
     if not copy and isinstance(value, HostArray) and wanted in (None, value.dtype):
         return value
     found = (_filled if nulls == "nan" else values_of)(value, name)
@@ -93,11 +98,22 @@ def asarray(
             " copy=False for a copy"
         )
     if found is None:
-        found = python_values(value, wanted, name)
+        is_brain = wanted is not None and short_float(wanted) is bf16
+        found = python_values(value, None if is_brain else wanted, name)
     elif fits and not copy:
         return host_array(shared(found))
     with np.errstate(all="ignore"):
+        if wanted is not None and short_float(wanted) is bf16:
+            return host_array(_brain_floats(found).view(wanted))
         return host_array(np.array(found, dtype=wanted, copy=True, order="C"))
+
+
+def _brain_floats(values: Values) -> Values:
+    """Numbers as bf16, rounded once, which NumPy does not know and ml_dtypes does by an f32."""
+    if short_float(values.dtype) is bf16:
+        return values.copy()
+    wide = values if values.dtype == np.float32 else values.astype(np.float64)
+    return evaluate("to_bf16", wide)
 
 
 def _is_shareable(value: Any) -> bool:
@@ -116,7 +132,7 @@ def _is_shareable(value: Any) -> bool:
 
 def is_plain(values: Values) -> bool:
     """Whether a program can be given an array as it is in memory."""
-    return values.dtype in NATIVE and values.flags.c_contiguous and values.flags.aligned
+    return is_native(values.dtype) and values.flags.c_contiguous and values.flags.aligned
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
@@ -132,7 +148,8 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     on_device(device, "from_dlpack")
     if not hasattr(x, "__dlpack__"):
         raise no_array(x, "x of from_dlpack", "Pass it to fw.asarray, which takes more.")
-    given = np.from_dlpack(x, copy=copy)
+    brains = brain.taken(x, copy)
+    given = np.from_dlpack(x, copy=copy) if brains is None else brains
     found = checked(given, "x of from_dlpack")
     if copy is False and not is_plain(given):
         raise BufferError("the memory of x cannot be shared as it is: it is not row-major")

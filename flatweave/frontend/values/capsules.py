@@ -22,7 +22,7 @@ _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 NUMBERS = {
     "c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8",
-    "f": "f4", "g": "f8",
+    "e": "f2", "f": "f4", "g": "f8",
 }  # fmt: skip
 GET = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 

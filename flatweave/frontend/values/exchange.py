@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flatweave.frontend.values import brain
 from flatweave.frontend.values.exports import capsules, numbers
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -40,8 +41,9 @@ class Exchange:
             if copy is False:
                 raise BufferError("only DLPack 1.0 and later can share read-only memory")
             values, copy = values.copy(), None
-        return values.__dlpack__(
-            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        give = brain.given if values.dtype.kind == "V" else np.ndarray.__dlpack__
+        return give(
+            values, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
         )
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -51,4 +53,5 @@ class Exchange:
         return capsules(numbers(self._values))
 
     def __buffer__(self, flags: int) -> memoryview:
-        return self._values.data
+        values = self._values
+        return (values.view(np.uint16) if values.dtype.kind == "V" else values).data

@@ -49,9 +49,11 @@ def numbers(values: Values) -> Column:
     elif values.dtype in FORMATS:
         found = Column(FORMATS[values.dtype], len(flat), (None, flat))
     else:
+        is_complex = values.dtype.kind == "c"
         raise DTypeError(
-            f"Arrow has no arrays of {values.dtype}.",
-            where=user_location(), remedy="Give two arrays: fw.real(z) and fw.imag(z).",
+            f"Arrow has no arrays of {values.dtype}.", where=user_location(),
+            remedy="Give two arrays: fw.real(z) and fw.imag(z)." if is_complex
+            else "Convert them: xs.astype(fw.f32), or fw.f16.",
         )  # fmt: skip
     for axis in range(values.ndim - 1, 0, -1):
         length = int(np.prod(values.shape[:axis], dtype=np.int64))

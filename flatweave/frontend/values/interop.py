@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import COMPLEX, DTYPES
+from flatweave.base.dtypes import COMPLEX, DTYPES, bf16, f16, short_float
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
+from flatweave.frontend.values import brain
 from flatweave.frontend.values.array import HostArray, Tracer, kind_of
 from flatweave.frontend.values.arrow import column_behind, is_arrow, numbers_of
 from flatweave.frontend.values.nulls import is_masked, nulls_in
@@ -29,7 +30,7 @@ from flatweave.runtime.devices.exchange import NotContiguous, borrowed
 
 Values = np.ndarray[Any, np.dtype[Any]]
 PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__array_struct__")
-NATIVE = frozenset(dtype.numpy for dtype in (*DTYPES, *COMPLEX.values()))
+NATIVE = frozenset(dtype.numpy for dtype in (*DTYPES, *COMPLEX.values(), f16, bf16))
 
 
 def values_of(value: Any, name: str = "") -> Values | None:
@@ -98,7 +99,7 @@ def _foreign(value: Any, name: str) -> Values | None:
         try:
             found = np.from_dlpack(value)
         except (BufferError, TypeError, RuntimeError, AttributeError):
-            found = None
+            found = brain.taken(value)
     if found is None and any(hasattr(value, protocol) for protocol in PROTOCOLS[1:]):
         found = _asked(value, name)
         if found.dtype.kind == "O" and not found.ndim and found[()] is value:
@@ -164,12 +165,17 @@ def _nulls(count: int, name: str) -> ArgumentError:
     )
 
 
+def is_native(dtype: np.dtype[Any]) -> bool:
+    """Whether elements of a dtype are given to programs as they are in memory."""
+    return dtype in NATIVE or (dtype.isnative and short_float(dtype) is not None)
+
+
 def checked(values: Values, name: str) -> Values:
     """The array itself if a program can be given it, a copy where its layout or byte order is not.
     """
-    if values.dtype not in NATIVE:
+    if not is_native(values.dtype):
         native = values.dtype.newbyteorder("=")
-        if native not in NATIVE:
+        if not is_native(native):
             raise _refused(values, name or "an array")
         return np.array(values, native, order="C")
     flags = values.flags

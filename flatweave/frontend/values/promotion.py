@@ -100,8 +100,15 @@ def literal_dtype(value: bool | int | float) -> DType:
 
 
 def dtype_of(spelling: Any) -> DType:
-    """A user's dtype; DTypeError at the user's line for what is none, Unsupported for complex."""
+    """A user's dtype; DTypeError at the user's line for what is none, Unsupported for complex and
+    for floats of 16 bits."""
     found = any_dtype_of(spelling)
+    if found.is_short:
+        raise Unsupported(
+            f"elements of {found} here.",
+            where=user_location(),
+            remedy=f"Compute in f32, and store the result: xs.astype(fw.{found}).",
+        )
     if found.is_complex:
         raise Unsupported(
             f"elements of {found} here.",

@@ -39,6 +39,12 @@ class Node:
         """The value with these parts, which nobody checks again."""
         raise NotImplementedError
 
+    @classmethod
+    def spelled(cls, *texts: str) -> str:
+        """A value with these parts as messages show it."""
+        pairs = ", ".join(f"{name}={text}" for name, text in zip(cls.parts, texts, strict=True))
+        return f"{cls.__name__}({pairs})"
+
 
 def is_irregular(value: Any) -> bool:
     """Whether a value is a Node of rows that may differ in length: a Ragged."""
@@ -176,6 +182,8 @@ def _spelled(tree: Tree, texts: Iterator[str]) -> str:
     if tree.kind == "dict":
         return "{" + ", ".join(f"{name!r}: {text}" for name, text in pairs) + "}"
     assert tree.cls is not None
+    if issubclass(tree.cls, Node):
+        return tree.cls.spelled(*inner)
     return f"{tree.cls.__name__}({', '.join(f'{name}={text}' for name, text in pairs)})"
 
 

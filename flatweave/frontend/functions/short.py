@@ -1,0 +1,181 @@
+"""Floats of 16 bits as arguments: what moves elements moves their words, all else reads f32.
+
+    h + h, sum(h), exp(h)      add (widened h) (widened h), ..: an f32
+    h[1:], reverse(h)          words[1:], reverse(words): of the dtype of h
+    concat([h, k]), where      words where all are of one such dtype, else f32
+    map(f, h), filter(p, h)    f and p are given the elements as they are
+    h.astype(f16)              each number rounded to the nearest one
+    sum(x, dtype=f16)          computed with f32, then rounded
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from flatweave.base.dtypes import DType, f32, u16
+from flatweave.frontend.trace.short import lifted_short, narrowed, widened
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.interop import is_number_list
+from flatweave.frontend.values.short import OF, Short, is_short, is_short_dtype, short_dtype
+from flatweave.frontend.values.tree import flatten, is_irregular, map_leaves, unflatten
+
+# the first argument's elements, elsewhere
+MOVED = frozenset({
+    "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast", "broadcast_to",
+    "unstack", "squeeze", "moveaxis", "permute_dims", "matrix_transpose", "flip", "roll", "repeat",
+    "tile", "take", "take_along_axis", "tril", "triu", "getitem",
+})  # fmt: skip
+# elements of several arrays, which are the arguments of these names
+JOINED = {
+    "concat": ("arrays",), "stack": ("arrays",), "where": ("a", "b"), "shift": ("xs", "fill"),
+    "gather": ("xs", "default"), "broadcast_arrays": ("arrays",), "backpermute": ("xs",),
+}  # fmt: skip
+# arrays that are written into, and what is written
+WRITTEN = {"scatter": ("dest", "vals"), "replace": ("xs", "values")}
+# functions of arrays of any elements: of tuples, and of these
+ANY_ELEMENTS = frozenset({
+    "map", "zip_with", "filter", "partition", "generate", "cond", "while_loop", "fori_loop",
+    "expand", "replicate", "vmap", "ragged", "row",
+})  # fmt: skip
+# results like the arguments, which are compared as f32
+ORDERED = {"sort": ("xs",), "sort_by_key": ("keys", "values")}
+LIKE = frozenset({"zeros_like", "ones_like", "full_like", "empty_like"})
+
+
+def on_short(body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A public function called with floats of 16 bits, or with their dtype."""
+    name = body.__name__
+    try:
+        given = inspect.signature(body).bind(*args, **kwargs)
+    except TypeError:
+        return body(*args, **kwargs)  # which raises it
+    if name in ANY_ELEMENTS:
+        return _called(body, given, _lifted)
+    dtype = given.arguments.get("dtype")
+    wanted = None if dtype is None else short_dtype(dtype)
+    first = args[0] if args else None
+    if name == "astype" and wanted is not None:
+        return _converted(body, first, wanted)
+    if name in MOVED and is_short(first):
+        short = lifted_short(first)
+        return _wrapped(body(short.words, *args[1:], **kwargs), short.element)
+    if name in JOINED:
+        return _joined(body, given, JOINED[name])
+    if name in WRITTEN:
+        return _written(body, given, *WRITTEN[name])
+    if name in ORDERED:
+        return _ordered(body, given, ORDERED[name])
+    if name in LIKE and dtype is None and is_short(first):
+        wanted = lifted_short(first).element
+    found = _called(body, given, _read)
+    return found if wanted is None else map_leaves(lambda x: _as(x, wanted), found)
+
+
+def _called(
+    body: Callable[..., Any], given: inspect.BoundArguments, of: Callable[[Any], Any]
+) -> Any:
+    """The function of a function of each argument."""
+    named = {key: of(value) for key, value in given.kwargs.items()}
+    return body(*map(of, given.args), **named)
+
+
+def _is_leaf(value: Any) -> bool:
+    return is_short(value) or is_number_list(value)
+
+
+def _lifted(value: Any) -> Any:
+    """An argument with its floats of 16 bits as values of the trace."""
+    return map_leaves(lifted_short, value, _is_leaf)
+
+
+def _read(value: Any) -> Any:
+    """An argument with f32 for floats of 16 bits and for their dtypes."""
+    if is_short_dtype(value):
+        return f32
+    return map_leaves(lambda x: widened(x) if is_short(x) else x, value, _is_leaf)
+
+
+def _as(x: Any, dtype: DType) -> Any:
+    """Floats as those of 16 bits; anything else as it is."""
+    return narrowed(x, dtype) if isinstance(x, Tracer) and x.element.is_float else x
+
+
+def _words(x: Any, dtype: DType) -> Any:
+    """A number as the words of such floats; None as it is."""
+    if x is None:
+        return None
+    short = lifted_short(x)
+    if isinstance(short, Short):
+        return short.words if short.element is dtype else narrowed(widened(short), dtype).words
+    return narrowed(as_tracer(x), dtype).words
+
+
+def _wrapped(found: Any, dtype: DType) -> Any:
+    """What a function made of words, as floats."""
+    return map_leaves(
+        lambda x: OF[dtype](x) if isinstance(x, Tracer) and x.element is u16 else x, found
+    )
+
+
+def _converted(body: Callable[..., Any], x: Any, dtype: DType) -> Any:
+    """astype."""
+    if is_irregular(x):
+        return type(x).made(_converted(body, x.values, dtype), x.offsets)
+    return OF[dtype](_words(x, dtype))
+
+
+def _joined(body: Callable[..., Any], given: inspect.BoundArguments, names: Any) -> Any:
+    """By words where all elements are of one dtype, which Python numbers take, else by f32."""
+    values = tuple(given.arguments[name] for name in names if name in given.arguments)
+    leaves, tree = flatten(values, _is_leaf)
+    shorts = [lifted_short(leaf) for leaf in leaves]
+    kinds = {x.element.name: x.element for x in shorts if isinstance(x, Short)}
+    if len(kinds) != 1 or tree.irregular or not all(map(_takes_dtype, shorts)):
+        return _called(body, given, _read)
+    (kind,) = kinds.values()
+    words = unflatten(tree, [_words(x, kind) for x in shorts])
+    given.arguments.update(zip((n for n in names if n in given.arguments), words, strict=True))
+    return _wrapped(body(*given.args, **given.kwargs), kind)
+
+
+def _takes_dtype(value: Any) -> bool:
+    """Whether a value is of 16 bits, or a number that takes the dtype of what it meets."""
+    return isinstance(value, Short) or (
+        value.weak if isinstance(value, Tracer) else type(value) in (bool, int, float)
+    )
+
+
+def _written(
+    body: Callable[..., Any], given: inspect.BoundArguments, into: str, what: str
+) -> Any:
+    """Elements become those of the array that they are written into."""
+    arrays, tree = flatten(given.arguments[into], _is_leaf)
+    values, value_tree = flatten(given.arguments[what], _is_leaf)
+    if len(arrays) != len(values):
+        return _called(body, given, _read)
+    kinds = [lifted_short(x).element if is_short(x) else None for x in arrays]
+    pairs = list(zip(arrays, values, kinds, strict=True))
+    given.arguments[into] = unflatten(tree, [x if k is None else _words(x, k) for x, _, k in pairs])
+    given.arguments[what] = unflatten(
+        value_tree, [_read(v) if k is None else _words(v, k) for _, v, k in pairs]
+    )
+    return _like(body(*given.args, **given.kwargs), kinds)
+
+
+def _like(found: Any, kinds: list[DType | None]) -> Any:
+    """Results with words for those that have a kind."""
+    leaves, tree = flatten(found)
+    pairs = zip(leaves, kinds, strict=True)
+    return unflatten(tree, [x if kind is None else OF[kind](x) for x, kind in pairs])
+
+
+def _ordered(body: Callable[..., Any], given: inspect.BoundArguments, names: Any) -> Any:
+    """Sorted as f32, and of the dtypes that they had."""
+    leaves = flatten(tuple(given.arguments[name] for name in names), _is_leaf)[0]
+    kinds = [lifted_short(x).element if is_short(x) else None for x in leaves]
+    found, tree = flatten(_called(body, given, _read))
+    pairs = zip(found, kinds, strict=True)
+    return unflatten(tree, [x if kind is None else narrowed(x, kind) for x, kind in pairs])
