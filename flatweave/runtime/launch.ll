@@ -285,7 +285,7 @@ spin.more:
   %patient = icmp ult i64 %attempt, 260         ; about 200 pauses, then 60 yields
   br i1 %patient, label %spin.wait, label %sleep
 spin.wait:
-  call void @fw_backoff(i64 %attempt)
+  call void @wait_awake(i64 %attempt)
   %attempt.next = add i64 %attempt, 1
   br label %spin
 sleep:

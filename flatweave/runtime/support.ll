@@ -24,8 +24,30 @@ ${PAUSE_DECLARATION}
 
 ; ---------------------------------------------------------------- waiting, locks
 
-; One turn of waiting for another thread, which may not be running: give way before long.
+@never = internal global i32 0              ; sleepers on it sleep for their time
+
+; One turn of waiting for another thread, which may not be running: give way before long, and sleep
+; where that does not help. With more threads than cores, those who only give way take turns with
+; each other, and with other processes, before the one they wait for comes; who sleeps leaves it a
+; core. The first sleep takes 2 us, each one after 16 more attempts twice as long, up to 1 ms.
 define void @fw_backoff(i64 %attempt) {
+  %patient = icmp ult i64 %attempt, 216         ; 200 pauses, then 16 yields
+  br i1 %patient, label %wait, label %sleep
+wait:
+  call void @wait_awake(i64 %attempt)
+  ret void
+sleep:
+  %slept = sub i64 %attempt, 216
+  %doublings = lshr i64 %slept, 4
+  %few = icmp ult i64 %doublings, 9
+  %times = select i1 %few, i64 %doublings, i64 9
+  %ns = shl i64 2000, %times
+  call void @park(ptr @never, i32 0, i64 %ns)
+  ret void
+}
+
+; The same without sleep: for what is held for a moment only.
+define internal void @wait_awake(i64 %attempt) {
   %soon = icmp ult i64 %attempt, 200
   br i1 %soon, label %pause, label %yield
 pause:
@@ -45,7 +67,7 @@ try:
   %won = extractvalue { i64, i1 } %took, 1
   br i1 %won, label %done, label %wait
 wait:
-  call void @fw_backoff(i64 %attempt)
+  call void @wait_awake(i64 %attempt)
   %again = add i64 %attempt, 1
   br label %try
 done:

@@ -65,6 +65,14 @@ def test_every_scalar_function_compiles(compiler, dtype):
     assert compiler.cubin(cuda.emit(lowered(scalar_programs.program_of(dtype), CUDA).unit))
 
 
+def test_who_waits_sleeps(compiler):
+    """A block that looks back leaves its multiprocessor to others meanwhile."""
+    text = cuda.emit(lowered(program("scan"), CUDA).unit)
+
+    assert "__nanosleep" in text
+    assert "nanosleep" in compiler.ptx(text)
+
+
 def test_what_the_compiler_refuses_is_our_fault(compiler):
     """The message holds the compiler's own words."""
     with pytest.raises(CompilerBug, match="undefined"):

@@ -124,6 +124,16 @@ publish:
 }
 """
 
+# word[block] = 1, after one turn of waiting as if there had been as many as the block's number
+PATIENT = """
+define void @kernel(ptr %ctx, ptr %slots, i64 %block) {
+  call void @fw_backoff(i64 %block)
+  %at = call ptr @word(ptr %slots, i64 %block)
+  store i64 1, ptr %at
+  ret void
+}
+"""
+
 # word[block] = the CPU it ran on, after some 50 us there
 WHERE = """
 declare i32 @sched_getcpu()

@@ -22,6 +22,7 @@ from tests.runtime.native_programs import (
     FAIL,
     LOOK_BACK,
     NESTED,
+    PATIENT,
     SLEEP,
     TICKET,
     WHERE,
@@ -62,12 +63,21 @@ def test_blocks_are_claimed_in_order(threads):
 
 
 def test_a_block_may_wait_for_earlier_ones():
-    """The look-back of single-pass scan makes progress with more threads than cores."""
+    """The look-back of single-pass scan makes progress with more threads than cores: those who
+    wait sleep in the end, which lets the others run."""
     with pool.threads(7):
         status, words = run(launching(LOOK_BACK), 10_000)
 
     assert status.is_ok
     assert words == list(range(1, 10_001))
+
+
+def test_who_has_waited_long_sleeps():
+    """Each attempt by its number: pauses, then giving way, then sleep of up to 1 ms."""
+    status, words = run(launching(PATIENT), 300)
+
+    assert status.is_ok
+    assert words == [1] * 300
 
 
 def test_nested_launches_run_in_place(threads):

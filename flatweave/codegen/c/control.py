@@ -142,8 +142,9 @@ def emit_sync(e: CEmitter, let: Let) -> None:
 
 
 def emit_backoff(e: CEmitter, let: Let) -> None:
-    """Nothing: a spinning thread reads memory, which is pause enough."""
-    e.line(";")
+    """A pause, the longer the more attempts there were; others may run meanwhile."""
+    op: k.Backoff = let.op  # type: ignore[assignment]
+    e.line(e.dialect.pause.format(attempt=e.atom(op.attempt)))
 
 
 HANDLERS: Handlers = {

@@ -161,7 +161,7 @@ k_t_12(int64_t *fw_status, uint32_t *fw_claim, const int64_t n_0, const int64_t 
             if (!t_85) break;
             const bool t_86 = (p_77 != ((uint64_t)0UL));
             if (t_86) {
-                ;
+                __nanosleep(32u << (p_78 < 5 ? p_78 : 5));
             }
             const int64_t t_87 = ((int64_t)((uint64_t)p_75 - (uint64_t)32L));
             const int64_t t_88 = (t_86 ? p_75 : t_87);
