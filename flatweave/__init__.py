@@ -33,6 +33,7 @@ The tour, in the order in which a program travels through the folders:
     pipeline.py   which of these happens when: read this first
     recall.py     what an earlier process compiled: it runs with frontend/ and runtime/ alone
     jit.py        @jit, the other end of the tour
+    cluster/      arrays in chunks: one after the other, or on the workers of a Dask cluster
     random/       fw.random: numbers from keys
     tuning/       fw.tune: which version of a nest is faster, measured
     profiler/     fw.profile: what ran, kernel by kernel
@@ -95,6 +96,7 @@ from flatweave.frontend.arrays.sorting import argsort, sort, sort_by_key
 from flatweave.frontend.arrays.sources import empty, full, iota, replicate
 from flatweave.frontend.arrays.stencil import stencil
 from flatweave.frontend.arrays.writing import histogram, permute, reduce_by_index, scatter
+from flatweave.frontend.call.on import on
 from flatweave.frontend.call.schedule import schedule
 from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.elements.elementwise import (
@@ -274,6 +276,7 @@ from flatweave.frontend.standard.statistics import (
     var,
 )
 from flatweave.frontend.values.array import Array
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.hints import ArrayLike
 from flatweave.frontend.values.asarray import asarray, from_dlpack
 from flatweave.jit import Jitted, jit, target
@@ -303,7 +306,7 @@ BESIDE_BUILTINS = (
 
 # what `from flatweave import *` brings: every public name that does not hide a builtin
 __all__ = [
-    "ArgumentError", "Array", "ArrayLike", "CompilerBug", "DTypeError", "DeviceError",
+    "ArgumentError", "Array", "ArrayLike", "Chunked", "CompilerBug", "DTypeError", "DeviceError",
     "EscapedArrayError", "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "KernelError",
     "NegativeExtentError", "NestingError", "NotTraceableError", "OperatorError", "OutOfMemory",
     "Profile", "Ragged", "ShapeError", "Stages", "Tuning", "Unsupported", "UserError",
@@ -324,9 +327,9 @@ __all__ = [
     "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
     "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean",
     "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "neg", "negative",
-    "newaxis", "nextafter", "nonzero", "not_equal", "ones", "ones_like", "partition", "permute",
-    "permute_dims", "pi", "popcount", "positive", "power", "prod", "profile", "ragged", "random",
-    "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
+    "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like", "partition",
+    "permute", "permute_dims", "pi", "popcount", "positive", "power", "prod", "profile", "ragged",
+    "random", "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
     "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint",
     "roll", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted", "segmented_iota",
     "segmented_reduce", "segmented_scan", "shift", "sign", "signbit", "sin", "sinh", "sort",

@@ -28,11 +28,13 @@ from flatweave.base.errors import OutOfMemory as OutOfMemory
 from flatweave.base.errors import ShapeError as ShapeError
 from flatweave.base.errors import Unsupported as Unsupported
 from flatweave.base.errors import UserError as UserError
+from flatweave.frontend.call.on import on as on
 from flatweave.frontend.call.schedule import schedule as schedule
 from flatweave.frontend.call.stages import Stages as Stages
 from flatweave.frontend.standard import fft as fft, linalg as linalg
 from flatweave.frontend.standard.dtypes import FloatInfo, IntegerInfo
 from flatweave.frontend.standard.searching import UniqueAll, UniqueCounts, UniqueInverse
+from flatweave.frontend.values.chunked import Chunked as Chunked
 from flatweave.jit import target as target
 from flatweave.profiler.profile import Profile as Profile
 from flatweave.profiler.profile import profile as profile
@@ -49,7 +51,7 @@ Flat: TypeAlias = Array | npt.NDArray[Any] | Number
 ArrayLike: TypeAlias = (
     Flat | list[Any] | tuple[Any, ...] | range | SupportsArray | SupportsDLPack | SupportsBuffer
 )
-Argument: TypeAlias = ArrayLike | Ragged | Mapping[Any, Any] | None
+Argument: TypeAlias = ArrayLike | Ragged | Chunked | Mapping[Any, Any] | None
 DTypeLike: TypeAlias = DType | np.dtype[Any] | type | str
 Axes: TypeAlias = int | Sequence[int]
 Shape: TypeAlias = int | Array | Sequence[int | Array]
@@ -902,7 +904,7 @@ def zeros_like(
 def zip_with(f: Callable[..., Any], *xs: ArrayLike) -> Any: ...
 
 __all__ = [
-    "ArgumentError", "Array", "ArrayLike", "CompilerBug", "DTypeError", "DeviceError",
+    "ArgumentError", "Array", "ArrayLike", "Chunked", "CompilerBug", "DTypeError", "DeviceError",
     "EscapedArrayError", "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "KernelError",
     "NegativeExtentError", "NestingError", "NotTraceableError", "OperatorError", "OutOfMemory",
     "Profile", "Ragged", "ShapeError", "Stages", "Tuning", "Unsupported", "UserError",
@@ -923,9 +925,9 @@ __all__ = [
     "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
     "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean",
     "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "neg", "negative",
-    "newaxis", "nextafter", "nonzero", "not_equal", "ones", "ones_like", "partition", "permute",
-    "permute_dims", "pi", "popcount", "positive", "power", "prod", "profile", "ragged", "random",
-    "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
+    "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like", "partition",
+    "permute", "permute_dims", "pi", "popcount", "positive", "power", "prod", "profile", "ragged",
+    "random", "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
     "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint",
     "roll", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted", "segmented_iota",
     "segmented_reduce", "segmented_scan", "shift", "sign", "signbit", "sin", "sinh", "sort",

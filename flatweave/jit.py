@@ -32,10 +32,11 @@ from flatweave.frontend.call.quick import Known, put, quick
 from flatweave.frontend.call.schedule import in_force
 from flatweave.frontend.call.signature import flat_of, leaves_of
 from flatweave.frontend.call.stages import Stages
-from flatweave.frontend.trace.trace import trace
+from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.values.array import kind_of
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.scope import innermost
-from flatweave.runtime.door import compiler
+from flatweave.runtime.door import compiler, opened
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -125,27 +126,37 @@ class Jitted(Generic[P, R]):
             with self._lock:
                 entry = self._entries.get(key)
                 if entry is None:
-                    entry = entry_for(
-                        target,
-                        lambda target: Entry(
-                            lambda special: self._make(call, target, schedule, special)
-                        ),
-                        schedule,
-                    )
+                    entry = self._new_entry(call, target, schedule, flat)
                     call.forget_values()
                     self._entries[key] = entry
                     call.when_gone(functools.partial(self._entries.pop, key, None))
         return entry, flat
 
+    def _new_entry(self, call: Call, target: str, schedule: Schedule, flat: list[Any]) -> Entry:
+        """What runs the calls of a new signature."""
+        split = [k for k, value in enumerate(flat) if type(value) is Chunked]
+        if split:
+            traced = self._traced(call, Specialisation())
+            return opened("chunks").InChunks(traced, split)  # type: ignore[no-any-return]
+        return entry_for(
+            target,
+            lambda target: Entry(lambda special: self._make(call, target, schedule, special)),
+            schedule,
+        )
+
     def _make(
         self, call: Call, target: str, schedule: Schedule, special: Specialisation
     ) -> Compiled:
         """Trace and compile the function for the signature of a call."""
+        traced = self._traced(call, special)
+        return Compiled(traced, compile_program(traced.program, target, self.checks, schedule))
+
+    def _traced(self, call: Call, special: Specialisation) -> Traced:
+        """The function's trace for the signature of a call."""
         self.traces += 1
         leaves = leaves_of(call.values, call.names, special.unit_axes)
         body = functools.partial(call.body, self.__wrapped__)
-        traced = trace(self.__name__, body, leaves, special.stretches)
-        return Compiled(traced, compile_program(traced.program, target, self.checks, schedule))
+        return trace(self.__name__, body, leaves, special.stretches)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else JittedMethod(self, instance)

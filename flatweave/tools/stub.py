@@ -65,8 +65,9 @@ FLAT = {"concat": "Sequence[ArrayLike]", "where": "ArrayLike"}  # else: what `Fl
 PROTOCOLS = {1: "Unary", 2: "Binary", 3: "Ternary"}
 # modules whose annotations leave nothing open
 TYPED = {
-    "flatweave.frontend.call.schedule", "flatweave.frontend.call.stages", "flatweave.jit",
-    "flatweave.profiler.profile", "flatweave.tuning.tune",
+    "flatweave.frontend.call.on", "flatweave.frontend.call.schedule",
+    "flatweave.frontend.call.stages", "flatweave.jit", "flatweave.profiler.profile",
+    "flatweave.tuning.tune",
 }  # fmt: skip
 # results that a word among the arguments decides: the parameter, its words, the result for the last
 WORDS = {"asarray": ("nulls", ("raise", "nan", "mask"), "tuple[Array, Array]")}
@@ -126,7 +127,7 @@ Flat: TypeAlias = Array | npt.NDArray[Any] | Number
 ArrayLike: TypeAlias = (
     Flat | list[Any] | tuple[Any, ...] | range | SupportsArray | SupportsDLPack | SupportsBuffer
 )
-Argument: TypeAlias = ArrayLike | Ragged | Mapping[Any, Any] | None
+Argument: TypeAlias = ArrayLike | Ragged | Chunked | Mapping[Any, Any] | None
 DTypeLike: TypeAlias = DType | np.dtype[Any] | type | str
 Axes: TypeAlias = int | Sequence[int]
 Shape: TypeAlias = int | Array | Sequence[int | Array]

@@ -21,7 +21,7 @@ ROWS = [
     ("targets", "recall"),
     ("pipeline", "recall_on_devices"),
     ("jit",),
-    ("tuning", "random", "places"),
+    ("tuning", "random", "places", "cluster"),
     ("profiler",),
     ("tools", "kernel", "page", "__init__"),
     ("__main__",),
@@ -39,6 +39,7 @@ ROOMS = {
     " < standard",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
+    "cluster": "rules",
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing < nests",
     "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
@@ -51,7 +52,8 @@ DOOR = "flatweave/runtime/door.py"
 BEHIND = {
     "flatweave.pipeline", "flatweave.runtime.native", "flatweave.frontend.complex.rules",
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
-    "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.page.write",
+    "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.cluster.chunks",
+    "flatweave.cluster.on_dask", "flatweave.page.write",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.frontend.standard.numpy_functions", "flatweave.frontend.functions.short",
 }  # fmt: skip

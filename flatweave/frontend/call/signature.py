@@ -15,6 +15,7 @@ from flatweave.base.dtypes import as_dtype, bool_, c128, f64, i64
 from flatweave.frontend.call.compiled import UnitAxes
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import HostArray, Tracer
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.complex import is_complex, pairs_of
 from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.interop import no_array, on_gpu, values_of
@@ -22,6 +23,7 @@ from flatweave.frontend.values.promotion import literal_dtype
 from flatweave.frontend.values.short import is_short, words_of
 from flatweave.runtime.devices.arrays import ARRAYS
 
+TAKEN = (*ARRAYS, Chunked)
 NUMBERS = {bool: bool_, int: i64, float: f64}
 
 
@@ -35,6 +37,8 @@ def plain(value: Any, name: str, otherwise: str = "") -> Any:
         raise value.escaped()
     if isinstance(value, DeviceArray) and value.ndim:
         return value.resident
+    if type(value) is Chunked:
+        return value
     if type(value) in NUMBERS:
         literal_dtype(value)
         return value
@@ -54,8 +58,8 @@ def plain(value: Any, name: str, otherwise: str = "") -> Any:
 
 def key_of(value: Any) -> tuple[Any, ...]:
     """What a leaf adds to the key of its signature."""
-    if isinstance(value, ARRAYS):
-        return (value.dtype, value.ndim)
+    if isinstance(value, TAKEN):
+        return (value.dtype, value.ndim, *[Chunked] * isinstance(value, Chunked))
     if type(value) is complex:
         return (complex,)
     return (type(value) if literal_dtype(value) is not as_dtype(np.uint64) else np.uint64,)
@@ -100,9 +104,9 @@ def flat_of(values: Sequence[Any]) -> list[Any]:
             value = pairs_of(value)
         elif is_short(value):
             value = words_of(value)
-        if isinstance(value, ARRAYS):
+        if isinstance(value, TAKEN):
             flat.extend(value.shape)
-            flat.append(value if value.ndim else value[()])
+            flat.append(value if isinstance(value, Chunked) or value.ndim else value[()])
         else:
             flat.append(value)
     return flat
@@ -119,7 +123,7 @@ def leaves_of(
             number += 1
             leaves.append(Leaf(c128, name, origin, weak=True))
             continue
-        if not isinstance(value, ARRAYS):
+        if not isinstance(value, TAKEN):
             dtype = literal_dtype(value)
             leaves.append(Leaf(dtype, name, origin, weak=dtype is not bool_))
             continue

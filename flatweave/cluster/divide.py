@@ -1,0 +1,315 @@
+"""A traced program, some of whose arrays are in chunks, becomes steps (`steps.py`).
+
+Every let has a *level*: how many exchanges lie before it. What looks at its own row alone has the
+level of what it reads; what needs a reduction, a scan, or other rows of an array that is computed
+here, has one more. The lets of one level over one space are one step: one task for each chunk.
+
+A value that steps of several levels need is stored by the first of them, or computed again where
+that costs less than memory does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.errors import Unsupported
+from flatweave.cluster.rules import rule_of
+from flatweave.cluster.steps import Divided, Local, Whole
+from flatweave.ops import Check, Concat, Generate, Index, Map
+from flatweave.ops.rows import array_type
+from flatweave.passes.cost import cost_of_body
+from flatweave.passes.cse import cse
+from flatweave.passes.dce import dce
+from flatweave.passes.simplify import simplify
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import Substitution, atoms_in, free_vars, lambdas_in, walk_lets
+
+CHEAP = 8
+"""Up to this cost (`passes/cost.py`) an element is computed again; storing it, and reading it once
+more, takes about as long as so many additions."""
+
+
+def divide(program: Program, split: Collection[int]) -> Divided:
+    """The steps of a program; `split` are the numbers of its parameters that are in chunks.
+
+    Raises Unsupported for an operation that has no rule.
+    """
+    for step in (simplify, cse, _with_one_extent, dce):
+        program = step(program)
+    return _Dividing(program, [program.fn.params[k] for k in split]).divided()
+
+
+def _with_one_extent(program: Program) -> Program:
+    """Extents that are checked to be equal become one, that of the first: a space is an extent.
+
+    The checks stay, and what they compare; the client makes them before chunks go on.
+    """
+    order = {var: k for k, var in enumerate(program.fn.params)}
+    first: dict[Var, Atom] = {}
+    for let in program.fn.lets:
+        order.update((var, len(order)) for var in let.vars)
+        if isinstance(let.op, Check) and let.op.kind == "same":
+            a, b = (first.get(x, x) if isinstance(x, Var) else x for x in let.op.values_)
+            if isinstance(a, Var) and isinstance(b, Var) and a is not b:
+                older, newer = sorted((a, b), key=order.__getitem__)
+                first = {v: older if to is newer else to for v, to in first.items()}
+                first[newer] = older
+    renamed = Substitution(dict(first))
+    params = tuple(map(renamed.binder, program.fn.params))
+    lets = [
+        let if isinstance(let.op, Apply | Cast | Check) else renamed.let(let)
+        for let in program.fn.lets
+    ]
+    results = tuple(map(renamed.atom, program.fn.results))
+    return Program(program.name, Lambda(params, tuple(lets), results))
+
+
+class _Dividing:
+    """What is known of each variable: whether it is in chunks, and from which level on it is
+    there, for its own row and for others."""
+
+    def __init__(self, program: Program, split: Collection[Var]) -> None:
+        self.program = program
+        self.split: set[Var] = set(split)
+        self.spaces: set[Atom] = {array_type(var).shape[0] for var in split}
+        self.own: dict[Var, int] = dict.fromkeys(program.fn.params, 0)
+        self.kept: dict[Var, int] = dict.fromkeys(program.fn.params, 0)
+        self.level: dict[Let, int] = {}
+        self.let_of: dict[Var, Let] = {var: let for let in program.fn.lets for var in let.vars}
+        self.far: set[Var] = set()  # of which other rows are read, or which are results
+
+    def divided(self) -> Divided:
+        """Levels, then what is stored, then steps."""
+        fn = self.program.fn
+        for let in fn.lets:
+            self._place(let)
+        self.far |= {v for v in fn.results if v in self.split and v in self.let_of}  # type: ignore[misc]
+        stored = self._stored()
+        steps: list[Local | Whole] = []
+        for level in range(self._levels()):
+            steps += self._whole(level)
+            spaces = self._spaces_at(level, stored)
+            steps += [self._step(space, level, stored) for space in spaces]
+        steps += self._whole(self._levels())
+        split = frozenset(self.split)
+        return Divided(self.program.name, fn.params, fn.results, split, tuple(steps))
+
+    # -- levels -----------------------------------------------------------------------------------
+
+    def _place(self, let: Let) -> None:
+        op = let.op
+        free = free_vars(op)
+        if not any(var in self.split for var in free) and not self._goes_over_chunks(op):
+            self._set(let, max([self.kept[v] for v in free], default=0), self.kept)
+            return
+        space = self.space_of(let)
+        if space is None:
+            self._by_client(let)
+            return
+        others = self._others(let, space)
+        self.far |= {var for var in others if var in self.let_of}
+        level = max(
+            (self.own[v] if v in self.split and v not in others else self.kept[v]) for v in free
+        ) if free else 0
+        self._refuse_unless_known(let)
+        rule = rule_of(op)
+        if rule is None:
+            self._set(let, level, self.own)
+            self._in_chunks(let.vars, level)
+            return
+        self.level[let] = level
+        if rule.stays:
+            self._in_chunks(let.vars, level + 1)
+            return
+        for var in let.vars:
+            self.own[var] = self.kept[var] = level + 1
+        if rule.stored:
+            self.split.update(v for v in let.vars if isinstance(v.type, ArrayType))
+            self.spaces.update(array_type(v).shape[0] for v in let.vars if v in self.split)
+
+    def _set(self, let: Let, level: int, table: dict[Var, int]) -> None:
+        self.level[let] = level
+        for var in let.vars:
+            table[var] = level
+
+    def _in_chunks(self, variables: Sequence[Var], level: int) -> None:
+        for var in variables:
+            self.split.add(var)
+            self.spaces.add(array_type(var).shape[0])
+            self.own[var] = level
+            self.kept[var] = level + 1
+
+    def _by_client(self, let: Let) -> None:
+        """A let of the host that reads arrays in chunks: an element, or arrays to be joined."""
+        free = free_vars(let.op)
+        match let.op:
+            case Index():
+                pass
+            case Concat(xs=xs) if all(x in self.split for x in xs):
+                self.split.update(let.vars)
+                self.spaces.update(array_type(var).shape[0] for var in let.vars)
+            case _:
+                raise _refused(let, "")
+        self.far |= {v for v in free if v in self.split and v in self.let_of}
+        level = max(self.kept[v] for v in free)
+        self._set(let, level, self.kept)
+        self._set(let, level, self.own)
+
+    def _goes_over_chunks(self, op: Op) -> bool:
+        return isinstance(op, Generate) and op.shape[0] in self.spaces
+
+    def space_of(self, let: Let) -> Atom | None:
+        """The extent that a let goes over, row by row; None for what does no such thing."""
+        match let.op:
+            case Generate(shape=shape):
+                return shape[0]
+            case Map(xs=xs):
+                return array_type(xs[0]).shape[0]
+            case op:
+                rule = rule_of(op)
+                return array_type(rule.fed(op)[0]).shape[0] if rule else None
+
+    def _others(self, let: Let, space: Atom) -> set[Var]:
+        """The arrays in chunks of which a let reads rows that are not its own."""
+        op, found = let.op, set[Var]()
+        row = op.fn.params[0] if isinstance(op, Generate) else None
+        for inner in lambdas_in(op):
+            found |= {v for v in _read_elsewhere(inner, row, space) if v in self.split}
+        rule = rule_of(op)
+        fed = op.xs if isinstance(op, Map) else rule.fed(op) if rule else ()
+        beside = [atom for atom in atoms_in(op) if atom not in fed]
+        found |= {atom for atom in beside if isinstance(atom, Var) and atom in self.split}
+        return found
+
+    def _refuse_unless_known(self, let: Let) -> None:
+        rule = rule_of(let.op)
+        if rule is None and not isinstance(let.op, Map | Generate):
+            raise _refused(let, "")
+        reason = rule.refused(let.op) if rule else ""
+        beside = [x for x in atoms_in(let.op) if rule and x not in rule.fed(let.op)]
+        if any(atom in self.split for atom in beside):
+            reason = "it writes into an array that is in chunks"
+        if reason:
+            raise _refused(let, reason)
+
+    # -- what is stored ---------------------------------------------------------------------------
+
+    def _stored(self) -> dict[Var, int]:
+        """The level at which each variable that is stored is."""
+        stored = {var: self.own[var] for var in self.far if self._is_computed(var)}
+        computed = defaultdict[Var, set[int]](set)
+        for level in range(self._levels()):
+            for space in self._spaces_at(level, stored):
+                for let in self._lets(space, level, stored):
+                    for var in let.vars:
+                        computed[var].add(level)
+        for var, levels in computed.items():
+            if var not in stored and len(levels) > 1 and not _is_cheap(self.let_of[var]):
+                stored[var] = min(levels)
+        return stored
+
+    def _is_computed(self, var: Var) -> bool:
+        """Whether a variable is computed row by row, and is not one that is there as a whole."""
+        return var in self.split and var in self.let_of and self.kept[var] > self.own[var]
+
+    def _levels(self) -> int:
+        return 1 + max([*self.level.values(), *self.own.values()], default=0)
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def _whole(self, level: int) -> list[Whole]:
+        lets = tuple(
+            let for let in self.program.fn.lets
+            if self.level[let] == level and not self._is_local(let)
+        )  # fmt: skip
+        return [Whole(lets, tuple(var for let in lets for var in let.vars))] if lets else []
+
+    def _is_local(self, let: Let) -> bool:
+        """Whether chunks compute a let, or parts of it."""
+        rule = rule_of(let.op)
+        if rule and any(atom in self.split for atom in rule.fed(let.op)):
+            return True
+        return any(self._is_computed(var) for var in let.vars)
+
+    def _spaces_at(self, level: int, stored: dict[Var, int]) -> list[Atom]:
+        """The spaces over which something is wanted at a level, in the order of the program."""
+        found: dict[Atom, None] = {}
+        for let in self.program.fn.lets:
+            space = self.space_of(let)
+            if space is not None and any(True for _ in self._wanted(let, level, stored)):
+                found.setdefault(space)
+        return list(found)
+
+    def _wanted(self, let: Let, level: int, stored: dict[Var, int]) -> Iterator[Var]:
+        """What a step of this level must have because of a let: what it folds, what it stores."""
+        yield from (var for var in let.vars if stored.get(var) == level)
+        rule = rule_of(let.op)
+        if rule and self._is_local(let) and self.level[let] == level:
+            yield from (atom for atom in rule.fed(let.op) if isinstance(atom, Var))
+
+    def _lets(self, space: Atom, level: int, stored: dict[Var, int]) -> list[Let]:
+        """What a step computes, in order: all that is wanted of it, back to what is there."""
+        wanted: set[Var] = set()
+        lets: list[Let] = []
+        for let in reversed(self.program.fn.lets):
+            if self.space_of(let) != space:
+                continue
+            wanted.update(self._wanted(let, level, stored))
+            if not any(v in wanted and self._is_missing(v, level, stored) for v in let.vars):
+                continue
+            lets.append(let)
+            rule = rule_of(let.op)
+            wanted.update(v for v in free_vars(let.op) if v in self.split)
+            if rule and rule.stays:
+                wanted.update(a for a in rule.fed(let.op) if isinstance(a, Var))
+        return lets[::-1]
+
+    def _is_missing(self, var: Var, level: int, stored: dict[Var, int]) -> bool:
+        return self._is_computed(var) and stored.get(var, level) >= level
+
+    def _step(self, space: Atom, level: int, stored: dict[Var, int]) -> Local:
+        lets = self._lets(space, level, stored)
+        folds = tuple(
+            let for let in self.program.fn.lets
+            if self.space_of(let) == space and self.level[let] == level
+            and self._is_local(let) and rule_of(let.op)
+        )  # fmt: skip
+        stores = tuple(v for let in lets for v in let.vars if stored.get(v) == level)
+        goes_on = tuple(let for let in lets if rule_of(let.op))
+        return Local(space, tuple(lets), stores, folds, goes_on)
+
+
+def _read_elsewhere(fn: Lambda, row: Atom | None, space: Atom) -> Iterator[Var]:
+    """The arrays that a function reads but at its own row; `row` is that one's number."""
+    for let in fn.lets:
+        op = let.op
+        own = op.xs if isinstance(op, Index) and reads_own_row(op, row, space) else None
+        yield from (x for x in atoms_in(op) if isinstance(x, Var) and x is not own)
+        for inner in lambdas_in(op):
+            yield from _read_elsewhere(inner, row, space)
+
+
+def reads_own_row(op: Index, row: Atom | None, space: Atom) -> bool:
+    """Whether an element is read of the row at hand, whose number is `row`."""
+    return op.indices[0] is row and array_type(op.xs).shape[0] == space
+
+
+def _is_cheap(let: Let) -> bool:
+    """Whether computing a row's elements again takes less than keeping them."""
+    fns = lambdas_in(let.op)
+    plain = all(isinstance(each.op, Apply | Cast | Index) for fn in fns for each in walk_lets(fn))
+    return isinstance(let.op, Map | Generate) and plain and sum(map(cost_of_body, fns)) <= CHEAP
+
+
+def _refused(let: Let, reason: str) -> Unsupported:
+    return Unsupported(
+        f"{let.op.name} has no rule for arrays in chunks" + (f": {reason}." if reason else "."),
+        where=let.where,
+        remedy="Take what is small out of the chunks first, np.asarray(xs), or do this part on one"
+        " machine.",
+    )
+
+

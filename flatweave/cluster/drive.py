@@ -1,0 +1,255 @@
+"""Runs a divided program: for each step all chunks, then what is exchanged between them.
+
+    Drive(divided, place).results(args)      args: numbers, arrays, and Chunked for what is split
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from flatweave.array_ir import interp
+from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Program
+from flatweave.base.schedule import CHOSEN
+from flatweave.cluster.local import Is, LocalProgram, Param, local_program
+from flatweave.cluster.needs import Needs
+from flatweave.cluster.place import Chunk, Place, Rows
+from flatweave.cluster.rules import rule_of
+from flatweave.cluster.steps import Divided, Local, Whole
+from flatweave.frontend.call.eager import compile_program
+from flatweave.frontend.values.chunked import Chunked
+from flatweave.ops import Concat, Index
+from flatweave.ops.rows import array_type
+from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
+from flatweave.terms.traverse import free_vars, lambdas_in
+
+
+@functools.cache
+def program_of(divided: Divided, number: int) -> LocalProgram:
+    """The program of a step, written once."""
+    step = divided.steps[number]
+    assert isinstance(step, Local)
+    return local_program(f"{divided.name}_{number}", step, divided.split)
+
+
+class Drive:
+    """One run: what is whole, what is in chunks, and how each space is cut."""
+
+    def __init__(self, divided: Divided, place: Place) -> None:
+        self.divided = divided
+        self.place = place
+        self.whole: dict[Var, Any] = {}
+        self.chunks: dict[Var, Chunked] = {}
+        self.bounds: dict[Atom, tuple[int, ...]] = {}
+        self.given: dict[Var, list[Any]] = {}
+        self._shared: dict[Var, Any] = {}
+
+    def results(self, args: Sequence[Any]) -> list[Any]:
+        """The program's results: values, and Chunked for those that are in chunks."""
+        for param, arg in zip(self.divided.params, args, strict=True):
+            if param in self.divided.split:
+                self._keep(param, arg)
+            else:
+                self.whole[param] = arg
+        for number, step in enumerate(self.divided.steps):
+            if isinstance(step, Whole):
+                self._client(step)
+            else:
+                self._chunks(step, program_of(self.divided, number))
+        found = [self.value(atom) for atom in self.divided.results]
+        self.place.finish([p for each in found if isinstance(each, Chunked) for p in each.pieces])
+        return found
+
+    # -- what rules ask ---------------------------------------------------------------------------
+
+    def value(self, atom: Atom) -> Any:
+        if isinstance(atom, Const):
+            return np.asarray(atom.value, atom.dtype.numpy)[()]
+        return self.chunks[atom] if atom in self.chunks else self.whole[atom]
+
+    def fetched(self, part: Any) -> Any:
+        return self.place.fetched(part)
+
+    def call(self, name: str, fn: Lambda, args: Sequence[Any]) -> list[Any]:
+        return _run(Program(name, fn), args)
+
+    # -- the client -------------------------------------------------------------------------------
+
+    def _client(self, step: Whole) -> None:
+        """Lets over what is whole; those that read chunks alone, the others together."""
+        for let in step.lets:
+            match let.op:
+                case Index(xs=xs, indices=indices) if xs in self.divided.split:
+                    self.whole[let.vars[0]] = self._element(let, xs, indices)
+                case Concat(xs=xs) if xs[0] in self.divided.split:
+                    parts = [self.chunks[x] for x in xs]  # type: ignore[index]
+                    pieces = [piece for part in parts for piece in part.pieces]
+                    joined = Chunked.of(pieces, parts[0].dtype, parts[0].row)
+                    self._keep(let.vars[0], joined)
+                case _:
+                    program, params = _program("client", [let], let.vars)
+                    args = [self.whole[var] for var in params]
+                    self.whole.update(zip(let.vars, _run(program, args), strict=True))
+
+    def _element(self, let: Let, xs: Any, indices: Sequence[Atom]) -> Any:
+        """One element of an array in chunks."""
+        array = self.chunks[xs]
+        row, *rest = (int(self.value(atom)) for atom in indices)
+        if not 0 <= row < len(array):
+            n = len(array)
+            at = row if row >= 0 else row - n
+            raise Fault("index", value=at, extent=n, where=let.where)
+        return array.load(row, row + 1)[(0, *rest)]
+
+    # -- chunks -----------------------------------------------------------------------------------
+
+    def _chunks(self, step: Local, made: LocalProgram) -> None:
+        bounds = self._bounds(step)
+        found: list[list[Any] | None] = []
+        for number, (begin, end) in enumerate(pairwise(bounds)):
+            if begin == end:
+                found.append(None)
+                continue
+            args = self._arguments(step, made, number, begin, end)
+            found.append(self.place.run(made, args, Chunk(number, begin, end)))
+        for k, var in enumerate(step.stores):
+            self._store(var, [None if each is None else each[k] for each in found], bounds)
+        start = len(step.stores)
+        for let, count in zip(step.folds, made.parts, strict=True):
+            parts = [[] if each is None else each[start : start + count] for each in found]
+            start += count
+            self._fold(let, parts)
+
+    def _fold(self, let: Let, parts: Sequence[Sequence[Any]]) -> None:
+        rule = rule_of(let.op)
+        assert rule is not None
+        self.whole.update(rule.whole(self, let, parts))
+        if rule.stays:
+            missing = rule.missing(self, let, parts)
+            for k, var in enumerate(let.vars):
+                self.given[var] = [each[k] for each in missing]
+        if rule.stored:
+            counts = [int(self.fetched(part[0])) if part else 0 for part in parts]
+            ends = (0, *accumulate(counts))
+            for k, var in enumerate(let.vars[1:], 1):
+                self._store(var, [part[k] if part else None for part in parts], ends)
+
+    def _store(self, var: Var, parts: Sequence[Any], bounds: Sequence[int]) -> None:
+        type_ = array_type(var)
+        row = tuple(int(self.value(extent)) for extent in type_.shape[1:])
+        pieces = [
+            self.place.piece(part, end - begin)
+            for part, (begin, end) in zip(parts, pairwise(bounds), strict=True)
+            if part is not None
+        ]
+        self._keep(var, Chunked.of(pieces, type_.dtype.numpy, row))
+
+    def _keep(self, var: Var, array: Chunked) -> None:
+        self.chunks[var] = array
+        self.bounds.setdefault(array_type(var).shape[0], array.bounds)
+
+    def _bounds(self, step: Local) -> tuple[int, ...]:
+        """Where a space is cut: as the first array over it, or as the largest that is read."""
+        known = self.bounds.get(step.space)
+        if known is None:
+            extent = int(self.value(step.space))
+            read = [v for let in step.lets for v in free_vars(let.op) if v in self.chunks]
+            largest = max((self.chunks[v] for v in read), key=lambda xs: xs.nbytes, default=None)
+            cuts = largest.bounds if largest is not None else (0,)
+            inside = [cut for cut in cuts if 0 < cut < extent]
+            known = self.bounds[step.space] = (0, *inside, extent)
+        return known
+
+    def _arguments(
+        self, step: Local, made: LocalProgram, number: int, begin: int, end: int
+    ) -> list[Any]:
+        """What the program takes for one chunk."""
+        windows = self._windows(step, made, begin, end)
+        return [
+            self._argument(param, number, begin, end, windows) for param in made.params
+        ]
+
+    def _argument(
+        self, param: Param, number: int, begin: int, end: int,
+        windows: dict[Var, tuple[int, int]],
+    ) -> Any:  # fmt: skip
+        kind, var = param.kind, param.of
+        if kind is Is.BEGIN:
+            return begin
+        if kind is Is.COUNT:
+            return end - begin
+        assert var is not None
+        if kind is Is.GIVEN:
+            return self.given[var][number]
+        if kind is Is.ROWS:
+            return self._rows(var, begin, end)
+        if kind is Is.WHOLE:
+            return self._shared_value(var)
+        least, most = windows[var]
+        if kind is Is.LEAST:
+            return least
+        return most - least if kind is Is.EXTENT else self._rows(var, least, most)
+
+    def _rows(self, var: Var, begin: int, end: int) -> Any:
+        array = self.chunks.get(var)
+        if array is None:
+            return self.whole[var][begin:end]
+        return Rows(tuple(array.between(begin, end)), array.dtype, array.row)
+
+    def _shared_value(self, var: Var) -> Any:
+        """A value of the client, or an array in chunks that every chunk needs all of."""
+        if not isinstance(var.type, ArrayType):
+            return self.whole[var]
+        if var not in self._shared:
+            value = self.chunks[var].load(0, len(self.chunks[var])) if var in self.chunks else (
+                self.whole[var]
+            )  # fmt: skip
+            self._shared[var] = self.place.share(np.ascontiguousarray(value))
+        return self._shared[var]
+
+    def _windows(
+        self, step: Local, made: LocalProgram, begin: int, end: int
+    ) -> dict[Var, tuple[int, int]]:
+        """The rows that a chunk reads of arrays, from the first to behind the last."""
+        if not made.windows:
+            return {}
+        needs = Needs(self._interval, made.windows)
+        needs.step(step.lets, (begin, end - 1))
+        found = {}
+        for var in made.windows:
+            n, rows = len(self.chunks[var]), needs.rows.get(var)
+            least, most = (0, n) if rows is None else (max(rows[0], 0), min(rows[1] + 1, n))
+            found[var] = (min(least, n), max(least, most) if least < n else n)
+        return found
+
+    def _interval(self, var: Var) -> tuple[int, int] | None:
+        value = self.whole.get(var)
+        if isinstance(value, int | bool | np.integer | np.bool_):
+            return int(value), int(value)
+        return None
+
+
+def _program(name: str, lets: Sequence[Let], results: Sequence[Var]) -> tuple[Program, list[Var]]:
+    """Lets as a program of what they read."""
+    free: dict[Var, None] = {}
+    bound: set[Var] = set()
+    for let in lets:
+        free.update((var, None) for var in free_vars(let.op) if var not in bound)
+        bound.update(let.vars)
+    params = sorted(free, key=lambda var: isinstance(var.type, ArrayType))
+    return Program(name, Lambda(tuple(params), tuple(lets), tuple(results))), params
+
+
+
+def _run(program: Program, args: Sequence[Any]) -> list[Any]:
+    """A program on values of the client: of scalars by the interpreter, else compiled."""
+    lets = program.fn.lets
+    types = [atom.type for atom in (*program.fn.params, *program.fn.results)]
+    if any(isinstance(type_, ArrayType) for type_ in types) or any(lambdas_in(x.op) for x in lets):
+        return compile_program(program, "cpu", True, CHOSEN).run(list(args))
+    return interp.run(program, args)

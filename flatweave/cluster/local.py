@@ -1,0 +1,242 @@
+"""The program of a step on one chunk: the step's lets on the chunk's rows.
+
+    chunks of n: ys = generate [n] (i => index xs [i + 1])      rows 100 to 199 of them:
+
+    local(begin, count, least, m, xs: f32[m]) =>                xs: rows 101 to 200
+        ys = generate [count] (k => index xs [k + begin + 1 - least])
+
+What is whole stays what it is, extents that are read as numbers among it. Of an array in chunks a
+program takes the chunk's own rows, or those between the least and the greatest that it reads.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from flatweave.array_ir.fault import INDEX
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import i64
+from flatweave.base.records import record
+from flatweave.cluster.divide import reads_own_row
+from flatweave.cluster.rules import rule_of
+from flatweave.cluster.steps import Local
+from flatweave.ops import Check, Generate, Index
+from flatweave.ops.rows import array_type
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
+from flatweave.terms.traverse import Substitution, atoms_in, map_field, walk_lets
+
+ZERO = index(0)
+
+
+class Is(Enum):
+    """What a parameter of a local program is."""
+
+    WHOLE = "whole"  # a value of the client
+    BEGIN = "begin"  # the chunk's first row
+    COUNT = "count"  # how many rows it has
+    ROWS = "rows"  # its own rows of an array
+    LEAST = "least"  # the first row of an array that it reads
+    EXTENT = "extent"  # how many of those there are
+    WINDOW = "window"  # these rows
+    GIVEN = "given"  # what a let goes on with: the result's number
+
+
+@record(eq=True)
+class Param:
+    """A parameter: what it is, and of which variable of the program."""
+
+    kind: Is
+    of: Var | None = None
+
+
+@record
+class LocalProgram:
+    """A step's program; its results are what is stored, then the parts of each fold."""
+
+    program: Program
+    params: tuple[Param, ...]
+    parts: tuple[int, ...]
+    windows: tuple[Var, ...]
+
+
+def local_program(name: str, step: Local, split: frozenset[Var]) -> LocalProgram:
+    """What runs on each chunk of a step."""
+    return _Writing(step, split).program(name)
+
+
+class _Writing:
+    """A local program that is being written; what `rules.rule.Chunk` says."""
+
+    def __init__(self, step: Local, split: frozenset[Var]) -> None:
+        self.step = step
+        self.split = split
+        self.b = Builder()
+        self.b.hoists = False
+        self.params: dict[Param, Var] = {}
+        self.renamed = Substitution(fresh=lambda var, type_: self.b.var(var.name, type_))
+        self.begin = self._param(Param(Is.BEGIN), "begin")
+        self.count = self._param(Param(Is.COUNT), "count")
+        self.row: Var | None = None
+        self.position: Var | None = None
+
+    def program(self, name: str) -> LocalProgram:
+        """All lets, then the results."""
+        for let in self.step.lets:
+            self._let(let)
+        results: list[Atom] = [self.atom(var) for var in self.step.stores]
+        counts = []
+        for let in self.step.folds:
+            self.b.where = let.where
+            rule = rule_of(let.op)
+            assert rule is not None
+            parts = rule.parts(self, let)
+            counts.append(len(parts))
+            results += parts
+        order = sorted(self.params.items(), key=lambda item: isinstance(item[1].type, ArrayType))
+        fn = self.b.close([var for _, var in order], results)
+        windows = [p.of for p in self.params if p.kind is Is.WINDOW and p.of is not None]
+        return LocalProgram(
+            Program(name, fn), tuple(param for param, _ in order), tuple(counts), tuple(windows)
+        )
+
+    # -- what rules ask ---------------------------------------------------------------------------
+
+    def atom(self, atom: Atom) -> Atom:
+        """An atom on this chunk: its own rows of an array over the same space."""
+        if not isinstance(atom, Var) or atom in self.renamed.mapping:
+            return self.renamed.atom(atom)
+        if isinstance(atom.type, ArrayType) and atom.type.shape[0] == self.step.space:
+            return self._rows(atom)
+        return self._elsewhere(atom)
+
+    def operation(self, op: Op) -> Op:
+        return map_field(op, self.atom, self._function)  # type: ignore[no-any-return]
+
+    def given(self, let: Let) -> tuple[Var, ...]:
+        return tuple(
+            self._param(Param(Is.GIVEN, var), "given", array_type(var).dtype) for var in let.vars
+        )
+
+    def bind(self, let: Let, op: Op) -> None:
+        for var, made in zip(let.vars, self.b.emit(op), strict=True):
+            self.renamed.mapping[var] = made
+
+    # -- lets -------------------------------------------------------------------------------------
+
+    def _let(self, let: Let) -> None:
+        self.b.where = let.where
+        rule = rule_of(let.op)
+        if rule is not None:
+            rule.goes_on(self, let)
+        elif isinstance(let.op, Generate):
+            self._generate(let, let.op)
+        else:
+            self.bind(let, self.operation(let.op))
+
+    def _generate(self, let: Let, op: Generate) -> None:
+        """Rows are counted from 0: the function's own number of the row is that plus `begin`."""
+        inside = self.b.inner()
+        first, *others = op.fn.params
+        position = inside.param("k", i64)
+        self.row, self.position = first, position
+        if _is_read(op.fn, first, self.step.space):
+            self.renamed.mapping[first] = inside.add(position, self.begin)
+        params = [position, *(self._binder(inside, var) for var in others)]
+        results = self._body(inside, op.fn)
+        self.row = self.position = None
+        shape = (self.count, *map(self.atom, op.shape[1:]))
+        self.bind(let, Generate(shape, inside.close(params, results)))
+
+    def _function(self, fn: Lambda) -> Lambda:
+        return self._inner(self.b, fn)
+
+    def _inner(self, b: Builder, fn: Lambda) -> Lambda:
+        inside = b.inner()
+        params = [self._binder(inside, var) for var in fn.params]
+        return inside.close(params, self._body(inside, fn))
+
+    def _binder(self, b: Builder, var: Var) -> Var:
+        made = self.b.var(var.name, self._type(var))
+        b.bind(made, None)
+        self.renamed.mapping[var] = made
+        return made
+
+    def _type(self, var: Var) -> Type:
+        if not isinstance(var.type, ArrayType):
+            return var.type
+        return ArrayType(var.type.dtype, tuple(map(self._elsewhere, var.type.shape)))
+
+    def _body(self, b: Builder, fn: Lambda) -> list[Atom]:
+        for let in fn.lets:
+            b.where = let.where
+            match let.op:
+                case Apply(fn=name, args=args):
+                    self.renamed.mapping[let.vars[0]] = b.apply(name, *map(self._elsewhere, args))
+                case Cast(dtype=dtype, arg=arg):
+                    self.renamed.mapping[let.vars[0]] = b.cast(self._elsewhere(arg), dtype)
+                case Index(xs=xs) if xs in self.split:
+                    self.renamed.mapping[let.vars[0]] = self._index(b, let.op)
+                case op:
+                    made = map_field(op, self._elsewhere, lambda inner: self._inner(b, inner))
+                    b.append(Let(tuple(self._binder(b, var) for var in let.vars), made, let.where))
+        return [self._elsewhere(atom) for atom in fn.results]
+
+    def _index(self, b: Builder, op: Index) -> Atom:
+        """A read of an array in chunks: of the chunk's own row, or of a row between two others."""
+        xs, (first, *rest) = op.xs, op.indices
+        assert isinstance(xs, Var)
+        others = [self._elsewhere(atom) for atom in rest]
+        row = tuple(map(self._elsewhere, op.row))
+        if reads_own_row(op, self.row, self.step.space):
+            assert self.position is not None
+            return b.emit(Index(self.atom(xs), (self.position, *others), op.checked, row))[0]
+        i, least = self._elsewhere(first), self._param(Param(Is.LEAST, xs), "least")
+        if op.checked:
+            self._check(b, i, array_type(xs).shape[0], row)
+        window = self._window(xs)
+        return b.emit(Index(window, (b.sub(i, least), *others), op.checked and bool(rest), row))[0]
+
+    def _check(self, b: Builder, i: Atom, extent: Atom, row: tuple[Atom, ...]) -> None:
+        """The test of a read of the whole array, of which the chunk has a part."""
+        n = self._elsewhere(extent)
+        inside = b.apply("and", b.apply("ge", i, ZERO), b.apply("lt", i, n))
+        b.append(Let((), Check(inside, INDEX, (i, n), "0", row), b.where))
+
+    # -- parameters -------------------------------------------------------------------------------
+
+    def _param(self, key: Param, hint: str, type_: Type = i64) -> Var:
+        if key not in self.params:
+            self.params[key] = self.b.param(hint, type_)
+        return self.params[key]
+
+    def _elsewhere(self, atom: Atom) -> Atom:
+        """An atom inside of functions: arrays in chunks are taken whole."""
+        if not isinstance(atom, Var) or atom in self.renamed.mapping:
+            return self.renamed.atom(atom)
+        if not isinstance(atom.type, ArrayType):
+            return self._param(Param(Is.WHOLE, atom), atom.name, atom.type)
+        shape = tuple(map(self._elsewhere, atom.type.shape))
+        return self._param(Param(Is.WHOLE, atom), atom.name, ArrayType(atom.type.dtype, shape))
+
+    def _rows(self, var: Var) -> Var:
+        shape = (self.count, *map(self._elsewhere, array_type(var).shape[1:]))
+        type_ = ArrayType(array_type(var).dtype, shape)
+        return self._param(Param(Is.ROWS, var), var.name, type_)
+
+    def _window(self, var: Var) -> Var:
+        extent = self._param(Param(Is.EXTENT, var), "m")
+        shape = (extent, *map(self._elsewhere, array_type(var).shape[1:]))
+        return self._param(Param(Is.WINDOW, var), var.name, ArrayType(array_type(var).dtype, shape))
+
+
+def _is_read(fn: Lambda, row: Var, space: Atom) -> bool:
+    """Whether the number of a row is read but as the index of that row."""
+    for let in walk_lets(fn):
+        atoms = list(atoms_in(let.op))
+        if isinstance(let.op, Index) and reads_own_row(let.op, row, space):
+            atoms.remove(row)
+        if row in atoms:
+            return True
+    return row in fn.results

@@ -1,0 +1,182 @@
+"""Which rows of an array a chunk reads: intervals, from those of the chunk's own rows.
+
+    generate [n] (i => .. index xs [i + 1] ..) on rows 100 to 199      xs: rows 101 to 200
+
+Every scalar of a step's functions is followed as the least and the greatest value that it can have,
+with the sizes of the call at hand. What is read from data has none: an index made of it asks for
+the whole array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.ops import Generate, Index, Map
+from flatweave.terms.control import Apply, Cast, For, If
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
+from flatweave.terms.traverse import atoms_in, lambdas_in
+
+Interval = tuple[int, int]
+"""The least and the greatest value."""
+Known = Callable[[Var], Interval | None]
+EVERYTHING = None
+"""The interval of which nothing is known: for an index, all rows."""
+
+
+class Needs:
+    """Follows intervals through the functions of a step; `rows` has what each array must have.
+
+    `known` says what is known of a scalar from outside; `arrays` are those whose reads count.
+    """
+
+    def __init__(self, known: Known, arrays: Iterable[Var]) -> None:
+        self.rows: dict[Var, Interval | None] = {}
+        self._known = known
+        self._arrays = frozenset(arrays)
+        self._found: dict[Var, Interval | None] = {}
+
+    def step(self, lets: Sequence[Let], first: Interval) -> None:
+        """All lets of a step, the rows of whose chunk are `first`."""
+        for let in lets:
+            match let.op:
+                case Generate(shape=shape, fn=fn):
+                    others = [self._below(extent) for extent in shape[1:]]
+                    self._function(fn, [first, *others])
+                case Map(fn=fn):
+                    self._function(fn, [EVERYTHING] * len(fn.params))
+                case op:
+                    for fn in lambdas_in(op):
+                        self._function(fn, [EVERYTHING] * len(fn.params))
+
+    def interval(self, atom: Atom) -> Interval | None:
+        """What is known of an atom."""
+        if isinstance(atom, Const):
+            return (atom.value, atom.value) if type(atom.value) in (int, bool) else None  # type: ignore[return-value]
+        return self._found[atom] if atom in self._found else self._known(atom)
+
+    def _below(self, extent: Atom) -> Interval | None:
+        """An index below an extent."""
+        found = self.interval(extent)
+        return (0, max(found[1] - 1, 0)) if found else None
+
+    def _function(self, fn: Lambda, params: Sequence[Interval | None]) -> Sequence[Interval | None]:
+        self._found.update(zip(fn.params, params, strict=True))
+        for let in fn.lets:
+            self._let(let)
+        return [self.interval(atom) for atom in fn.results]
+
+    def _let(self, let: Let) -> None:
+        op = let.op
+        found: Sequence[Interval | None] = [EVERYTHING] * len(let.vars)
+        match op:
+            case Apply(fn=fn, args=args) if all(arg.type in (i64, bool_) for arg in args):
+                is_bits = fn in ("and", "or", "not") and args[0].type is i64
+                inside = [self.interval(arg) for arg in args]
+                found = [EVERYTHING if is_bits else applied(fn, inside)]
+            case Cast(dtype=dtype, arg=arg):
+                value = self.interval(arg) if dtype in (i64, u64) else EVERYTHING
+                found = [value if value and value[0] >= 0 else EVERYTHING]
+            case Index(xs=xs, indices=(first, *_)) if xs in self._arrays:
+                self._read(xs, self.interval(first))
+            case If(condition=condition, then=then, other=other):
+                found = self._branches(self.interval(condition), then, other)
+            case For(lo=lo, hi=hi, body=body):
+                low, high = self.interval(lo), self.interval(hi)
+                turns = (low[0], max(high[1] - 1, low[0])) if low and high else None
+                self._function(body, [turns, *[EVERYTHING] * (len(body.params) - 1)])
+            case Generate(shape=shape, fn=fn):
+                self._function(fn, [self._below(extent) for extent in shape])
+            case _:
+                for atom in atoms_in(op):
+                    if atom in self._arrays:
+                        self._read(atom, EVERYTHING)
+                for fn in lambdas_in(op):
+                    self._function(fn, [EVERYTHING] * len(fn.params))
+        self._found.update(zip(let.vars, found, strict=True))
+
+    def _branches(
+        self, condition: Interval | None, then: Lambda, other: Lambda
+    ) -> Sequence[Interval | None]:
+        if condition == (1, 1):
+            return self._function(then, [])
+        if condition == (0, 0):
+            return self._function(other, [])
+        pairs = zip(self._function(then, []), self._function(other, []), strict=True)
+        return [joined(a, b) for a, b in pairs]
+
+    def _read(self, xs: Atom, rows: Interval | None) -> None:
+        assert isinstance(xs, Var)
+        self.rows[xs] = joined(self.rows.get(xs, rows), rows)
+
+
+def joined(a: Interval | None, b: Interval | None) -> Interval | None:
+    """What covers both."""
+    return (min(a[0], b[0]), max(a[1], b[1])) if a and b else EVERYTHING
+
+
+def applied(fn: str, args: Sequence[Interval | None]) -> Interval | None:
+    """The interval of a scalar function's result."""
+    if fn == "select":
+        return _selected(*args)
+    if any(arg is None for arg in args):
+        return EVERYTHING
+    ends = [arg for arg in args if arg is not None]
+    rule = RULES.get(fn)
+    found = rule(*ends) if rule else EVERYTHING
+    return found if found and found[0] >= -(2**63) and found[1] < 2**63 else EVERYTHING
+
+
+def _selected(
+    condition: Interval | None, then: Interval | None, other: Interval | None
+) -> Interval | None:
+    if condition == (1, 1):
+        return then
+    return other if condition == (0, 0) else joined(then, other)
+
+
+def _mul(a: Interval, b: Interval) -> Interval:
+    ends = [x * y for x in a for y in b]
+    return min(ends), max(ends)
+
+
+def _floordiv(a: Interval, b: Interval) -> Interval | None:
+    if b[0] <= 0:
+        return EVERYTHING
+    ends = [x // y for x in a for y in b]
+    return min(ends), max(ends)
+
+
+def _mod(a: Interval, b: Interval) -> Interval | None:
+    if b[0] <= 0:
+        return EVERYTHING
+    same = b[0] == b[1] and a[0] // b[0] == a[1] // b[0]
+    return (a[0] % b[0], a[1] % b[0]) if same else (0, b[1] - 1)
+
+
+def _certain(holds: bool, fails: bool) -> Interval:
+    """A condition: it holds for all, for none, or for some."""
+    return (1, 1) if holds else (0, 0) if fails else (0, 1)
+
+
+RULES: dict[str, Callable[..., Interval | None]] = {
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "neg": lambda a: (-a[1], -a[0]),
+    "mul": _mul,
+    "floordiv": _floordiv,
+    "mod": _mod,
+    "minimum": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    "maximum": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    "abs": lambda a: (0 if a[0] <= 0 <= a[1] else min(map(abs, a)), max(map(abs, a))),
+    "lt": lambda a, b: _certain(a[1] < b[0], a[0] >= b[1]),
+    "le": lambda a, b: _certain(a[1] <= b[0], a[0] > b[1]),
+    "gt": lambda a, b: _certain(a[0] > b[1], a[1] <= b[0]),
+    "ge": lambda a, b: _certain(a[0] >= b[1], a[1] < b[0]),
+    "eq": lambda a, b: _certain(a[0] == a[1] == b[0] == b[1], a[1] < b[0] or b[1] < a[0]),
+    "ne": lambda a, b: _certain(a[1] < b[0] or b[1] < a[0], a[0] == a[1] == b[0] == b[1]),
+    "and": lambda a, b: _certain(a == b == (1, 1), (0, 0) in (a, b)),
+    "or": lambda a, b: _certain((1, 1) in (a, b), a == b == (0, 0)),
+    "not": lambda a: (1 - a[1], 1 - a[0]),
+}
+

@@ -1,0 +1,69 @@
+"""Where chunks are computed: what `here.py` and `on_dask.py` do alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from flatweave.array_ir.fault import Fault
+from flatweave.base.records import record
+from flatweave.cluster.local import LocalProgram
+from flatweave.frontend.values.chunked import Piece
+
+
+class ChunkFailed(Exception):
+    """A chunk's program went wrong: `fault` as the chunk sees it, and which rows it had."""
+
+    def __init__(self, fault: Fault, chunk: Chunk) -> None:
+        super().__init__(fault, chunk)
+        self.fault = fault
+        self.chunk = chunk
+
+
+class Chunk(NamedTuple):
+    """A chunk of a space: its number, its first row, and the one behind its last."""
+
+    number: int
+    begin: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"in chunk {self.number}, rows {self.begin} to {self.end - 1}"
+
+
+@record
+class Rows:
+    """Rows of an array, as pieces one after the other."""
+
+    parts: tuple[tuple[Piece, int, int], ...]
+    dtype: Any
+    row: tuple[int, ...]
+
+    def loaded(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """All of them as one array."""
+        found = [piece.load(begin, end) for piece, begin, end in self.parts]
+        if not found:
+            return np.empty((0, *self.row), self.dtype)
+        return np.ascontiguousarray(found[0] if len(found) == 1 else np.concatenate(found))
+
+
+class Place(Protocol):
+    """Runs local programs, and has their results until somebody wants them."""
+
+    def share(self, value: Any) -> Any:
+        """An argument that many chunks take."""
+
+    def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
+        """A program on one chunk; what its results are known by. Arguments are numbers, arrays,
+        what was shared, results, and `Rows`. Raises ChunkFailed, if not now, then who fetches."""
+
+    def fetched(self, result: Any) -> Any:
+        """A result in this process."""
+
+    def piece(self, result: Any, rows: int) -> Piece:
+        """A result that is an array, as rows of a Chunked."""
+
+    def finish(self, pieces: Sequence[Piece]) -> None:
+        """Wait until these have been computed."""

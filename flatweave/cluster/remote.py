@@ -1,0 +1,118 @@
+"""What a worker of a cluster does: a local program, from its text, on arguments that have come.
+
+    run(text, ["+", ("rows", [(values, 0, 100)]), 7])      the program's results, as a tuple
+
+The program is compiled here, for this machine, once in each process, and kept on disk as ever; the
+lines of its lets are numbers, which the client knows.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import flatweave.ops  # noqa: F401  the operations that texts may name
+from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Program
+from flatweave.array_ir.text import parse_program
+from flatweave.base.config import config
+from flatweave.base.schedule import CHOSEN
+from flatweave.frontend.call.eager import compile_program
+from flatweave.terms.syntax import Lambda, Let
+from flatweave.terms.traverse import map_field
+
+ROWS = "rows"
+VALUE = "value"
+RESULT = "result"
+Argument = tuple[Any, ...]
+
+
+class Failed(Exception):
+    """A fault of a local program, on its way to the client: `line` is the number of a let."""
+
+    def __init__(self, line: int, *facts: Any) -> None:
+        super().__init__(line, *facts)
+        self.line = line
+        self.facts = facts
+
+
+class Numbered:
+    """Stands for the line of a let, in a program that was read from its text."""
+
+    is_known = False
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __str__(self) -> str:
+        return f"let {self.number}"
+
+
+def run(text: str, arguments: Sequence[Argument], threads: int | None) -> tuple[Any, ...]:
+    """The results of a program for one chunk; raises Failed."""
+    given = [_taken(*each) for each in arguments]
+    with config.scoped(threads=threads):
+        try:
+            return tuple(_compiled(text).run(given))
+        except Fault as fault:
+            line = fault.where.number if isinstance(fault.where, Numbered) else -1
+            facts = (
+                fault.code, fault.index, fault.value, fault.extent, fault.axis, fault.values,
+                fault.message,
+            )  # fmt: skip
+            raise Failed(line, *facts) from None
+
+
+def kept(value: Any) -> Any:
+    """An array of the client."""
+    return value
+
+
+def parts(results: Sequence[Any], first: int) -> list[Any]:
+    """The last results, which the client asks for."""
+    return [np.asarray(each)[()] for each in results[first:]]
+
+
+def part(results: Sequence[Any], number: int, begin: int, end: int) -> Any:
+    """Some rows of one result."""
+    return results[number][begin:end]
+
+
+def _taken(kind: str, *what: Any) -> Any:
+    """An argument as the program takes it."""
+    if kind == VALUE:
+        return what[0]
+    if kind == RESULT:
+        results, number = what
+        return results[number]
+    found = [_loaded(*each) for each in what[0]]
+    if not found:
+        return what[1]
+    return np.ascontiguousarray(found[0] if len(found) == 1 else np.concatenate(found))
+
+
+def _loaded(source: Any, number: int | None, begin: int, end: int) -> Any:
+    """Rows of a task's result, of an array, or of a file."""
+    if number is not None:
+        source = source[number]
+    return source[begin:end] if isinstance(source, np.ndarray) else source.load(begin, end)
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(text: str) -> Any:
+    """The program of a text, compiled."""
+    read = parse_program(text)
+    return compile_program(Program(read.name, _numbered(read.fn, [0])), "cpu", True, CHOSEN)
+
+
+def _numbered(fn: Lambda, count: list[int]) -> Lambda:
+    """A function whose lets have numbers for lines, in the order in which they are read."""
+    lets = []
+    for let in fn.lets:
+        number, count[0] = count[0], count[0] + 1
+        op = map_field(let.op, lambda atom: atom, lambda inner: _numbered(inner, count))
+        lets.append(Let(let.vars, op, Numbered(number)))  # type: ignore[arg-type]
+    return Lambda(fn.params, tuple(lets), fn.results)

@@ -1,0 +1,77 @@
+"""What a rule says of its operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import Atom, Let, Op, Var
+
+Part = Sequence[Any]
+"""What one chunk gave for the atoms of `Rule.parts`."""
+
+
+class Chunk(Protocol):
+    """The local program that is being written, as rules see it."""
+
+    b: Builder
+
+    def atom(self, atom: Atom) -> Atom:
+        """What an atom of the program is on one chunk."""
+
+    def operation(self, op: Op) -> Any:
+        """The operation with all its atoms and functions as they are on one chunk."""
+
+    def given(self, let: Let) -> tuple[Var, ...]:
+        """What the chunk is given to go on with, one variable for each result of the let."""
+
+    def bind(self, let: Let, op: Op) -> None:
+        """Let `op` be what the chunk has of a let's results."""
+
+
+class Parts(Protocol):
+    """What the client has of a let, as rules see it."""
+
+    def value(self, atom: Atom) -> Any:
+        """The value of a scalar or of an array that is whole."""
+
+    def fetched(self, part: Any) -> Any:
+        """A chunk's result in this process."""
+
+    def call(self, name: str, fn: Any, args: Sequence[Any]) -> list[Any]:
+        """A function of the program on values of the client."""
+
+
+class Rule:
+    """One operation: its space, what it takes row by row, its parts, and what they make."""
+
+    op: ClassVar[type[Op]]
+    stays: ClassVar[bool] = False
+    """Whether its results are in the chunks that it goes over."""
+    stored: ClassVar[bool] = False
+    """Whether the chunks keep results of their own, in a space that is new."""
+
+    def fed(self, op: Any) -> tuple[Atom, ...]:
+        """The arrays that are taken row by row."""
+        raise NotImplementedError
+
+    def refused(self, op: Any) -> str:
+        """Why this one has no rule; empty where it has."""
+        return ""
+
+    def parts(self, chunk: Chunk, let: Let) -> tuple[Atom, ...]:
+        """The results of a chunk's program from which the whole is made."""
+        raise NotImplementedError
+
+    def goes_on(self, chunk: Chunk, let: Let) -> None:
+        """What a chunk computes when it is given what it was missing."""
+        raise NotImplementedError
+
+    def whole(self, client: Parts, let: Let, parts: Sequence[Part]) -> Mapping[Var, Any]:
+        """The let's results that are whole, from all parts in order."""
+        return {}
+
+    def missing(self, client: Parts, let: Let, parts: Sequence[Part]) -> list[list[Any]]:
+        """What each chunk is given to go on with."""
+        return []

@@ -1,0 +1,47 @@
+"""scan: each chunk reduces its rows, the client scans the parts, each chunk scans from there on.
+
+The rows are gone through twice: what is scanned is computed again where that is cheaper than
+keeping it (`divide.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from flatweave.cluster.rules.reduce import of_rows, reduced
+from flatweave.cluster.rules.rule import Chunk, Part, Parts, Rule
+from flatweave.ops import Scan
+from flatweave.terms.syntax import Atom, Let, Op
+
+
+class ScanRule(Rule):
+    """A part is the reduction of a chunk's rows; missing is what lies before them, or behind."""
+
+    op: ClassVar[type[Op]] = Scan
+    stays: ClassVar[bool] = True
+
+    def fed(self, op: Scan) -> tuple[Atom, ...]:
+        return (*op.xs, *op.starts)
+
+    def refused(self, op: Scan) -> str:
+        return "its segments are marked by flags" if op.starts else of_rows(op)
+
+    def parts(self, chunk: Chunk, let: Let) -> tuple[Atom, ...]:
+        return reduced(chunk, chunk.operation(let.op))
+
+    def goes_on(self, chunk: Chunk, let: Let) -> None:
+        op: Scan = chunk.operation(let.op)
+        chunk.bind(let, op.replace(neutral=chunk.given(let)))
+
+    def missing(self, client: Parts, let: Let, parts: Sequence[Part]) -> list[list[Any]]:
+        op: Any = let.op
+        total = [client.value(atom) for atom in op.neutral]
+        found: list[list[Any]] = []
+        for part in reversed(parts) if op.reverse else parts:
+            found.append(total)
+            own = [client.fetched(each) for each in part]
+            if own:
+                ordered = [*own, *total] if op.reverse else [*total, *own]
+                total = client.call("combined", op.fn, ordered)
+        return found[::-1] if op.reverse else found

@@ -1,0 +1,93 @@
+"""Programs whose values on chunks are those on one machine, and how they are run both ways."""
+
+from typing import Any
+
+import numpy as np
+
+import flatweave as fw
+from flatweave.cluster.divide import divide
+from flatweave.cluster.drive import Drive
+from flatweave.frontend.values.chunked import Chunked
+from flatweave.terms.syntax import ArrayType
+
+_rng = np.random.default_rng(15)
+XS = _rng.integers(-5, 9, 53).astype(float)
+KEYS = _rng.integers(0, 6, 53)
+ROWS = _rng.integers(0, 5, (53, 4)).astype(float)
+
+
+PROGRAMS: dict[str, tuple[Any, ...]] = {
+    "sum of squares": (lambda xs: fw.sum(xs * xs), XS),
+    "normalised": (lambda xs: xs / fw.sum(xs), XS),
+    "softmax": (lambda xs: fw.exp(xs - fw.max(xs)) / fw.sum(fw.exp(xs - fw.max(xs))), XS),
+    "running maximum": (lambda xs: fw.scan(fw.maximum, 0.0, xs), XS),
+    "suffixes": (lambda xs: fw.scan(fw.add, 2.0, xs, reverse=True), XS),
+    "sums before": (lambda xs: fw.scan(fw.add, 0.0, xs, exclusive=True), XS),
+    "two scans": (lambda xs: (fw.cumsum(xs), fw.scan(fw.minimum, 9.0, xs, reverse=True)), XS),
+    "scan of a scan": (lambda xs: fw.cumsum(fw.cumsum(xs) * 2), XS),
+    "not commutative": (
+        lambda k: fw.scan(lambda a, b: (a[0] * b[0] % 7, (b[0] * a[1] + b[1]) % 7), (1, 0), (k, k)),
+        KEYS + 1,
+    ),
+    "no neutral element": (lambda xs: fw.reduce(lambda a, b: fw.where(b > 6, a, b), 3.0, xs), XS),
+    "pairs": (
+        lambda x: fw.reduce(lambda a, b: (a[0] + b[0], fw.maximum(a[1], b[1])), (0, -9), (x, x)),
+        XS,
+    ),
+    "kept": (lambda xs: xs[xs > 3], XS),
+    "sum of kept": (lambda xs: fw.sum(xs[xs > 3] * 2) / fw.mean(xs), XS),
+    "nothing kept": (lambda xs: fw.sum(xs[xs > 99]) + fw.max(xs), XS),
+    "histogram": (lambda ks: fw.histogram(6, ks), KEYS),
+    "permute": (lambda ks, xs: fw.permute(fw.add, fw.full(6, 1.0), ks, xs), KEYS, XS),
+    "permute, the last stays": (
+        lambda ks, xs: fw.permute(lambda a, b: b, fw.full(9, 1.0), ks, xs), KEYS, XS,
+    ),
+    "scatter": (lambda ks, xs: fw.scatter(fw.zeros(9), ks, xs), KEYS, XS),
+    "differences": (lambda xs: xs[1:] - xs[:-1], XS),
+    "three neighbours": (lambda xs: xs[2:] + xs[1:-1] * xs[:-2], XS),
+    "backwards": (lambda xs: fw.cumsum(xs)[::-1], XS),
+    "every second": (lambda xs: fw.sum(xs[3:17:2]), XS),
+    "twice": (lambda xs: fw.concat([xs, xs]) * fw.iota(2 * xs.shape[0]), XS),
+    "argmax": (lambda xs: (fw.argmax(xs), fw.argmin(xs)), XS),
+    "standard deviation": (lambda xs: (fw.std(xs), fw.var(xs)), XS),
+    "ends": (lambda xs: fw.cumsum(xs)[-1] + xs[0], XS),
+    "gathered": (lambda xs, ks: xs[ks], XS, KEYS),
+    "rows": (lambda m: fw.map(lambda row: row / (1 + fw.sum(row)), m), ROWS),
+    "matrix and vector": (lambda m: m @ fw.iota(4), ROWS),
+    "whole beside": (lambda xs: xs + fw.iota(xs.shape[0]), XS),
+    "conditions": (lambda xs: (fw.any(xs > 8), fw.all(xs > -9), fw.count_nonzero(xs)), XS),
+    "an argument": (lambda xs: (xs, 3), XS),
+}
+
+
+QUICK = (
+    "normalised", "suffixes", "scan of a scan", "not commutative", "sum of kept", "scatter",
+    "three neighbours", "twice", "gathered", "rows",
+)  # fmt: skip
+"""Those that have one of each kind of exchange."""
+
+
+def both(name: str, place: Any, rows: int) -> tuple[list[Any], list[Any]]:
+    """The results of a program in chunks of so many rows, and on one machine."""
+    f, *args = PROGRAMS[name]
+    compiled, flat = fw.jit(f).taken(*args)
+    program = compiled.traced.program
+    split = [k for k, p in enumerate(program.fn.params) if isinstance(p.type, ArrayType)]
+    given = [Chunked.cut(arg, rows) if k in split else arg for k, arg in enumerate(flat)]
+    found = Drive(divide(program, split), place).results(given)
+    return [np.asarray(each) for each in found], compiled.run(flat[: len(flat)])
+
+
+def agree(name: str, place: Any, rows: int) -> None:
+    """Bit for bit, but for what rounds: these agree to a few units in the last place."""
+    found, wanted = both(name, place, rows)
+    assert len(found) == len(wanted)
+    for mine, theirs in zip(found, wanted, strict=True):
+        assert mine.dtype == np.asarray(theirs).dtype
+        if name in ROUNDS:
+            np.testing.assert_allclose(mine, theirs, rtol=1e-14)
+        else:
+            np.testing.assert_array_equal(mine, theirs)
+
+
+ROUNDS = {"normalised", "softmax", "sum of kept", "standard deviation"}

@@ -1,0 +1,67 @@
+"""The same programs on the processes of a Dask cluster."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from tests.cluster.programs import PROGRAMS, QUICK, agree
+
+distributed = pytest.importorskip("distributed")
+OnDask = pytest.importorskip("flatweave.cluster.on_dask").OnDask
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two processes, with one thread each; no dashboard."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in PROGRAMS]
+)
+def test_values_are_those_of_one_machine(name, client):
+    """Computed by whichever worker has time."""
+    agree(name, OnDask(client), 19)
+
+
+def test_results_stay_on_the_workers(client):
+    """What goes on in chunks is never here; what is asked for alone is."""
+    xs = fw.Chunked.cut(np.arange(1000), 300)
+    with fw.on(client):
+        kept = fw.jit(lambda x: x[x % 3 == 0])(xs)
+        total = fw.jit(lambda x: fw.sum(x))(kept)
+
+    assert int(total) == sum(range(0, 1000, 3))
+    assert type(kept.pieces[0]).__name__ == "Remote"
+    assert kept.load(99, 101).tolist() == [297, 300]
+
+
+def test_an_error_names_the_line_and_the_chunk(client):
+    """As on one machine."""
+    f = fw.jit(lambda xs, idx: fw.map(lambda i: xs[i], idx))
+    with fw.on(client), pytest.raises(fw.IndexOutOfBounds, match="index 77") as found:
+        f(fw.Chunked.cut(np.arange(10), 4), fw.Chunked.cut(np.array([1, 2, 3, 77]), 2))
+
+    assert "(first found at element 3)" in str(found.value)
+    assert "in chunk 1, rows 2 to 3" in str(found.value)
+    assert "xs[i]" in str(found.value)
+
+
+def test_a_worker_that_is_killed_costs_time_alone(client):
+    """Its chunks are computed again, by others or by the one that follows it."""
+    xs = fw.Chunked.cut(np.arange(1000), 100)
+    with fw.on(client):
+        squares = fw.jit(lambda x: x * x)(xs)
+        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        total = fw.jit(lambda x: fw.sum(x))(squares)
+
+    assert int(total) == sum(k * k for k in range(1000))

@@ -1,0 +1,66 @@
+"""What cannot be done in chunks is said before it runs; what goes wrong, as on one machine."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+XS = fw.Chunked.cut(np.arange(10), 4)
+
+
+def test_an_index_outside_names_the_line_and_the_chunk():
+    """And the element of the whole array."""
+    f = fw.jit(lambda xs, idx: fw.map(lambda i: xs[i], idx))
+    with pytest.raises(fw.IndexOutOfBounds, match=r"index 77 is outside an array of 10") as found:
+        f(XS, fw.Chunked.cut(np.array([1, 2, 3, 77]), 2))
+
+    assert "(first found at element 3)" in str(found.value)
+    assert "in chunk 1, rows 2 to 3" in str(found.value)
+    assert "xs[i]" in str(found.value)
+
+
+def test_arrays_of_different_lengths():
+    """The extents are those of the whole arrays."""
+    with pytest.raises(fw.ShapeError, match="10 and 3"):
+        fw.jit(lambda x, y: fw.map(lambda a, b: a + b, x, y))(XS, np.arange(3))
+
+
+def test_what_has_no_rule_says_so_by_name():
+    """With its line, before anything runs."""
+    with pytest.raises(fw.Unsupported, match="reshape has no rule for arrays in chunks") as found:
+        fw.jit(lambda xs: fw.reshape(xs, (2, 5)))(XS)
+
+    assert "fw.reshape" in str(found.value)
+
+
+def test_nothing_large_is_put_together_by_accident(monkeypatch):
+    """The message says how it is done on purpose."""
+    monkeypatch.setattr("flatweave.frontend.values.chunked.GATHERED", 64)
+    with pytest.raises(fw.ArgumentError, match=r"80 B.*np\.asarray does not put together") as found:
+        np.asarray(XS)
+
+    assert "xs.load(0, len(xs))" in str(found.value)
+    assert XS.load(3, 6).tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize("arrays", [[], [np.arange(3), np.arange(3.0)], [np.int64(3)]])
+def test_arrays_that_do_not_go_together(arrays):
+    """No array, two dtypes, a scalar."""
+    with pytest.raises(fw.ArgumentError, match="arrays of one dtype whose rows have one shape"):
+        fw.Chunked(arrays)
+
+
+@pytest.mark.parametrize("rows", [0, -1, 2.5, None])
+def test_a_chunk_has_rows(rows):
+    """A whole number of them."""
+    with pytest.raises(fw.ArgumentError, match="a whole number of rows from 1 up"):
+        fw.Chunked.cut(np.arange(3), rows)
+
+
+def test_on_wants_a_client():
+    """Anything else is refused at once."""
+    with (
+        pytest.raises(fw.ArgumentError, match=r"a client of dask\.distributed, got"),
+        fw.on("tcp://localhost:8786"),
+    ):
+        pass

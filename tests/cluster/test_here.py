@@ -1,0 +1,78 @@
+"""Programs on chunks in this process: the values of one machine."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flatweave as fw
+from flatweave.cluster.here import Here
+from tests.cluster.programs import PROGRAMS, agree
+
+PLACE = Here("interp")
+
+
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values_are_those_of_one_machine(name, rows):
+    """Whatever the chunks: of one row, of some, one for all."""
+    agree(name, PLACE, rows)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=6))
+@settings(max_examples=20, deadline=None)
+def test_any_chunks(lengths):
+    """Chunks of any lengths, empty ones among them."""
+    parts = [np.arange(n) * 7 % 5 - 1 for n in lengths]
+    xs = np.concatenate(parts)
+    f = fw.jit(lambda x: (fw.sum(x), fw.cumsum(x), x[x > 1], x[1:] * x[:-1]))
+    for mine, theirs in zip(f(fw.Chunked(parts)), f(xs), strict=True):
+        assert np.array_equal(np.asarray(mine), np.asarray(theirs))
+
+
+def test_arrays_of_other_chunks_meet():
+    """Each chunk takes its rows wherever they are."""
+    xs, ys = np.arange(20), np.arange(20) * 3
+    f = fw.jit(lambda x, y: (x + y, fw.dot(x, y)))
+    total, product = f(fw.Chunked.cut(xs, 6), fw.Chunked.cut(ys, 7))
+
+    assert np.array_equal(np.asarray(total), xs + ys)
+    assert int(product) == xs @ ys
+
+
+def test_a_whole_array_beside_chunks():
+    """It is cut as they are."""
+    xs = np.arange(20)
+    found = fw.jit(lambda x, y: x * y)(fw.Chunked.cut(xs, 6), xs)
+
+    assert np.array_equal(np.asarray(found), xs * xs)
+
+
+def test_results_go_on():
+    """What a function gives in chunks, another one takes."""
+    xs = fw.Chunked.cut(np.arange(20), 6)
+    kept = fw.jit(lambda x: x[x % 3 == 0])(xs)
+    total = fw.jit(lambda x: fw.cumsum(x))(kept)
+
+    assert repr(kept) == "Chunked(int64[7], 4 chunks)"
+    assert np.array_equal(np.asarray(total), np.cumsum(np.arange(0, 20, 3)))
+
+
+def test_what_was_compiled_serves_other_chunks():
+    """Neither lengths nor their number are part of the signature."""
+    f = fw.jit(lambda x: fw.sum(x))
+    f(fw.Chunked.cut(np.arange(20), 6))
+    f(fw.Chunked.cut(np.arange(99), 50))
+
+    assert f.traces == 1
+
+
+def test_a_file_is_read_by_chunks(tmp_path):
+    """Only the rows that are needed."""
+    xs = np.arange(12.0).reshape(6, 2)
+    np.save(tmp_path / "xs.npy", xs)
+    opened = fw.Chunked.open(tmp_path / "xs.npy", 4)
+    found = fw.jit(lambda m: fw.map(lambda row: fw.sum(row), m))(opened)
+
+    assert repr(opened) == "Chunked(float64[6, 2], 2 chunks)"
+    assert np.array_equal(np.asarray(found), xs.sum(1))
