@@ -58,6 +58,8 @@ STRUCTURED = {
     "astype": "x", "clip": "x", "concat": "arrays", "full": "fill_value", "permute": "defaults",
     "replicate": "v", "sort_by_key": "values", "where": "a",
 }  # fmt: skip
+# what takes elements of any structure, rows among them, and gives what its function makes of them
+OF_ELEMENTS = ("expand", "expand_reduce", "map", "zip_with")
 # what takes a Ragged as well, and no other structure
 REDUCTIONS = ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum")
 OF_ROWS = (*REDUCTIONS, "argsort", "cumprod", "cumsum")
@@ -256,7 +258,7 @@ def declared(name: str, value: Any) -> Iterator[str]:
         yield "@overload\n" + function(name, signature, flat, result)
         yield "@overload\n" + function(name, signature, {where: "Any"}, "Any")
     else:
-        yield function(name, signature, {}, result)
+        yield function(name, signature, {"xs": "Any"} if name in OF_ELEMENTS else {}, result)
 
 
 def by_word(

@@ -97,6 +97,8 @@ def functions() -> None:
     assert_type(fw.from_dlpack(X), fw.Array)
     assert_type(fw.can_cast(fw.f32, fw.f64), bool)
     assert_type(fw.map(lambda v: (v, v + 1), X), Any)
+    assert_type(fw.map(lambda row: fw.sum(row), fw.ragged([[1.0], []])), Any)
+    assert_type(fw.expand(lambda v: 1, lambda v, i: v["n"], {"n": X}), Any)
     combine: Callable[[Any, Any], Any] = fw.maximum
     assert_type(fw.reduce(combine, 0, X), fw.Array)
 
