@@ -280,6 +280,7 @@ from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.hints import ArrayLike
 from flatweave.frontend.values.asarray import asarray, from_dlpack
 from flatweave.jit import Jitted, jit, target
+from flatweave.profiler.explain import Explanation, explain
 from flatweave.profiler.profile import Profile, profile
 from flatweave.runtime import door as _door
 from flatweave.tuning.tune import Tuning, tune
@@ -307,37 +308,38 @@ BESIDE_BUILTINS = (
 # what `from flatweave import *` brings: every public name that does not hide a builtin
 __all__ = [
     "ArgumentError", "Array", "ArrayLike", "Chunked", "CompilerBug", "DTypeError", "DeviceError",
-    "EscapedArrayError", "ExtentOverflowError", "IndexOutOfBounds", "Jitted", "KernelError",
-    "NegativeExtentError", "NestingError", "NotTraceableError", "OperatorError", "OutOfMemory",
-    "Profile", "Ragged", "ShapeError", "Stages", "Tuning", "Unsupported", "UserError",
-    "__version__", "absolute", "acos", "acosh", "add", "arange", "arccos", "arccosh", "arcsin",
-    "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "asarray", "asin",
-    "asinh", "astype", "atan", "atan2", "atanh", "backpermute", "bf16", "bfloat16", "bitwise_and",
-    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast", "broadcast_arrays",
+    "EscapedArrayError", "Explanation", "ExtentOverflowError", "IndexOutOfBounds", "Jitted",
+    "KernelError", "NegativeExtentError", "NestingError", "NotTraceableError", "OperatorError",
+    "OutOfMemory", "Profile", "Ragged", "ShapeError", "Stages", "Tuning", "Unsupported",
+    "UserError", "__version__", "absolute", "acos", "acosh", "add", "arange", "arccos", "arccosh",
+    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "asarray",
+    "asin", "asinh", "astype", "atan", "atan2", "atanh", "backpermute", "bf16", "bfloat16",
+    "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",
+    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast", "broadcast_arrays",
     "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt", "ceil", "clip", "clz",
     "complex128", "complex64", "concat", "cond", "conj", "copysign", "cos", "cosh", "count_nonzero",
     "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "divide", "dot", "e",
     "empty", "empty_like", "equal", "erf", "erfc", "exp", "exp2", "expand", "expand_dims",
-    "expand_reduce", "expm1", "eye", "f16", "f32", "f64", "fft", "finfo", "flip", "float16",
-    "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fori_loop", "from_dlpack",
-    "full", "full_like", "gather", "generate", "getitem", "greater", "greater_equal", "histogram",
-    "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "int16", "int32", "int64", "int8",
-    "invert", "iota", "isdtype", "isfinite", "isin", "isinf", "isnan", "jit", "left_shift", "less",
-    "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean",
-    "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan", "neg", "negative",
-    "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like", "partition",
-    "permute", "permute_dims", "pi", "popcount", "positive", "power", "prod", "profile", "ragged",
-    "random", "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat", "replace",
-    "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift", "rint",
-    "roll", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted", "segmented_iota",
-    "segmented_reduce", "segmented_scan", "shift", "sign", "signbit", "sin", "sinh", "sort",
-    "sort_by_key", "sqrt", "square", "squeeze", "stack", "std", "stencil", "sub", "subtract",
-    "take", "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "transpose", "tril",
-    "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32", "u64", "u8", "uint16",
-    "uint32", "uint64", "uint8", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-    "unstack", "var", "vecdot", "vmap", "where", "while_loop", "zeros", "zeros_like", "zip_with",
+    "expand_reduce", "explain", "expm1", "eye", "f16", "f32", "f64", "fft", "finfo", "flip",
+    "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fori_loop",
+    "from_dlpack", "full", "full_like", "gather", "generate", "getitem", "greater", "greater_equal",
+    "histogram", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "int16", "int32",
+    "int64", "int8", "invert", "iota", "isdtype", "isfinite", "isin", "isinf", "isnan", "jit",
+    "left_shift", "less", "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2",
+    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
+    "matrix_transpose", "maximum", "mean", "meshgrid", "minimum", "mod", "moveaxis", "mul",
+    "mul_hi", "multiply", "nan", "neg", "negative", "newaxis", "nextafter", "nonzero", "not_equal",
+    "on", "ones", "ones_like", "partition", "permute", "permute_dims", "pi", "popcount", "positive",
+    "power", "prod", "profile", "ragged", "random", "real", "reciprocal", "reduce",
+    "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape",
+    "result_type", "reverse", "right_shift", "rint", "roll", "rotate", "rsqrt", "scan", "scatter",
+    "schedule", "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan", "shift",
+    "sign", "signbit", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "squeeze", "stack",
+    "std", "stencil", "sub", "subtract", "take", "take_along_axis", "tan", "tanh", "target",
+    "tensordot", "tile", "transpose", "tril", "triu", "true_divide", "truediv", "trunc", "tune",
+    "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values", "unstack", "var", "vecdot", "vmap", "where", "while_loop",
+    "zeros", "zeros_like", "zip_with",
 ]  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from flatweave.profiler.passes import (
     kernel_of,
     launching,
     moved_by,
+    notes_about,
     places_of,
     plans_of,
     title_of,
@@ -81,19 +82,17 @@ def passes_of(stages: Stages, program: Program, extents: Extents, target: str) -
     is_large = sum(1 for _ in walk_lets(program.fn)) > LARGE
     kernels = kernels_of(stages, target, is_large)
     stored = stages.manifest
-    notes = [note for note in stages.notes if not note.kernel]
+    notes = stages.notes
     others = [kernel for kernel in kernels if not belongs_to(kernel.name, called)]
     found = []
     for number, let in enumerate(lets):
         name = kernel_of(let)
         places = tuple(places_of(let))
         own = [kernel for kernel in kernels if belongs_to(kernel.name, called) == name]
-        made = {var.name for var in let.vars}
-        about = [n for n in notes if (n.name in made if n.name else n.where in places)]
         found.append(
             Pass(
                 number, name, title_of(let), let, places, plans.get(name, ""),
-                tuple(moved_by(let, extents, stored)), tuple(own), tuple(about),
+                tuple(moved_by(let, extents, stored)), tuple(own), tuple(notes_about(let, notes)),
             )
         )  # fmt: skip
     if others:

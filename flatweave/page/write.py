@@ -24,7 +24,7 @@ from flatweave.page.passes import KernelFacts, Pass, passes_of, written_kernels
 from flatweave.page.source import Source
 from flatweave.page.timing import Timing, timing
 from flatweave.page.watch import drawn
-from flatweave.profiler.passes import Moved
+from flatweave.profiler.passes import Moved, lines_of
 
 HERE = Path(__file__).parent
 HUES = 8
@@ -170,8 +170,7 @@ class _Page:
 
     def _pass(self, each: Pass) -> Markup:
         marks = self.source.of(each.places)
-        lines = sorted({(place.file, place.line) for place in each.places})
-        where = ", ".join(f"{file}:{line}" for file, line in lines) or "no line known"
+        where = ", ".join(lines_of(each.places)) or "no line known"
         moved = table(("array", "bytes", ""), map(_moved, each.moved)) if each.moved else ""
         notes = tag("ul", *map(_note, each.notes)) if each.notes else ""
         parts = [

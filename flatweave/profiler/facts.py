@@ -99,7 +99,7 @@ def facts_of(group: Group) -> Facts:
 def _passes(group: Group, whole: Any, launches: Sequence[Launched]) -> dict[str, PassFacts]:
     """The passes of a program of the array language."""
     program: Program = whole.program
-    extents = _extents(group, program)
+    extents = extents_for(group, program)
     stored = whole.stored(extents)
     lets = list(launching(program.fn))
     names, top = [kernel_of(let) for let in lets], set(map(id, program.fn.lets))
@@ -131,7 +131,7 @@ def _written(group: Group, launches: Sequence[Launched]) -> dict[str, PassFacts]
     }  # fmt: skip
 
 
-def _extents(group: Group, program: Program) -> Extents:
+def extents_for(group: Group, program: Program) -> Extents:
     """The extents for the sizes of a group: by its arguments, and by what results turned out."""
     if group.args is None:
         return {}

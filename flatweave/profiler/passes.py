@@ -7,12 +7,12 @@ cannot do without: each array that it reads, and each that it stores, once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from flatweave.array_ir.extents import Extents, bytes_of
 from flatweave.base.records import record
 from flatweave.base.source import Location
-from flatweave.base.told import StoredArray
+from flatweave.base.told import Note, StoredArray
 from flatweave.ops import ByRow, CallKernel, RadixSort, SortRow, Sweep
 from flatweave.terms.syntax import ArrayType, Lambda, Let
 from flatweave.terms.traverse import free_vars, lambdas_in
@@ -61,6 +61,21 @@ def moved_by(let: Let, extents: Extents, stored: Sequence[StoredArray]) -> Itera
     for var in let.vars:
         if isinstance(var.type, ArrayType) and var.name in names:
             yield Moved(var.name, names[var.name].bytes, True)
+
+
+def notes_about(let: Let, notes: Sequence[Note]) -> list[Note]:
+    """What was decided about the arrays that a pass makes, or about its lines."""
+    made, places = {var.name for var in let.vars}, list(places_of(let))
+    return [
+        note for note in notes
+        if not note.kernel and (note.name in made if note.name else note.where in places)
+    ]  # fmt: skip
+
+
+def lines_of(places: Iterable[Location]) -> list[str]:
+    """The lines of places, each once."""
+    lines = sorted({(place.file, place.line) for place in places})
+    return [f"{file}:{line}" for file, line in lines]
 
 
 def plans_of(text: str) -> dict[str, str]:

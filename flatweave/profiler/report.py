@@ -3,5 +3,6 @@
 from flatweave.profiler.rows import call_rows, kernel_rows
 from flatweave.profiler.table import table
 from flatweave.profiler.trace import write_trace
+from flatweave.profiler.words import explanation
 
-__all__ = ["call_rows", "kernel_rows", "table", "write_trace"]
+__all__ = ["call_rows", "explanation", "kernel_rows", "table", "write_trace"]

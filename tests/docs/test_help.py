@@ -20,7 +20,7 @@ FUNCTIONS = {
 }
 OWN = {name: value for name, value in FUNCTIONS.items() if name.startswith("fw.")}
 CLASSES = {f"fw.{name}": getattr(fw, name) for name in (
-    "Array", "Jitted", "Profile", "Ragged", "Stages", "Tuning"
+    "Array", "Explanation", "Jitted", "Profile", "Ragged", "Stages", "Tuning"
 )} | {"fw.f32": type(fw.f32)}  # fmt: skip
 ERRORS = ("Raises", "raises")
 

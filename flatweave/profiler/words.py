@@ -1,0 +1,140 @@
+"""The sentences of fw.explain, from the facts that stages, their page and profiles have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from flatweave.array_ir.extents import Extents, extents_of
+from flatweave.base.pretty import counted, duration, indent, listed, size
+from flatweave.base.told import Note
+from flatweave.frontend.call.stages import Stages
+from flatweave.ops import (
+    Combine,
+    CombineRows,
+    CombineSegments,
+    Compact,
+    Insert,
+    InTurn,
+    ScatterReduce,
+    ScatterStore,
+    Sink,
+    Store,
+    Sweep,
+)
+from flatweave.profiler.explain import Explanation
+from flatweave.profiler.facts import extents_for
+from flatweave.profiler.passes import (
+    Moved,
+    kernel_of,
+    launching,
+    lines_of,
+    moved_by,
+    notes_about,
+    places_of,
+    title_of,
+)
+from flatweave.profiler.profile import Profile
+from flatweave.profiler.rows import Row, kernel_rows, memory_rate
+from flatweave.terms.syntax import Let
+
+DOES: dict[type[Sink], str] = {
+    Store: "computes an array",
+    Compact: "keeps some elements",
+    Combine: "reduces to a value",
+    CombineSegments: "reduces segments",
+    CombineRows: "reduces rows",
+    ScatterStore: "writes at computed places",
+    ScatterReduce: "updates computed places",
+    Insert: "fills a part of an array",
+    InTurn: "writes arrays element by element in turn",
+}
+
+
+def explanation(stages: Stages, profile: Profile) -> Explanation:
+    """What became of a call that a profile has seen."""
+    whole = stages.executable.whole
+    rows = kernel_rows(profile)
+    if whole.unit is None:
+        said = "the interpreter runs the program as it was written, one operation at a time."
+        return Explanation(f"{stages.name}: {said}", (), "")
+    if whole.program is None:
+        ran = tuple(_ran([row]) for row in rows)
+        head = f"{stages.name}: {counted(len(rows), 'kernel')}, as written. {_cost(rows)}"
+        return Explanation(head.rstrip(), ran, "")
+    extents, notes = _extents(stages, whole.program, profile), stages.notes
+    stored = whole.stored(extents)
+    lets = list(launching(whole.program.fn))
+    of_passes = [notes_about(let, notes) for let in lets]
+    passes = tuple(
+        _pass(number, let, list(moved_by(let, extents, stored)), about, rows)
+        for number, (let, about) in enumerate(zip(lets, of_passes, strict=True), 1)
+    )
+    told = {id(note) for about in of_passes for note in about}
+    others = [note for note in notes if not note.kernel and id(note) not in told]
+    head = f"{stages.name}: {counted(len(lets), 'pass', 'passes')} over memory. {_cost(rows)}"
+    return Explanation(head.rstrip(), passes, "\n".join(_noted(others)))
+
+
+def _extents(stages: Stages, program: Any, profile: Profile) -> Extents:
+    """The extents of the call; those that only a run tells, too, where it was seen."""
+    groups = list(profile.sums.groups.values())
+    group = next((each for each in groups if each.program is stages.executable), None)
+    return extents_of(program, stages.args) if group is None else extents_for(group, program)
+
+
+def _cost(rows: Sequence[Row]) -> str:
+    """What all passes move, the time that takes, and the time of their kernels."""
+    if not rows:
+        return "No kernel ran."
+    moved, target = sum(row["bytes"] or 0 for row in rows), rows[0]["target"]
+    took = f"kernels took {duration(sum(row['seconds'] for row in rows))}"
+    rate = memory_rate(target)
+    if not moved or not rate:
+        return f"The {took}."
+    floor = f"which takes {duration(moved / rate)} at {size(int(rate))}/s"
+    return f"{size(moved)} are moved, {floor}; the {took}."
+
+
+def _pass(
+    number: int, let: Let, moved: Sequence[Moved], notes: Sequence[Note], rows: Sequence[Row]
+) -> str:
+    """The paragraph of a pass."""
+    lines = listed(lines_of(places_of(let))) or "no line known"
+    read = [_sized(each) for each in moved if not each.writes]
+    written = [_sized(each) for each in moved if each.writes]
+    parts = [f"reads {listed(read)}" if read else "reads no array"]
+    if written:
+        parts.append(f"writes {listed(written)}")
+    own = [row for row in rows if row["pass"] == kernel_of(let)]
+    body = [", ".join(parts), *_noted(notes), _ran(own) or "did not run for these arguments"]
+    return f"Pass {number}, {lines}: {_does(let)}\n" + indent("\n".join(body), 4)
+
+
+def _does(let: Let) -> str:
+    """What a pass does with elements."""
+    if not isinstance(let.op, Sweep):
+        return title_of(let)
+    return listed(dict.fromkeys(DOES.get(type(sink), sink.name) for sink in let.op.sinks))
+
+
+def _sized(each: Moved) -> str:
+    return each.name if each.bytes is None else f"{each.name} ({size(each.bytes)})"
+
+
+def _noted(notes: Iterable[Note]) -> Iterator[str]:
+    """What was decided, and what would help."""
+    for note in notes:
+        yield str(note)
+        if note.remedy:
+            yield indent(f"would help: {note.remedy}")
+
+
+def _ran(rows: Sequence[Row]) -> str:
+    """Which kernels ran, how often, and why these."""
+    said = []
+    for row in rows:
+        times = "" if row["launches"] == 1 else f" {row['launches']} times"
+        why = f": {row['why']}" if row["why"] else ""
+        said.append(f"{row['kernel']} ran{times}, {duration(row['seconds'])}{why}")
+    return "\n".join(said)
