@@ -118,12 +118,14 @@ class Jitted(Generic[P, R]):
 @overload
 def jit(
     f: Callable[P, R], *, target: str | None = None, static_argnames: Iterable[str] = (),
-    checks: builtins.bool = True, deterministic: builtins.bool = True, devices: Iterable[str] = ()
+    checks: builtins.bool = True, deterministic: builtins.bool = True, devices: Iterable[str] = (),
+    static_argnums: int | Iterable[int] = (), donate: int | Iterable[str | int] = ()
 ) -> Jitted[P, R]: ...
 @overload
 def jit(
     f: None = None, *, target: str | None = None, static_argnames: Iterable[str] = (),
-    checks: builtins.bool = True, deterministic: builtins.bool = True, devices: Iterable[str] = ()
+    checks: builtins.bool = True, deterministic: builtins.bool = True, devices: Iterable[str] = (),
+    static_argnums: int | Iterable[int] = (), donate: int | Iterable[str | int] = ()
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Called[P, R]: ...
 

@@ -21,17 +21,20 @@ from flatweave import recall
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.locks import Lock
+from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
-from flatweave.frontend.arguments import Call, Static, called, check_gives_values
+from flatweave.frontend.arguments import Call, called, check_gives_values
 from flatweave.frontend.call.anywhere import AUTO, entry_for, shared_by
 from flatweave.frontend.call.compiled import Compiled, Entry, Specialisation
 from flatweave.frontend.call.depth import too_deep
+from flatweave.frontend.call.donation import Leaves, claim, given_plainly
 from flatweave.frontend.call.eager import COMPILER, compile_program
 from flatweave.frontend.call.quick import Known, put, quick
 from flatweave.frontend.call.schedule import in_force
 from flatweave.frontend.call.signature import flat_of, leaves_of
 from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.parameters import Picked, items_of
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked
@@ -53,19 +56,20 @@ class Jitted(Generic[P, R]):
     """
 
     def __init__(
-        self, fn: Callable[P, R], target: str | None, static_argnames: Iterable[str],
-        checks: bool, deterministic: bool,
-    ) -> None:
+        self, fn: Callable[P, R], target: str | None, static: Iterable[str | int],
+        checks: bool, deterministic: bool, donate: Iterable[str | int] = (),
+    ) -> None:  # fmt: skip
         functools.update_wrapper(self, fn)
         self.__wrapped__ = fn
         self.__name__: str = called(fn)
-        names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-        self.static = Static(fn, names)
+        self.static = Picked(fn, static, "static")
+        self.donated = Picked(fn, donate, "given away")
+        self.donated.refuse(self.static)
         self.target = target
         self.checks = checks
         self.deterministic = deterministic
         self.traces = 0
-        self._plain_only = not names
+        self._plain_only = not self.static
         self._lock = Lock()
         self._entries: dict[Any, Entry] = {}
         self._known = Known()
@@ -75,15 +79,21 @@ class Jitted(Generic[P, R]):
             return self.__wrapped__(*args, **kwargs)
         key: list[Any] = []
         flat: list[Any] = []
+        found: Any
         try:
             if kwargs or not self._plain_only or not quick(args, key, flat):
-                entry, flat = self._entry(args, kwargs)
-                return entry(flat)  # type: ignore[no-any-return]
-            table, signature = self._known.here(self.target), tuple(key)
-            found = table.get(signature)
-            if found is None:
-                found, flat = self._entry(args, kwargs)
-                put(table, signature, found)
+                found, flat, leaves = self._entry(args, kwargs)
+            else:
+                table, signature = self._known.here(self.target), tuple(key)
+                found, leaves = table.get(signature), []
+                if found is None:
+                    found, flat, leaves = self._entry(args, kwargs)
+                    put(table, signature, found)
+                elif self.donated:
+                    leaves = given_plainly(args, self.donated.has_at)
+            if leaves:
+                given = claim(leaves, flat, found.plain.hidden, self.__name__)
+                return found(flat, given)  # type: ignore[no-any-return]
             return found(flat)  # type: ignore[no-any-return]
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
@@ -98,30 +108,33 @@ class Jitted(Generic[P, R]):
             raise too_deep(error, self.__name__) from None
 
     def _called(self, args: Any, kwargs: Any) -> Stages:
-        """The stages of a call that has been made; an error of it is no matter here."""
+        """The stages of a call that has been made, which gives nothing away; an error of it is no
+        matter here."""
         with contextlib.suppress(UserError):
-            self(*args, **kwargs)
+            entry, flat, _ = self._entry(args, kwargs)
+            entry(flat)
         return self.stages(*args, **kwargs)
 
     def taken(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Compiled, list[Any]]:
         """What a call with these arguments runs, and the arguments it brings: flat, and those that
         the function reads beside."""
-        entry, flat = self._entry(args, kwargs)
+        entry, flat, _ = self._entry(args, kwargs)
         compiled, given = entry.chosen(flat)
-        return compiled, [*given, *compiled.hidden]
+        return compiled, [*given, *compiled.hidden, *compiled.flags]
 
     def forget(self) -> None:
         """Let the next calls compile anew."""
         with self._lock:
             self._entries, self._known = {}, Known()
 
-    def _entry(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any]]:
-        """The compiled signature of a call, made if it is new, and the call's flat arguments."""
-        call = Call(self.__name__, self.static, args, kwargs)
+    def _entry(self, args: Any, kwargs: Any) -> tuple[Entry, list[Any], Leaves]:
+        """The compiled signature of a call, made if it is new, the call's flat arguments, and what
+        it gives away."""
+        call = Call(self.__name__, self.static, args, kwargs, self.donated)
         target, schedule = self.target or config.target, in_force(deterministic=self.deterministic)
         key = call.key(target, schedule)
         flat = flat_of(call.values)
-        entry = self._entries.get(key)
+        leaves, entry = call.given, self._entries.get(key)
         if entry is None:
             with self._lock:
                 entry = self._entries.get(key)
@@ -130,7 +143,9 @@ class Jitted(Generic[P, R]):
                     call.forget_values()
                     self._entries[key] = entry
                     call.when_gone(functools.partial(self._entries.pop, key, None))
-        return entry, flat
+        if leaves and any(type(value) is Chunked for value in flat):
+            leaves = []  # which chunk by chunk are only read
+        return entry, flat, leaves
 
     def _new_entry(self, call: Call, target: str, schedule: Schedule, flat: list[Any]) -> Entry:
         """What runs the calls of a new signature."""
@@ -149,7 +164,10 @@ class Jitted(Generic[P, R]):
     ) -> Compiled:
         """Trace and compile the function for the signature of a call."""
         traced = self._traced(call, special)
-        return Compiled(traced, compile_program(traced.program, target, self.checks, schedule))
+        donated = tuple(sorted({number for _, number in call.given if number >= 0}))
+        schedule = replace(schedule, donated=donated)
+        executable = compile_program(traced.program, target, self.checks, schedule)
+        return Compiled(traced, executable, donated=len(donated))
 
     def _traced(self, call: Call, special: Specialisation) -> Traced:
         """The function's trace for the signature of a call."""
@@ -190,23 +208,28 @@ def jit(f: Callable[P, R]) -> Jitted[P, R]: ...
 def jit(
     f: None = None, *, target: str | None = None, static_argnames: Iterable[str] = (),
     checks: bool = True, deterministic: bool = True, devices: Iterable[str] = (),
+    static_argnums: int | Iterable[int] = (), donate: int | Iterable[str | int] = (),
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 @overload
 def jit(
     f: Callable[P, R], *, target: str | None = None, static_argnames: Iterable[str] = (),
     checks: bool = True, deterministic: bool = True, devices: Iterable[str] = (),
+    static_argnums: int | Iterable[int] = (), donate: int | Iterable[str | int] = (),
 ) -> Jitted[P, R]: ...
 
 
 def jit(
     f: Any = None, *, target: str | None = None, static_argnames: Iterable[str] = (),
     checks: bool = True, deterministic: bool = True, devices: Iterable[str] = (),
+    static_argnums: int | Iterable[int] = (), donate: int | Iterable[str | int] = (),
 ) -> Any:
     """Compile `f` when it is called: once for its arguments' dtypes, ranks and static values.
 
     `target` names where it runs ("cpu", "interp", ..; "auto": where a call is done first), by
-    default what `fw.target` or FLATWEAVE_TARGET say. Arguments named in `static_argnames` are
-    Python values that the trace sees. `checks=False` leaves out the checks of indices.
+    default what `fw.target` or FLATWEAVE_TARGET say. Arguments named in `static_argnames`, or at
+    the positions `static_argnums`, are Python values that the trace sees. Those that `donate` names
+    or numbers are given away: results are written where they are, and nobody uses them again.
+    `checks=False` leaves out the checks of indices.
     `deterministic=False` allows groupings that depend on timing. Arguments and results are arrays,
     numbers and trees of them. `devices` names several targets that share each call, which is a map
     or a reduction: ["cpu", "cuda:0"].
@@ -220,7 +243,8 @@ def jit(
     if f is None:
         return functools.partial(
             jit, target=target, static_argnames=static_argnames, checks=checks,
-            deterministic=deterministic, devices=devices,
+            deterministic=deterministic, devices=devices, static_argnums=static_argnums,
+            donate=donate,
         )  # fmt: skip
     target = shared_by(target, devices)
     for value, name in ((checks, "checks"), (deterministic, "deterministic")):
@@ -229,28 +253,24 @@ def jit(
                 f"{name} of jit must be True or False, got {value!r}.",
                 where=user_location(), remedy="Leave it out for the default.",
             )  # fmt: skip
-    given = static_argnames
-    static_argnames = (given,) if isinstance(given, str) else _items(given)
-    if not all(isinstance(name, str) for name in static_argnames):
+    static = items_of(static_argnames, "static_argnames")
+    static += items_of(static_argnums, "static_argnums")
+    given = items_of(donate, "donate")
+    if given and devices:
         raise ArgumentError(
-            f"static_argnames of jit must be names of parameters, got {given!r}.",
-            where=user_location(), remedy='Give them as text: static_argnames=("n",).',
+            "several devices cannot share a call that gives arguments away.",
+            where=user_location(), remedy="Leave out donate, or devices.",
         )  # fmt: skip
     if isinstance(f, Jitted):
-        names = static_argnames or tuple(f.static.names)
-        return Jitted(f.__wrapped__, target, names, checks, deterministic)
+        static, given = static or f.static.items, given or f.donated.items
+        return Jitted(f.__wrapped__, target, static, checks, deterministic, given)
     if not callable(f):
         raise ArgumentError(
             f"jit needs a function, got {kind_of(f)}.",
             where=user_location(), remedy="Write @fw.jit above a def, or fw.jit(f).",
         )  # fmt: skip
     check_gives_values(f)
-    return Jitted(f, target, static_argnames, checks, deterministic)
-
-
-def _items(names: Any) -> tuple[Any, ...]:
-    """What an iterable holds; something else by itself."""
-    return tuple(names) if isinstance(names, Iterable) else (names,)
+    return Jitted(f, target, static, checks, deterministic, given)
 
 
 def target(name: str) -> AbstractContextManager[None]:

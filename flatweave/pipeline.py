@@ -99,7 +99,7 @@ class Executable:
     def run(self, args: list[Any]) -> list[Any]:
         """The results for flat arguments; raises Fault."""
         if config.debug and self.traced is not None:
-            audit(self.traced, args)
+            audit(self.traced, args[: len(self.traced.fn.params)])
         return self.runnable.run(args)
 
     @property

@@ -76,8 +76,8 @@ class Interpreted:
         self.program = program
 
     def run(self, args: list[Any]) -> list[Any]:
-        """The results for flat arguments; raises Fault."""
-        return interp.run(self.program, args)
+        """The results for flat arguments, none of which it writes to; raises Fault."""
+        return interp.run(self.program, args[: len(self.program.fn.params)])
 
 
 def _machine_of_cpu() -> Machine:

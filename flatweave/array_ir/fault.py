@@ -14,6 +14,7 @@ NEGATIVE = "negative_extent"  # an array of fewer than no elements
 NOT_ASSOCIATIVE = "not_associative"  # an operator that groups elements in more than one way
 NOT_NEUTRAL = "not_neutral"  # a neutral element that changes what it meets
 OVERFLOW = "overflow"  # more elements than an i64 can count
+SAME = "same"  # extents that differ: a call is tried again with those of 1 broadcast
 MEMORY = "memory"  # an array that does not fit: its values are how many elements, and their dtype
 
 PARTS = " | "  # between the parts of a check's message: what is wrong, origins, what to do

@@ -69,7 +69,8 @@ class DTypeError(UserError, TypeError):
 
 
 class EscapedArrayError(UserError, RuntimeError):
-    """A traced array is used after its trace has ended: `kept.append(x)` inside a jitted `f`."""
+    """A traced array is used after its trace has ended: `kept.append(x)` inside a jitted `f`; or an
+    array after a call was given it: `fw.jit(f, donate="x")(x)`."""
 
     anchor = "escaped-array-error"
 

@@ -34,7 +34,8 @@ class Schedule:
     sweep has no such choice, they say nothing.
 
     `tuned` has thresholds for the nests of one program that have versions, in their order; where
-    it has None, or ends, those of the machine hold.
+    it has None, or ends, those of the machine hold. `donated` are the numbers of the program's
+    arrays that a call may give away.
     """
 
     expand: str | None = None
@@ -47,6 +48,7 @@ class Schedule:
     seq_factor: int | None = None
     deterministic: bool = True
     tuned: tuple[Thresholds | None, ...] = ()
+    donated: tuple[int, ...] = ()
 
     @property
     def whole_rows(self) -> bool:

@@ -16,8 +16,10 @@ from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
+from flatweave.frontend.call.donation import given_of
 from flatweave.frontend.call.signature import identity, key_of, plain, stand_in
 from flatweave.frontend.elements.lambdas import name_of
+from flatweave.frontend.parameters import Picked
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.tree import Tree, flatten, paths, portions, unflatten
 
@@ -48,37 +50,13 @@ def check_gives_values(fn: Any) -> None:
             )  # fmt: skip
 
 
-class Static:
-    """Where the static arguments of a function are: taken out of a call, put back for the trace."""
-
-    def __init__(self, fn: Callable[..., Any], names: tuple[str, ...]) -> None:
-        try:
-            known = list(inspect.signature(fn).parameters.values())
-        except (TypeError, ValueError):  # a function written in C
-            known = []
-        parameters = [p.name for p in known if p.kind is not inspect.Parameter.VAR_KEYWORD]
-        takes_any = len(parameters) < len(known)
-        unknown = [] if takes_any else [name for name in names if name not in parameters]
-        if unknown:
-            raise ArgumentError(
-                f"{name_of(fn)} has no parameter {unknown[0]!r} to be static.",
-                where=user_location(),
-                remedy=f"Its parameters are: {pretty.listed(parameters) or 'none'}.",
-            )
-        self.names = frozenset(names)
-        self.order = parameters
-
-    def name_at(self, position: int) -> str:
-        """The parameter that a positional argument is given to."""
-        return self.order[position] if position < len(self.order) else ""
-
-
 class Call:
     """One call taken apart: the leaves of its arguments, and what is static."""
 
     def __init__(
-        self, who: str, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> None:
+        self, who: str, static: Picked, args: tuple[Any, ...], kwargs: dict[str, Any],
+        donated: Picked | None = None,
+    ) -> None:  # fmt: skip
         self.who = who
         self.parameters = static
         self.args: list[Any] = list(args)
@@ -86,14 +64,18 @@ class Call:
         self.args += [kwargs[name] for name in self.keywords]
         self.static: dict[int, Any] = {}
         leaves: list[Any] = []
+        given: set[int] = set()
         self.trees: list[Tree] = []
         self.names: list[tuple[str, str]] = []
         for i, value in enumerate(self.args):
             name = self._name(i, len(args))
-            if name in static.names:
+            position = i if i < len(args) else -1
+            if static.holds(position, name):
                 self.static[i] = value
                 continue
             found, tree = flatten(value)
+            if donated and donated.holds(position, name):
+                given.update(range(len(leaves), len(leaves) + len(found)))
             leaves += found
             self.trees.append(tree)
             which = f"argument {i + 1}" if i < len(args) else f"argument {name!r}"
@@ -103,6 +85,7 @@ class Call:
             plain(leaf, f"{name} ({origin})", OF_OBJECTS.format(name) if name in OBJECTS else "")
             for leaf, (name, origin) in zip(leaves, self.names, strict=True)
         ]
+        self.given = given_of(leaves, self.values, given) if given else []
 
     def _name(self, i: int, positional: int) -> str:
         if i >= positional:
@@ -130,6 +113,7 @@ class Call:
         """Keep dtypes and shapes of the arrays alone, so that their memory can be freed; and of
         static objects a weak reference, which a later call with the same object can follow."""
         self.values = [stand_in(value) for value in self.values]
+        self.given = [(None, number) for _, number in self.given]
         self.args = [None] * len(self.args)
         self.static = {i: _kept(value, whole=True) for i, value in self.static.items()}
 

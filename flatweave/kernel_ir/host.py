@@ -30,6 +30,23 @@ class Alloc(KernelOp):
 
 
 @op
+class Adopt(KernelOp):
+    """A buffer of the caller's, which the program owns from here on where it is `given` away."""
+
+    buffer: Var
+    given: Atom
+    effect: ClassVar[bool] = True
+    stands = ON_HOST
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (self.buffer.type,)
+
+    def misfits(self) -> Iterator[str]:
+        yield from contents_misfit((self.buffer,))
+        yield from condition_misfits(self.given)
+
+
+@op
 class Retain(KernelOp):
     """One more owner of a buffer."""
 

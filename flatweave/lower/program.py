@@ -11,7 +11,7 @@ from functools import partial
 
 from flatweave.array_ir.liveness import find_last_uses
 from flatweave.array_ir.syntax import Program as ArrayProgram
-from flatweave.base.dtypes import DType, i64, u64
+from flatweave.base.dtypes import DType, bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Param, Plan, Result, Site
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN, Schedule
@@ -23,6 +23,7 @@ from flatweave.lower.by_row.lower import lower_by_row
 from flatweave.lower.by_row.suits import suits
 from flatweave.lower.call_kernel import lower_call
 from flatweave.lower.host.context import Lowering, Program, buffer_type, name_of
+from flatweave.lower.host.given import adopt, tell_unused
 from flatweave.lower.kernel.scope import HostArray, HostScope
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.choose import is_divided, lower_scatter, plan_scatter
@@ -53,6 +54,8 @@ from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in
 
+NOTHING_HELD: Mapping[Let, set[Var]] = {}
+
 
 @record
 class Lowered:
@@ -80,10 +83,14 @@ def lower(
     params = bind_params(lowering, program.fn.params)
     if machine.shares_memory:  # others copy them, and own what they copied
         shared.kept_by_caller = frozenset(params)
-    results = lower_body(lowering, program.fn, owned=False)
+    given = adopt(lowering, program.fn, schedule.donated)
+    results = lower_body(lowering, program.fn, owned=False, held=given.held)
+    tell_unused(lowering)
     flat, described = _results(lowering, program.fn.results, results)
+    params = [*params, *given.flags]
     unit = Unit(host.close(params, flat), tuple(shared.kernels), tuple(shared.later))
-    described_params = tuple(_param(param) for param in program.fn.params)
+    flags = [Param(bool_, False)] * len(given.flags)
+    described_params = (*(_param(param) for param in program.fn.params), *flags)
     plan = Plan(described_params, described, shared.sites.rows)
     return Lowered(unit, plan, shared.plans, shared.notes)
 
@@ -128,11 +135,15 @@ def bind_params(lowering: Lowering, params: Sequence[Var]) -> list[Var]:
     return hosts
 
 
-def lower_body(lowering: Lowering, fn: Lambda, *, owned: bool) -> tuple[Atom, ...]:
-    """Lower a body; its results carry a reference of their own. `owned`: so do its parameters."""
+def lower_body(
+    lowering: Lowering, fn: Lambda, *, owned: bool, held: Mapping[Let, set[Var]] = NOTHING_HELD
+) -> tuple[Atom, ...]:
+    """Lower a body; its results carry a reference of their own. `owned`: so do its parameters.
+    What is `held` till behind a let is freed there."""
     lowering.last_uses = find_last_uses(fn)
-    if owned:
-        _release_unused(lowering, fn)
+    for let, vars_ in held.items():
+        lowering.last_uses[let] = lowering.last_uses.get(let, set()) | vars_
+    _release_unused(lowering, fn, owned)
     lower_lets(lowering, fn)
     return _hand_over(lowering, fn)
 
@@ -144,13 +155,17 @@ def lower_lets(lowering: Lowering, fn: Lambda) -> None:
         for var in sorted(lowering.last_uses.get(let, ()), key=lambda var: var.name):
             if var not in lowering.given_up:
                 lowering.host.emit(Free(lowering.scope.array(var).buffer))
+        if let is lowering.program.until:
+            lowering.program.until = None
 
 
-def _release_unused(lowering: Lowering, fn: Lambda) -> None:
+def _release_unused(lowering: Lowering, fn: Lambda, owned: bool) -> None:
     used = {var for vars_ in lowering.last_uses.values() for var in vars_} | set(fn.results)
     for param in fn.params:
         if isinstance(param.type, ArrayType) and param not in used:
-            lowering.host.emit(Free(lowering.scope.array(param).buffer))
+            buffer = lowering.scope.array(param).buffer
+            if owned or buffer in lowering.program.given:
+                lowering.host.emit(Free(buffer))
 
 
 def _hand_over(lowering: Lowering, fn: Lambda) -> tuple[Atom, ...]:
@@ -165,6 +180,7 @@ def _hand_over(lowering: Lowering, fn: Lambda) -> tuple[Atom, ...]:
         assert isinstance(result, Var)
         if result in handed or not lowering.scope.owns(result):
             lowering.host.emit(Retain(value.buffer))
+        lowering.program.taken.add(value.buffer)
         handed.add(result)
         out.append(value.buffer)
     return tuple(out)
@@ -329,6 +345,7 @@ def _initial(lowering: Lowering, let: Let, init: Sequence[Atom]) -> tuple[Atom, 
         last = atom in lowering.last_uses.get(let, ())
         if last and atom not in moved and not _captured(let, atom):
             lowering.given_up.add(atom)
+            lowering.take(value.buffer)
             moved.add(atom)
         else:
             lowering.host.emit(Retain(value.buffer))

@@ -92,6 +92,18 @@ out:
   ret ptr %data
 }
 
+; What counts the owners of memory that the caller of a program gave away: a buffer without room.
+; Null where it is not given, or there is no memory left: then the caller keeps it.
+define ptr @fw_token(ptr %ctx, i64 %given) {
+  %is.given = icmp ne i64 %given, 0
+  br i1 %is.given, label %make, label %none
+none:
+  ret ptr null
+make:
+  %data = call ptr @fw_alloc(ptr %ctx, i64 0)
+  ret ptr %data
+}
+
 ; Puts a header first in the list of its context and counts its bytes.
 define internal void @enlist(ptr %ctx, ptr %header, i64 %bytes) {
   %lock = getelementptr i64, ptr %ctx, i64 16

@@ -1,6 +1,7 @@
 """A compiled program on the CPU: arguments into slots, one call, results out of slots.
 
-A result that is part of an argument is a view of it where nobody can write to that, else a copy.
+A result that is part of an argument is a view of it where nobody can write to that, else a copy;
+of one that the caller has given away it is a view in any case.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Plan, Result, Status
 from flatweave.runtime.address import address_of
-from flatweave.runtime.execute import NativeProgram, adopt
+from flatweave.runtime.execute import NativeProgram, adopt, dropper
 from flatweave.runtime.later import Table
 from flatweave.runtime.ownership import is_frozen
 from flatweave.runtime.support import Code
@@ -73,11 +74,13 @@ class CpuProgram:
                     extent = values[at]
                     at += 1
                 shape.append(extent)
-            if owner:
+            if owner == value:
                 found.append(adopt(value, tuple(shape), result.dtype.numpy))
             else:
                 arrays = [args[number] for number in self._arrays]
-                found.append(_part_of(arrays, value, tuple(shape), result.dtype))
+                found.append(_part_of(arrays, value, tuple(shape), result.dtype, bool(owner)))
+            if owner not in (0, value):  # a token, which counted owners while the program ran
+                dropper()(owner)
         return found
 
 
@@ -87,7 +90,9 @@ def _result_code(result: Result) -> str:
     return "QQ" + "q" * sum(extent is None for extent in result.extents)
 
 
-def _part_of(arrays: list[Any], address: int, shape: tuple[int, ...], dtype: DType) -> Any:
+def _part_of(
+    arrays: list[Any], address: int, shape: tuple[int, ...], dtype: DType, is_given: bool
+) -> Any:
     """A result without a buffer of its own: it lies in one of the arguments."""
     size = dtype.bytes * math.prod(shape)
     if not size:
@@ -96,5 +101,5 @@ def _part_of(arrays: list[Any], address: int, shape: tuple[int, ...], dtype: DTy
         start = address_of(array)
         if start <= address and address + size <= start + array.nbytes:
             part = np.ndarray(shape, dtype.numpy, array, address - start)
-            return part if is_frozen(array) else part.copy()
+            return part if is_given or is_frozen(array) else part.copy()
     raise CompilerBug("a result is in a buffer that nobody owns")

@@ -32,6 +32,7 @@ CANCELLED = 8
 PEAK_BYTES = 10
 RAISED = 13
 TABLE = 17
+HEADER_BYTES = 64  # before the data of a buffer; they begin with the number of its references
 LONGEST = 2**46  # bytes; what an Owner says it has, only so that any array fits
 
 
@@ -121,6 +122,11 @@ class Owner(ctypes.c_char * LONGEST):  # type: ignore[misc]
         address_of: Callable[[Any], int] = ctypes.addressof,
     ) -> None:
         drop()(address_of(self))
+
+
+def owners_of(data: int) -> int:
+    """How many references there are to the escaped buffer with this data."""
+    return ctypes.c_int64.from_address(data - HEADER_BYTES).value
 
 
 _at = Owner.from_address

@@ -40,7 +40,7 @@ class TunedFolder(DiskCache):
 
 def key_of(text: str, schedule: Schedule) -> str:
     """What the thresholds of a traced program are kept under: its text, the machine, its code."""
-    choices = str(replace(schedule, tuned=()))
+    choices = str(replace(schedule, tuned=(), donated=()))
     whole = "\0".join(["thresholds 1", _machine(), config.cpu, choices, text])
     return hashlib.sha256(whole.encode()).hexdigest()
 

@@ -154,6 +154,12 @@ class _Host(Runner):
 
     def _owners(self, env: Env, op: Op) -> Values:
         match op:
+            case h.Adopt(buffer=var, given=given):
+                buffer = self.buffer(env, var)
+                if self.atom(env, given):
+                    buffer.kept_by_caller = False
+                    self.allocated.append(buffer)
+                return (buffer,)  # type: ignore[return-value]
             case h.Retain(buffer=var):
                 buffer = self.buffer(env, var)
                 buffer.inside(np.empty(0, np.int64))

@@ -106,6 +106,11 @@ HOST = {
         u: bool = is_unique ys
         free ys
         if u (() => free zs) (() => ())""",
+    "Adopt": """
+        g: bool = lt n 0
+        a: global i64 = adopt ks g
+        u: bool = is_unique a
+        if u (() => free zs) (() => ())""",
     "Trim": "trim zs n",
     "Fail": "a: bool = lt n 0\nfail a 3 0 n n",
     "Threads": "a: i64 = threads\nstore zs 0 a",

@@ -33,3 +33,23 @@ def test_expansions_are_written_where_they_are_told():
     assert into(dest, counts, 3).tolist() == [0, 0, 0, 20, 21, 30, 31, 32, 0]
     assert into(dest, counts, 6).tolist() == [0] * 6 + [20, 21, 30]
     assert dest.sum() == 0
+
+
+def test_a_destination_that_is_given_away_is_written_in_place():
+    """An expansion, a scatter and a replaced segment: in the memory of the array that was given."""
+    into = fw.jit(
+        lambda dest, counts, at: fw.scatter(
+            dest, at + fw.iota(fw.sum(counts)), fw.expand(lambda c: c, lambda c, i: c + i, counts)
+        ),
+        target="cpu", donate="dest",
+    )  # fmt: skip
+    segment = fw.jit(
+        lambda dest, values: fw.replace(dest, slice(1, 4), values), target="cpu", donate="dest"
+    )
+    dest = np.zeros(6, np.int64)
+
+    held = into(dest, np.array([1, 2]), 0)
+    assert dest.tolist() == held.tolist() == [1, 2, 3, 0, 0, 0]
+    held = segment(dest, np.array([7, 8, 9]))
+    assert dest.tolist() == held.tolist() == [1, 7, 8, 9, 0, 0]
+    assert np.asarray(held).ctypes.data == dest.ctypes.data

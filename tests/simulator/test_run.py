@@ -392,6 +392,25 @@ def test_owners():
     np.testing.assert_array_equal(xs, [0, 1])
 
 
+@pytest.mark.parametrize("given", [True, False])
+def test_an_array_that_the_caller_gives_away_is_owned(given):
+    """It may be written to, and is given back or a result; else it stays the caller's."""
+    host = """
+        host(xs: global i64, given: bool) =>
+            a: global i64 = adopt xs given
+            p: bool = is_unique a
+            if p (() => store a 0 7) (() => ())
+            in p, a
+    """
+    xs = np.arange(2)
+    p, found = run(unit(host), [xs, given])
+    assert p == given
+    np.testing.assert_array_equal(found, [7, 1] if given else [0, 1])
+    if given:
+        with pytest.raises(CompilerBug, match="1 owners left"):
+            run(unit(host.replace("in p, a", "in p")), [xs, given])
+
+
 def test_verified_units_stay_verified():
     """The texts of this file are well-formed."""
     verify(unit(SCAN))

@@ -9,14 +9,14 @@ IR. Scalars are Python numbers; i64 arithmetic, most of what a host does, is don
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.base.errors import CompilerBug
 from flatweave.base.plan import Plan, Status
+from flatweave.codegen.c.frames import Frame, Maker, Makers, Step
 from flatweave.codegen.c.values import scalar_type
 from flatweave.kernel_ir import host as h
 from flatweave.kernel_ir import syntax as k
@@ -25,18 +25,15 @@ from flatweave.runtime.devices.programs import HostSteps, Running, stored
 from flatweave.scalar.cast import evaluate_cast
 from flatweave.scalar.ops import evaluate
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.syntax import Atom, Const, Lambda, Let
 from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 KEPT = 256  # combinations of extents whose sizes are known
-Frame = list[Any]
-Step = Callable[[Running, Frame], None]
-Get = Callable[[Frame], Any]
 
 
 def host_steps(unit: k.Unit, plan: Plan) -> HostSteps:
     """The function that runs a unit's host program."""
-    host, maker = unit.host, _Maker(_given_alone(unit.host, plan))
+    host, maker = unit.host, Maker(_MAKERS, _given_alone(unit.host, plan))
     numbers = [maker.number(param) for param in host.params]
     pairs = zip(numbers, host.params, strict=True)
     extents = [number for number, param in pairs if param.type is i64]
@@ -98,78 +95,6 @@ def _given_alone(host: Lambda, plan: Plan) -> set[Atom]:
     return numbers - read
 
 
-class _Maker:
-    """Makes closures of lets; `frame` is what each call's begins with, and `given` are variables
-    that nobody reads here."""
-
-    def __init__(self, given: Collection[Atom] = ()) -> None:
-        self.frame: Frame = []
-        self.given = given
-        self._numbers: dict[Var, int] = {}
-
-    def number(self, atom: Atom) -> int:
-        """The place of an atom in the frame."""
-        if isinstance(atom, Const):
-            self.frame.append(atom.value)
-            return len(self.frame) - 1
-        if atom not in self._numbers:
-            self._numbers[atom] = len(self.frame)
-            self.frame.append(None)
-        return self._numbers[atom]
-
-    def get(self, atom: Atom) -> Get:
-        """How to read an atom."""
-        return operator.itemgetter(self.number(atom))
-
-    def body(self, fn: Lambda) -> tuple[Step, list[Get]]:
-        """A body as one step, and how to read its results."""
-        return self.steps(fn.lets), [self.get(atom) for atom in fn.results]
-
-    def steps(self, lets: Sequence[Let]) -> Step:
-        """Some lets as one step."""
-        steps = [self.step(let) for let in lets]
-
-        def run(running: Running, frame: Frame) -> None:
-            for step in steps:
-                step(running, frame)
-
-        return run
-
-    def step(self, let: Let) -> Step:
-        """One let."""
-        make = _MAKERS.get(type(let.op))
-        if make is None:
-            raise CompilerBug(f"{let.op.name} cannot stand on the host", where=let.where)
-        return make(self, let)
-
-    def is_steady(self, body: Lambda) -> bool:
-        """Whether a loop's body has no loop in it, and reads nothing that kernels have written."""
-        return not any(
-            isinstance(let.op, For | While)
-            or (isinstance(let.op, k.Load) and let.vars[0] not in self.given)
-            for let in walk_lets(body)
-        )
-
-    def bind(self, var: Var, compute: Callable[[Running, Frame], Any]) -> Step:
-        """A step that sets a variable."""
-        number = self.number(var)
-
-        def run(running: Running, frame: Frame) -> None:
-            frame[number] = compute(running, frame)
-
-        return run
-
-    def move(self, variables: Sequence[Var], values: Sequence[Get]) -> Callable[[Frame], None]:
-        """Set variables all at once."""
-        numbers = [self.number(var) for var in variables]
-
-        def run(frame: Frame) -> None:
-            for number, value in zip(numbers, [get(frame) for get in values], strict=True):
-                frame[number] = value
-
-        return run
-
-
 # -- scalars --------------------------------------------------------------------------------------
 
 _LOW, _HIGH = -(2**63), 2**63
@@ -181,7 +106,7 @@ _DIRECT: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _apply(maker: _Maker, let: Let) -> Step:
+def _apply(maker: Maker, let: Let) -> Step:
     op: Apply = let.op  # type: ignore[assignment]
     args = [maker.number(arg) for arg in op.args]
     types = [scalar_type(arg.type).numpy.type for arg in op.args]
@@ -204,7 +129,7 @@ def _apply(maker: _Maker, let: Let) -> Step:
     return step
 
 
-def _cast(maker: _Maker, let: Let) -> Step:
+def _cast(maker: Maker, let: Let) -> Step:
     op: Cast = let.op  # type: ignore[assignment]
     get, source, dtype = maker.get(op.arg), scalar_type(op.arg.type).numpy.type, op.dtype
     return maker.bind(
@@ -215,7 +140,7 @@ def _cast(maker: _Maker, let: Let) -> Step:
 # -- control --------------------------------------------------------------------------------------
 
 
-def _if(maker: _Maker, let: Let) -> Step:
+def _if(maker: Maker, let: Let) -> Step:
     op: If = let.op  # type: ignore[assignment]
     condition = maker.get(op.condition)
     branches = []
@@ -231,7 +156,7 @@ def _if(maker: _Maker, let: Let) -> Step:
     return step
 
 
-def _for(maker: _Maker, let: Let) -> Step:
+def _for(maker: Maker, let: Let) -> Step:
     op: For = let.op  # type: ignore[assignment]
     lo, hi, stride = (maker.get(atom) for atom in (op.lo, op.hi, op.step))
     counter, *state = op.body.params
@@ -256,7 +181,7 @@ def _for(maker: _Maker, let: Let) -> Step:
     return step
 
 
-def _while(maker: _Maker, let: Let) -> Step:
+def _while(maker: Maker, let: Let) -> Step:
     op: While = let.op  # type: ignore[assignment]
     state = op.body.params
     begin = maker.move(state, [maker.get(atom) for atom in op.init])
@@ -287,7 +212,7 @@ def _while(maker: _Maker, let: Let) -> Step:
 # -- memory, launches, failures -------------------------------------------------------------------
 
 
-def _alloc(maker: _Maker, let: Let) -> Step:
+def _alloc(maker: Maker, let: Let) -> Step:
     op: h.Alloc = let.op  # type: ignore[assignment]
     count, dtype, site = maker.number(op.count), stored(op.dtype), op.site
     number = maker.number(let.vars[0])
@@ -298,7 +223,21 @@ def _alloc(maker: _Maker, let: Let) -> Step:
     return step
 
 
-def _retain(maker: _Maker, let: Let) -> Step:
+def _adopt(maker: Maker, let: Let) -> Step:
+    """An array that was copied to the device is the program's in any case."""
+    op: h.Adopt = let.op  # type: ignore[assignment]
+    buffer, given = maker.get(op.buffer), maker.get(op.given)
+
+    def adopted(running: Running, frame: Frame) -> Any:
+        found = buffer(frame)
+        if given(frame):
+            found.owners = 1
+        return found
+
+    return maker.bind(let.vars[0], adopted)
+
+
+def _retain(maker: Maker, let: Let) -> Step:
     op: h.Retain = let.op  # type: ignore[assignment]
     buffer = maker.get(op.buffer)
 
@@ -308,7 +247,7 @@ def _retain(maker: _Maker, let: Let) -> Step:
     return step
 
 
-def _free(maker: _Maker, let: Let) -> Step:
+def _free(maker: Maker, let: Let) -> Step:
     op: h.Free = let.op  # type: ignore[assignment]
     number = maker.number(op.buffer)
 
@@ -321,18 +260,18 @@ def _free(maker: _Maker, let: Let) -> Step:
     return step
 
 
-def _is_unique(maker: _Maker, let: Let) -> Step:
+def _is_unique(maker: Maker, let: Let) -> Step:
     op: h.IsUnique = let.op  # type: ignore[assignment]
     buffer = maker.get(op.buffer)
     return maker.bind(let.vars[0], lambda running, frame: buffer(frame).owners == 1)
 
 
-def _trim(maker: _Maker, let: Let) -> Step:
+def _trim(maker: Maker, let: Let) -> Step:
     """Memory behind the end is given back with the buffer."""
     return lambda running, frame: None
 
 
-def _load(maker: _Maker, let: Let) -> Step:
+def _load(maker: Maker, let: Let) -> Step:
     op: k.Load = let.op  # type: ignore[assignment]
     buffer, index = maker.get(op.buffer), maker.get(op.index)
     if let.vars[0] in maker.given:
@@ -345,13 +284,13 @@ def _load(maker: _Maker, let: Let) -> Step:
     )
 
 
-def _store(maker: _Maker, let: Let) -> Step:
+def _store(maker: Maker, let: Let) -> Step:
     op: k.Store = let.op  # type: ignore[assignment]
     buffer, index, value = (maker.get(atom) for atom in (op.buffer, op.index, op.value))
     return lambda running, frame: running.store(buffer(frame), index(frame), value(frame))
 
 
-def _launch(maker: _Maker, let: Let) -> Step:
+def _launch(maker: Maker, let: Let) -> Step:
     op: h.Launch = let.op  # type: ignore[assignment]
     kernel, grid = op.kernel, maker.number(op.grid)
     variants = [(maker.number(each.condition), each.kernel) for each in op.variants]
@@ -375,7 +314,7 @@ def _kind(atom: Atom) -> Callable[[Any], Any]:
     return np.uint8 if atom.type is bool_ else atom.type.numpy.type
 
 
-def _fail(maker: _Maker, let: Let) -> Step:
+def _fail(maker: Maker, let: Let) -> Step:
     op: h.Fail = let.op  # type: ignore[assignment]
     condition, value, extent = (maker.get(a) for a in (op.condition, op.value, op.extent))
     code, site = op.code, op.site
@@ -387,12 +326,13 @@ def _fail(maker: _Maker, let: Let) -> Step:
     return step
 
 
-def _threads(maker: _Maker, let: Let) -> Step:
+def _threads(maker: Maker, let: Let) -> Step:
     return maker.bind(let.vars[0], lambda running, frame: 1)
 
 
-_MAKERS: dict[type[Op], Callable[[_Maker, Let], Step]] = {
+_MAKERS: Makers = {
     Apply: _apply, Cast: _cast, If: _if, For: _for, While: _while,
-    h.Alloc: _alloc, h.Retain: _retain, h.Free: _free, h.IsUnique: _is_unique, h.Trim: _trim,
-    k.Load: _load, k.Store: _store, h.Launch: _launch, h.Fail: _fail, h.Threads: _threads,
+    h.Adopt: _adopt, h.Alloc: _alloc, h.Retain: _retain, h.Free: _free, h.IsUnique: _is_unique,
+    h.Trim: _trim, k.Load: _load, k.Store: _store, h.Launch: _launch, h.Fail: _fail,
+    h.Threads: _threads,
 }  # fmt: skip

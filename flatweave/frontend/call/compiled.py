@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.fault import SAME, Fault
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
 from flatweave.base.recording import OPEN, Call
@@ -32,7 +32,14 @@ from flatweave.runtime.ownership import is_frozen, shared
 
 Values = np.ndarray[Any, np.dtype[Any]]
 UnitAxes = frozenset[tuple[int, int]]  # of extent 1: (number of the array argument, axis)
-SAME = "same"
+
+
+class Given(NamedTuple):
+    """What a call gives away: for each array that it may give whether its memory can be written,
+    and all arguments that are kept."""
+
+    flags: list[bool]
+    kept: list[Any]
 
 
 class Specialisation(NamedTuple):
@@ -83,24 +90,31 @@ class Executable(Protocol):
 class Compiled:
     """A trace and its executable."""
 
-    __slots__ = ("executable", "hidden", "is_one_line", "moved", "traced", "tree")
+    __slots__ = ("executable", "flags", "hidden", "is_one_line", "moved", "traced", "tree")
 
     def __init__(
-        self, traced: Traced, executable: Executable, moved: dict[int, Location] | None = None
-    ) -> None:
+        self, traced: Traced, executable: Executable, moved: dict[int, Location] | None = None,
+        donated: int = 0,
+    ) -> None:  # fmt: skip
         self.traced = traced
         self.executable = executable
         self.hidden = list(traced.hidden)
         self.tree: Tree = traced.tree
         # where the lines of an executable shared with an equal program are in this one
         self.moved = moved
+        # of the arrays that a call may give away, that it gives none
+        self.flags = [False] * donated
         # whether whatever goes wrong does so at the line of the call
         self.is_one_line = False
 
-    def run(self, flat: list[Any]) -> list[Any]:
+    def run(self, flat: list[Any], given: Given | None = None) -> list[Any]:
         """The results' leaves; raises Fault."""
+        if self.hidden:
+            flat = flat + self.hidden
+        if self.flags:
+            flat = flat + (given.flags if given else self.flags)
         try:
-            return self.run_all(flat + self.hidden if self.hidden else flat)
+            return self.run_all(flat)
         except Fault as fault:
             self._move(fault)
             raise
@@ -149,18 +163,21 @@ class Entry:
         self.plain = made(Specialisation())
         self.specialisations: dict[Specialisation, Compiled] = {}
 
-    def __call__(self, flat: list[Any]) -> Any:
-        """The function's result for flat arguments: extents and arrays in turn, and scalars."""
+    def __call__(self, flat: list[Any], given: Given | None = None) -> Any:
+        """The function's result for flat arguments: extents and arrays in turn, and scalars; some
+        of the arrays may be given away."""
         compiled = self.plain
-        given = flat
+        args = flat
         if self.specialisations:
-            compiled, given = self.chosen(flat)
+            compiled, args = self.chosen(flat)
         try:
-            results = compiled.run(given)
+            results = compiled.run(args, given)
         except Fault as fault:
-            compiled, results = self._broadcast(fault, compiled, flat)
+            compiled, results = self._broadcast(fault, compiled, flat, given)
         except MemoryError as failure:
             raise out_of_memory(failure) from None
+        if given:
+            return rebuilt(compiled, results, given.kept)
         return rebuilt(compiled, results, [*flat, *compiled.hidden] if compiled.hidden else flat)
 
     def chosen(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
@@ -172,7 +189,7 @@ class Entry:
         return found, without_unit_extents(flat, unit_axes)
 
     def _broadcast(
-        self, fault: Fault, tried: Compiled, flat: list[Any]
+        self, fault: Fault, tried: Compiled, flat: list[Any], given: Given | None
     ) -> tuple[Compiled, list[Any]]:
         """What broadcasts where the trace that was tried met an extent of 1, and its results.
 
@@ -186,7 +203,7 @@ class Entry:
             if compiled is None or compiled is tried:
                 continue
             try:
-                return compiled, compiled.run(without_unit_extents(flat, unit_axes))
+                return compiled, compiled.run(without_unit_extents(flat, unit_axes), given)
             except Fault as second:
                 fault = second
         raise self._error(fault) from None

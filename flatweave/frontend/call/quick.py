@@ -23,7 +23,7 @@ from flatweave.frontend.values.device_array import DeviceArray
 NDARRAY = np.ndarray
 LOW, HIGH = -(2**63), 2**63
 KEPT = 4096  # entries of a table; the oldest goes first
-Table = dict[Any, Callable[[list[Any]], Any]]
+Table = dict[Any, Callable[..., Any]]
 _lock = Lock()
 
 
@@ -76,7 +76,7 @@ def quick(args: tuple[Any, ...], key: list[Any], flat: list[Any]) -> bool:
     return True
 
 
-def put(table: Table, signature: tuple[Any, ...], run: Callable[[list[Any]], Any]) -> None:
+def put(table: Table, signature: tuple[Any, ...], run: Callable[..., Any]) -> None:
     """Enter what runs calls of a signature that `quick` made; not where every call's arrays must be
     converted: in another byte order, complex, records, times, floats of 16 bits."""
     dtypes = [part for part in signature if isinstance(part, np.dtype)]

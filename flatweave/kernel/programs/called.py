@@ -26,11 +26,12 @@ from flatweave.base.recording import OPEN
 from flatweave.base.recording import Call as Called
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
-from flatweave.frontend.arguments import Call, Static
+from flatweave.frontend.arguments import Call
 from flatweave.frontend.call.anywhere import where_they_are
 from flatweave.frontend.call.compiled import rebuilt
 from flatweave.frontend.call.signature import flat_of, leaves_of
 from flatweave.frontend.call.stages import Stages
+from flatweave.frontend.parameters import Picked
 from flatweave.frontend.trace.faults import out_of_memory, user_error
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.promotion import dtype_of
@@ -103,7 +104,7 @@ class Kernel:
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
         self.threads = threads
         self.target = target
-        self.static = Static(fn, tuple(static_argnames))
+        self.static = Picked(fn, tuple(static_argnames), "static")
         self._lock = Lock()
         self._made: dict[Any, Made] = {}
         self._last: Made | None = None

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.base.source import user_location
-from flatweave.frontend.arguments import Static
 from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.parameters import Picked
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.trace.tracers import as_tracer, emit
 from flatweave.frontend.values.array import Tracer
@@ -22,13 +22,13 @@ class Inside:
     """The leaves of a call's arguments, traced; numbers have the dtypes of a call from outside."""
 
     def __init__(
-        self, who: str, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, who: str, static: Picked, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         self.who = who
         self.keywords = tuple(sorted(kwargs))
         self.args = [*args, *(kwargs[name] for name in self.keywords)]
         names = [static.name_at(i) for i in range(len(args))] + list(self.keywords)
-        self.static = {i for i, name in enumerate(names) if name in static.names}
+        self.static = {i for i, name in enumerate(names) if static.holds(i, name)}
         self.leaves: list[Tracer] = []
         self.names: list[str] = []
         self.trees = []

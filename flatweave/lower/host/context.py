@@ -64,6 +64,9 @@ class Program:
         self.kernels: list[Kernel] = []
         self.later: list[Later] = []
         self.kept_by_caller: frozenset[Var] = frozenset()
+        self.given: dict[Var, str] = {}  # buffers that the caller gives away, and their names
+        self.taken: set[Var] = set()  # those of them that are written, or given back
+        self.until: Let | None = None  # till then they have a second owner
         self.tuned: Mapping[Op, Thresholds | None] = {}
         self.notes: list[Note] = []
         self.lock = Lock()
@@ -103,6 +106,15 @@ class Lowering:
         """Tell the user what was decided here."""
         self.program.notes.append(_said(self.where, said))
 
+    def take(self, buffer: Var) -> None:
+        """A buffer is used up: of one that the caller gives away, that is what it is given for."""
+        program = self.program
+        if buffer in program.given:
+            program.taken.add(buffer)
+            if program.until is not None:
+                name, line = program.given[buffer], program.until.where
+                self.note(f"{name} is given away, but copied: till {line} a call is tried again")
+
     # -- memory ---------------------------------------------------------------------------------
 
     def alloc_like(self, like: Atom, count: Atom) -> Var:
@@ -123,8 +135,12 @@ class Lowering:
         assert isinstance(let.op, Sweep)
         needed = dest not in self.last_uses.get(let, ()) or dest in free_vars(let.op.body)
         if needed or held.buffer in self.program.kept_by_caller:
+            if held.buffer in self.program.given:
+                name = self.program.given[held.buffer]
+                self.note(f"{name} is given away, but needed again: a copy is written")
             return self._copy(self.host, dest, held, count)
         self.given_up.add(dest)
+        self.take(held.buffer)
         unique = self.host.emit(IsUnique(held.buffer))[0]
         keep = self.host.inner()
         copy = self.host.inner()

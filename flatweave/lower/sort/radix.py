@@ -100,6 +100,7 @@ class _RadixSortLowering:
         needed = x not in lowering.last_uses.get(self.let, ()) or self.op.xs.count(x) > 1
         if needed or buffer in lowering.program.kept_by_caller:
             return lowering.alloc_like(x, self.total)
+        lowering.take(buffer)
         again, fresh = host.inner(), host.inner()
         again.emit(Retain(buffer))
         made = fresh.emit(Alloc(array_type(x).dtype, self.total, lowering.site()))[0]

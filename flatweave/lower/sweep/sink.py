@@ -81,7 +81,7 @@ class Share:
     leads: Atom
 
 
-FACTS = frozenset({"sink", "number", "taken", "vars"})
+FACTS = frozenset({"sink", "number", "taken", "vars", "is_given"})
 """What a sink is told of the program; its other fields are of the host."""
 
 

@@ -87,12 +87,16 @@ def read_status(device: Device, memory: Memory) -> Status:
 class Resident:
     """An array in a device's memory, C-contiguous from its start; nobody changes it.
 
-    `owner` is who else's memory it is; that one lives as long.
+    `owner` is who else's memory it is; that one lives as long. `exported` says that others may
+    have been told where it is.
     """
 
     exist = False  # whether there has been any: programs of the CPU need not look for them then
     borrowed = False  # whether any was somebody else's memory
-    __slots__ = ("__weakref__", "_values", "device", "dtype", "memory", "owner", "report", "shape")
+    __slots__ = (
+        "__weakref__", "_values", "device", "dtype", "exported", "memory", "owner", "report",
+        "shape",
+    )  # fmt: skip
 
     def __init__(
         self, device: Device, memory: Memory, dtype: np.dtype[Any], shape: tuple[int, ...],
@@ -104,6 +108,7 @@ class Resident:
         self.shape = shape
         self.report = report
         self.owner = owner
+        self.exported = False
         self._values: Values | None = None
         device.residents.add(self)
         Resident.exist = True
@@ -124,6 +129,15 @@ class Resident:
     def nbytes(self) -> int:
         """The size of the elements in memory, in bytes."""
         return self.size * self.dtype.itemsize
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nobody else has been told of the memory."""
+        return self.owner is None and not self.exported
+
+    def forget_copy(self) -> None:
+        """Leave what was copied to the host to others, who may still look at it."""
+        self._values = None
 
     def settle(self) -> None:
         """Raise what went wrong."""

@@ -42,6 +42,7 @@ def interface(xs: Resident) -> dict[str, Any]:
     if xs.device.kind != "cuda":
         raise AttributeError("__cuda_array_interface__")
     _finished(xs)
+    xs.exported = True
     return {
         "shape": xs.shape, "typestr": xs.dtype.str, "data": (_address(xs), False), "version": 3,
         "strides": None, "stream": None,

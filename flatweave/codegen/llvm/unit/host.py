@@ -8,7 +8,8 @@
     fail p                               p: call void @fw_report(..); leave
 
 Leaving, the program returns 1. A host buffer is held as its data and its owner, null for a buffer
-that the caller keeps.
+that the caller keeps. Memory that the caller gives away has a token for its owner, a buffer without
+room.
 """
 
 from __future__ import annotations
@@ -21,7 +22,17 @@ from flatweave.codegen.llvm.body.look import CANCEL_BYTES
 from flatweave.codegen.llvm.body.report import as_bits, call_report
 from flatweave.codegen.llvm.body.shapes import UNIFORM
 from flatweave.codegen.llvm.memory.access import from_memory, stored, to_memory
-from flatweave.kernel_ir.host import Alloc, Fail, Free, IsUnique, Launch, Retain, Threads, Trim
+from flatweave.kernel_ir.host import (
+    Adopt,
+    Alloc,
+    Fail,
+    Free,
+    IsUnique,
+    Launch,
+    Retain,
+    Threads,
+    Trim,
+)
 from flatweave.terms.syntax import Atom, BufferType, Let, Type
 
 SHARED = "@fw_"  # what the support code's functions begin with
@@ -125,6 +136,15 @@ def owner(e: Emitter, atom: Atom) -> str:
     return e.hold(atom).owner
 
 
+def emit_adopt(e: Emitter, let: Let) -> Sequence[Held]:
+    """fw_token: the memory is the caller's, but owners are counted for it."""
+    op: Adopt = let.op  # type: ignore[assignment]
+    e.code.declare("ptr @fw_token(ptr, i64) nounwind")
+    given = e.code.let(f"zext i1 {e.uniform(op.given)} to i64")
+    token = e.code.let(f"call ptr @fw_token(ptr %ctx, i64 {given})")
+    return (Held(UNIFORM, e.hold(op.buffer).text, token),)
+
+
 def emit_trim(e: Emitter, let: Let) -> Sequence[Held]:
     """fw_trim"""
     op: Trim = let.op  # type: ignore[assignment]
@@ -198,6 +218,7 @@ def emit_threads(e: Emitter, let: Let) -> Sequence[Held]:
 
 HANDLERS: Handlers = {
     **Memory(SHARED).handlers,
+    Adopt: emit_adopt,
     Trim: emit_trim,
     Fail: emit_fail,
     Threads: emit_threads,

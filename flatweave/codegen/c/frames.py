@@ -1,0 +1,97 @@
+"""Frames of a host program in Python: where its variables are, and closures that read and set them.
+
+    maker.number(n)                      3: the place of n in every frame
+    maker.bind(m, compute)               a step: frame[4] = compute(running, frame)
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from flatweave.base.errors import CompilerBug
+from flatweave.kernel_ir import syntax as k
+from flatweave.runtime.devices.programs import Running
+from flatweave.terms.control import For, While
+from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
+from flatweave.terms.traverse import walk_lets
+
+Frame = list[Any]
+Step = Callable[[Running, Frame], None]
+Get = Callable[[Frame], Any]
+Makers = Mapping[type[Op], Callable[["Maker", Let], Step]]
+"""What makes a step of a let, by its op."""
+
+
+class Maker:
+    """Makes closures of lets, by a table; `frame` is what each call's begins with, and `given` are
+    variables that nobody reads here."""
+
+    def __init__(self, makers: Makers, given: Collection[Atom] = ()) -> None:
+        self.makers = makers
+        self.frame: Frame = []
+        self.given = given
+        self._numbers: dict[Var, int] = {}
+
+    def number(self, atom: Atom) -> int:
+        """The place of an atom in the frame."""
+        if isinstance(atom, Const):
+            self.frame.append(atom.value)
+            return len(self.frame) - 1
+        if atom not in self._numbers:
+            self._numbers[atom] = len(self.frame)
+            self.frame.append(None)
+        return self._numbers[atom]
+
+    def get(self, atom: Atom) -> Get:
+        """How to read an atom."""
+        return operator.itemgetter(self.number(atom))
+
+    def body(self, fn: Lambda) -> tuple[Step, list[Get]]:
+        """A body as one step, and how to read its results."""
+        return self.steps(fn.lets), [self.get(atom) for atom in fn.results]
+
+    def steps(self, lets: Sequence[Let]) -> Step:
+        """Some lets as one step."""
+        steps = [self.step(let) for let in lets]
+
+        def run(running: Running, frame: Frame) -> None:
+            for step in steps:
+                step(running, frame)
+
+        return run
+
+    def step(self, let: Let) -> Step:
+        """One let."""
+        make = self.makers.get(type(let.op))
+        if make is None:
+            raise CompilerBug(f"{let.op.name} cannot stand on the host", where=let.where)
+        return make(self, let)
+
+    def is_steady(self, body: Lambda) -> bool:
+        """Whether a loop's body has no loop in it, and reads nothing that kernels have written."""
+        return not any(
+            isinstance(let.op, For | While)
+            or (isinstance(let.op, k.Load) and let.vars[0] not in self.given)
+            for let in walk_lets(body)
+        )
+
+    def bind(self, var: Var, compute: Callable[[Running, Frame], Any]) -> Step:
+        """A step that sets a variable."""
+        number = self.number(var)
+
+        def run(running: Running, frame: Frame) -> None:
+            frame[number] = compute(running, frame)
+
+        return run
+
+    def move(self, variables: Sequence[Var], values: Sequence[Get]) -> Callable[[Frame], None]:
+        """Set variables all at once."""
+        numbers = [self.number(var) for var in variables]
+
+        def run(frame: Frame) -> None:
+            for number, value in zip(numbers, [get(frame) for get in values], strict=True):
+                frame[number] = value
+
+        return run

@@ -1,0 +1,133 @@
+"""Arguments that a call gives away: which of them may be written where they are.
+
+    given = claim([(xs, 0)], flat, hidden, "step")      xs can be used no more
+    given.flags                                         [True]: nobody else sees its memory
+
+An array of ours is written to only where nobody else holds its memory, so that no array ever
+changes for who still has it. NumPy's is written to where it can be: its owner said so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.locks import Lock
+from flatweave.base.source import user_location
+from flatweave.frontend.call.compiled import Given
+from flatweave.frontend.values.array import HostArray
+from flatweave.frontend.values.complex import is_complex
+from flatweave.frontend.values.given_away import give_away
+from flatweave.runtime.devices.arrays import ARRAYS, Resident
+from flatweave.runtime.execute import Owner, owners_of
+
+Values = np.ndarray[Any, np.dtype[Any]]
+Leaves = Sequence[tuple[Any, int]]
+"""Arguments that are given, with their numbers among the program's arrays; -1 for what is none."""
+_lock = Lock()
+
+
+def given_of(
+    leaves: Sequence[Any], values: Sequence[Any], given: Collection[int]
+) -> list[tuple[Any, int]]:
+    """The arguments that a call gives: these of all `leaves`, whose values the program is given."""
+    found, number = [], -1
+    for k, (leaf, value) in enumerate(zip(leaves, values, strict=True)):
+        is_array = is_complex(value) or (isinstance(value, ARRAYS) and bool(value.ndim))
+        number += is_array
+        if k in given:
+            found.append((leaf, number if is_array else -1))
+    return found
+
+
+def given_plainly(
+    args: Sequence[Any], is_given: Callable[[int], bool]
+) -> list[tuple[Any, int]]:
+    """The same of a call with plain arrays and numbers by position, some of which are given."""
+    found, number = [], -1
+    for position, arg in enumerate(args):
+        is_array = bool(getattr(arg, "shape", ()))
+        number += is_array
+        if is_given(position):
+            found.append((arg, number if is_array else -1))
+    return found
+
+
+def claim(leaves: Leaves, flat: list[Any], hidden: Sequence[Any], who: str) -> Given:
+    """Take what a call gives from its owner. Raises EscapedArrayError for what is gone already."""
+    where = user_location()
+    with _lock:
+        ours = {id(leaf): leaf for leaf, _ in leaves if isinstance(leaf, HostArray)}
+        for leaf in ours.values():
+            leaf.shape  # noqa: B018  all are there, or none is taken
+        for leaf in ours.values():
+            give_away(leaf, who, where)
+    places = [at for at, value in enumerate(flat) if isinstance(value, ARRAYS) and value.ndim]
+    given = [(leaf, places[number]) for leaf, number in leaves if number >= 0]
+    flags = [_is_free(leaf, flat, at, hidden) for leaf, at in given]
+    free = {at for (_, at), is_free in zip(given, flags, strict=True) if is_free}
+    kept = [value for at, value in enumerate(flat) if at not in free]
+    return Given(flags, [*kept, *hidden])
+
+
+def _is_free(leaf: Any, flat: list[Any], at: int, hidden: Sequence[Any]) -> bool:
+    """Whether an argument, which the program gets as `flat[at]`, may be written to."""
+    if type(flat[at]) is Resident:
+        return _is_alone(flat, at, _of_device)
+    if not flat[at].size:
+        return False
+    if not isinstance(leaf, np.ndarray) or not np.may_share_memory(leaf, flat[at]):
+        return _is_alone(flat, at, _of_host)
+    others = [*flat[:at], *flat[at + 1 :], *hidden]
+    return leaf.flags.writeable and not any(
+        np.may_share_memory(flat[at], other) for other in others if type(other) is np.ndarray
+    )
+
+
+# -- who holds memory -----------------------------------------------------------------------------
+
+
+def _of_host(array: Values) -> Any:
+    """What the memory of an array belongs to."""
+    return array.base
+
+
+def _of_device(array: Resident) -> Any:
+    return array.memory
+
+
+def _holders(flat: list[Any], at: int, behind: Callable[[Any], Any]) -> tuple[list[int], Any]:
+    """How many hold an array, and each thing that its memory belongs to; the last of these."""
+    found = flat[at]
+    counts = [sys.getrefcount(found)]
+    while isinstance(found, ARRAYS) and behind(found) is not None:
+        found = behind(found)
+        counts.append(sys.getrefcount(found))
+    return counts, found
+
+
+def _is_alone(flat: list[Any], at: int, behind: Callable[[Any], Any]) -> bool:
+    """Whether nothing but the call holds an array, and nothing but the array its memory."""
+    counts, last = _holders(flat, at, behind)
+    first, others = _ALONE
+    if counts[0] != first or any(count != others for count in counts[1:]):
+        return False
+    if behind is _of_device:
+        flat[at].forget_copy()
+        return bool(flat[at].is_private)
+    if isinstance(last, Owner):
+        return owners_of(ctypes.addressof(last)) == 1
+    return isinstance(last, np.ndarray)
+
+
+def _alone() -> tuple[int, int]:
+    """The counts of an array that a list holds alone, and of what it is a view of."""
+    counts, _ = _holders([np.empty(1)[:]], 0, _of_host)
+    return counts[0], counts[1]
+
+
+_ALONE = _alone()
