@@ -37,6 +37,7 @@ The tour, in the order in which a program travels through the folders:
     random/       fw.random: numbers from keys
     tuning/       fw.tune: which version of a nest is faster, measured
     profiler/     fw.profile: what ran, kernel by kernel
+    notebook/     arrays and rows as a notebook shows them
     base/         what all of them stand on: dtypes, errors, places in source, switches
 """
 

@@ -179,6 +179,13 @@ class Jitted(Generic[P, R]):
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else JittedMethod(self, instance)
 
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the page in small of what was compiled last, if anything was."""
+        found = [entry.plain.executable for entry in list(self._entries.values())]
+        if not found or not found[-1].is_whole:
+            return None
+        return Stages(self.__name__, found[-1])._repr_html_()
+
     def __repr__(self) -> str:
         return f"<jitted {self.__name__}>"
 

@@ -123,6 +123,11 @@ class Executable:
         """All that the compiler knows of it."""
         return self
 
+    @property
+    def is_whole(self) -> bool:
+        """It is known."""
+        return True
+
     def manifest(self, args: Sequence[Any] | None) -> list[StoredArray]:
         """The arrays that the program writes to memory for these arguments; results are marked."""
         return [] if self.program is None else self.stored(extents_of(self.program, args))

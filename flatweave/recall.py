@@ -207,6 +207,11 @@ class Recalled:
                 self._whole = made
             return self._whole
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether somebody has asked for it."""
+        return self._whole is not None
+
     def _group(self, names: Sequence[str]) -> Made:
         """Kernels that are made together: recalled, or made by the compiler and kept."""
         found = self._kept.recalled_group(self._plan, names)

@@ -7,6 +7,6 @@
     source    the user's lines, and the places in them by which everything on the page is linked
     watch     who reads and writes what in a kernel, as the simulator sees it
     timing    how long a call takes, and its bytes at the machine's rate
-    html      tags, and text in them
+    small     the page in small, for notebooks
     write     the page: one file, which needs nothing else; page.css and page.js are put into it
 """

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
+from flatweave.base.html import Markup, joined, tag
 from flatweave.base.records import record
 from flatweave.page.graph import Graph, Node
-from flatweave.page.html import Markup, joined, tag
 from flatweave.page.layout import Box, Placed, Point, place
 
 LETTER, LEAST, LABEL, MARGIN = 7.3, 84.0, 42.0, 12.0

@@ -74,13 +74,14 @@ class Pass:
         return all(each.bytes is not None for each in self.moved)
 
 
-def passes_of(stages: Stages, program: Program, extents: Extents, target: str) -> list[Pass]:
-    """Every pass of a lowered program, in order."""
+def passes_of(
+    stages: Stages, program: Program, extents: Extents, target: str, has_texts: bool = True
+) -> list[Pass]:
+    """Every pass of a lowered program, in order; kernels with their texts, or without."""
     lets = list(launching(program.fn))
     called = [kernel_of(let) for let in lets]
     plans = plans_of(stages.text.get("plan", ""))
-    is_large = sum(1 for _ in walk_lets(program.fn)) > LARGE
-    kernels = kernels_of(stages, target, is_large)
+    kernels = kernels_of(stages, target, is_large(program), has_texts)
     stored = stages.manifest
     notes = stages.notes
     others = [kernel for kernel in kernels if not belongs_to(kernel.name, called)]
@@ -105,6 +106,11 @@ def passes_of(stages: Stages, program: Program, extents: Extents, target: str) -
     return found
 
 
+def is_large(program: Program) -> bool:
+    """Whether some texts are left out."""
+    return sum(1 for _ in walk_lets(program.fn)) > LARGE
+
+
 def launches_of(stages: Stages, names: Set[str]) -> Iterator[Let]:
     """The launches of these kernels."""
     for let in walk_lets(stages.executable.whole.unit.host):
@@ -112,11 +118,11 @@ def launches_of(stages: Stages, names: Set[str]) -> Iterator[Let]:
             yield let
 
 
-def written_kernels(stages: Stages, target: str) -> list[Pass]:
+def written_kernels(stages: Stages, target: str, has_texts: bool = True) -> list[Pass]:
     """The kernels of a program that is written as such, each as a pass."""
     unit: Unit = stages.executable.whole.unit
     found = []
-    for number, facts in enumerate(kernels_of(stages, target, is_large=False)):
+    for number, facts in enumerate(kernels_of(stages, target, False, has_texts)):
         lets = unit.kernel(facts.name).body.lets
         places = dict.fromkeys(place for let in lets for place in places_of(let))
         found.append(
@@ -125,12 +131,15 @@ def written_kernels(stages: Stages, target: str) -> list[Pass]:
     return found
 
 
-def kernels_of(stages: Stages, target: str, is_large: bool) -> list[KernelFacts]:
+def kernels_of(
+    stages: Stages, target: str, is_large: bool, has_texts: bool = True
+) -> list[KernelFacts]:
     """Every kernel that may be launched, with its texts, of a large program with few of them."""
     launched = stages.launched
-    wanted = {name for name, _, made in launched if made or not is_large}
+    wanted = {name for name, _, made in launched if has_texts and (made or not is_large)}
     texts = texts_of(stages, wanted)
-    codes = codes_of(stages.text["asm"]) if target == "cpu" and not is_large else {}
+    has_code = target == "cpu" and has_texts and not is_large
+    codes = codes_of(stages.text["asm"]) if has_code else {}
     why = {note.kernel: note.reason for note in stages.notes if note.kernel}
     return [
         KernelFacts(name, role, made, why.get(name, ""), texts.get(name, ""), codes.get(name, ""))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable, Iterator
 
+from flatweave.base.html import Markup, joined, tag
 from flatweave.base.source import Location
-from flatweave.page.html import Markup, joined, tag
 
 FAR = 12  # lines between two that are shown, and do not matter
 Spots = dict[int, list[str]]

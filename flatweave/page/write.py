@@ -14,12 +14,12 @@ from pathlib import Path
 from flatweave.array_ir.extents import Extents, extents_of
 from flatweave.array_ir.text import print_program
 from flatweave.base import files
+from flatweave.base.html import Markup, more, table, tag
 from flatweave.base.pretty import counted, duration, size
 from flatweave.base.source import Location
 from flatweave.frontend.call.stages import Stages
 from flatweave.page.draw import Marks, draw
 from flatweave.page.graph import Node, graph_of
-from flatweave.page.html import Markup, more, table, tag
 from flatweave.page.passes import KernelFacts, Pass, passes_of, written_kernels
 from flatweave.page.source import Source
 from flatweave.page.timing import Timing, timing
@@ -44,16 +44,17 @@ def write(stages: Stages, path: str | Path | None = None, *, run: bool = True) -
     return files.write(target, page(stages, run=run), "the page")
 
 
-def page(stages: Stages, *, run: bool = True) -> str:
-    """The page as text; with `run` the program is run, to see what it takes and how long."""
-    return _Page(stages, timing(stages) if run else None).text()
+def page(stages: Stages, *, run: bool = True, is_small: bool = False) -> str:
+    """The page as text; with `run` the program is run, to see what it takes and how long. A small
+    one has no texts of programs, and nothing is run for it."""
+    return _Page(stages, timing(stages) if run and not is_small else None, is_small).text()
 
 
 class _Page:
     """All parts of one page."""
 
-    def __init__(self, stages: Stages, timed: Timing | None) -> None:
-        self.stages, self.timed = stages, timed
+    def __init__(self, stages: Stages, timed: Timing | None, is_small: bool) -> None:
+        self.stages, self.timed, self.is_small = stages, timed, is_small
         self.whole = stages.executable.whole
         self.source = Source()
         self.details: list[str] = []
@@ -63,8 +64,8 @@ class _Page:
         if self.whole.unit is not None:
             target = self.whole.target.name
             self.passes = (
-                written_kernels(stages, target) if program is None
-                else passes_of(stages, program, self.extents, target)
+                written_kernels(stages, target, not is_small) if program is None
+                else passes_of(stages, program, self.extents, target, not is_small)
             )  # fmt: skip
         self.of_place: dict[Location, list[int]] = {}
         self.of_line: dict[tuple[str, int], list[int]] = {}
@@ -85,8 +86,7 @@ class _Page:
             tag("section", self._source(), *graphs, class_="follow"),
             tag("section", tag("h2", "Chosen"), tag("pre", "Nothing yet.", id="detail"),
                 class_="chosen", aria_live="polite"),
-            kernels, drawn(self.stages), self._memory(), self._notes(), self._compilation(),
-            self._texts(),
+            kernels, *self._rest(),
         )  # fmt: skip
         details = json.dumps(self.details).replace("</", "<\\/")
         title = f"{self.stages.name}: what became of a call"
@@ -96,6 +96,14 @@ class _Page:
             f'<script type="application/json" id="details">{details}</script>\n'
             f"<script>\n{_data('page.js')}</script>\n</body>\n</html>\n"
         )
+
+    def _rest(self) -> list[Markup]:
+        """What a small page leaves out."""
+        if self.is_small:
+            return []
+        return [
+            drawn(self.stages), self._memory(), self._notes(), self._compilation(), self._texts()
+        ]  # fmt: skip
 
     def _head(self) -> Markup:
         timed = self.timed
@@ -176,7 +184,7 @@ class _Page:
         parts = [
             tag("h3", f"{each.name} ", tag("small", each.title)),
             tag("p", f"From {where}. {self._cost(each)}".rstrip()), moved, notes,
-            more("Plan", tag("pre", each.plan)) if each.plan else "",
+            more("Plan", tag("pre", each.plan)) if each.plan and not self.is_small else "",
             *map(self._kernel, each.kernels),
         ]  # fmt: skip
         return tag(

@@ -6,8 +6,8 @@
                                                       fw.random, and what functions mean for complex
                                                       numbers and for floats of 16 bits,
                                                       target="auto", devices=[..], .page(), what a
-                                                      profile shows, and NumPy's functions on arrays
-                                                      of ours
+                                                      profile and a notebook show, and NumPy's
+                                                      functions on arrays of ours
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
 generation and LLVM, which cost as much to import as all that is in front. The import is work of a
@@ -34,9 +34,11 @@ SELDOM = {
     "dask": "flatweave.cluster.on_dask",
     "fft": "flatweave.frontend.standard.fft",
     "linalg": "flatweave.frontend.standard.linalg",
+    "notebook": "flatweave.notebook.values",
     "short": "flatweave.frontend.functions.short",
     "page": "flatweave.page.write",
     "profiler": "flatweave.profiler.report",
+    "small": "flatweave.page.small",
     "numpy": "flatweave.frontend.standard.numpy_functions",
     "random": "flatweave.random",
 }

@@ -21,7 +21,7 @@ ROWS = [
     ("targets", "recall"),
     ("pipeline", "recall_on_devices"),
     ("jit",),
-    ("tuning", "random", "places", "cluster"),
+    ("tuning", "random", "places", "cluster", "notebook"),
     ("profiler",),
     ("tools", "kernel", "page", "__init__"),
     ("__main__",),
@@ -55,6 +55,7 @@ BEHIND = {
     "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.cluster.chunks",
     "flatweave.cluster.on_dask", "flatweave.page.write",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
+    "flatweave.notebook.values", "flatweave.page.small",
     "flatweave.frontend.standard.numpy_functions", "flatweave.frontend.functions.short",
 }  # fmt: skip
 

@@ -72,6 +72,10 @@ class Executable(Protocol):
     def whole(self) -> Any:
         """What the compiler made, and all that it knows of it."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether that is known without compiling anything."""
+
     def manifest(self, args: Sequence[Any] | None) -> list[StoredArray]:
         """The arrays that a run for these flat arguments writes to memory."""
 

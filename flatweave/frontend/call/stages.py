@@ -75,6 +75,11 @@ class Stages:
         written: Path = opened("page").write(ran, path, run=run)
         return written
 
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the page in small."""
+        made: str | None = opened("small").small(self)
+        return made
+
     def __repr__(self) -> str:
         return f"<stages of {self.name}: {pretty.counted(self.kernels, 'kernel')}>"
 

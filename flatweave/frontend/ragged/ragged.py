@@ -28,6 +28,7 @@ from flatweave.frontend.values.exports import capsules
 from flatweave.frontend.values.sugar import METHODS, Elementwise, Reductions
 from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
 from flatweave.ops import Scatter
+from flatweave.runtime.door import opened
 from flatweave.terms.syntax import Atom, constant
 
 
@@ -159,6 +160,11 @@ class Ragged(Node, Elementwise, Reductions):
         nested = isinstance(self._values, Ragged)
         values = self._values.tolist() if nested else _listed(self._values)
         return [values[start:end] for start, end in pairwise(self._offsets.tolist())]
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows."""
+        made: str | None = opened("notebook").rows(self)
+        return made
 
     def __repr__(self) -> str:
         if isinstance(self._offsets, Tracer):

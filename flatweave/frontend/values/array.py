@@ -21,6 +21,7 @@ from flatweave.frontend.values.devices import HOST, on_device
 from flatweave.frontend.values.exchange import Exchange, Values
 from flatweave.frontend.values.scope import STATE, Scope
 from flatweave.frontend.values.sugar import METHODS, Operators
+from flatweave.runtime.door import opened
 from flatweave.terms.syntax import ArrayType, Atom, Const, Var
 
 SHOWN = 100  # elements that repr shows in full
@@ -144,6 +145,15 @@ class HostArray(Exchange, Array):
         if self.ndim and spec:
             raise TypeError(f"{spec!r} is the format of one number, not of {describe(self)}")
         return format(self._values[()] if not self.ndim else str(self), spec)
+
+    def at_hand(self) -> Values | None:
+        """The values where they are in the host's memory; None where they would be copied."""
+        return self._values
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        made: str = opened("notebook").array(self)
+        return made
 
     def __repr__(self) -> str:
         if not self.ndim:

@@ -14,7 +14,7 @@ import numpy as np
 from flatweave.array_ir.fault import Fault, fault_of
 from flatweave.base.errors import UserError
 from flatweave.base.plan import Plan, Status
-from flatweave.frontend.values.array import HostArray, host_array
+from flatweave.frontend.values.array import HostArray, describe, host_array
 from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.exchange import CPU, Values
 from flatweave.runtime.devices import exchange
@@ -72,6 +72,15 @@ class DeviceArray(HostArray):
             return self
         on_device(device, "to_device")
         return HostArray(self._values)
+
+    def at_hand(self) -> Values | None:
+        return self.resident.copied
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows: it would ask for the text, too, for which elements are copied."""
+        known = self.at_hand() is not None
+        text = repr(self) if known else f"Array({describe(self)} on {self.device})"
+        return {"text/plain": text, "text/html": self._repr_html_()}
 
     def __len__(self) -> int:
         if not self.shape:

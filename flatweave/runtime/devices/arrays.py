@@ -139,6 +139,11 @@ class Resident:
         """Leave what was copied to the host to others, who may still look at it."""
         self._values = None
 
+    @property
+    def copied(self) -> Values | None:
+        """The elements on the host, where they have been copied there."""
+        return self._values
+
     def settle(self) -> None:
         """Raise what went wrong."""
         if self.report is not None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-EMPTY = frozenset({"br", "input"})
+EMPTY = frozenset({"br", "img", "input"})
 
 
 class Markup(str):

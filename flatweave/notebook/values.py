@@ -1,0 +1,131 @@
+"""The HTML of arrays and rows in a notebook.
+
+    array(xs)     f64[512, 512] · 2.0 MiB, and a picture of it; of other ranks the elements as text
+    rows(xss)     1,000 rows · 31,415 values · f64 · 253 KiB, and a histogram of their lengths
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.html import Markup, joined, tag
+from flatweave.base.pretty import counted, size
+from flatweave.frontend.ragged.ragged import Ragged, innermost
+from flatweave.frontend.values.array import SHOWN, HostArray, describe
+from flatweave.frontend.values.tree import flatten, spelled
+from flatweave.notebook.pixels import Numbers, levels, png
+
+MOST_PIXELS = 128  # of a side
+LEAST_SIDE = 96  # of a picture, as far as whole numbers of dots for a pixel allow
+MOST_ROWS = 65_536  # whose lengths are looked at
+BARS, HIGH, WIDE = 24, 60, 10  # of a histogram: bars, the height of the largest, the width of each
+STYLE = "font:13px/1.5 system-ui,sans-serif;margin:.2em 0"
+DIM = "opacity:.7"
+LINE = "1px solid color-mix(in srgb,currentColor 25%,transparent)"
+
+
+def array(given: HostArray) -> str:
+    """An array: what it is, and its elements where they are at hand."""
+    facts = [describe(given), size(given.nbytes)]
+    values = given.at_hand()
+    if values is None:
+        note = tag("div", f"The elements are on {given.device}: nothing was copied.", style=DIM)
+        return _block([*facts, given.device], note)
+    is_picture = values.ndim == 2 and values.size and values.dtype.kind in "biufc"
+    parts = [_picture(values)] if is_picture else []
+    if not is_picture or values.size <= SHOWN:
+        parts.append(_text(str(given)))
+    return _block(facts, *parts)
+
+
+def rows(given: Ragged) -> str | None:
+    """Rows: what they are, and how many have which length; None inside a trace."""
+    if not isinstance(given.offsets, HostArray):
+        return None
+    leaves, tree = flatten(innermost(given))
+    text = spelled(tree, [str(leaf.dtype) for leaf in leaves])
+    n_bytes = sum(leaf.nbytes for leaf in leaves) + _offsets(given)
+    count, total = given.offsets.shape[0] - 1, int(leaves[0].shape[0]) if leaves else 0
+    facts = [counted(count, "row"), counted(total, "value"), text, size(n_bytes)]
+    offsets = given.offsets.at_hand()
+    if offsets is None:
+        facts.append(given.offsets.device)
+    known = [] if offsets is None or count < 1 else [_histogram(offsets, count)]
+    is_here = offsets is not None and all(leaf.at_hand() is not None for leaf in leaves)
+    if is_here and total + count <= SHOWN:
+        known.append(_text(repr(given)))
+    return _block(facts, *known)
+
+
+def _offsets(given: Any) -> int:
+    """The bytes of the offsets of all levels."""
+    found = 0
+    while isinstance(given, Ragged):
+        found += given.offsets.nbytes  # type: ignore[attr-defined]
+        given = given.values
+    return found
+
+
+def _block(facts: Sequence[str], *content: Markup) -> str:
+    return tag("div", tag("div", tag("b", facts[0]), f" · {' · '.join(facts[1:])}"), *content,
+               style=STYLE)  # fmt: skip
+
+
+def _text(text: str) -> Markup:
+    return tag("pre", text, style="margin:.2em 0")
+
+
+def _picture(values: Numbers) -> Markup:
+    """Elements as pixels: all, or evenly chosen ones."""
+    height, width = values.shape
+    step = max(1.0, max(height, width) / MOST_PIXELS)
+    lines, columns = (_chosen(extent, step) for extent in (height, width))
+    entries, least, most = levels(values[np.ix_(lines, columns)])
+    scale = max(1, LEAST_SIDE // max(entries.shape))
+    image = tag(
+        "img", src=png(entries), alt=f"a picture of {height} x {width} numbers",
+        width=entries.shape[1] * scale, height=entries.shape[0] * scale,
+        style=f"image-rendering:pixelated;border:{LINE};margin:.3em 0",
+    )  # fmt: skip
+    shown = f"; {entries.shape[0]} x {entries.shape[1]} of all elements are shown"
+    said = f"{least:.4g} (dark) to {most:.4g} (light)"
+    some = "" if entries.shape == values.shape else shown
+    kind = "absolute values " if values.dtype.kind == "c" else ""
+    return joined([image, tag("div", f"{kind}{said}{some}", style=DIM)])
+
+
+def _chosen(extent: int, step: float) -> Numbers:
+    """Positions along an axis, evenly chosen."""
+    count = max(1, round(extent / step))
+    return np.linspace(0, extent - 1, count).round().astype(np.int64)
+
+
+def _histogram(offsets: Numbers, count: int) -> Markup:
+    """How many rows have which length: of all, or of rows that are evenly chosen."""
+    places = np.linspace(0, count - 1, min(count, MOST_ROWS)).round().astype(np.int64)
+    lengths = offsets[places + 1] - offsets[places]
+    least, most = int(lengths.min()), int(lengths.max())
+    bars = min(BARS, most - least + 1)
+    edges = np.linspace(least, most + 1, bars + 1)
+    counts, _ = np.histogram(lengths, edges)
+    top = int(counts.max())
+    boxes = []
+    for k, n in enumerate(counts.tolist()):
+        first, last = int(np.ceil(edges[k])), int(np.ceil(edges[k + 1])) - 1
+        which = f"length {first}" if first == last else f"lengths {first} to {last}"
+        high = max(round(HIGH * n / top), 1) if n else 0
+        boxes.append(tag(
+            "rect", tag("title", f"{which}: {counted(n, 'row')}"), x=k * WIDE, y=HIGH - high,
+            width=WIDE - 1, height=high, fill="currentColor", opacity=".6",
+        ))  # fmt: skip
+    wide = bars * WIDE
+    label = f"row lengths from {least} to {most}"
+    picture = tag("svg", *boxes, width=wide, height=HIGH, viewBox=f"0 0 {wide} {HIGH}", role="img",
+                  aria_label=label, style=f"border-bottom:{LINE};margin:.3em 0 0")  # fmt: skip
+    mean = float(lengths.mean())
+    some = "" if len(lengths) == count else f", of {len(lengths):,} rows evenly chosen"
+    said = f"{label}, {mean:.4g} on average{some}"
+    return joined([tag("div", picture), tag("div", said, style=DIM)])
