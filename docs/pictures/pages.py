@@ -1,6 +1,8 @@
-"""Pictures of pages: a ragged program, a nested one and a kernel, as chromium shows them.
+"""Pictures of pages: a ragged program, a nested one and a kernel, as chromium shows them, and of
+what a notebook shows, in light and in dark.
 
-    python docs/pictures/pages.py        writes page_ragged.png, page_nested.png, page_kernel.png
+    python docs/pictures/pages.py        writes page_ragged.png, page_nested.png, page_kernel.png,
+                                         notebook.png
 
 Times on them are those of the machine that drew them: no test compares the pictures.
 """
@@ -20,7 +22,11 @@ from flatweave import kernel as fk
 
 HERE = Path(__file__).resolve().parent
 COLOURS = 64
+ZIPF = 1 / np.arange(1, 2001) / np.sum(1 / np.arange(1, 2001))
 LIT = "<script>document.querySelector('{}').dispatchEvent(new Event('click', {{bubbles: true}}))"
+
+NOTEBOOK = """<!doctype html><meta charset="utf-8"><style>body {{ {colours}; margin: 12px }}
+div > div {{ margin-bottom: 14px }}</style><body>{cells}</body>"""
 
 
 @fw.jit(target="cpu")
@@ -57,20 +63,41 @@ def picture(stages: fw.Stages, name: str, size: tuple[int, int], chosen: str) ->
         page = stages.page(Path(folder) / f"{name}.html")
         text = page.read_text(encoding="utf-8")
         lit = LIT.format(chosen) + "</script></body>"
-        page.write_text(text.replace("</body>", lit), encoding="utf-8")
-        shot = Path(folder) / "shot.png"
+        keep(shown(text.replace("</body>", lit), size), f"page_{name}")
+
+
+def shown(text: str, size: tuple[int, int], is_dark: bool = False) -> Image.Image:
+    """What chromium shows of a page."""
+    with tempfile.TemporaryDirectory() as folder:
+        page, shot = Path(folder) / "page.html", Path(folder) / "shot.png"
+        page.write_text(text, encoding="utf-8")
+        dark = ["--blink-settings=preferredColorScheme=0"] if is_dark else []
         subprocess.run(
-            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", *dark,
              f"--user-data-dir={folder}/profile", f"--window-size={size[0]},{size[1]}",
              f"--screenshot={shot}", page.as_uri()],
             check=True, capture_output=True, timeout=120,
         )  # fmt: skip
-        few = Image.open(shot).convert("RGB").quantize(COLOURS)
-        few.save(HERE / f"page_{name}.png", optimize=True)
+        return Image.open(shot).convert("RGB")
+
+
+def keep(image: Image.Image, name: str) -> None:
+    """Write a picture beside this file, with few colours."""
+    image.quantize(COLOURS).save(HERE / f"{name}.png", optimize=True)
+
+
+def notebook(values: list[Any], size: tuple[int, int]) -> None:
+    """What a notebook shows of values, in light and in dark, side by side."""
+    cells = "".join(f"<div>{value._repr_html_()}</div>" for value in values)
+    both = Image.new("RGB", (2 * size[0], size[1]))
+    for k, colours in enumerate(("background:#fff;color:#1b1f24", "background:#111418;color:#ddd")):
+        text = NOTEBOOK.format(colours=colours, cells=cells)
+        both.paste(shown(text, size, is_dark=bool(k)), (k * size[0], 0))
+    keep(both, "notebook")
 
 
 def main() -> None:
-    """All three."""
+    """All of them."""
     rng = np.random.default_rng(1)
     lengths = rng.integers(1, 60, 20_000)
     xss = fw.ragged(rng.random(int(lengths.sum())), lengths=lengths)
@@ -79,6 +106,10 @@ def main() -> None:
     picture(smoothed.stages(rng.random(200), sizes), "nested", (1400, 1160), "#fused .hue0")
     xs = np.arange(256, dtype=np.float32)
     picture(sums_of_blocks.stages(xs), "kernel", (1300, 900), ".line")
+    y, x = np.mgrid[0:300, 0:400] / 30
+    waves = fw.asarray(np.where(x + y > 20, np.nan, np.sin(x) * np.cos(y)))
+    zipf = fw.ragged(np.zeros(50_000, np.float32), lengths=rng.multinomial(50_000, ZIPF))
+    notebook([waves, zipf, fw.iota(6), squares_about_mean.stages(xss)], (660, 880))
 
 
 if __name__ == "__main__":

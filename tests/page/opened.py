@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
-VOID = {"meta", "input", "br"}
+VOID = {"meta", "input", "br", "img"}
 
 
 class Element:

@@ -124,11 +124,15 @@ STAGES = """
     f = fw.jit(lambda xs: fw.sum(fw.filter(lambda x: x > 3, xs)))
     xs = np.arange(10.0)
     print(float(f(xs)), opened())
+    with fw.profile() as p:
+        f(xs)
+    print(f._repr_html_() is None, opened())
     stages = f.stages(xs)
     print(stages.cpu, opened())
     print(stages.kernels, sorted(stages.text), stages.launched, stages.notes, stages.manifest)
     print(stages.text["array"], stages.text["kernel"], len(stages.text["asm"]) > 100)
     print(float(f(xs)), sorted(stages.seconds) != [], opened())
+    print([(row["kernel"], row["bytes"], row["launches"]) for row in p.rows()])
 """
 
 
@@ -137,9 +141,11 @@ def test_stages_of_a_recalled_program(run):
     first, second = run(STAGES).splitlines(), run(STAGES).splitlines()
 
     assert (first[0], second[0]) == ("39.0 True", "39.0 False")
-    assert first[1].split()[0] == second[1].split()[0]
-    assert second[1].split()[1] == "False"
-    assert second[2:] == first[2:]
+    assert (first[1], second[1]) == ("False True", "True False")
+    assert first[2].split()[0] == second[2].split()[0]
+    assert second[2].split()[1] == "False"
+    assert second[3:] == first[3:]
+    assert second[-1].endswith(", 80, 1)]")
 
 
 def files(folder):
