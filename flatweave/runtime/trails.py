@@ -53,6 +53,7 @@ class Trail:
         """The call is over."""
         words[SLOT] = 0
         self.empty()
+        del self.call
         _FREE.append(self)
 
     def empty(self) -> None:

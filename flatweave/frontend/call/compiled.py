@@ -118,7 +118,7 @@ class Compiled:
         if self.flags:
             flat = flat + (given.flags if given else self.flags)
         try:
-            return self.run_all(flat)
+            return self.run_all(flat) if OPEN else self.executable.run(flat)
         except Fault as fault:
             self._move(fault)
             raise
