@@ -1,7 +1,7 @@
 """What is told to whoever watches: calls of programs, launches of kernels, compilation.
 
     if OPEN: ..                    all that a call costs while nobody watches
-    with Call(..) as call:         a call, told to those who watched when it began
+    run(name, program, args)       what it gives, in a Call that is told to those who watch
     watched().launches             kernels of the call that this thread is in
     with unseen(): ..              work of our own, such as a measurement, which is told to nobody
 
@@ -120,6 +120,28 @@ class _Here(threading.local):
 def watched() -> Call | None:
     """The call that this thread is in, where somebody watches it."""
     return _HERE.call
+
+
+class Runs(Protocol):
+    """What runs a program."""
+
+    def run(self, args: list[Any]) -> list[Any]:
+        """The results for flat arguments."""
+
+
+def nowhere() -> None:
+    """The line of a program that has none."""
+
+
+def run(
+    name: str, program: Runs, args: list[Any], where: Callable[[], Any] = nowhere
+) -> list[Any]:
+    """What a program gives, in a call that is told to those who watch."""
+    if not OPEN:
+        return program.run(args)
+    with Call(name, where, program, args) as call:
+        call.results = results = program.run(args)
+    return results
 
 
 def compiled(name: str, stage: str, begin: int) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from flatweave.array_ir import interp
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
+from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.cluster.local import Is, LocalProgram, Param, local_program
 from flatweave.cluster.needs import Needs
@@ -251,5 +252,6 @@ def _run(program: Program, args: Sequence[Any]) -> list[Any]:
     lets = program.fn.lets
     types = [atom.type for atom in (*program.fn.params, *program.fn.results)]
     if any(isinstance(type_, ArrayType) for type_ in types) or any(lambdas_in(x.op) for x in lets):
-        return compile_program(program, "cpu", True, CHOSEN).run(list(args))
+        made = compile_program(program, "cpu", True, CHOSEN)
+        return run(program.name, made, list(args))
     return interp.run(program, args)

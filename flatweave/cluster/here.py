@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.array_ir.fault import Fault
+from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Chunk, ChunkFailed, Rows
@@ -31,7 +32,7 @@ class Here:
             made = self._made[step] = compile_program(step.program, self._target, True, CHOSEN)
         given = [each.loaded() if isinstance(each, Rows) else each for each in args]
         try:
-            return list(made.run(given))
+            return list(run(step.program.name, made, given))
         except Fault as fault:
             raise ChunkFailed(fault, chunk) from None
 

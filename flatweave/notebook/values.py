@@ -15,6 +15,7 @@ from flatweave.base.html import Markup, joined, tag
 from flatweave.base.pretty import counted, size
 from flatweave.frontend.ragged.ragged import Ragged, innermost
 from flatweave.frontend.values.array import SHOWN, HostArray, describe
+from flatweave.frontend.values.device_array import at_hand
 from flatweave.frontend.values.tree import flatten, spelled
 from flatweave.notebook.pixels import Numbers, levels, png
 
@@ -30,7 +31,7 @@ LINE = "1px solid color-mix(in srgb,currentColor 25%,transparent)"
 def array(given: HostArray) -> str:
     """An array: what it is, and its elements where they are at hand."""
     facts = [describe(given), size(given.nbytes)]
-    values = given.at_hand()
+    values = at_hand(given)
     if values is None:
         note = tag("div", f"The elements are on {given.device}: nothing was copied.", style=DIM)
         return _block([*facts, given.device], note)
@@ -50,11 +51,11 @@ def rows(given: Ragged) -> str | None:
     n_bytes = sum(leaf.nbytes for leaf in leaves) + _offsets(given)
     count, total = given.offsets.shape[0] - 1, int(leaves[0].shape[0]) if leaves else 0
     facts = [counted(count, "row"), counted(total, "value"), text, size(n_bytes)]
-    offsets = given.offsets.at_hand()
+    offsets = at_hand(given.offsets)
     if offsets is None:
         facts.append(given.offsets.device)
     known = [] if offsets is None or count < 1 else [_histogram(offsets, count)]
-    is_here = offsets is not None and all(leaf.at_hand() is not None for leaf in leaves)
+    is_here = offsets is not None and all(at_hand(leaf) is not None for leaf in leaves)
     if is_here and total + count <= SHOWN:
         known.append(_text(repr(given)))
     return _block(facts, *known)

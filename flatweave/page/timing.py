@@ -8,7 +8,7 @@ from typing import Any
 
 from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
-from flatweave.base.recording import Call
+from flatweave.base.recording import run
 from flatweave.base.records import record
 from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.trace.faults import user_error
@@ -50,13 +50,14 @@ def timing(stages: Stages) -> Timing | None:
         return None
     found: list[float] = []
     profile = Profile()
+    args = list(stages.args)
     try:
-        _run(stages)  # makes the kernels that these sizes need
+        run(stages.name, stages.executable, list(args))  # makes the kernels that these sizes need
         end = time.perf_counter() + ENOUGH
         with profile:
             while not found or (len(found) < RUNS and time.perf_counter() < end):
                 begin = time.perf_counter()
-                _run(stages)
+                run(stages.name, stages.executable, list(args))
                 found.append(time.perf_counter() - begin)
     except Fault as fault:
         return Timing(None, 0, 0.0, {}, user_error(fault).args[0])
@@ -64,12 +65,6 @@ def timing(stages: Stages) -> Timing | None:
         return Timing(None, 0, 0.0, {}, str(wrong))
     rate = rates("cpu", None).memory if _is_on_cpu(stages) else 0.0
     return Timing(min(found), len(found), rate, _passes(profile, len(found)))
-
-
-def _run(stages: Stages) -> None:
-    args = list(stages.args or ())
-    with Call(stages.name, lambda: None, stages.executable, args) as call:
-        call.results = stages.executable.run(list(args))
 
 
 def _passes(profile: Profile, runs: int) -> dict[str, Took]:

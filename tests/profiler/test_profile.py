@@ -311,3 +311,17 @@ def test_measuring_the_machine_is_not_told():
             total(XS)
 
     assert only(p.calls())["calls"] == 1
+
+
+def test_chunks_are_seen():
+    """A function of arrays in chunks is a call for each chunk."""
+    @fw.jit(target="cpu")
+    def double(xs):
+        return xs * 2
+
+    with fw.profile() as p:
+        found = double(fw.Chunked.cut(XS, 30_000))
+        assert np.array_equal(np.asarray(found), XS * 2)
+
+    assert sum(row["launches"] for row in p.rows()) == 4
+    assert sum(row["bytes"] for row in p.rows()) == 2 * XS.nbytes

@@ -19,7 +19,7 @@ import numpy as np
 from flatweave.array_ir.fault import SAME, Fault
 from flatweave.base.errors import UserError
 from flatweave.base.locks import Lock
-from flatweave.base.recording import OPEN, Call
+from flatweave.base.recording import OPEN, run
 from flatweave.base.source import Location
 from flatweave.base.told import Note, StoredArray
 from flatweave.frontend.trace.faults import out_of_memory, user_error
@@ -125,11 +125,7 @@ class Compiled:
 
     def run_all(self, args: list[Any]) -> list[Any]:
         """The same for all that the program takes."""
-        if not OPEN:
-            return self.executable.run(args)
-        with Call(self.traced.program.name, self._where, self.executable, args) as call:
-            call.results = results = self.executable.run(args)
-        return results
+        return run(self.traced.program.name, self.executable, args, self._where)
 
     def _where(self) -> Location | None:
         """The line where the program begins."""

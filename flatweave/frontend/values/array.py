@@ -146,10 +146,6 @@ class HostArray(Exchange, Array):
             raise TypeError(f"{spec!r} is the format of one number, not of {describe(self)}")
         return format(self._values[()] if not self.ndim else str(self), spec)
 
-    def at_hand(self) -> Values | None:
-        """The values where they are in the host's memory; None where they would be copied."""
-        return self._values
-
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         made: str = opened("notebook").array(self)

@@ -73,12 +73,9 @@ class DeviceArray(HostArray):
         on_device(device, "to_device")
         return HostArray(self._values)
 
-    def at_hand(self) -> Values | None:
-        return self.resident.copied
-
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What a notebook shows: it would ask for the text, too, for which elements are copied."""
-        known = self.at_hand() is not None
+        known = at_hand(self) is not None
         text = repr(self) if known else f"Array({describe(self)} on {self.device})"
         return {"text/plain": text, "text/html": self._repr_html_()}
 
@@ -107,6 +104,11 @@ class DeviceArray(HostArray):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return exchange.dlpack_device(self.resident)
+
+
+def at_hand(array: HostArray) -> Values | None:
+    """The values where they are in the host's memory; None where they would be copied there."""
+    return array.resident.copied if type(array) is DeviceArray else array.to_numpy()
 
 
 def shaped(array: HostArray, shape: tuple[int, ...]) -> HostArray:

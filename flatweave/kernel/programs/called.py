@@ -22,8 +22,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.locks import Lock
-from flatweave.base.recording import OPEN
-from flatweave.base.recording import Call as Called
+from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
 from flatweave.frontend.arguments import Call
@@ -64,15 +63,7 @@ class Made:
         self.executable = executable
 
     def __call__(self, flat: list[Any]) -> Any:
-        return self.finished(flat, lambda: self._run(flat))
-
-    def _run(self, flat: list[Any]) -> list[Any]:
-        """The results for flat arguments; raises Fault."""
-        if not OPEN:
-            return self.executable.runnable.run(flat)
-        with Called(self.traced.name, lambda: None, self.executable, flat) as call:
-            call.results = results = self.executable.runnable.run(flat)
-        return results
+        return self.finished(flat, lambda: run(self.traced.name, self.executable, flat))
 
     def finished(self, flat: list[Any], run: Callable[[], list[Any]]) -> Any:
         """What a run gives, in the structure of the function's result; or the user's error."""
