@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flatweave.base.dtypes import as_dtype
 from flatweave.base.html import Markup, joined, tag
 from flatweave.base.pretty import counted, size
 from flatweave.frontend.ragged.ragged import Ragged, innermost
@@ -35,7 +36,7 @@ def array(given: HostArray) -> str:
     if values is None:
         note = tag("div", f"The elements are on {given.device}: nothing was copied.", style=DIM)
         return _block([*facts, given.device], note)
-    is_picture = values.ndim == 2 and values.size and values.dtype.kind in "biufc"
+    is_picture = values.ndim == 2 and values.size and as_dtype(values.dtype).kind in "biufc"
     parts = [_picture(values)] if is_picture else []
     if not is_picture or values.size <= SHOWN:
         parts.append(_text(str(given)))

@@ -63,7 +63,8 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
             where=user_location(), remedy="Explain the call of the function.",
         )  # fmt: skip
     known: Any = f if hasattr(f, "stages") else jit(f)
+    stages = known.stages(*args, **kwargs)  # before the call, to which arguments may be given away
     with Profile() as profile:
         known(*args, **kwargs)
-    made: Explanation = opened("profiler").explanation(known.stages(*args, **kwargs), profile)
+    made: Explanation = opened("profiler").explanation(stages, profile)
     return made

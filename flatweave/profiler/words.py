@@ -7,6 +7,7 @@ from typing import Any
 
 from flatweave.array_ir.extents import Extents, extents_of
 from flatweave.base.pretty import counted, duration, indent, listed, size
+from flatweave.base.records import replace
 from flatweave.base.told import Note
 from flatweave.frontend.call.stages import Stages
 from flatweave.ops import (
@@ -53,15 +54,20 @@ DOES: dict[type[Sink], str] = {
 
 def explanation(stages: Stages, profile: Profile) -> Explanation:
     """What became of a call that a profile has seen."""
+    profile.sums.settle()
+    groups = profile.sums.groups.values()
+    ran = [group.program for group in groups if group.calls > group.failed]
+    if ran:  # another program where axes of extent 1 are broadcast
+        stages = replace(stages, executable=ran[-1])
     whole = stages.executable.whole
     rows = kernel_rows(profile)
     if whole.unit is None:
         said = "the interpreter runs the program as it was written, one operation at a time."
         return Explanation(f"{stages.name}: {said}", (), "")
     if whole.program is None:
-        ran = tuple(_ran([row]) for row in rows)
+        kernels = tuple(_ran([row]) for row in rows)
         head = f"{stages.name}: {counted(len(rows), 'kernel')}, as written. {_cost(rows)}"
-        return Explanation(head.rstrip(), ran, "")
+        return Explanation(head.rstrip(), kernels, "")
     extents, notes = _extents(stages, whole.program, profile), stages.notes
     stored = whole.stored(extents)
     lets = list(launching(whole.program.fn))

@@ -80,6 +80,7 @@ def test_a_matrix_is_a_picture(shape, drawn):
     """Its shape, dtype and bytes, and at most 128 x 128 of its elements, in its proportions."""
     values = np.broadcast_to(np.float32(1), shape)  # the largest one would not fit into memory
     page, text = shown(host_array(values.view()))
+    assert shown(fw.asarray(values[:1, :2]).astype(fw.bf16))[0].find("img")
     (image,) = page.find("img")
 
     assert pixels(image.attributes["src"]).shape == drawn
@@ -149,6 +150,14 @@ def test_inside_a_trace_there_is_no_picture():
 
     f(fw.ragged([[1], [2, 3]]), np.arange(3))
     assert seen[0][:2] == (None, False) and seen[0][2].startswith("Traced(")
+
+
+def test_what_was_given_away_is_text():
+    """Nobody uses it, a notebook neither."""
+    xs = fw.asarray(np.ones(5))
+    fw.jit(lambda v: v + 1, target="cpu", donate="v")(xs)
+
+    assert xs._repr_html_() is None and "given away" in repr(xs)
 
 
 def test_an_array_on_a_device_is_not_copied(gpu):

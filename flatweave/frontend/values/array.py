@@ -146,7 +146,7 @@ class HostArray(Exchange, Array):
             raise TypeError(f"{spec!r} is the format of one number, not of {describe(self)}")
         return format(self._values[()] if not self.ndim else str(self), spec)
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """What a notebook shows."""
         made: str = opened("notebook").array(self)
         return made

@@ -77,7 +77,7 @@ class DeviceArray(HostArray):
         """What a notebook shows: it would ask for the text, too, for which elements are copied."""
         known = at_hand(self) is not None
         text = repr(self) if known else f"Array({describe(self)} on {self.device})"
-        return {"text/plain": text, "text/html": self._repr_html_()}
+        return {"text/plain": text, "text/html": self._repr_html_() or ""}
 
     def __len__(self) -> int:
         if not self.shape:

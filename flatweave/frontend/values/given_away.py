@@ -41,6 +41,9 @@ class GivenAway(HostComplex):
     def _values(self) -> Any:  # type: ignore[override]
         raise _used(self)
 
+    def _repr_html_(self) -> None:
+        """Nothing but the text."""
+
     def __repr__(self) -> str:
         return _shown(self)
 
@@ -53,6 +56,12 @@ class GivenAwayOnDevice(DeviceArray):
     @property
     def resident(self) -> Any:  # type: ignore[override]
         raise _used(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": _shown(self)}
+
+    def _repr_html_(self) -> None:
+        """Nothing but the text."""
 
     def __repr__(self) -> str:
         return _shown(self)
