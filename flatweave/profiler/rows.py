@@ -167,7 +167,7 @@ def _row(
         if kernel in facts.kernels and of and facts.kernels[kernel].of == of.name
     ) * NS  # fmt: skip
     bandwidth = n_bytes / seconds if n_bytes and seconds else None
-    busy = sorted((each / max(total.nanoseconds, 1) for each in total.busy.values()), reverse=True)
+    busy = [each / max(total.nanoseconds, 1) for each in total.busy]
     return {
         "function": group.name,
         "pass": of.name if of else name,

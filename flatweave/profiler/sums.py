@@ -41,7 +41,9 @@ class KernelSum:
         self.nanoseconds = 0
         self.blocks = 0
         self.threads = 0  # the most that could take part
-        self.busy: dict[int, int] = {}  # nanoseconds of each thread
+        # nanoseconds of the thread that was busiest in each launch, of the second one, ..: several
+        # launches may have the help of other workers each
+        self.busy: list[int] = []
         self.where = ""  # the device; "" for the CPU
 
     def include(self, other: KernelSum) -> None:
@@ -51,8 +53,7 @@ class KernelSum:
         self.blocks += other.blocks
         self.threads = max(self.threads, other.threads)
         self.where = other.where
-        for thread, nanoseconds in other.busy.items():
-            self.busy[thread] = self.busy.get(thread, 0) + nanoseconds
+        self._add_busy(other.busy)
 
     def add(self, launch: Launch) -> None:
         """One more."""
@@ -61,8 +62,12 @@ class KernelSum:
         self.blocks += launch.blocks
         self.threads = max(self.threads, launch.threads)
         self.where = launch.where
-        for share in launch.shares:
-            self.busy[share.thread] = self.busy.get(share.thread, 0) + share.end - share.begin
+        self._add_busy(sorted((each.end - each.begin for each in launch.shares), reverse=True))
+
+    def _add_busy(self, more: Sequence[int]) -> None:
+        self.busy += [0] * (len(more) - len(self.busy))
+        for rank, nanoseconds in enumerate(more):
+            self.busy[rank] += nanoseconds
 
 
 Kernels = dict[str, KernelSum]
