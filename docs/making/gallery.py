@@ -92,17 +92,21 @@ def _program(path: Path, pictures: Path) -> str:
 
 
 def _index(groups: list[tuple[str, list[Path]]], pictures: Path) -> str:
-    """A table for each group: picture, name, first line."""
+    """For each group its pictures, then a table of its programs."""
     parts = [FIRST]
     for title, programs in groups:
-        parts.append(f"## {title}\n\n| | | |\n|---|---|---|")
+        parts.append(f"## {title}\n")
+        drawn = [(path, found) for path in programs if (found := picture_of(path, pictures))]
+        parts += [
+            f"[![{path.stem}](../pictures/gallery/{picture.name})]({name_of(path)}.md)"
+            for path, picture in drawn
+        ]
+        parts.append("\n| program | what it does |\n|---|---|")
         for path in programs:
-            picture, name = picture_of(path, pictures), name_of(path)
-            shown = f"![]({'../pictures/gallery/' + picture.name})" if picture else ""
             said = markdown(_docstring(path)[0]).replace("\n", " ")
-            parts.append(f"| {shown} | [{path.stem}]({name}.md) | {said} |")
+            parts.append(f"| [{path.stem}]({name_of(path)}.md) | {said} |")
         parts.append("")
     names = [name_of(path) or "" for path in groups[0][1]]
-    names += [f"{name_of(programs[0]).split('/')[0]}/index" for _, programs in groups[1:]]
+    names += [f"{(name_of(programs[0]) or '').split('/')[0]}/index" for _, programs in groups[1:]]
     parts.append("```{toctree}\n:maxdepth: 1\n:hidden:\n\n" + "\n".join(names) + "\n```\n")
     return "\n".join(parts)

@@ -17,6 +17,7 @@ from typing import Any
 
 import flatweave as fw
 from flatweave import kernel as fk
+from flatweave.tools.stub import LEFT_OUT
 
 LANGUAGE = Path(__file__).resolve().parents[1] / "language.md"
 MODULES = {"fft": fw.fft, "linalg": fw.linalg, "random": fw.random}
@@ -74,40 +75,45 @@ def _groups_of_fk() -> Iterator[tuple[str, tuple[str, Any, types.ModuleType, lis
 
 
 def _page(title: str, prefix: str, module: Any, names: Iterable[str]) -> str:
-    """All names of a group; names of one function stand together."""
-    alike: dict[int, list[str]] = {}
+    """All names of a group; those of one function, and those of dtypes, stand together."""
+    alike: dict[Any, list[str]] = {}
     for name in names:
-        alike.setdefault(id(getattr(module, name)), []).append(name)
+        alike.setdefault(_same(getattr(module, name)), []).append(name)
     parts = [f"# {title}"] if title else []
     parts += [_entry(prefix, same, getattr(module, same[0])) for same in alike.values()]
     return "\n\n".join(parts) + "\n"
+
+
+def _same(value: Any) -> Any:
+    """What the names of one entry share: the value; of dtypes, that they are dtypes."""
+    return type(value) if isinstance(value, type(fw.f32)) else id(value)
 
 
 def _entry(prefix: str, names: list[str], value: Any) -> str:
     """What is to be said of one value, under all its names."""
     if isinstance(value, type):
         kind, signature = "class", ""
-    elif callable(value) and not isinstance(value, fw.f32.__class__):
+    elif callable(value) and not isinstance(value, type(fw.f32)):
         kind, signature = "function", _signature(value)
     else:
         kind, signature = "data", ""
-    first, *others = [f"{prefix}.{name}{signature}" for name in names]
+    *others, last = [f"{prefix}.{name}{signature}" for name in names]
     body = [_said(value) if kind != "data" or _is_ours(value) else f"`{value!r}`"]
     if kind == "class":
         body += [_member(name, member) for name, member in _members(value)]
-    return _directive(kind, first, others, "\n\n".join(body), 5)
+    heads = [_directive(kind, other, "", 5) for other in others]
+    return "\n\n".join([*heads, _directive(kind, last, "\n\n".join(body), 5)])
 
 
 def _member(name: str, value: Any) -> str:
     called = inspect.isroutine(value)
     kind, signature = ("method", _signature(value)) if called else ("attribute", "")
-    return _directive(kind, name + signature, [], _said(value), 4)
+    return _directive(kind, name + signature, _said(value), 4)
 
 
-def _directive(kind: str, first: str, others: list[str], body: str, marks: int) -> str:
+def _directive(kind: str, head: str, body: str, marks: int) -> str:
     fence = "`" * marks
-    lines = "\n".join([first, *others])
-    return f"{fence}{{py:{kind}}} {lines}\n\n{body}\n{fence}"
+    return f"{fence}{{py:{kind}}} {head}\n\n{body}\n{fence}"
 
 
 def _members(value: type) -> Iterator[tuple[str, Any]]:
@@ -119,8 +125,9 @@ def _members(value: type) -> Iterator[tuple[str, Any]]:
         for name, member in vars(each).items():
             if isinstance(member, classmethod | staticmethod):
                 member = member.__func__
-            documented = isinstance(member, property) or inspect.isroutine(member)
-            if name[0] != "_" and name not in seen and documented and inspect.getdoc(member):
+            is_one = isinstance(member, property) or inspect.isroutine(member)
+            hidden = name[0] == "_" or name in LEFT_OUT or name in seen
+            if is_one and not hidden and inspect.getdoc(member):
                 seen.add(name)
                 yield name, member
 
