@@ -32,6 +32,7 @@ class InChunks:
         args = [*flat, *self.traced.hidden]
         try:
             results = Drive(self.divided, place).results(args)
+            place.finish([p for x in results if isinstance(x, Chunked) for p in x.pieces])
         except Fault as fault:
             raise user_error(fault) from None
         except ChunkFailed as failed:

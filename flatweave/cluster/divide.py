@@ -15,9 +15,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import Unsupported
+from flatweave.cluster.exchanges import exchange_of
+from flatweave.cluster.exchanges.exchange import Made
+from flatweave.cluster.needs import reads_own_row
 from flatweave.cluster.rules import rule_of
-from flatweave.cluster.steps import Divided, Local, Whole
-from flatweave.ops import Check, Concat, Generate, Index, Map
+from flatweave.cluster.steps import Divided, Exchanged, Local, Step, Whole
+from flatweave.ops import Check, Generate, Index, Map
 from flatweave.ops.rows import array_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.cse import cse
@@ -79,6 +82,7 @@ class _Dividing:
         self.kept: dict[Var, int] = dict.fromkeys(program.fn.params, 0)
         self.level: dict[Let, int] = {}
         self.let_of: dict[Var, Let] = {var: let for let in program.fn.lets for var in let.vars}
+        self.made: dict[Let, Made] = {}
         self.far: set[Var] = set()  # of which other rows are read, or which are results
 
     def divided(self) -> Divided:
@@ -88,7 +92,7 @@ class _Dividing:
             self._place(let)
         self.far |= {v for v in fn.results if v in self.split and v in self.let_of}  # type: ignore[misc]
         stored = self._stored()
-        steps: list[Local | Whole] = []
+        steps: list[Step] = []
         for level in range(self._levels()):
             steps += self._whole(level)
             spaces = self._spaces_at(level, stored)
@@ -143,18 +147,18 @@ class _Dividing:
             self.kept[var] = level + 1
 
     def _by_client(self, let: Let) -> None:
-        """A let of the host that reads arrays in chunks: an element, or arrays to be joined."""
+        """A let of the host that takes arrays in chunks as a whole."""
         free = free_vars(let.op)
-        match let.op:
-            case Index():
-                pass
-            case Concat(xs=xs) if all(x in self.split for x in xs):
-                self.split.update(let.vars)
-                self.spaces.update(array_type(var).shape[0] for var in let.vars)
-            case _:
-                raise _refused(let, "")
+        exchange = exchange_of(let.op)
+        if exchange is None:
+            raise _refused(let, "")
+        made = self.made[let] = exchange.made(let, self.split, divide)
+        if made.refused:
+            raise _refused(let, made.refused)
+        self.split |= made.split
+        self.spaces.update(array_type(var).shape[0] for var in made.split)
         self.far |= {v for v in free if v in self.split and v in self.let_of}
-        level = max(self.kept[v] for v in free)
+        level = max((self.kept[v] for v in free), default=0)
         self._set(let, level, self.kept)
         self._set(let, level, self.own)
 
@@ -220,12 +224,19 @@ class _Dividing:
 
     # -- steps ------------------------------------------------------------------------------------
 
-    def _whole(self, level: int) -> list[Whole]:
-        lets = tuple(
-            let for let in self.program.fn.lets
-            if self.level[let] == level and not self._is_local(let)
-        )  # fmt: skip
-        return [Whole(lets, tuple(var for let in lets for var in let.vars))] if lets else []
+    def _whole(self, level: int) -> list[Whole | Exchanged]:
+        """What the client computes, and has computed, before the chunks of a level."""
+        found: list[Whole | Exchanged] = []
+        for let in self.program.fn.lets:
+            if self.level[let] != level or self._is_local(let):
+                continue
+            if let in self.made:
+                found.append(Exchanged(let, self.made[let]))
+            elif found and isinstance(found[-1], Whole):
+                found[-1] = Whole((*found[-1].lets, let))
+            else:
+                found.append(Whole((let,)))
+        return found
 
     def _is_local(self, let: Let) -> bool:
         """Whether chunks compute a let, or parts of it."""
@@ -290,11 +301,6 @@ def _read_elsewhere(fn: Lambda, row: Atom | None, space: Atom) -> Iterator[Var]:
         yield from (x for x in atoms_in(op) if isinstance(x, Var) and x is not own)
         for inner in lambdas_in(op):
             yield from _read_elsewhere(inner, row, space)
-
-
-def reads_own_row(op: Index, row: Atom | None, space: Atom) -> bool:
-    """Whether an element is read of the row at hand, whose number is `row`."""
-    return op.indices[0] is row and array_type(op.xs).shape[0] == space
 
 
 def _is_cheap(let: Let) -> bool:

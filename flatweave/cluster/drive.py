@@ -6,28 +6,31 @@
 from __future__ import annotations
 
 import functools
+from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from flatweave.array_ir import interp
-from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
+from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.local import Is, LocalProgram, Param, local_program
-from flatweave.cluster.needs import Needs
+from flatweave.cluster.needs import Needs, located_by
 from flatweave.cluster.place import Chunk, Place, Rows
 from flatweave.cluster.rules import rule_of
-from flatweave.cluster.steps import Divided, Local, Whole
+from flatweave.cluster.steps import Divided, Exchanged, Local, Whole
 from flatweave.frontend.call.eager import compile_program
-from flatweave.frontend.values.chunked import Chunked
-from flatweave.ops import Concat, Index
+from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops.rows import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in
+
+MOST_ROWS = 1 << 24
+"""Elements of an expansion that one chunk computes."""
 
 
 @functools.cache
@@ -49,6 +52,7 @@ class Drive:
         self.bounds: dict[Atom, tuple[int, ...]] = {}
         self.given: dict[Var, list[Any]] = {}
         self._shared: dict[Var, Any] = {}
+        self._last: dict[Var, list[int]] = {}
 
     def results(self, args: Sequence[Any]) -> list[Any]:
         """The program's results: values, and Chunked for those that are in chunks."""
@@ -58,13 +62,14 @@ class Drive:
             else:
                 self.whole[param] = arg
         for number, step in enumerate(self.divided.steps):
-            if isinstance(step, Whole):
-                self._client(step)
-            else:
-                self._chunks(step, program_of(self.divided, number))
-        found = [self.value(atom) for atom in self.divided.results]
-        self.place.finish([p for each in found if isinstance(each, Chunked) for p in each.pieces])
-        return found
+            match step:
+                case Whole():
+                    self._client(step)
+                case Exchanged():
+                    self._exchange(step)
+                case Local():
+                    self._chunks(step, program_of(self.divided, number))
+        return [self.value(atom) for atom in self.divided.results]
 
     # -- what rules ask ---------------------------------------------------------------------------
 
@@ -82,49 +87,50 @@ class Drive:
     # -- the client -------------------------------------------------------------------------------
 
     def _client(self, step: Whole) -> None:
-        """Lets over what is whole; those that read chunks alone, the others together."""
+        """Lets over what is whole."""
         for let in step.lets:
-            match let.op:
-                case Index(xs=xs, indices=indices) if xs in self.divided.split:
-                    self.whole[let.vars[0]] = self._element(let, xs, indices)
-                case Concat(xs=xs) if xs[0] in self.divided.split:
-                    parts = [self.chunks[x] for x in xs]  # type: ignore[index]
-                    pieces = [piece for part in parts for piece in part.pieces]
-                    joined = Chunked.of(pieces, parts[0].dtype, parts[0].row)
-                    self._keep(let.vars[0], joined)
-                case _:
-                    program, params = _program("client", [let], let.vars)
-                    args = [self.whole[var] for var in params]
-                    self.whole.update(zip(let.vars, _run(program, args), strict=True))
+            program, params = _program("client", [let], let.vars)
+            args = [self.whole[var] for var in params]
+            self.whole.update(zip(let.vars, _run(program, args), strict=True))
 
-    def _element(self, let: Let, xs: Any, indices: Sequence[Atom]) -> Any:
-        """One element of an array in chunks."""
-        array = self.chunks[xs]
-        row, *rest = (int(self.value(atom)) for atom in indices)
-        if not 0 <= row < len(array):
-            n = len(array)
-            at = row if row >= 0 else row - n
-            raise Fault("index", value=at, extent=n, where=let.where)
-        return array.load(row, row + 1)[(0, *rest)]
+    def _exchange(self, step: Exchanged) -> None:
+        exchange = exchange_of(step.let.op)
+        assert exchange is not None
+        for var, value in exchange.run(self, step.let, step.made).items():
+            if var in self.divided.split:
+                self._keep(var, value)
+            else:
+                self.whole[var] = value
+
+    def run(self, divided: Divided, args: Sequence[Any]) -> list[Any]:
+        """The results of a body, for exchanges."""
+        return Drive(divided, self.place).results(args)
 
     # -- chunks -----------------------------------------------------------------------------------
 
     def _chunks(self, step: Local, made: LocalProgram) -> None:
         bounds = self._bounds(step)
-        found: list[list[Any] | None] = []
-        for number, (begin, end) in enumerate(pairwise(bounds)):
-            if begin == end:
-                found.append(None)
+        found: list[list[Any]] = []
+        chunks = [Chunk(k, begin, end) for k, (begin, end) in enumerate(pairwise(bounds))]
+        ready = ((c, self._arguments(step, made, c)) for c in chunks if c.begin < c.end)
+        at_hand = next(ready, None)
+        for chunk in chunks:
+            if chunk.begin == chunk.end:
+                found.append([])
                 continue
-            args = self._arguments(step, made, number, begin, end)
-            found.append(self.place.run(made, args, Chunk(number, begin, end)))
+            assert at_hand is not None
+            args, at_hand = at_hand[1], next(ready, None)
+            if at_hand is not None:
+                self.place.expect(at_hand[1])
+            found.append(self.place.run(made, args, chunk))
+        rows = [chunk.end - chunk.begin for chunk in chunks if chunk.begin < chunk.end]
         for k, var in enumerate(step.stores):
-            self._store(var, [None if each is None else each[k] for each in found], bounds)
+            parts = [each[k] for each in found if each]
+            self._store(var, list(map(self.place.piece, parts, rows)))
         start = len(step.stores)
         for let, count in zip(step.folds, made.parts, strict=True):
-            parts = [[] if each is None else each[start : start + count] for each in found]
+            self._fold(let, [each[start : start + count] for each in found])
             start += count
-            self._fold(let, parts)
 
     def _fold(self, let: Let, parts: Sequence[Sequence[Any]]) -> None:
         rule = rule_of(let.op)
@@ -135,19 +141,14 @@ class Drive:
             for k, var in enumerate(let.vars):
                 self.given[var] = [each[k] for each in missing]
         if rule.stored:
-            counts = [int(self.fetched(part[0])) if part else 0 for part in parts]
-            ends = (0, *accumulate(counts))
+            counts = [int(self.fetched(part[0])) for part in parts if part]
             for k, var in enumerate(let.vars[1:], 1):
-                self._store(var, [part[k] if part else None for part in parts], ends)
+                found = [part[k] for part in parts if part]
+                self._store(var, list(map(self.place.piece, found, counts)))
 
-    def _store(self, var: Var, parts: Sequence[Any], bounds: Sequence[int]) -> None:
+    def _store(self, var: Var, pieces: Sequence[Piece]) -> None:
         type_ = array_type(var)
         row = tuple(int(self.value(extent)) for extent in type_.shape[1:])
-        pieces = [
-            self.place.piece(part, end - begin)
-            for part, (begin, end) in zip(parts, pairwise(bounds), strict=True)
-            if part is not None
-        ]
         self._keep(var, Chunked.of(pieces, type_.dtype.numpy, row))
 
     def _keep(self, var: Var, array: Chunked) -> None:
@@ -159,6 +160,10 @@ class Drive:
         known = self.bounds.get(step.space)
         if known is None:
             extent = int(self.value(step.space))
+            ends = located_by(step)
+            if ends in self.chunks:
+                known = self.bounds[step.space] = self._ends_of_rows(ends, extent)
+                return known
             read = [v for let in step.lets for v in free_vars(let.op) if v in self.chunks]
             largest = max((self.chunks[v] for v in read), key=lambda xs: xs.nbytes, default=None)
             cuts = largest.bounds if largest is not None else (0,)
@@ -166,14 +171,40 @@ class Drive:
             known = self.bounds[step.space] = (0, *inside, extent)
         return known
 
+    def _ends_of_rows(self, ends: Var, extent: int) -> tuple[int, ...]:
+        """The places where rows of varying lengths are cut: as the array of their ends is, and
+        again where the rows of one chunk are too many."""
+        lasts = [0, *self._lasts(ends)]
+        cuts = [0]
+        for begin, end in pairwise(lasts):
+            parts = max(-(-(end - begin) // MOST_ROWS), 1)
+            cuts += [begin + (end - begin) * (k + 1) // parts for k in range(parts)]
+        return (*cuts[:-1], extent) if len(cuts) > 1 else (0, extent)
+
+    def _rows_of(self, ends: Var, begin: int, end: int) -> tuple[int, int]:
+        """The first and the last row of the chunks in which some positions are located."""
+        lasts, bounds = self._lasts(ends), self.chunks[ends].bounds
+        first = bisect_right(lasts, begin)
+        last = min(bisect_right(lasts, end - 1), len(lasts) - 1)
+        return bounds[first], bounds[last + 1] - 1
+
+    def _lasts(self, ends: Var) -> list[int]:
+        """The last element of each chunk of ends, which do not decrease."""
+        if ends not in self._last:
+            found: list[int] = []
+            for piece in self.chunks[ends].pieces:
+                rows = piece.rows
+                before = found[-1] if found else 0
+                found.append(int(piece.load(rows - 1, rows)[0]) if rows else before)
+            self._last[ends] = found
+        return self._last[ends]
+
     def _arguments(
-        self, step: Local, made: LocalProgram, number: int, begin: int, end: int
+        self, step: Local, made: LocalProgram, chunk: Chunk
     ) -> list[Any]:
         """What the program takes for one chunk."""
-        windows = self._windows(step, made, begin, end)
-        return [
-            self._argument(param, number, begin, end, windows) for param in made.params
-        ]
+        windows = self._windows(step, made, chunk.begin, chunk.end)
+        return [self._argument(param, *chunk, windows) for param in made.params]
 
     def _argument(
         self, param: Param, number: int, begin: int, end: int,
@@ -194,6 +225,8 @@ class Drive:
         least, most = windows[var]
         if kind is Is.LEAST:
             return least
+        if kind is Is.BASE:
+            return int(self.chunks[var].load(least - 1, least)[0]) if least else 0
         return most - least if kind is Is.EXTENT else self._rows(var, least, most)
 
     def _rows(self, var: Var, begin: int, end: int) -> Any:
@@ -219,7 +252,9 @@ class Drive:
         """The rows that a chunk reads of arrays, from the first to behind the last."""
         if not made.windows:
             return {}
-        needs = Needs(self._interval, made.windows)
+        needs = Needs(
+            self._interval, made.windows, lambda ends: self._rows_of(ends, begin, end)
+        )  # fmt: skip
         needs.step(step.lets, (begin, end - 1))
         found = {}
         for var in made.windows:

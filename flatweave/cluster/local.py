@@ -17,10 +17,10 @@ from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.cluster.divide import reads_own_row
+from flatweave.cluster.needs import reads_own_row
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.steps import Local
-from flatweave.ops import Check, Generate, Index
+from flatweave.ops import Check, Generate, Index, Locate
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
@@ -40,6 +40,7 @@ class Is(Enum):
     LEAST = "least"  # the first row of an array that it reads
     EXTENT = "extent"  # how many of those there are
     WINDOW = "window"  # these rows
+    BASE = "base"  # of ends of rows: where the first of them begins
     GIVEN = "given"  # what a let goes on with: the result's number
 
 
@@ -78,6 +79,7 @@ class _Writing:
         self.renamed = Substitution(fresh=lambda var, type_: self.b.var(var.name, type_))
         self.begin = self._param(Param(Is.BEGIN), "begin")
         self.count = self._param(Param(Is.COUNT), "count")
+        self.ends: dict[Var, Var] = {}
         self.row: Var | None = None
         self.position: Var | None = None
 
@@ -178,6 +180,8 @@ class _Writing:
                     self.renamed.mapping[let.vars[0]] = b.cast(self._elsewhere(arg), dtype)
                 case Index(xs=xs) if xs in self.split:
                     self.renamed.mapping[let.vars[0]] = self._index(b, let.op)
+                case Locate(ends=Var() as ends, skip=0) if ends in self.split:
+                    self._locate(b, let, let.op)
                 case op:
                     made = map_field(op, self._elsewhere, lambda inner: self._inner(b, inner))
                     b.append(Let(tuple(self._binder(b, var) for var in let.vars), made, let.where))
@@ -197,6 +201,28 @@ class _Writing:
             self._check(b, i, array_type(xs).shape[0], row)
         window = self._window(xs)
         return b.emit(Index(window, (b.sub(i, least), *others), op.checked and bool(rest), row))[0]
+
+    def _locate(self, b: Builder, let: Let, op: Locate) -> None:
+        """The row of a position, among the rows that the chunk has; both counted from there."""
+        assert isinstance(op.ends, Var)
+        base = self._param(Param(Is.BASE, op.ends), "base")
+        least = self._param(Param(Is.LEAST, op.ends), "least")
+        position = b.sub(self._elsewhere(op.position), base)
+        row, start = b.emit(Locate(self._ends(op.ends, base), 0, position))
+        found = (b.add(row, least), b.add(start, base))
+        self.renamed.mapping.update(zip(let.vars, found, strict=True))
+
+    def _ends(self, ends: Var, base: Var) -> Var:
+        """The ends of the chunk's rows, counted from where the first one begins."""
+        if ends not in self.ends:
+            window = self._window(ends)
+
+            def end(b: Builder, k: Var) -> tuple[Atom, ...]:
+                return (b.sub(b.emit(Index(window, (k,), checked=False))[0], base),)
+
+            made = Generate(array_type(window).shape, self.b.function([i64], end))
+            (self.ends[ends],) = self.b.emit(made)
+        return self.ends[ends]
 
     def _check(self, b: Builder, i: Atom, extent: Atom, row: tuple[Atom, ...]) -> None:
         """The test of a read of the whole array, of which the chunk has a part."""

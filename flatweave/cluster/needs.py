@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from flatweave.base.dtypes import bool_, i64, u64
-from flatweave.ops import Generate, Index, Map
+from flatweave.cluster.steps import Local
+from flatweave.ops import Generate, Index, Locate, Map
+from flatweave.ops.rows import array_type
 from flatweave.terms.control import Apply, Cast, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, lambdas_in
@@ -27,10 +29,14 @@ EVERYTHING = None
 class Needs:
     """Follows intervals through the functions of a step; `rows` has what each array must have.
 
-    `known` says what is known of a scalar from outside; `arrays` are those whose reads count.
+    `known` says what is known of a scalar from outside; `arrays` are those whose reads count;
+    `located` gives the rows to which positions of the chunk belong.
     """
 
-    def __init__(self, known: Known, arrays: Iterable[Var]) -> None:
+    def __init__(
+        self, known: Known, arrays: Iterable[Var], located: Callable[[Var], Interval]
+    ) -> None:
+        self._located = located
         self.rows: dict[Var, Interval | None] = {}
         self._known = known
         self._arrays = frozenset(arrays)
@@ -79,6 +85,10 @@ class Needs:
                 found = [value if value and value[0] >= 0 else EVERYTHING]
             case Index(xs=xs, indices=(first, *_)) if xs in self._arrays:
                 self._read(xs, self.interval(first))
+            case Locate(ends=Var() as ends, skip=0) if ends in self._arrays:
+                rows = self._located(ends)
+                self._read(ends, rows)
+                found = [rows, EVERYTHING]
             case If(condition=condition, then=then, other=other):
                 found = self._branches(self.interval(condition), then, other)
             case For(lo=lo, hi=hi, body=body):
@@ -180,3 +190,18 @@ RULES: dict[str, Callable[..., Interval | None]] = {
     "not": lambda a: (1 - a[1], 1 - a[0]),
 }
 
+
+def reads_own_row(op: Index, row: Atom | None, space: Atom) -> bool:
+    """Whether an element is read of the row at hand, whose number is `row`."""
+    return op.indices[0] is row and array_type(op.xs).shape[0] == space
+
+
+def located_by(step: Local) -> Var | None:
+    """The ends of rows in which a step locates the positions of its own space."""
+    for let in step.lets:
+        if isinstance(let.op, Generate):
+            for each in let.op.fn.lets:
+                op = each.op
+                if isinstance(op, Locate) and op.position is let.op.fn.params[0]:
+                    return op.ends if isinstance(op.ends, Var) and op.skip == 0 else None
+    return None

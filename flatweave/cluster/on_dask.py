@@ -10,7 +10,7 @@ import functools
 import re
 import uuid
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,9 @@ class OnDask:
         """A value that every worker will have."""
         return (remote.VALUE, value if value.nbytes <= SMALL else self._sent(value))
 
+    def expect(self, args: Sequence[Any]) -> None:
+        """Workers fetch what a task needs while they compute another one."""
+
     def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
         """One task, and one more for the parts that the client will ask for."""
         name = f"{re.sub(r'[^a-zA-Z0-9_]', '', step.program.name)}-{uuid.uuid4().hex}"
@@ -90,6 +93,11 @@ class OnDask:
 
     def fetched(self, result: Any) -> Any:
         return self.awaited(result, result.future)[result.number]
+
+    def each(self, function: Callable[..., Any], results: Sequence[Any], *args: Any) -> list[Any]:
+        submit = functools.partial(self.client.submit, remote.of_result, function, pure=False)
+        tasks = [submit(task.future, task.number, *args) for task in results]
+        return [self.awaited(task, found) for task, found in zip(results, tasks, strict=True)]
 
     def awaited(self, task: Task, future: Any) -> Any:
         """What is computed of a task's results, when it is done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -55,12 +55,18 @@ class Place(Protocol):
     def share(self, value: Any) -> Any:
         """An argument that many chunks take."""
 
+    def expect(self, args: Sequence[Any]) -> None:
+        """What the chunk after the next will be run with."""
+
     def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
         """A program on one chunk; what its results are known by. Arguments are numbers, arrays,
         what was shared, results, and `Rows`. Raises ChunkFailed, if not now, then who fetches."""
 
     def fetched(self, result: Any) -> Any:
         """A result in this process."""
+
+    def each(self, function: Callable[..., Any], results: Sequence[Any], *args: Any) -> list[Any]:
+        """What a function of ours gives for results, computed where they are."""
 
     def piece(self, result: Any, rows: int) -> Piece:
         """A result that is an array, as rows of a Chunked."""

@@ -9,7 +9,7 @@ lines of its lets are numbers, which the client knows.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,11 @@ def kept(value: Any) -> Any:
 def parts(results: Sequence[Any], first: int) -> list[Any]:
     """The last results, which the client asks for."""
     return [np.asarray(each)[()] for each in results[first:]]
+
+
+def of_result(function: Callable[..., Any], results: Sequence[Any], number: int, *args: Any) -> Any:
+    """A function of ours of one result."""
+    return function(results[number], *args)
 
 
 def part(results: Sequence[Any], number: int, begin: int, end: int) -> Any:

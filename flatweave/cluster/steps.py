@@ -11,6 +11,7 @@ that another chunk has. Between steps the client computes what is whole: scalars
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from flatweave.base.records import record
 from flatweave.terms.print import print_let
@@ -37,7 +38,17 @@ class Whole:
     """Lets over scalars and arrays that are whole, which the client computes."""
 
     lets: tuple[Let, ...]
-    gives: tuple[Var, ...]
+
+
+@record
+class Exchanged:
+    """A let that takes arrays in chunks as a whole (`exchanges/`), and what was made of it."""
+
+    let: Let
+    made: Any
+
+
+Step = Local | Whole | Exchanged
 
 
 @record
@@ -48,16 +59,16 @@ class Divided:
     params: tuple[Var, ...]
     results: tuple[Atom, ...]
     split: frozenset[Var]
-    steps: tuple[Local | Whole, ...]
+    steps: tuple[Step, ...]
 
 
 def print_divided(divided: Divided) -> str:
     """The steps as text, for people and for tests."""
     lines = []
     for step in divided.steps:
-        if isinstance(step, Whole):
+        if not isinstance(step, Local):
             lines.append("client")
-            lines += _lines(step.lets)
+            lines += _lines(step.lets if isinstance(step, Whole) else [step.let])
             continue
         lines.append(f"chunks of {step.space!r}")
         lines += [f"  goes on with {_names(let.vars)}" for let in step.goes_on]

@@ -16,6 +16,22 @@ KEYS = _rng.integers(0, 6, 53)
 ROWS = _rng.integers(0, 5, (53, 4)).astype(float)
 
 
+def nearest(xs, centres):
+    """The number of the centre that is nearest to each point."""
+    return fw.map(lambda x: fw.argmin(fw.map(lambda c: abs(x - c), centres)), xs)
+
+
+def k_means(xs):
+    """Four turns from three centres."""
+
+    def turn(i, centres):
+        near = nearest(xs, centres)
+        sums = fw.permute(fw.add, fw.zeros(3), near, xs)
+        return sums / fw.maximum(fw.histogram(3, near), 1)
+
+    return fw.fori_loop(0, 4, turn, np.array([-4.0, 0.0, 5.0]))
+
+
 PROGRAMS: dict[str, tuple[Any, ...]] = {
     "sum of squares": (lambda xs: fw.sum(xs * xs), XS),
     "normalised": (lambda xs: xs / fw.sum(xs), XS),
@@ -57,12 +73,24 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "whole beside": (lambda xs: xs + fw.iota(xs.shape[0]), XS),
     "conditions": (lambda xs: (fw.any(xs > 8), fw.all(xs > -9), fw.count_nonzero(xs)), XS),
     "an argument": (lambda xs: (xs, 3), XS),
+    "sorted": (lambda xs: fw.sort(xs), XS),
+    "order": (lambda xs: fw.argsort(xs), XS),
+    "sorted by key": (lambda ks, xs: fw.sort_by_key(ks, xs), KEYS, XS),
+    "median": (lambda xs: fw.sort(xs)[xs.shape[0] // 2], XS),
+    "while": (lambda xs: fw.while_loop(lambda s: fw.sum(s) < 9999, lambda s: s * 2 + 1, xs), XS),
+    "for": (lambda xs: fw.fori_loop(0, 5, lambda i, s: s + i * xs, xs), XS),
+    "for, a number": (lambda xs: fw.fori_loop(0, 3, lambda i, s: s + fw.sum(xs) * i, 0.0), XS),
+    "for, whole at first": (lambda xs: fw.fori_loop(0, 3, lambda i, s: s + xs, fw.zeros(53)), XS),
+    "branch": (lambda xs: fw.cond(fw.sum(xs) > 0, lambda: xs * 2, lambda: xs - 1), XS),
+    "k means": (k_means, XS),
+    "expand": (lambda ks: fw.expand(lambda k: k, lambda k, i: k * 10 + i, ks), KEYS),
+    "sum of expand": (lambda ks: fw.sum(fw.expand(lambda k: k, lambda k, i: k * 10 + i, ks)), KEYS),
 }
 
 
 QUICK = (
     "normalised", "suffixes", "scan of a scan", "not commutative", "sum of kept", "scatter",
-    "three neighbours", "twice", "gathered", "rows",
+    "three neighbours", "twice", "gathered", "rows", "sorted by key", "k means", "branch", "expand",
 )  # fmt: skip
 """Those that have one of each kind of exchange."""
 
@@ -75,7 +103,7 @@ def both(name: str, place: Any, rows: int) -> tuple[list[Any], list[Any]]:
     split = [k for k, p in enumerate(program.fn.params) if isinstance(p.type, ArrayType)]
     given = [Chunked.cut(arg, rows) if k in split else arg for k, arg in enumerate(flat)]
     found = Drive(divide(program, split), place).results(given)
-    return [np.asarray(each) for each in found], compiled.run(flat[: len(flat)])
+    return [np.asarray(each) for each in found], compiled.executable.run(flat)
 
 
 def agree(name: str, place: Any, rows: int) -> None:
@@ -90,4 +118,4 @@ def agree(name: str, place: Any, rows: int) -> None:
             np.testing.assert_array_equal(mine, theirs)
 
 
-ROUNDS = {"normalised", "softmax", "sum of kept", "standard deviation"}
+ROUNDS = {"k means", "normalised", "softmax", "sum of kept", "standard deviation"}

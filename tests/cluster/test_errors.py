@@ -57,6 +57,19 @@ def test_a_chunk_has_rows(rows):
         fw.Chunked.cut(np.arange(3), rows)
 
 
+@pytest.mark.parametrize("memory", ["much", "0", -1, "2 XB"])
+def test_memory_is_a_size(memory):
+    """In bytes, or with a unit."""
+    with pytest.raises(fw.ArgumentError, match="a number of bytes, or a size as text, got"):
+        fw.on(memory=memory)
+
+
+def test_a_chunk_that_does_not_fit():
+    """It says how large it is, and what to do, before it is read."""
+    with fw.on(memory="200 B"), pytest.raises(fw.ArgumentError, match=r"32 B, of which 8 do not"):
+        fw.jit(lambda x: fw.sum(x))(XS)
+
+
 def test_on_wants_a_client():
     """Anything else is refused at once."""
     with (

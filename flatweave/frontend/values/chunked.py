@@ -9,6 +9,7 @@ It is nowhere as a whole: functions compiled by `jit` go over it chunk by chunk 
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,7 +43,7 @@ class Piece(Protocol):
 class Held:
     """Rows in the memory of this process."""
 
-    __slots__ = ("values",)
+    __slots__ = ("__weakref__", "values")
 
     def __init__(self, values: Values) -> None:
         self.values = values
@@ -74,8 +75,11 @@ class OnFile:
 
     def load(self, begin: int, end: int) -> Values:
         """Some of them, read from the file."""
-        mapped = np.load(self.path, mmap_mode="r")
-        return np.array(mapped[self.begin + begin : self.begin + end])
+        whole = np.load(self.path, mmap_mode="r")  # its header alone: what is mapped would stay
+        row, size = whole.shape[1:], math.prod(whole.shape[1:])
+        first = whole.offset + (self.begin + begin) * size * whole.itemsize
+        found = np.fromfile(self.path, whole.dtype, (end - begin) * size, offset=first)
+        return found.reshape(end - begin, *row)
 
 
 class Chunked:
@@ -94,6 +98,7 @@ class Chunked:
 
     __slots__ = ("bounds", "dtype", "pieces", "row")
     bounds: tuple[int, ...]
+    dtype: np.dtype[Any]
 
     def __init__(self, arrays: Iterable[Any]) -> None:
         found = [np.asarray(each, order="C") for each in arrays]
@@ -138,7 +143,13 @@ class Chunked:
         """The array of an .npy file, read in chunks of so many rows, by default of 128 MiB."""
         name = os.path.abspath(os.fspath(path))
         values = np.load(name, mmap_mode="r")
-        each = max(values.itemsize * int(np.prod(values.shape[1:])), 1)
+        if not values.flags.c_contiguous or not values.ndim:
+            raise ArgumentError(
+                f"{name} has no rows one after the other: {values.dtype}{list(values.shape)}"
+                f"{'' if values.flags.c_contiguous else ', column by column'}.",
+                where=user_location(), remedy="Save np.ascontiguousarray(xs).",
+            )  # fmt: skip
+        each = max(values.itemsize * math.prod(values.shape[1:]), 1)
         rows = _positive(max(ROWS_BYTES // each, 1) if rows is None else rows)
         ends = [*range(0, len(values), rows), len(values)]
         pieces = [OnFile(name, begin, end) for begin, end in pairwise(ends)]
@@ -157,7 +168,7 @@ class Chunked:
     @property
     def nbytes(self) -> int:
         """The bytes of all chunks."""
-        return int(np.prod(self.shape, dtype=object) * self.dtype.itemsize)
+        return math.prod(self.shape) * self.dtype.itemsize
 
     def __len__(self) -> int:
         return sum(piece.rows for piece in self.pieces)

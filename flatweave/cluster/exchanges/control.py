@@ -1,0 +1,148 @@
+"""if, while and for over arrays in chunks: the client goes through them, turn by turn.
+
+Each body is a program of its own, divided as any other. What one turn gives in chunks, the next
+takes so: a state that is whole at first is cut when it must be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.records import record
+from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made
+from flatweave.cluster.steps import Divided
+from flatweave.frontend.values.chunked import Chunked
+from flatweave.terms.control import For, If, While
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import free_vars
+
+
+@record
+class Body:
+    """A function of the program, divided: what it takes after its parameters, and in chunks."""
+
+    divided: Divided
+    beside: tuple[Var, ...]
+
+    def run(self, client: Client, args: Sequence[Any]) -> list[Any]:
+        """The results for values of its parameters."""
+        given = [*args, *map(client.value, self.beside)]
+        pairs = zip(self.divided.params, given, strict=True)
+        return client.run(
+            self.divided, [in_chunks(x) if var in self.divided.split else x for var, x in pairs]
+        )
+
+
+def body_of(
+    name: str, fn: Lambda, split: Collection[Var], params: Sequence[bool], divide: Divide
+) -> Body:
+    """A function divided, given which of its parameters are in chunks."""
+    beside = tuple(free_vars(fn))
+    scalars = [var for var in beside if not isinstance(var.type, ArrayType)]
+    arrays = [var for var in beside if isinstance(var.type, ArrayType)]
+    flags = [*(False for _ in scalars), *params, *(var in split for var in arrays)]
+    order = (*scalars, *fn.params, *arrays)
+    divided = divide(
+        Program(name, Lambda(order, fn.lets, fn.results)), [k for k, is_ in enumerate(flags) if is_]
+    )
+    first, last = len(scalars), len(scalars) + len(fn.params)
+    own = divided.params[first:last]
+    rest = (*divided.params[:first], *divided.params[last:])
+    return Body(
+        Divided(name, (*own, *rest), divided.results, divided.split, divided.steps),
+        (*scalars, *arrays),
+    )
+
+
+def in_chunks(value: Any) -> Any:
+    """A value that must be in chunks: one chunk, where it was whole."""
+    return value if isinstance(value, Chunked) else Chunked([value])
+
+
+def results_in_chunks(body: Body) -> list[bool]:
+    """Which results a body gives in chunks."""
+    return [atom in body.divided.split for atom in body.divided.results]
+
+
+class WhileExchange(Exchange):
+    """A state that any turn gives in chunks is in chunks from the start."""
+
+    op: ClassVar[type[Op]] = While
+
+    def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
+        op: Any = let.op
+        state = [atom in split for atom in op.init]
+        body = _settled("body", op.body, split, state, 0, divide)
+        condition = body_of("condition", op.condition, split, state, divide)
+        return Made(_bound(let.vars, state), kept=(condition, body, state))
+
+    def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
+        condition, body, state = made.kept
+        values = _begun(client, let.op.init, state)  # type: ignore[attr-defined]
+        while bool(condition.run(client, values)[0]):
+            values = body.run(client, values)
+        return dict(zip(let.vars, _cut(values, state), strict=True))
+
+
+class ForExchange(Exchange):
+    """The counter is the client's."""
+
+    op: ClassVar[type[Op]] = For
+
+    def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
+        op: Any = let.op
+        state = [atom in split for atom in op.init]
+        body = _settled("body", op.body, split, state, 1, divide)
+        return Made(_bound(let.vars, state), kept=(body, state))
+
+    def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
+        (body, state), op = made.kept, let.op
+        low, high, step = (int(client.value(x)) for x in (op.lo, op.hi, op.step))  # type: ignore[attr-defined]
+        values = _begun(client, op.init, state)  # type: ignore[attr-defined]
+        for i in range(low, high, step):
+            values = body.run(client, [i, *values])
+        return dict(zip(let.vars, _cut(values, state), strict=True))
+
+
+class BranchExchange(Exchange):
+    """A result that either branch gives in chunks is in chunks."""
+
+    op: ClassVar[type[Op]] = If
+
+    def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
+        op: Any = let.op
+        bodies = [body_of("branch", fn, split, [], divide) for fn in (op.then, op.other)]
+        flags = [any(each) for each in zip(*map(results_in_chunks, bodies), strict=True)]
+        return Made(_bound(let.vars, flags), kept=(bodies, flags))
+
+    def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
+        bodies, flags = made.kept
+        holds = bool(client.value(let.op.condition))  # type: ignore[attr-defined]
+        found = bodies[0 if holds else 1].run(client, [])
+        return dict(zip(let.vars, _cut(found, flags), strict=True))
+
+
+def _settled(
+    name: str, fn: Lambda, split: Collection[Var], state: list[bool], before: int, divide: Divide
+) -> Body:
+    """A loop's body, for which what it gives in chunks is taken so; `state` becomes that."""
+    while True:
+        body = body_of(name, fn, split, [*[False] * before, *state], divide)
+        found = results_in_chunks(body)
+        if all(was or not is_ for was, is_ in zip(state, found, strict=True)):
+            return body
+        state[:] = [was or is_ for was, is_ in zip(state, found, strict=True)]
+
+
+def _bound(variables: Sequence[Var], flags: Sequence[bool]) -> frozenset[Var]:
+    return frozenset(var for var, is_ in zip(variables, flags, strict=True) if is_)
+
+
+def _begun(client: Client, init: Sequence[Atom], state: Sequence[bool]) -> list[Any]:
+    return _cut([client.value(atom) for atom in init], state)
+
+
+def _cut(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+    return [in_chunks(x) if is_ else x for x, is_ in zip(values, flags, strict=True)]
