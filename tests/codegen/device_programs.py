@@ -36,7 +36,7 @@ DTYPES = ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "
 
 def small_blocks(machine: Machine, **changes: Any) -> Machine:
     """The machine with blocks of a few steps, so that small inputs have many."""
-    return replace(machine, block_work=64, block_bytes=8192, **changes)
+    return replace(machine, block_work=64, block_bytes=8192, **{"most_each": 1, **changes})
 
 
 def affine(a: Any, b: Any) -> Any:

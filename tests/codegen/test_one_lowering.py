@@ -49,6 +49,8 @@ CALLS = {
     ("traverse/warp_share.py", "warp_share"),
     ("scatter/costs.py", "turns_pay"), ("sweep/writer.py", "share"),
     ("host/places.py", "write_steps"), ("host/places.py", "step_blocks"),
+    ("schedule/in_registers.py", "kept_of"), ("schedule/in_registers.py", "words"),
+    ("schedule/tiling.py", "blocks_of"),
     ("sweep/prefixes.py", "_by_lanes"), ("traverse/steps.py", "__init__"),
     ("traverse/steps.py", "wait_for_lanes"),
 }  # fmt: skip
@@ -124,7 +126,7 @@ def test_what_machines_have_apart_is_decided():
 @pytest.mark.parametrize("machine", ["opencl", "cuda"])
 def test_most_of_the_lowering_is_shared(machine):
     """The skeleton, its walk, its element functions and its sinks are common to all."""
-    shared = writers("scan_order", "cpu") & writers("scan_order", machine)
+    shared = writers("scan_of_scan", "cpu") & writers("scan_of_scan", machine)
 
     assert {
         ("sweep/passes.py", "write"), ("sweep/aggregates.py", "reduce_level"),

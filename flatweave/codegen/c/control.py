@@ -13,11 +13,12 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.codegen.c.emitter import CEmitter, Handlers
 from flatweave.codegen.c.values import scalar_type
 from flatweave.kernel_ir import syntax as k
-from flatweave.kernel_ir.hierarchy import LEVELS, WARP
+from flatweave.kernel_ir.hierarchy import LEVELS, THREAD, WARP
 from flatweave.scalar.cast import c_cast
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply, Cast, For, If, While
-from flatweave.terms.syntax import Atom, Let, Var
+from flatweave.terms.syntax import Atom, BufferType, Const, Let, Var
+from flatweave.terms.traverse import atoms_in, walk_lets
 
 # -- scalar work ----------------------------------------------------------------------------------
 
@@ -62,11 +63,23 @@ def emit_for(e: CEmitter, let: Let) -> None:
     i = e.names.fresh(counter.name) if wide is not dtype else e.names.of(counter)
     lo, hi, step = (f"({wide.c}){e.atom(x)}" if wide is not dtype else e.atom(x)
                     for x in (op.lo, op.hi, op.step))  # fmt: skip
+    if _keeps_registers(op):
+        e.line("#pragma unroll")
     e.open(f"for ({wide.c} {i} = {lo}; {i} < {hi}; {i} += {step}) {{")
     if wide is not dtype:
         e.define(counter, f"({dtype.c}){i}")
     e.assign(targets, e.body(op.body), dtypes)
     e.close()
+
+
+def _keeps_registers(op: For) -> bool:
+    """Whether a loop of a known number of turns uses memory of its thread: where it is written out,
+    that is in registers."""
+    bounds = all(isinstance(atom, Const) for atom in (op.lo, op.hi, op.step))
+    return bounds and any(
+        isinstance(atom.type, BufferType) and atom.type.space == THREAD.space
+        for let in walk_lets(op.body) for atom in atoms_in(let.op)
+    )  # fmt: skip
 
 
 def emit_while(e: CEmitter, let: Let) -> None:

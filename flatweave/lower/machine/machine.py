@@ -37,6 +37,13 @@ once and by row, 2^21 f32 in rows of mean length 10, 30, 100, 1,000, 10,000 on 2
 """
 
 
+MULTIPROCESSOR_REGISTERS = 64 * KIB
+"""Of 32 bits, on GPUs of NVIDIA's from sm_70 on; a thread has 255 at most, by eights."""
+THREADS_WANTED = 768
+"""Of a multiprocessor, 24 warps: 16 loads of 4 bytes by each thread are 48 KiB under way, and
+memory of 3.35 TB/s that answers after 0.6 us wants 15 KiB from each of 132."""
+
+
 @record(eq=True)
 class Machine:
     """What the lowering asks of a target; sizes in bytes.
@@ -56,6 +63,9 @@ class Machine:
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
     `shuffles`: the lanes of a warp that are threads exchange values without memory.
     `registers`: how many vector registers there are.
+    `thread_registers`: how many of 32 bits a thread may take, so that enough warps run at once; 0
+    where lanes are no threads with registers of their own. `most_each`: elements of a scan that a
+    thread keeps in them, at most.
     `rows_alone`: a thread can run the program of a row, with memory and launches of its own, and
     does from these sizes on.
     `one_block`: every launch is one block, or none where there are no elements.
@@ -82,6 +92,8 @@ class Machine:
     registers: int = 16
     warps_meet_alone: bool = True
     shuffles: bool = False
+    thread_registers: int = 0
+    most_each: int = 16
     one_block: bool = False
     rows_alone: ByGain | None = None
 
@@ -166,4 +178,5 @@ CUDA = Machine(
     shared_bytes=48 * KIB,
     whole_words=2,
     shuffles=True,
+    thread_registers=MULTIPROCESSOR_REGISTERS // THREADS_WANTED // 8 * 8,
 )

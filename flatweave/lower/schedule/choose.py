@@ -20,6 +20,7 @@ from flatweave.lower.schedule.division import (
     is_filled,
 )
 from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.in_registers import elements_each
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.panels import choose_panel, taller
 from flatweave.lower.schedule.plan import (
@@ -82,6 +83,9 @@ def plan_sweep(
     overlaps = _overlaps(facts, machine, lanes)
     masked = overlaps and any(isinstance(let.op, Fold) for let in op.body.lets)
     traversal = replace(traversal, overlaps=overlaps, masked=masked)
+    each = elements_each(facts, machine) if lanes.lanes is Lanes.FLAT else 0
+    if each:
+        tiling = blocks_of(wishes.seq_factor or each, tiling, machine)
     reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
     variants = _variants(facts, machine, traversal, division, wishes)
     if tile != NO_TILE:
@@ -94,7 +98,7 @@ def plan_sweep(
         _wished(variants, wishes),
         _aggregation(facts, machine, traversal, facts.combines, pure=reduces),
         division.sources,
-        _evaluation(facts, machine, traversal, division, wishes),
+        Evaluation.KEPT if each else _evaluation(facts, machine, traversal, division, wishes),
         _folds_rows(facts, machine, traversal),
         machine.simt,
         scatter,

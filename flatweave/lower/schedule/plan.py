@@ -81,6 +81,9 @@ class Evaluation(Enum):
 
     TWICE = "twice"
     """count first, evaluate again when the output offset is known: the inputs are in cache then"""
+    KEPT = "kept"
+    """evaluate into registers, of which each thread has some for as many elements as it takes, and
+    go on when what lies before is known"""
     ONCE = "once"
     """evaluate into scratch memory, copy when the output offset is known: for expensive bodies"""
 

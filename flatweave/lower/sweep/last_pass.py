@@ -10,6 +10,7 @@ from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sweep.aggregates import Aggregates
 from flatweave.lower.sweep.head_flags import along_head_flags
+from flatweave.lower.sweep.kept_scans import KeptScans
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
@@ -24,7 +25,10 @@ from flatweave.terms.syntax import Atom
 class LastPass:
     """The pass that feeds the sinks."""
 
-    def __init__(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
+    def __init__(
+        self, writer: KernelWriter, sinks: Sequence[LoweredSink], kept: KeptScans | None = None
+    ) -> None:
+        self.kept = kept
         self.writer = writer
         self.sinks = sinks
         self.body = ScannedBody(writer)
@@ -43,7 +47,10 @@ class LastPass:
         def step(b: Builder, position: Position, state: State) -> State:
             elements = writer.elements(position)
             carries, depth = state[len(first) :], writer.scans.depth
-            known = self.body.emit(b, elements, lets, depth, position, carries)
+            if self.kept is not None:
+                known = self.kept.emit(b, elements, position, carries)
+            else:
+                known = self.body.emit(b, elements, lets, depth, position, carries)
             out: list[Atom] = []
             for record in records:
                 part = state[len(out) : len(out) + len(record.neutral)]

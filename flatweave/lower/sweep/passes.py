@@ -9,6 +9,7 @@ from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import store_aggregate
 from flatweave.lower.schedule.plan import Evaluation, How, Lanes
 from flatweave.lower.schedule.scan_levels import with_slots
+from flatweave.lower.sweep.kept_scans import KeptScans
 from flatweave.lower.sweep.last_pass import LastPass
 from flatweave.lower.sweep.prefixes import Prefixes
 from flatweave.lower.sweep.single_evaluation import SingleEvaluation
@@ -28,8 +29,9 @@ class Passes:
     def __init__(self, writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None:
         self.writer = writer
         self.compacts = {sink.number: sink.compacted for sink in sinks if sink.compacted}
-        self.prefixes = Prefixes(writer)
-        self.last_pass = LastPass(writer, sinks)
+        kept = KeptScans(writer) if writer.kept else None
+        self.prefixes = Prefixes(writer, kept)
+        self.last_pass = LastPass(writer, sinks, kept)
 
     def write(self) -> None:
         self.write_block(*self.writer.block())

@@ -19,6 +19,7 @@ from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import KnownPrefixes, load_prefix
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.sweep.aggregates import Aggregates
+from flatweave.lower.sweep.kept_scans import KeptScans
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import State
 from flatweave.lower.traverse.warp_share import slot_of_warp
@@ -30,9 +31,10 @@ from flatweave.terms.syntax import Atom
 class Prefixes:
     """How this warp learns where its elements start and end in each scan."""
 
-    def __init__(self, writer: KernelWriter) -> None:
+    def __init__(self, writer: KernelWriter, kept: KeptScans | None) -> None:
         self.writer = writer
         self.aggregates = Aggregates(writer)
+        self.kept = kept
 
     def find(self, block: Atom, lo: Atom, hi: Atom) -> State:
         """For each chain, all elements before those of this warp combined."""
@@ -48,7 +50,10 @@ class Prefixes:
                 prefix = chain.inside(writer.kernel)
                 end = tuple(writer.total for _ in prefix)  # more than this it cannot keep
             else:
-                mine = self.aggregates.reduce_level(level, records, lo, hi, carried)
+                if self.kept is not None:
+                    mine = self.kept.aggregate(lo, hi)
+                else:
+                    mine = self.aggregates.reduce_level(level, records, lo, hi, carried)
                 prefix, end = self.go_on(chain, block, records, mine)
             carried = (*carried, *prefix)
             writer.ends.extend(end)

@@ -20,6 +20,7 @@ from flatweave.lower.schedule.plan import (
     NO_AGGREGATION,
     Aggregation,
     Along,
+    Evaluation,
     How,
     Lanes,
     SweepPlan,
@@ -39,6 +40,7 @@ from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.lower.traverse.saved_bits import SavedBits
 from flatweave.lower.traverse.sources import groups, share_of
 from flatweave.lower.traverse.traversal import Space, Traversal
+from flatweave.lower.traverse.turns import Turns
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda
@@ -76,6 +78,7 @@ class KernelWriter:
         self.b = kernel.body
         self.ends: list[Atom] = []
         self.scratch: WriteCombining | SingleEvaluation | None = None
+        self.kept = plan.evaluation is Evaluation.KEPT
         self.saved_bits: dict[ScanRecord, SavedBits] = {}
         self.total = kernel.capture(total)
         self.size = kernel.capture(size)
@@ -141,6 +144,9 @@ class KernelWriter:
         width = plan.width if width is None else width
         if self.located is not None:
             return self._along_rows(space, width, kept)
+        if self.kept:
+            each = self.plan.tiling.most // (width * self.lowering.machine.warps)
+            return Turns(space, width, kept, each)
         match plan.lanes:
             case Lanes.FOLDS:
                 return OneByOne(space, 0, kept)

@@ -22,7 +22,8 @@ class Position:
     `base` and `last` are the first and the last position of the step, `row` is the row of each
     position and where that begins, `is_head` whether it begins there; `aligned` says that steps
     begin on multiples of their width. Where a step is `alone`, no lanes are around it, and folds
-    inside the element may use them. Where it `fetches`, reads of the furthest row ask for the row
+    inside the element may use them. `turn` is the number of the step among those of its warp, where
+    that is known. Where it `fetches`, reads of the furthest row ask for the row
     behind it.
     """
 
@@ -38,6 +39,7 @@ class Position:
     aligned: bool = True
     alone: bool = False
     fetches: bool = False
+    turn: Atom | None = None
 
 
 State = tuple[Atom, ...]

@@ -3,14 +3,19 @@
     ptx(text)                the PTX for sm_90, as text
     cubin(text, "sm_80")     machine code, as bytes
     binary(text, "sm_130")   what a device takes: for one newer than the compiler, PTX
+    resources(text)          the registers of each kernel
 """
 
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from flatweave.base.errors import CompilerBug, Unsupported
+from flatweave.base.records import record
 
 ARCHITECTURE = "sm_90"
 _OPTIONS = ("--fmad=false", "--std=c++17")  # a product and a sum are rounded as on every target
@@ -38,6 +43,32 @@ def binary(text: str, architecture: str) -> bytes:
     return ptx(text, f"sm_{nearest}").encode() + b"\0"
 
 
+@record(eq=True)
+class Resources:
+    """What a kernel takes of a multiprocessor: registers of 32 bits for each thread, and bytes that
+    it moves to memory and back for want of them."""
+
+    registers: int
+    spilled: int
+
+
+def resources(text: str, architecture: str = ARCHITECTURE) -> dict[str, Resources]:
+    """What each kernel of a CUDA C text takes, as the assembler says."""
+    options = (*_OPTIONS, "--ptxas-options=--verbose")
+    with _program(text, architecture, options) as program:
+        log = _bytes_of(_library(), program, "ProgramLog").decode().rstrip("\0")
+    return {
+        name: Resources(int(registers), int(stores) + int(loads))
+        for name, stores, loads, registers in _SAID.findall(log)
+    }
+
+
+_SAID = re.compile(
+    r"Compiling entry function '(\w+)' .*?(\d+) bytes spill stores, (\d+) bytes spill loads"
+    r".*?Used (\d+) registers", re.DOTALL,
+)  # fmt: skip
+
+
 def version() -> str:
     """The compiler's version."""
     return ".".join(str(part) for part in _library().nvrtcVersion()[1:])
@@ -57,16 +88,23 @@ def _library() -> Any:
 
 
 def _compiled(text: str, architecture: str, form: str) -> bytes:
-    """The program in one form; what the compiler says is an error of ours."""
+    """The program in one form."""
+    with _program(text, architecture, _OPTIONS) as program:
+        return _bytes_of(_library(), program, form)
+
+
+@contextmanager
+def _program(text: str, architecture: str, wished: Sequence[str]) -> Iterator[Any]:
+    """A program, compiled; what the compiler says against it is an error of ours."""
     nvrtc = _library()
     program = _call(nvrtc.nvrtcCreateProgram(text.encode(), b"flatweave.cu", 0, [], []))
-    options = [option.encode() for option in (f"--gpu-architecture={architecture}", *_OPTIONS)]
+    options = [option.encode() for option in (f"--gpu-architecture={architecture}", *wished)]
     failed = nvrtc.nvrtcCompileProgram(program, len(options), options)[0]
     try:
         if int(failed):
             log = _bytes_of(nvrtc, program, "ProgramLog").decode().rstrip("\0")
             raise CompilerBug(f"NVRTC refuses what codegen/cuda.py wrote:\n{log}", program=text)
-        return _bytes_of(nvrtc, program, form)
+        yield program
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 

@@ -1,0 +1,78 @@
+"""Scans whose elements stay in registers from their evaluation to the last pass: how many of them.
+
+A thread keeps M elements: what they are scanned to, and what is read of them behind the scan. All
+M loads are under way at once, and a look-back is shared by more elements; but each takes registers,
+and with more registers there are fewer warps. So M is what fits into the registers that a thread
+has where so many warps run as hide the latency of memory (`Machine.thread_registers`), beside what
+the look-back and addresses take.
+"""
+
+from __future__ import annotations
+
+from flatweave.base.dtypes import DType
+from flatweave.base.records import record
+from flatweave.lower.machine.machine import Machine
+from flatweave.lower.schedule.facts import SweepFacts
+from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.ops import Check, Index, Store
+from flatweave.ops.rows import scalar_type
+from flatweave.terms.syntax import Let, Var
+from flatweave.terms.traverse import atoms_in, free_vars, needed_for, walk_lets
+
+OTHERS = 40
+"""Registers for all but the elements: addresses of 64 bits, what lanes exchange, the look-back."""
+UNDER_WAY = 4, 7
+"""Of seven registers for elements four hold what is kept, the others what has been loaded and not
+scanned yet. Registers that NVRTC 13.5 takes for sm_80 with so many, of kernels of 16 elements of
+i32, i64, 8 of five words, 10 of (i64, f64): 48, 94, 64, 112; the model's 68, 96, 110, 110."""
+
+
+@record(eq=True)
+class Kept:
+    """The scans of a sweep, its lets before and behind them, and what is `live` from the former to
+    the latter."""
+
+    records: tuple[ScanRecord, ...]
+    before: tuple[Let, ...]
+    behind: tuple[Let, ...]
+    live: tuple[Var, ...]
+
+    @property
+    def words(self) -> int:
+        """Registers of 32 bits for one element."""
+        values = [atom for scan in self.records for atom in scan.neutral]
+        return sum(-(-scalar_type(atom).bits // 32) for atom in (*values, *self.live))
+
+
+def kept_of(facts: SweepFacts) -> Kept | None:
+    """What threads keep; None for scans of several levels, that start anew at flags or count, of
+    elements whose indices are checked, and for sinks that carry something themselves."""
+    op, levels = facts.op, facts.scans.levels
+    plain = all(isinstance(sink, Store) or sink.reduction() is not None for sink in op.sinks)
+    if len(levels) != 1 or not plain or facts.located is not None:
+        return None
+    records = levels[0]
+    if any(scan.prefix is None or scan.inner is not None for scan in records):
+        return None
+    if any(isinstance(let.op, Check) or (isinstance(let.op, Index) and let.op.checked)
+           for let in walk_lets(op.body)):  # fmt: skip
+        return None
+    scans = [scan.prefix for scan in records]
+    before = needed_for(op.body.lets, [atom for scan in records for atom in scan.args])
+    behind = tuple(let for let in op.body.lets if let not in before and let not in scans)
+    read = {var for let in behind for var in (*free_vars(let.op), *atoms_in(let.op))}
+    read.update(op.body.results)
+    live = tuple(var for let in before for var in let.vars if var in read)
+    if not all(isinstance(var.type, DType) for var in live):
+        return None
+    return Kept(records, before, behind, live)
+
+
+def elements_each(facts: SweepFacts, machine: Machine) -> int:
+    """How many elements a thread keeps; 0 where none are kept."""
+    kept = kept_of(facts) if machine.thread_registers and machine.forward_progress else None
+    if kept is None:
+        return 0
+    kept_of_all, all_ = UNDER_WAY
+    room = (machine.thread_registers - OTHERS) * kept_of_all // all_
+    return min(machine.most_each, room // kept.words)

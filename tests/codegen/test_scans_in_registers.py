@@ -1,0 +1,108 @@
+"""Threads of CUDA keep a scan's elements in registers: right ones, and no more than there are."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from flatweave.base.errors import Unsupported
+from flatweave.codegen import cuda
+from flatweave.kernel_ir.syntax import Load
+from flatweave.kernel_ir.thread_memory import ThreadMemory
+from flatweave.lower.machine.machine import CUDA
+from flatweave.runtime.devices import nvrtc
+from flatweave.terms.traverse import walk_lets
+from tests.codegen.device_programs import (
+    affine,
+    agree,
+    expected,
+    flat,
+    lowered,
+    simulated,
+    small_blocks,
+    traced,
+)
+
+TWO = (np.int32(0), np.int32(0))
+
+
+def both(p, q):
+    return p[0] + q[0], p[1] + q[1]
+
+
+def four(a):
+    """A scan fused with a map of four outputs."""
+    before, behind = a - 1, a + 1
+    return a * 2, before, behind, *fw.scan(both, TWO, (before, behind))
+
+
+def summed(a):
+    """What is scanned is reduced, too."""
+    running = fw.scan(fw.add, 0, a)
+    return running, fw.sum(running * a), fw.reduce(fw.maximum, -99, a)
+
+
+I8, I32, I64, F64 = (np.arange(1, 10, dtype=dtype) for dtype in ("i1", "i4", "i8", "f8"))
+PROGRAMS = {
+    "i8": (lambda x: fw.scan(fw.add, np.int8(0), x), I8),
+    "i32": (lambda x: fw.scan(fw.add, np.int32(0), x), I32),
+    "i64": (lambda x: fw.cumsum(x), I32),
+    "f64": (lambda x: fw.scan(fw.add, 0.0, x), F64),
+    "i64 and f64": (
+        lambda x, f: fw.scan(lambda p, q: (p[0] + q[0], p[1] * q[1]), (0, 1.0), (x, f)), I64, F64,
+    ),
+    "affine": (lambda f: fw.scan(affine, (1.0, 0.0), (0.5 + f / 2, f)), F64),
+    "four outputs": (four, I32),
+    "rows of four": (lambda x: fw.scan(lambda a, b: a + b, np.zeros(4), x), F64[:8].reshape(2, 4)),
+    "exclusive": (lambda x: fw.scan(fw.add, np.int32(3), x, exclusive=True), I32),
+    "reverse": (lambda x: fw.scan(fw.add, np.int32(3), x, reverse=True), I32),
+    "reduced": (summed, I64),
+}  # fmt: skip
+WIDEST = ("i64 and f64", "sm_80")
+KEPT = [name for name in PROGRAMS if name != "rows of four"]
+
+
+def unit_of(name, machine=CUDA, n=None):
+    """A program for threads, and its arguments: so many elements."""
+    f, *xs = PROGRAMS[name]
+    args = [np.resize(x, (n, *x.shape[1:])) if n is not None else x for x in xs]
+    return lowered(traced("f", f, *args), machine), flat(*args)
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture"),
+    [WIDEST, *(pytest.param(name, architecture, marks=pytest.mark.slow) for name in PROGRAMS
+               for architecture in ("sm_80", "sm_90") if (name, architecture) != WIDEST)],
+)  # fmt: skip
+def test_no_more_registers_than_the_model_says(name, architecture):
+    """So many warps run as it counts on, and nothing is moved to memory and back."""
+    text = cuda.emit(unit_of(name)[0].unit)
+    try:
+        found = nvrtc.resources(text, architecture)
+    except Unsupported as reason:
+        pytest.skip(f"no NVRTC: {reason.message}")
+
+    assert found
+    for kernel, taken in found.items():
+        assert taken.registers <= CUDA.thread_registers, kernel
+        assert taken.spilled == 0, kernel
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_values_of_any_number_of_elements(name):
+    """One element for a lane and several, blocks that are not full, and none at all."""
+    for each, n in ((1, 130), (3, 0), (3, 1), (3, 191), (3, 192), (3, 700)):
+        machine = small_blocks(CUDA, warps=2, most_each=each)
+        unit, args = unit_of(name, machine, n)
+        found = simulated(unit, args, threads=3, seed=n)
+        agree(found, expected(traced("f", PROGRAMS[name][0], *PROGRAMS[name][1:]), args))
+
+
+def test_memory_is_read_once():
+    """What the sinks want of an element is kept with its scan."""
+    for name, kept in (("i32", 1), ("four outputs", 5)):
+        lets = [let for kernel in unit_of(name)[0].unit.complete().kernels
+                for let in walk_lets(kernel.body)]  # fmt: skip
+        loads = [let for let in lets if isinstance(let.op, Load)
+                 and let.op.buffer.type.space == "global"]  # fmt: skip
+        assert len(loads) == 1
+        assert sum(isinstance(let.op, ThreadMemory) for let in lets) == kept
