@@ -104,6 +104,7 @@ asm volatile("{{ .reg .b128 fw_pair; mov.b128 fw_pair, {{%1, %2}}; "
     "st.relaxed.gpu.b128 [%0], fw_pair; }}"
     :: "l"({at}), "l"({first}), "l"({second}) : "memory");""",
     },
+    first_lane="{to} = __shfl_sync(FW_ALL, {to}, 0);",
     pause="__nanosleep(32u << ({attempt} < 5 ? {attempt} : 5));",
     popcount="__popc({})",
     highest="31 - __clz({})",

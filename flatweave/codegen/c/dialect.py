@@ -47,6 +47,7 @@ class Dialect:
     `acquire` and `release` are statements on {to}, {at} and {value}; `acquire_lanes` is one that
     each lane does for itself, after which all lanes see what any of them has. `load_whole` and
     `store_whole` are for so many words at once, {first} and {second}, and order nothing else.
+    `first_lane` gives all lanes of a warp that one's {to}; "" where a warp cannot meet alone.
     `pause` is what who waits does after {attempt} others.
     `popcount` and `highest` tell of a word of 32 bits how many are set and which is the highest.
     `atomic` gives
@@ -72,6 +73,7 @@ class Dialect:
     release: str
     load_whole: Mapping[int, str]
     store_whole: Mapping[int, str]
+    first_lane: str
     pause: str
     popcount: str
     highest: str

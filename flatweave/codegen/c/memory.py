@@ -134,19 +134,17 @@ def emit_acquire_lanes(e: CEmitter, let: Let) -> None:
 
 
 def emit_load_whole(e: CEmitter, let: Let) -> None:
-    """Words that one store has left: in uniform code those that the first lane sees."""
+    """Words that one store has left: in uniform code those that the first lane sees, where lanes
+    of a warp meet alone; elsewhere each goes by what it sees itself."""
     op: LoadWhole = let.op  # type: ignore[assignment]
     text = e.dialect.load_whole[op.count]
     names = [e.names.of(var) for var in let.vars]
     for name in names:
         e.line(f"int64_t {name} = 0;")
-    if e.in_lanes:
-        e.line(_whole(e, text, op.buffer, op.index, names))
-        return
-    e.open("if (fw_lane == 0) {")
     e.line(_whole(e, text, op.buffer, op.index, names))
-    e.close()
-    e.assign(names, e.dialect.exchange(e, [(name, i64) for name in names], "0"), [i64] * op.count)
+    if not e.in_lanes and e.dialect.first_lane:
+        for name in names:
+            e.line(e.dialect.first_lane.format(to=name))
 
 
 def emit_store_whole(e: CEmitter, let: Let) -> None:
