@@ -56,7 +56,7 @@ def rows(given: Ragged) -> str | None:
     if offsets is None:
         facts.append(given.offsets.device)
     known = [] if offsets is None or count < 1 else [_histogram(offsets, count)]
-    is_here = offsets is not None and all(at_hand(leaf) is not None for leaf in leaves)
+    is_here = all(at_hand(leaf) is not None for leaf in flatten(given)[0])
     if is_here and total + count <= SHOWN:
         known.append(_text(repr(given)))
     return _block(facts, *known)

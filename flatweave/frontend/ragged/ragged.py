@@ -24,6 +24,7 @@ from flatweave.frontend.trace.extents import ONE, add, sub
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values import misuse
 from flatweave.frontend.values.array import SHOWN, Array, HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.device_array import at_hand
 from flatweave.frontend.values.exports import capsules
 from flatweave.frontend.values.sugar import METHODS, Elementwise, Reductions
 from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spelled, unflatten
@@ -166,15 +167,28 @@ class Ragged(Node, Elementwise, Reductions):
         made: str | None = opened("notebook").rows(self)
         return made
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows; what is on a device is not copied for it."""
+        if isinstance(self._offsets, Tracer):
+            return {"text/plain": repr(self)}
+        is_here = all(at_hand(leaf) is not None for leaf in flatten(self)[0])
+        html = self._repr_html_()
+        return {"text/plain": repr(self) if is_here else self._counted(), "text/html": html or ""}
+
+    def _counted(self) -> str:
+        """How much of what there is."""
+        leaves, tree = flatten(innermost(self))
+        text = spelled(tree, [str(leaf.dtype) for leaf in leaves])
+        total = len(leaves[0])
+        return f"Ragged({counted(len(self), 'row')}, {counted(total, 'value')}, dtype={text})"
+
     def __repr__(self) -> str:
         if isinstance(self._offsets, Tracer):
             return f"Traced({_described(self)})"
         leaves, tree = flatten(innermost(self))
-        text = spelled(tree, [str(leaf.dtype) for leaf in leaves])
-        total = len(leaves[0])
-        if tree == LEAF and leaves[0].ndim == 1 and total + len(self) <= SHOWN:
-            return f"Ragged({self.tolist()}, dtype={text})"
-        return f"Ragged({counted(len(self), 'row')}, {counted(total, 'value')}, dtype={text})"
+        if tree == LEAF and leaves[0].ndim == 1 and len(leaves[0]) + len(self) <= SHOWN:
+            return f"Ragged({self.tolist()}, dtype={leaves[0].dtype})"
+        return self._counted()
 
 
 def _listed(values: Any) -> list[Any]:
