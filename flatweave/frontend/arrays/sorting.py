@@ -91,7 +91,7 @@ def _keys(
 def _key_of(key: Callable[[Any], Any], element: Any, who: str) -> list[Tracer]:
     """The scalars of an element's key; ShapeError or ArgumentError for what has no order."""
     check_arity(key, 1, who)
-    leaves, tree = as_tracers(key(element), f"the key of {who}")
+    leaves, tree = as_tracers(key(element), f"the key of {who}", structured=True)
     remedy = "Give one scalar, or a tuple of them, of which the first counts most."
     if not leaves or not _is_tuple(tree):
         raise ArgumentError(

@@ -224,7 +224,9 @@ def stencil(f: Callable[[Any], Any], xs: Any, shape: Any, boundary: Any = "clamp
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         inside.natural.update(params)
         near = Neighbourhood(arrays, tree, params, reach, mode, constants)
-        results, result_tree = as_tracers(f(near), "the result of stencil's function")
+        results, result_tree = as_tracers(
+            f(near), "the result of stencil's function", structured=True
+        )
         found.extend([result_tree, results])
         return [result.atom for result in results]
 

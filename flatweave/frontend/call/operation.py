@@ -4,7 +4,8 @@
     def sum(xs, axis=None, keepdims=False): ..       written for traced arrays alone
 
 `static` names the parameters that decide what the program is: a call outside a trace compiles anew
-for each of their values, while every other number, an extent too, is an argument at run time. An
+for each of their values, while every other number, an extent too, is an argument at run time. In
+`structured` ones a list is a structure, as a tuple is; elsewhere one of numbers is an array. An
 `elementwise` function of a Ragged works on its values (`ragged/elementwise.py`). Elementwise
 functions and `reduction`s of arrays of any rank share their programs (`ranks.py`).
 """
@@ -44,6 +45,7 @@ class Operation:
     values: int  # so many arguments by position never decide, by value, what the program is
     is_elementwise: bool
     is_reduction: bool  # its first argument without an `axis` is one row of elements
+    structured: frozenset[str]  # in which a list of numbers is so many numbers, not an array
 
 
 Evaluator = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
@@ -53,7 +55,7 @@ EVALUATOR: list[Evaluator] = []
 
 def operation(
     *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False,
-    reduction: bool = False,
+    reduction: bool = False, structured: str = "",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a public function by its meaning inside a trace."""
 
@@ -76,6 +78,7 @@ def operation(
             next((at for at, name in enumerate([*named, *rest]) if name in telling), sys.maxsize),
             elementwise,
             reduction,
+            frozenset(structured.split()),
         )
 
         @functools.wraps(body)

@@ -33,7 +33,7 @@ class Body:
     def __init__(self, fn: Callable[[], Any], name: str) -> None:
         self.scope = current().inner(optional=True)
         with entered(self.scope):
-            self.leaves, self.tree = as_tracers(fn(), f"the result of {name}", True)
+            self.leaves, self.tree = as_tracers(fn(), f"the result of {name}", True, True)
 
     def close(self, atoms: Sequence[Atom]) -> Any:
         """The body as a lambda."""

@@ -17,7 +17,7 @@ from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.conversion import cast, taken
 from flatweave.frontend.trace.extents import same
-from flatweave.frontend.trace.tracers import as_tracer, as_tracers, tracer_of
+from flatweave.frontend.trace.tracers import are_numbers, as_tracer, as_tracers, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, kind_of
 from flatweave.frontend.values.interop import is_number_list, no_array
 from flatweave.frontend.values.scope import Scope, current
@@ -97,7 +97,7 @@ def element_function(
         parts = portions(trees, [tracer_of(param) for param in params])
         args = [unflatten(tree, part) for tree, part in zip(trees, parts, strict=True)]
         check_arity(fn, len(args), who)
-        leaves, tree = as_tracers(fn(*args), f"the result of {name_of(fn)}")
+        leaves, tree = as_tracers(fn(*args), f"the result of {name_of(fn)}", structured=True)
         found.extend([tree, leaves])
         return [own(leaf, inside).atom for leaf in leaves]
 
@@ -164,7 +164,7 @@ def operator(
         half = len(types)
         check_arity(op, 2, f"the operator of {who}", OperatorError)
         result = op(unflatten(tree, elements[:half]), unflatten(tree, elements[half:]))
-        leaves, given = as_tracers(result, f"the result of the operator of {who}")
+        leaves, given = as_tracers(result, f"the result of the operator of {who}", structured=True)
         if given != tree:
             raise _unlike(op, who, shape_text(tree, elements), shape_text(given, leaves))
         return [
@@ -260,7 +260,7 @@ def _unlike(op: Any, who: str, wanted: str, given: str, path: str = "") -> Opera
 def single(value: Any, who: str) -> Tracer:
     """The value as one array; ArgumentError for tuples and other structures."""
     leaves, tree = flatten(value, is_number_list)
-    if tree == LEAF or value == []:
+    if tree == LEAF or value == [] or are_numbers(value):
         return as_tracer(value, f"xs of {who}")
     if tree == NONE or isinstance(value, Times):
         raise no_array(value, f"xs of {who}")

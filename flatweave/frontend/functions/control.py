@@ -98,7 +98,7 @@ def state_atoms(slots: Sequence[Slot], leaves: Sequence[Tracer]) -> list[Atom]:
 
 def checked_state(result: Any, tree: Tree, slots: list[Slot], who: str) -> list[Tracer]:
     """The leaves that a body gives back; Again when the slots must change to hold them."""
-    leaves, given = as_tracers(result, f"the result of the body of {who}", True)
+    leaves, given = as_tracers(result, f"the result of the body of {who}", True, True)
     if given != tree:
         raise OperatorError(
             f"the body of {who} takes a state {spelled(tree, [s.text for s in slots])} but gives"
@@ -205,7 +205,7 @@ def results_of(slots: Sequence[Slot], vars_: Sequence[Var], tree: Tree) -> Any:
     return unflatten(tree, leaves)
 
 
-@operation()
+@operation(structured="state")
 def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: Any) -> Any:
     """Repeats `state = body(state)` while `cond(state)` holds; the last state.
 
@@ -219,7 +219,7 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: An
     """
     check_arity(need_function(cond, "while_loop"), 1, "while_loop")
     check_arity(need_function(body, "while_loop"), 1, "while_loop")
-    leaves, tree = as_tracers(state, "the state of while_loop", True)
+    leaves, tree = as_tracers(state, "the state of while_loop", True, True)
     slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
 
     def attempt(now: list[Slot]) -> tuple[Lambda, Lambda]:
@@ -250,7 +250,7 @@ def need_bool(value: Tracer, what: str) -> None:
         )  # fmt: skip
 
 
-@operation()
+@operation(structured="state")
 def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> Any:
     """`state = body(i, state)` for i = lo, .., hi - 1 in turn; the last state.
 
@@ -264,7 +264,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
     """
     check_arity(need_function(body, "fori_loop"), 2, "fori_loop")
     start, stop = extent_of(lo, "lo of fori_loop"), extent_of(hi, "hi of fori_loop")
-    leaves, tree = as_tracers(state, "the state of fori_loop", True)
+    leaves, tree = as_tracers(state, "the state of fori_loop", True, True)
     slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
     known = isinstance(start, Const) and isinstance(stop, Const) and start.value < stop.value
 
@@ -282,7 +282,7 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
     return results_of(slots, current().emit(op, "s"), tree)
 
 
-@operation()
+@operation(structured="args")
 def cond(p: Any, then: Callable[..., Any], other: Callable[..., Any], *args: Any) -> Any:
     """`then(*args)` where the scalar `p` holds, else `other(*args)`; only that one is computed.
 

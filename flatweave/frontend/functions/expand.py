@@ -156,7 +156,9 @@ def expand(
         i = extents.sub(p, start)
         extents.known_natural(i)
         x = unflatten(tree, [element(array, s) for array in arrays])
-        leaves, given = as_tracers(get(x, tracer_of(i)), "the result of expand's function")
+        leaves, given = as_tracers(
+            get(x, tracer_of(i)), "the result of expand's function", structured=True
+        )
         found.extend([given, leaves])
         return [own(leaf, inside).atom for leaf in leaves]
 

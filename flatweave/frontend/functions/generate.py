@@ -40,7 +40,7 @@ def generate(shape: Any, f: Callable[..., Any]) -> Any:
     extents = shape_of(shape, "generate")
     check_arity(need_function(f, "generate"), len(extents), "generate")
     if not extents:
-        leaves, tree = as_tracers(f(), "the result of generate")
+        leaves, tree = as_tracers(f(), "the result of generate", structured=True)
         return unflatten(tree, leaves)
     found: list[tuple[Result, Scope]] = []
 

@@ -25,7 +25,6 @@ from flatweave.frontend.ragged.ragged import Ragged, row_lengths
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.interop import is_number_list
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, portions, unflatten
 from flatweave.ops import Generate, Map, Nest, Reshape
@@ -63,7 +62,7 @@ def varies(extent: Atom, inside: Scope) -> bool:
 
 def result_of(value: Any, f: Any, inside: Scope) -> Result:
     """What a user's function gave, as arrays of its own scope."""
-    found, tree = flatten(value, lambda v: isinstance(v, Ragged) or is_number_list(v))
+    found, tree = flatten(value, lambda v: isinstance(v, Ragged))
     leaves: list[Tracer] = []
     rows: list[bool] = []
     makers: list[Callable[[list[Any]], Any]] = []

@@ -31,10 +31,13 @@ from flatweave.frontend.values.interop import is_number_list, list_values, no_ar
 from flatweave.frontend.values.promotion import common, fits, literal_dtype
 from flatweave.frontend.values.scope import current
 from flatweave.frontend.values.short import is_short
+from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import LEAF, Node, Tree, flatten, map_leaves
 from flatweave.ops import Check
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Op, constant
+
+NUMBER = (bool, int, float, np.generic)
 
 
 def tracer_of(atom: Atom, weak: bool = False) -> Tracer:
@@ -71,6 +74,9 @@ def as_tracer(value: Any, name: str = "") -> Tracer:
             where=user_location(),
             remedy="Do it with the real and the imaginary part: fw.real(x), fw.imag(x).",
         )
+    if _are_traced(value):
+        made: Tracer = METHODS["stack"]([as_tracer(item, name) for item in value])
+        return made
     values = values_of(value, name)
     if values is None and is_number_list(value):
         values = values_of(list_values(value), name)
@@ -83,16 +89,37 @@ def as_tracer(value: Any, name: str = "") -> Tracer:
     return Tracer(scope.trace.capture(values), scope)
 
 
+def are_numbers(value: Any) -> bool:
+    """Whether a value is a list of numbers, traced ones among them, which stands for an array."""
+    return is_number_list(value) or _are_traced(value)
+
+
+def _are_traced(value: Any) -> bool:
+    """Whether a list holds numbers, perhaps in lists, of which some are traced."""
+    if not isinstance(value, list) or not value:
+        return False
+    traced = [isinstance(item, Tracer) or _are_traced(item) for item in value]
+    return any(traced) and all(
+        (not item.ndim if isinstance(item, Tracer) else True)
+        if is_traced else isinstance(item, NUMBER) or is_number_list(item)
+        for item, is_traced in zip(value, traced, strict=True)
+    )  # fmt: skip
+
+
 def as_tracers(
-    value: Any, name: str = "", irregular: bool = False
+    value: Any, name: str = "", irregular: bool = False, structured: bool = False
 ) -> tuple[list[Tracer], Tree]:
-    """The leaves of a tree as tracers, and the tree; a list of numbers is one array.
+    """The leaves of a tree as tracers, and the tree; a list of numbers is one array, unless the
+    tree is `structured` by lists.
 
     Raises Unsupported for a Ragged unless `irregular` says that one may be there.
     """
-    leaves, tree = flatten(value, is_number_list)
+    if not structured and _are_traced(value):
+        return [as_tracer(value, name)], LEAF
+    is_leaf = None if structured else is_number_list
+    leaves, tree = flatten(value, is_leaf)
     if any(map(is_short, leaves)):
-        leaves, tree = flatten(map_leaves(lifted_short, value, is_number_list), is_number_list)
+        leaves, tree = flatten(map_leaves(lifted_short, value, is_leaf), is_leaf)
     if tree.irregular and not irregular:
         raise Unsupported(
             f"{name or 'this argument'} is a Ragged where arrays are needed.",
@@ -192,3 +219,11 @@ def same_dtype(values: Sequence[Tracer]) -> DType:
 def is_array(value: Any) -> bool:
     """Whether a value is an array or number rather than a function or a name."""
     return isinstance(value, Array | np.ndarray | np.generic | bool | int | float)
+
+
+def stacked(value: Any, name: str) -> Tracer | None:
+    """A list of numbers, some of them traced, as one array; None for anything else."""
+    return as_tracer(value, name) if _are_traced(value) else None
+
+
+METHODS["stacked"] = stacked

@@ -34,6 +34,7 @@ from flatweave.frontend.values.interop import (
 from flatweave.frontend.values.nulls import filled, is_masked, nulls_in, parted
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
 from flatweave.frontend.values.short import Short
+from flatweave.frontend.values.sugar import METHODS
 from flatweave.runtime.ownership import shared
 from flatweave.scalar.ops import evaluate
 
@@ -87,6 +88,8 @@ def asarray(
         if traced.is_gone:
             raise traced.escaped()
         return value if dtype is None else value.astype(dtype)  # type: ignore[no-any-return]
+    if isinstance(value, list) and (stacked := METHODS["stacked"](value, name)) is not None:
+        return asarray(stacked, dtype)
     wanted = None if dtype is None else any_dtype_of(dtype).dtype
     if not copy and isinstance(value, HostArray) and wanted in (None, value.dtype):
         return value
