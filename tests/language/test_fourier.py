@@ -28,6 +28,30 @@ def test_every_power_of_two(target):
         close(fw.fft.fft(z), np.fft.fft(z))
 
 
+def test_stacks_of_short_rows(target):
+    """All rows side by side: fewer rows than elements, and more; rows of arguments and computed."""
+    for rows, n in ((129, 8), (1025, 2), (3, 128), (7, 1), (0, 16)):
+        z = numbers(rows, n)
+        close(fw.fft.fft(z), np.fft.fft(z))
+    double = fw.jit(lambda z: fw.fft.fft(z * 2.0 + 0.5))
+    close(double(z[:0]), z[:0])
+    z = numbers(129, 8)
+    close(double(z), np.fft.fft(z * 2.0 + 0.5))
+
+
+def test_real_rows_of_even_and_odd_lengths(target):
+    """By half as many complex numbers, and by as many; there and back, cut and filled."""
+    for n in (1, 2, 3, 8, 9, 127, 128) if target == "cpu" else (1, 6, 7):
+        x = numbers(3, n).real
+        half = np.fft.rfft(x)
+        found = np.asarray(fw.fft.rfft(x))
+        close(found, half, 1e-14)
+        assert n % 2 or not found.imag[:, [0, -1]].any()
+        given = numbers(3, half.shape[1], 1)  # whose ends are no real numbers
+        for length in (n, n + 1, max(n - 2, 1)):
+            close(fw.fft.irfft(given, n=length), np.fft.irfft(given, length), 1e-14)
+
+
 def test_other_lengths():
     """By a convolution of a length that is a power of 2; also of no rows."""
     for n in (3, 127, 129, 1023, 1025):

@@ -20,6 +20,7 @@ from flatweave.frontend.elements.elementwise import sqrt
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.standard.arrangement import moveaxis, roll
+from flatweave.frontend.standard.real_transforms import of_reals, to_reals
 from flatweave.frontend.standard.transforms import fourier
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
@@ -95,10 +96,10 @@ def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
             where=user_location(), remedy="Use fw.fft.fft, or a part: fw.real(x).",
         )  # fmt: skip
     rows, others, at = _rows(array, axis, who)
-    given = _floats(whole(_resized(rows, n)))
-    length = given.shape[1]
-    found = _scaled(fourier(given, sign), length, norm, sign)
-    return _back(found[:, : length // 2 + 1], others, at)
+    given = as_tracer(_resized(rows, n))
+    real = given if given.element.is_float else given.astype(f64)
+    found = of_reals(real, sign)
+    return _back(_scaled(found, given.shape[1], norm, sign), others, at)
 
 
 def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
@@ -108,16 +109,12 @@ def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     given = half.shape[1]
     length = 2 * (given - 1) if n is None else as_tracer(n)
 
-    def element(row: Any, j: Any) -> Complex:
-        is_first = j <= length // 2
-        place = where(is_first, j, length - j)
-        inside = place < given
-        value = half[row, where(inside, place, 0)]
-        imag = where(is_first, value.imag, -value.imag)
-        return Complex(where(inside, value.real, 0), where(inside, imag, 0))
+    def element(row: Any, k: Any) -> Complex:
+        inside = k < given
+        value = half[row, where(inside, k, 0)]
+        return Complex(where(inside, value.real, 0), where(inside, value.imag, 0))
 
-    whole_lines = generate((half.shape[0], length), element)
-    found = fourier(whole_lines, sign).real
+    found = to_reals(element, half.shape[0], length, half.real.dtype, sign)
     return _back(_scaled(found, length, norm, sign), others, at)
 
 

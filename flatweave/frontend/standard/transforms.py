@@ -2,8 +2,9 @@
 
     fourier(z: c128[rows, n], sign)       sum over j of z[.., j] e^(sign 2 pi i j k / n)
 
-A length of 2^k is done by Stockham's steps of four elements, which leave the results in order; a
-long one as the columns of a matrix, and then its rows as columns. Another length is a convolution
+A length of 2^k is done by Stockham's steps of four elements, which leave the results in order: of
+short rows all side by side, as the columns of the matrix transposed; a long one as the columns of a
+matrix of its own, and then its rows as columns. Another length is a convolution
 with a chirp, of a length of 2^k (Bluestein); the squares in the chirp's angles are taken modulo
 2 n, so that they stay exact.
 """
@@ -14,11 +15,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from flatweave.frontend.arrays.shapes import reshape
+from flatweave.frontend.arrays.shapes import reshape, transpose
 from flatweave.frontend.elements.elementwise import clz, cos, sin
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.trace.pairs import read_again
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.complex import Complex
 
@@ -26,7 +28,7 @@ LONG = 8
 """From rows of so many bits on their columns are long enough to be worked on side by side."""
 
 
-def _unit(angle: Any, part: Any) -> Complex:
+def unit(angle: Any, part: Any) -> Complex:
     """e^(i angle), computed in f64."""
     return Complex(cos(angle).astype(part), sin(angle).astype(part))
 
@@ -41,41 +43,55 @@ def fourier(z: Complex, sign: int) -> Complex:
     n = as_tracer(z.shape[1])
     exact = n == (as_tracer(1) << _bits(n))
     found: Complex = cond(
-        exact, lambda z: _of_powers(z, _bits(n), sign), lambda z: _by_chirp(z, sign), z
+        exact, lambda: _of_powers(z, _bits(n), sign), lambda: _by_chirp(read_again(z), sign)
     )
     return found
 
 
 def _of_powers(z: Complex, bits: Any, sign: int) -> Complex:
-    """Rows of 2^bits elements: long ones as matrices, whose columns are transformed side by side.
+    """Rows of 2^bits elements, always as columns of matrices, which are transformed side by side.
 
-    x[j1, j2], n1 x n2:   columns, times e^(sign 2 pi i k1 j2 / n), transposed, columns again
+    long rows:    x[j1, j2], n1 x n2: columns, times e^(sign 2 pi i k1 j2 / n), transposed, columns
+    short ones:   all of them transposed are one matrix; columns, transposed back
     """
     rows, n = z.shape
     is_long = bits >= LONG
     first = where(is_long, bits >> 1, bits)
     n1 = as_tracer(1) << first
-    n2 = as_tracer(1) << (bits - first)
+    n2 = where(is_long, as_tracer(1) << (bits - first), rows)
+    count = where(is_long, rows, 1)
     total = rows * n
 
     def half(turn: Any, flat: Complex) -> Complex:
         again = turn == 1
         length, beside = where(again, n2, n1), where(again, n1, n2)
-        done = _columns(flat, rows, length, beside, sign)
-        matrices = reshape(done, (rows, length, beside))
+        done = _columns(flat, count, length, beside, sign)
+        matrices = reshape(done, (count, length, beside))
 
         def turned(row: Any, j: Any, k: Any) -> Complex:
-            root = _unit(j * k * (sign * 2 * math.pi) / n, z.real.dtype)
+            root = unit(j * k * (sign * 2 * math.pi) / n, z.real.dtype)
             made: Complex = matrices[row, k, j] * root
             return made
 
         return _choice(
             is_long & ~again,
-            lambda: reshape(generate((rows, beside, length), turned), (total,)), lambda: done,
+            lambda: reshape(generate((count, beside, length), turned), (total,)), lambda: done,
         )  # fmt: skip
 
-    turns = where(is_long, 2, 1)
-    return _shaped(fori_loop(0, turns, half, reshape(z, (total,))), (rows, n))
+    given = _choice(
+        is_long,
+        lambda: reshape(read_again(z), (total,)),
+        lambda: reshape(_turned(read_again(z)), (total,)),
+    )  # fmt: skip
+    found = fori_loop(0, where(is_long, 2, 1), half, given)
+    return _choice(
+        is_long, lambda: _shaped(found, (rows, n)), lambda: _turned(_shaped(found, (n, rows)))
+    )  # fmt: skip
+
+
+def _turned(z: Complex) -> Complex:
+    """A matrix with its axes exchanged."""
+    return Complex(transpose(z.real), transpose(z.imag))
 
 
 def _choice(p: Any, then: Callable[[], Any], other: Callable[[], Any]) -> Complex:
@@ -98,7 +114,7 @@ def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Comp
     """
     total = z.shape[0]
     part = z.real.dtype
-    roots = generate(length, lambda k: _unit(k * (sign * 2 * math.pi) / length, part))
+    roots = generate(length, lambda k: unit(k * (sign * 2 * math.pi) / length, part))
     bits = _bits(length)
     odd = bits & 1
 
@@ -108,7 +124,7 @@ def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Comp
 
         def element(row: Any, o: Any, r: Any, i: Any) -> Complex:
             a, b = parts[row, 0, o, i], parts[row, 1, o, i]
-            return _either(r == 0, a + b, (a - b) * roots[o])
+            return either(r == 0, a + b, (a - b) * roots[o])
 
         return _shaped(generate((rows, half, 2, beside), element), (total,))
 
@@ -119,10 +135,10 @@ def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Comp
 
         def element(row: Any, o: Any, r: Any, i: Any) -> Complex:
             a, b, c, d = (parts[row, q, o, i] for q in range(4))
-            even = _either((r & 1) == 0, a + c, a - c)
-            rest = _either((r & 1) == 0, b + d, b - d)
-            quarters = _either((r & 1) == 0, rest, Complex(-sign * rest.imag, sign * rest.real))
-            made: Complex = _either(r < 2, even + quarters, even - quarters)
+            even = either((r & 1) == 0, a + c, a - c)
+            rest = either((r & 1) == 0, b + d, b - d)
+            quarters = either((r & 1) == 0, rest, Complex(-sign * rest.imag, sign * rest.real))
+            made: Complex = either(r < 2, even + quarters, even - quarters)
             return made * roots[(o * r) << done]  # type: ignore[no-any-return]
 
         return _shaped(generate((rows, quarter, 4, width), element), (total,))
@@ -132,7 +148,7 @@ def _columns(z: Complex, rows: Any, length: Any, beside: Any, sign: int) -> Comp
     return found
 
 
-def _either(p: Any, a: Complex, b: Complex) -> Complex:
+def either(p: Any, a: Complex, b: Complex) -> Complex:
     """One of two complex numbers."""
     return Complex(where(p, a.real, b.real), where(p, a.imag, b.imag))
 
@@ -146,7 +162,7 @@ def _by_chirp(z: Complex, sign: int) -> Complex:
     length = as_tracer(1) << bits
 
     def chirp(j: Any) -> Complex:
-        return _unit(((j * j) % (2 * n)) * (sign * math.pi) / n, part)
+        return unit(((j * j) % (2 * n)) * (sign * math.pi) / n, part)
 
     chirps: Complex = generate(n, chirp)
 

@@ -41,6 +41,13 @@ def parts_of(pairs: Tracer, weak: bool = False) -> Complex:
     return Complex(*parts)
 
 
+def read_again(z: Complex) -> Complex:
+    """The same numbers; where they are those of an argument they are read here once more, so that
+    nothing is stored before a branch that reads them."""
+    known = z.real.scope.trace.pairs.get((z.real.atom, z.imag.atom))
+    return z if known is None else parts_of(Tracer(known, current().home((known,))))
+
+
 def interleaved(value: Any) -> Any:
     """A complex result as the array of floats that it is in memory; anything else as it is."""
     found = value if isinstance(value, Complex) else lifted(value)
