@@ -213,13 +213,15 @@ class KernelVerifier(MachineVerifier):
                 )
 
     def _sync(self, op: Sync) -> None:
-        """In code of its own level, where all whom it joins arrive."""
+        """In code of its own level, where all whom it joins arrive; that of a warp in code of the
+        block, too, where some warps go their own way."""
         level = LEVELS.get(op.level)
         if level is None or level is THREAD:
             self.fail(f"sync level={op.level}: there is nobody to wait for; leave it out")
         if level is GRID:
             self.fail("no barrier spans the grid: split the kernel")
-        if self.level is not level and (self.has_levels or self.level is not BLOCK):
+        alone = level is WARP and self.level is BLOCK and "warp" in self.differs
+        if self.level is not level and not alone and (self.has_levels or self.level is not BLOCK):
             self.fail(
                 f"sync of a {level.word} stands in code of a {self.level.word}: not all "
                 f"{'threads' if level is WARP else 'warps'} of one {level.word} come here; put it "

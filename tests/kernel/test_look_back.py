@@ -82,9 +82,22 @@ def test_blocks_may_stall_and_start_late(number, blocks, threads):
         assert np.array_equal(one, other)
 
 
+def test_a_warp_looks_at_blocks_farther_away_than_it_has_lanes():
+    """All blocks but the first have published when that one does: they go back over two windows."""
+    blocks = 35
+    slopes, offsets = lines(blocks * SIZE)
+    schedule = fk.schedules.LateBlock(0)
+    found = compositions.simulate(
+        slopes, offsets, blocks=blocks, schedule=schedule, threads=64
+    )
+    for one, other in zip(found, composed(slopes, offsets), strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_it_is_compiled_for_cuda():
-    """With fences, and a loop that waits."""
+    """With fences, a loop that waits, and lanes that look together."""
     running_sums(np.arange(SIZE, dtype=np.float32))
+    assert "__ballot_sync" in running_sums.text["cuda"]
     assert "__threadfence" in running_sums.text["cuda"]
     assert running_sums.text["ptx"]
 

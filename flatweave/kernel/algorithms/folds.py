@@ -29,7 +29,9 @@ from flatweave.algorithms.by_warps import Warps, reduce_by_warps, scan_by_warps
 from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
 from flatweave.algorithms.meet import by_first_warp
 from flatweave.algorithms.slots import Slots
+from flatweave.algorithms.window import lanes_look_back
 from flatweave.algorithms.words import NOTHING, PREFIX
+from flatweave.base.dtypes import i64
 from flatweave.base.errors import NestingError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
@@ -57,7 +59,7 @@ from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir import arrays
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
-from flatweave.passes.operators import is_commutative
+from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Const
 
@@ -217,13 +219,17 @@ def look_back(op: Callable[[Any, Any], Any], chain: Chain, block: Any, total: An
     slots = Slots(chain.aggregates.buffers, chain.states.buffers[0], chain.prefixes.buffers)
     operator = operator_on(chain.kind, op, chain.ne)
 
-    def go_on(b: Builder) -> Values:
-        before, _ = algorithm.go_on(b, slots, at, mine, operator.combine)
-        return before
+    b, machine = here().builder, trace().machine
+    if not machine.simt:
+        return chain.kind.value(algorithm.go_on(b, slots, at, mine, operator.combine)[0])
+    look = lanes_look_back(
+        b, slots, at, operator, machine.lanes([i64]), exact=is_exact(operator.function(b))
+    )
 
-    b = here().builder
-    one = not trace().machine.simt
-    return chain.kind.value(go_on(b) if one else by_first_warp(b, chain.kind.dtypes, go_on))
+    def go_on(c: Builder) -> Values:
+        return algorithm.go_on(c, slots, at, mine, operator.combine, look)[0]
+
+    return chain.kind.value(by_first_warp(b, chain.kind.dtypes, go_on))
 
 
 def _need(wanted: Level, who: str) -> None:
