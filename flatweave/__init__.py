@@ -96,6 +96,7 @@ from flatweave.frontend.arrays.shapes import (
 from flatweave.frontend.arrays.sorting import argsort, sort, sort_by_key
 from flatweave.frontend.arrays.sources import empty, full, iota, replicate
 from flatweave.frontend.arrays.stencil import stencil
+from flatweave.frontend.arrays.updates import At as _At  # noqa: F401  xs.at
 from flatweave.frontend.arrays.writing import histogram, permute, reduce_by_index, scatter
 from flatweave.frontend.call.on import on
 from flatweave.frontend.call.schedule import schedule

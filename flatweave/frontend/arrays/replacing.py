@@ -61,7 +61,14 @@ def _alike(values: Any, leaves: list[Tracer], tree: Tree, what: str) -> list[Tra
 
 
 def _replaced(array: Tracer, key: Any, value: Tracer) -> Tracer:
-    """The place of every element is read under the key; values are written there."""
+    """The values are written at the places of a key."""
+    written: Any = scatter(raveled(array), *placed(array, key, value))
+    return reshaped(written, array.extents)
+
+
+def placed(array: Tracer, key: Any, value: Tracer) -> tuple[Tracer, Tracer]:
+    """The places that a key selects, in row-major order, and a value for each, or one for all: the
+    place of every element is read under the key."""
     shape = array.extents
     all_places = generated(shape, lambda *at: tracer_of(_place(at, shape)))[0]
     places = as_tracer(getitem(all_places, key))
@@ -70,8 +77,7 @@ def _replaced(array: Tracer, key: Any, value: Tracer) -> Tracer:
     if places.ndim > 1:
         value = raveled(value) if value.ndim else value
         places = raveled(places)
-    written: Any = scatter(raveled(array), places, value)
-    return reshaped(written, shape)
+    return places, value
 
 
 def _place(at: tuple[Atom, ...], shape: tuple[Atom, ...]) -> Atom:

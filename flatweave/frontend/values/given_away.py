@@ -47,6 +47,8 @@ class GivenAway(HostComplex):
     def __repr__(self) -> str:
         return _shown(self)
 
+    __str__ = __repr__
+
 
 class GivenAwayOnDevice(DeviceArray):
     """An array on a device that was given to a call."""
@@ -65,6 +67,8 @@ class GivenAwayOnDevice(DeviceArray):
 
     def __repr__(self) -> str:
         return _shown(self)
+
+    __str__ = __repr__
 
 
 def _used(array: HostArray) -> EscapedArrayError:

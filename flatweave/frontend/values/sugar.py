@@ -273,6 +273,11 @@ class Operators(Elementwise, Reductions):
         METHODS["setitem"](self, key, value)
 
     @property
+    def at(self) -> Any:
+        """Its places: `xs.at[key].set(v)` is `fw.replace(xs, key, v)`; `add`, `min`, .. combine."""
+        return METHODS["at"](self)
+
+    @property
     def T(self) -> Any:
         """The array with its axes in reverse order."""
         return METHODS["transpose"](self)
