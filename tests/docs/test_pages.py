@@ -2,6 +2,7 @@
 
 import re
 import runpy
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,15 +15,35 @@ ERRORS = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
 CLASSES = [name for name in sections(ERRORS) if isinstance(getattr(fw, name, None), type)]
 RAISING = [(name, k) for name in CLASSES for k in range(len(programs(sections(ERRORS)[name])))]
 ELSEWHERE = [ROOT / "docs" / "errors.md", *HOW_TOS]
+TUTORIAL = sorted((ROOT / "docs" / "tutorial").glob("[0-9]*.md"))
 RUNNING = [page for page in PAGES if page not in ELSEWHERE and programs(page.read_text())]
 
 
-@pytest.mark.parametrize("page", RUNNING, ids=shown)
-def test_the_programs_of_a_page_run(page):
-    """One after the other, each with the names of those before it."""
+def run(page, is_interpreted=lambda program: False):
+    """A page's programs one after the other, each with the names of those before it."""
     names = {"__name__": "page"}
     for k, program in enumerate(programs(page.read_text(encoding="utf-8"))):
-        execute(program, f"{shown(page)}[{k}]", names)
+        with fw.target("interp") if is_interpreted(program) else nullcontext():
+            execute(program, f"{shown(page)}[{k}]", names)
+
+
+@pytest.mark.parametrize("page", [page for page in RUNNING if page not in TUTORIAL], ids=shown)
+def test_the_programs_of_a_page_run(page):
+    """As machine code."""
+    run(page)
+
+
+@pytest.mark.parametrize("page", TUTORIAL, ids=shown)
+def test_the_programs_of_the_tutorial_run(page):
+    """On the interpreter, which compiles nothing, but for those that say what is compiled."""
+    run(page, lambda program: ".stages(" not in program and "fk." not in program)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TUTORIAL, ids=shown)
+def test_the_programs_of_the_tutorial_run_as_machine_code(page):
+    """All of them."""
+    run(page)
 
 
 @pytest.mark.parametrize("name, k", RAISING)
