@@ -98,6 +98,7 @@ LEFT_OUT = {
     "__class__", "__init__", "__new__", "__reduce__", "__copy__", "__deepcopy__", "__repr__",
     "__str__", "made",
 }  # fmt: skip
+SHOWN = {"_repr_html_"}  # what notebooks ask for
 IN_HEAD = {"Array", "ArrayLike", "Jitted", "Ragged", "jit", "vmap"}
 STARS: dict[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**",
@@ -355,7 +356,8 @@ def written_class(name: str, cls: type) -> str:
     lines = [f"class {name}:\n", "    __hash__: None  # type: ignore[assignment]\n"]
     for member in sorted(dir(cls)):
         value = inspect.getattr_static(cls, member)
-        if member in LEFT_OUT or member.startswith("_") and not member.endswith("__"):
+        hidden = member.startswith("_") and not member.endswith("__") and member not in SHOWN
+        if member in LEFT_OUT or hidden:
             continue
         if inspect.getattr_static(object, member, None) is value:
             continue

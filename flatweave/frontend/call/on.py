@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from os import PathLike
 from typing import Any
 
 from flatweave.base.errors import ArgumentError
@@ -27,7 +28,8 @@ PLACE: ContextVar[Any] = ContextVar("place", default=None)
 
 
 def on(
-    client: Any = None, *, memory: int | str | None = None, folder: str | None = None
+    client: Any = None, *, memory: int | str | None = None,
+    folder: str | PathLike[str] | None = None,
 ) -> AbstractContextManager[None]:
     """Within it, functions that are given `Chunked` arrays run there; others run as ever.
 
