@@ -18,17 +18,16 @@ from flatweave.base.errors import Unsupported
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.exchange import Made
 from flatweave.cluster.needs import reads_own_row
+from flatweave.cluster.prepare import prepared
 from flatweave.cluster.rules import rule_of
+from flatweave.cluster.rules.rule import Rule
 from flatweave.cluster.steps import Divided, Exchanged, Local, Step, Whole
-from flatweave.ops import Check, Generate, Index, Map
+from flatweave.ops import Generate, Index, Map
 from flatweave.ops.rows import array_type
 from flatweave.passes.cost import cost_of_body
-from flatweave.passes.cse import cse
-from flatweave.passes.dce import dce
-from flatweave.passes.simplify import simplify
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import Substitution, atoms_in, free_vars, lambdas_in, walk_lets
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
 CHEAP = 8
 """Up to this cost (`passes/cost.py`) an element is computed again; storing it, and reading it once
@@ -40,34 +39,8 @@ def divide(program: Program, split: Collection[int]) -> Divided:
 
     Raises Unsupported for an operation that has no rule.
     """
-    for step in (simplify, cse, _with_one_extent, dce):
-        program = step(program)
+    program = prepared(program)
     return _Dividing(program, [program.fn.params[k] for k in split]).divided()
-
-
-def _with_one_extent(program: Program) -> Program:
-    """Extents that are checked to be equal become one, that of the first: a space is an extent.
-
-    The checks stay, and what they compare; the client makes them before chunks go on.
-    """
-    order = {var: k for k, var in enumerate(program.fn.params)}
-    first: dict[Var, Atom] = {}
-    for let in program.fn.lets:
-        order.update((var, len(order)) for var in let.vars)
-        if isinstance(let.op, Check) and let.op.kind == "same":
-            a, b = (first.get(x, x) if isinstance(x, Var) else x for x in let.op.values_)
-            if isinstance(a, Var) and isinstance(b, Var) and a is not b:
-                older, newer = sorted((a, b), key=order.__getitem__)
-                first = {v: older if to is newer else to for v, to in first.items()}
-                first[newer] = older
-    renamed = Substitution(dict(first))
-    params = tuple(map(renamed.binder, program.fn.params))
-    lets = [
-        let if isinstance(let.op, Apply | Cast | Check) else renamed.let(let)
-        for let in program.fn.lets
-    ]
-    results = tuple(map(renamed.atom, program.fn.results))
-    return Program(program.name, Lambda(params, tuple(lets), results))
 
 
 class _Dividing:
@@ -119,7 +92,7 @@ class _Dividing:
             (self.own[v] if v in self.split and v not in others else self.kept[v]) for v in free
         ) if free else 0
         self._refuse_unless_known(let)
-        rule = rule_of(op)
+        rule = self._rule(let)
         if rule is None:
             self._set(let, level, self.own)
             self._in_chunks(let.vars, level)
@@ -173,8 +146,15 @@ class _Dividing:
             case Map(xs=xs):
                 return array_type(xs[0]).shape[0]
             case op:
-                rule = rule_of(op)
+                rule = self._rule(let)
                 return array_type(rule.fed(op)[0]).shape[0] if rule else None
+
+    def _rule(self, let: Let) -> Rule | None:
+        """What chunks do of a let: nothing, where it writes into an array that is in chunks."""
+        rule = rule_of(let.op)
+        if rule and any(atom in self.split for atom in rule.into(let.op)):
+            return None
+        return rule
 
     def _others(self, let: Let, space: Atom) -> set[Var]:
         """The arrays in chunks of which a let reads rows that are not its own."""
@@ -182,22 +162,16 @@ class _Dividing:
         row = op.fn.params[0] if isinstance(op, Generate) else None
         for inner in lambdas_in(op):
             found |= {v for v in _read_elsewhere(inner, row, space) if v in self.split}
-        rule = rule_of(op)
+        rule = self._rule(let)
         fed = op.xs if isinstance(op, Map) else rule.fed(op) if rule else ()
         beside = [atom for atom in atoms_in(op) if atom not in fed]
         found |= {atom for atom in beside if isinstance(atom, Var) and atom in self.split}
         return found
 
     def _refuse_unless_known(self, let: Let) -> None:
-        rule = rule_of(let.op)
-        if rule is None and not isinstance(let.op, Map | Generate):
-            raise _refused(let, "")
-        reason = rule.refused(let.op) if rule else ""
-        beside = [x for x in atoms_in(let.op) if rule and x not in rule.fed(let.op)]
-        if any(atom in self.split for atom in beside):
-            reason = "it writes into an array that is in chunks"
-        if reason:
-            raise _refused(let, reason)
+        rule = self._rule(let)
+        if rule and rule.refused(let.op):
+            raise _refused(let, rule.refused(let.op))
 
     # -- what is stored ---------------------------------------------------------------------------
 
@@ -240,7 +214,7 @@ class _Dividing:
 
     def _is_local(self, let: Let) -> bool:
         """Whether chunks compute a let, or parts of it."""
-        rule = rule_of(let.op)
+        rule = self._rule(let)
         if rule and any(atom in self.split for atom in rule.fed(let.op)):
             return True
         return any(self._is_computed(var) for var in let.vars)
@@ -257,7 +231,7 @@ class _Dividing:
     def _wanted(self, let: Let, level: int, stored: dict[Var, int]) -> Iterator[Var]:
         """What a step of this level must have because of a let: what it folds, what it stores."""
         yield from (var for var in let.vars if stored.get(var) == level)
-        rule = rule_of(let.op)
+        rule = self._rule(let)
         if rule and self._is_local(let) and self.level[let] == level:
             yield from (atom for atom in rule.fed(let.op) if isinstance(atom, Var))
 
@@ -272,7 +246,7 @@ class _Dividing:
             if not any(v in wanted and self._is_missing(v, level, stored) for v in let.vars):
                 continue
             lets.append(let)
-            rule = rule_of(let.op)
+            rule = self._rule(let)
             wanted.update(v for v in free_vars(let.op) if v in self.split)
             if rule and rule.stays:
                 wanted.update(a for a in rule.fed(let.op) if isinstance(a, Var))
@@ -286,10 +260,10 @@ class _Dividing:
         folds = tuple(
             let for let in self.program.fn.lets
             if self.space_of(let) == space and self.level[let] == level
-            and self._is_local(let) and rule_of(let.op)
+            and self._is_local(let) and self._rule(let)
         )  # fmt: skip
         stores = tuple(v for let in lets for v in let.vars if stored.get(v) == level)
-        goes_on = tuple(let for let in lets if rule_of(let.op))
+        goes_on = tuple(let for let in lets if self._rule(let))
         return Local(space, tuple(lets), stores, folds, goes_on)
 
 

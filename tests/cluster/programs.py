@@ -83,6 +83,12 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "for, whole at first": (lambda xs: fw.fori_loop(0, 3, lambda i, s: s + xs, fw.zeros(53)), XS),
     "branch": (lambda xs: fw.cond(fw.sum(xs) > 0, lambda: xs * 2, lambda: xs - 1), XS),
     "k means": (k_means, XS),
+    "reshaped": (lambda xs: fw.reshape(xs[:52], (13, 4)), XS),
+    "flat": (lambda m: fw.sum(fw.reshape(m, (-1,)) * fw.iota(212)), ROWS),
+    "shorter rows": (lambda m: fw.map(lambda r: fw.sum(r), fw.reshape(m, (-1, 2))), ROWS),
+    "scatter into chunks": (lambda xs, ks: fw.scatter(xs, ks * 9 - 1, xs * 100), XS, KEYS),
+    "permute into chunks": (lambda xs, ks: fw.permute(fw.add, xs * 1.0, ks * 11 - 2, xs), XS, KEYS),
+    "the last one into chunks": (lambda xs, ks: fw.permute(lambda a, b: b, xs, ks, -xs), XS, KEYS),
     "expand": (lambda ks: fw.expand(lambda k: k, lambda k, i: k * 10 + i, ks), KEYS),
     "sum of expand": (lambda ks: fw.sum(fw.expand(lambda k: k, lambda k, i: k * 10 + i, ks)), KEYS),
 }
@@ -91,6 +97,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
 QUICK = (
     "normalised", "suffixes", "scan of a scan", "not commutative", "sum of kept", "scatter",
     "three neighbours", "twice", "gathered", "rows", "sorted by key", "k means", "branch", "expand",
+    "flat", "permute into chunks",
 )  # fmt: skip
 """Those that have one of each kind of exchange."""
 

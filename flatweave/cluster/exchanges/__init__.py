@@ -9,12 +9,13 @@ from flatweave.cluster.exchanges.control import BranchExchange, ForExchange, Whi
 from flatweave.cluster.exchanges.element import ElementExchange
 from flatweave.cluster.exchanges.exchange import Exchange
 from flatweave.cluster.exchanges.joined import JoinedExchange
+from flatweave.cluster.exchanges.scatter import PermuteExchange, ScatterExchange
 from flatweave.cluster.exchanges.sort import SortExchange
 from flatweave.terms.syntax import Op
 
 EXCHANGES: tuple[Exchange, ...] = (
-    BranchExchange(), ElementExchange(), ForExchange(), JoinedExchange(), SortExchange(),
-    WhileExchange(),
+    BranchExchange(), ElementExchange(), ForExchange(), JoinedExchange(), PermuteExchange(),
+    ScatterExchange(), SortExchange(), WhileExchange(),
 )  # fmt: skip
 
 

@@ -56,6 +56,10 @@ class Rule:
         """The arrays that are taken row by row."""
         raise NotImplementedError
 
+    def into(self, op: Any) -> tuple[Atom, ...]:
+        """The arrays that are written; the rule is for those that are whole."""
+        return ()
+
     def refused(self, op: Any) -> str:
         """Why this one has no rule; empty where it has."""
         return ""

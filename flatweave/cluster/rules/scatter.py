@@ -27,6 +27,9 @@ class PermuteRule(Rule):
     def fed(self, op: Any) -> tuple[Atom, ...]:
         return (op.indices, *op.xs)
 
+    def into(self, op: Any) -> tuple[Atom, ...]:
+        return op.dest  # type: ignore[no-any-return]
+
     def law(self, b: Builder, op: Any) -> Monoid:
         """How elements that meet are combined, and what a place holds where there is none."""
         types = [array_type(x).dtype for x in op.dest]

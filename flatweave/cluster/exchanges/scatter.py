@@ -1,0 +1,93 @@
+"""scatter and permute into an array in chunks: every element goes to the chunk that has its place.
+
+Chunks sort what they write by place and are cut where the destination is; each chunk of the
+destination takes its runs, in the order of the chunks that wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import i64, u64
+from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made
+from flatweave.cluster.exchanges.shuffle import chunks_of, shuffled, sorting, taking_rows
+from flatweave.cluster.local import LocalProgram
+from flatweave.cluster.place import Rows
+from flatweave.frontend.values.chunked import Chunked, Held
+from flatweave.ops import Map, Permute, Scatter
+from flatweave.ops.rows import array_type
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import ArrayType, Let, Op, Var
+from flatweave.terms.traverse import free_vars
+
+
+class PermuteExchange(Exchange):
+    """Places outside have the greatest keys, and go nowhere."""
+
+    op: ClassVar[type[Op]] = Permute
+
+    def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
+        op: Any = let.op
+        if op is None or free_vars(getattr(op, "fn", None) or _place_key(1)):
+            return Made(frozenset(), "its operator reads values from outside")
+        taken = (op.indices, *op.xs)
+        return Made(
+            frozenset(let.vars), kept=(sorting(taken, _place_key(len(taken), op)), _writing(op))
+        )
+
+    def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
+        (first, writing), op = made.kept, let.op
+        dests = [_chunked(client.value(x)) for x in op.dest]  # type: ignore[attr-defined]
+        taken = [_chunked(client.value(x)) for x in (op.indices, *op.xs)]  # type: ignore[attr-defined]
+        chunks = chunks_of(dests[0].bounds)
+        if not chunks or not len(taken[0]):
+            return dict(zip(let.vars, dests, strict=True))
+        ends = np.array([chunk.end for chunk in chunks], np.uint64)
+        runs = shuffled(client.place, taken, first, lambda keys: ends)
+        pieces: list[list[Any]] = [[] for _ in let.vars]
+        for k, chunk in enumerate(chunks):
+            rows = [Rows(tuple(xs.between(chunk.begin, chunk.end)), xs.dtype, ()) for xs in dests]
+            args = [chunk.begin, chunk.end - chunk.begin, runs.count(k), *rows, *runs.taken(k)]
+            results = client.place.run(writing, args, chunk)
+            for mine, result in zip(pieces, results, strict=True):
+                mine.append(client.place.piece(result, chunk.end - chunk.begin))
+        made_of = zip(let.vars, pieces, dests, strict=True)
+        return {var: Chunked.of(mine, xs.dtype) for var, mine, xs in made_of}
+
+
+class ScatterExchange(PermuteExchange):
+    """The last element in the order of the rows stays."""
+
+    op: ClassVar[type[Op]] = Scatter
+
+
+def _chunked(value: Any) -> Chunked:
+    return value if isinstance(value, Chunked) else Chunked.of([Held(value)], value.dtype)
+
+
+def _place_key(count: int, op: Any = None) -> Any:
+    """The place of an element, as an unsigned integer: negative ones are beyond all others."""
+    b = Builder()
+    types = [array_type(x).dtype for x in (op.indices, *op.xs)] if op else [i64] * count
+    return b.function(types, lambda inside, index, *_: (inside.cast(index, u64),))
+
+
+def _writing(op: Any) -> LocalProgram:
+    """A program that writes elements into some rows of the destination."""
+    b = Builder()
+    begin, rows, count = (b.param(name, i64) for name in ("begin", "rows", "count"))
+    dests = [b.param("dest", ArrayType(array_type(x).dtype, (rows,))) for x in op.dest]
+    indices = b.param("indices", ArrayType(i64, (count,)))
+    xs = [b.param("x", ArrayType(array_type(x).dtype, (count,))) for x in op.xs]
+    shift = b.function([i64], lambda inside, i: (inside.sub(i, begin),))
+    own = b.emit(Map(shift, (indices,)))[0]
+    changes = {"dest": tuple(dests), "indices": own, "xs": tuple(xs)}
+    if isinstance(op, Permute):
+        changes["fn"] = b.copy(op.fn)
+    results = b.emit(op.replace(**changes))
+    params = [begin, rows, count, *dests, indices, *xs]
+    return taking_rows(Program("written", b.close(params, results)), [])

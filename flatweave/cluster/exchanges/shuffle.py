@@ -1,0 +1,106 @@
+"""Elements brought to where their keys belong: what sorts and writes at computed places share.
+
+Every chunk sorts its rows by key, and is cut into *runs*; run k of all chunks, one after the other
+in the order of the chunks, is what task k takes. So elements of equal keys keep their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import i64
+from flatweave.base.records import record
+from flatweave.cluster.local import Is, LocalProgram, Param
+from flatweave.cluster.place import Chunk, Place, Rows
+from flatweave.frontend.values.chunked import Chunked
+from flatweave.ops import Map, Sort
+from flatweave.ops.rows import array_type
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var
+
+
+@record
+class Runs:
+    """Arrays whose chunks are in order, and for each task the rows that it takes of them."""
+
+    arrays: tuple[Chunked, ...]
+    runs: tuple[tuple[tuple[int, int], ...], ...]
+
+    def count(self, number: int) -> int:
+        """How many elements a task takes."""
+        return sum(end - begin for begin, end in self.runs[number])
+
+    def taken(self, number: int) -> list[Rows]:
+        """What a task takes, of each array."""
+        return [
+            Rows(
+                tuple(part for run in self.runs[number] for part in xs.between(*run)), xs.dtype, ()
+            )
+            for xs in self.arrays
+        ]
+
+
+def chunks_of(bounds: Sequence[int]) -> list[Chunk]:
+    """The chunks that have rows."""
+    found = [Chunk(k, *ends) for k, ends in enumerate(zip(bounds, bounds[1:], strict=False))]
+    return [chunk for chunk in found if chunk.begin < chunk.end]
+
+
+def shuffled(
+    place: Place, arrays: Sequence[Chunked], sorting: LocalProgram,
+    splitters: Callable[[Sequence[Any]], Any],
+) -> Runs:  # fmt: skip
+    """The runs of arrays of one length; `splitters` gives keys between them, from the results that
+    hold all keys."""
+    chunks = chunks_of(arrays[0].bounds)
+    found = [
+        place.run(sorting, rows_of(arrays, chunk.begin, chunk.end), chunk) for chunk in chunks
+    ]
+    keys = [each[-1] for each in found]
+    ends = [0]
+    for chunk in chunks:
+        ends.append(ends[-1] + chunk.end - chunk.begin)
+    cuts = place.each(cut_at, keys, splitters(keys))
+    ordered = [
+        Chunked.of(
+            [place.piece(each[k], c.end - c.begin) for each, c in zip(found, chunks, strict=True)],
+            xs.dtype,
+        )
+        for k, xs in enumerate(arrays)
+    ]
+    starts = zip(ends, cuts, strict=False)
+    columns = [[int(start + at) for at in cut] for start, cut in starts]
+    runs = zip(*(zip(column, column[1:], strict=False) for column in columns), strict=True)
+    return Runs(tuple(ordered), tuple(runs))
+
+
+def rows_of(arrays: Sequence[Chunked], begin: int, end: int) -> list[Any]:
+    """The arguments of a program that takes some rows of each array."""
+    rows = [Rows(tuple(xs.between(begin, end)), xs.dtype, ()) for xs in arrays]
+    return [end - begin, *rows]
+
+
+def sorting(xs: Sequence[Atom], key: Lambda, *, keys: bool = True) -> LocalProgram:
+    """A program that sorts some rows; with `keys`, it gives these, too."""
+    b = Builder()
+    n = b.param("count", i64)
+    arrays = [b.param("x", ArrayType(array_type(x).dtype, (n,))) for x in xs]
+    found = b.emit(Sort(b.copy(key), tuple(arrays)))
+    results = [*found, *b.emit(Map(b.copy(key), found))] if keys else list(found)
+    program = Program("sorted_keys" if keys else "merged", b.close([n, *arrays], results))
+    return taking_rows(program, [x for x in xs if isinstance(x, Var)])
+
+
+def taking_rows(program: Program, arrays: Sequence[Var]) -> LocalProgram:
+    """A program that takes a number of rows, and these of some arrays."""
+    params = (Param(Is.COUNT), *(Param(Is.ROWS, x) for x in arrays))
+    return LocalProgram(program, params, (), ())
+
+
+def cut_at(keys: Any, splitters: Any) -> Any:
+    """The ends of runs of sorted keys: in each the keys from one splitter up to the next."""
+    return np.concatenate([[0], np.searchsorted(keys, splitters), [len(keys)]])
