@@ -92,3 +92,11 @@ def read_outside_of_an_argument():
         return fk.map(lambda i: part[i + 60], fk.iterations(8))
 
     Run.blocks(block)
+
+
+def kernel_of_short_floats():
+    @fk.kernel
+    def twice(xs):
+        return fk.map(lambda x: x + x, xs)
+
+    twice(np.ones(3, np.float16))

@@ -20,7 +20,7 @@ import numpy as np
 
 from flatweave.array_ir.fault import Fault
 from flatweave.base.config import config
-from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.locks import Lock
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
@@ -35,6 +35,7 @@ from flatweave.frontend.trace.faults import out_of_memory, user_error
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import innermost
+from flatweave.frontend.values.short import speaks_of_short
 from flatweave.frontend.values.tree import Tree
 from flatweave.kernel.arrays.pulls import Typed
 from flatweave.kernel.programs.build import build
@@ -111,6 +112,7 @@ class Kernel:
 
     def _inside(self, args: Any, kwargs: Any) -> Any:
         """A call in a jitted function: it fuses with what is around it where it can."""
+        _check_dtypes(self.__name__, (*args, *kwargs.values()))
         call = Inside(self.__name__, self.static, args, kwargs)
         body = functools.partial(call.body, self.__wrapped__)
         try:
@@ -199,6 +201,7 @@ class Kernel:
         return Made(traced, tree, build(traced, target))
 
     def _traced(self, call: Call, target: Target) -> tuple[KernelProgram, Tree]:
+        _check_dtypes(self.__name__, call.values)
         leaves = leaves_of(call.values, call.names, frozenset())
         body = functools.partial(call.body, self.__wrapped__)
         machine = target.machine or CUDA
@@ -206,6 +209,16 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}>"
+
+
+def _check_dtypes(who: str, values: Sequence[Any]) -> None:
+    """Refuse floats of 16 bits, which a kernel would have to read as f32 one by one."""
+    if speaks_of_short(values):
+        raise Unsupported(
+            f"an argument of the kernel {who} of floats of 16 bits.",
+            where=user_location(),
+            remedy="Give it f32, xs.astype(fw.f32), or the words: np.asarray(xs).view(np.uint16).",
+        )
 
 
 def _example(param: inspect.Parameter, who: str) -> Any:
