@@ -16,7 +16,9 @@ from flatweave.base.pretty import nearest
 from flatweave.base.records import record
 from flatweave.base.thresholds import Thresholds
 
-PERMUTES = ("owner", "private", "partition", "shared", "sorted", "atomic", "cas", "locks")
+PERMUTES = (
+    "owner", "private", "partition", "shared", "shared-atomic", "sorted", "atomic", "cas", "locks"
+)  # fmt: skip
 VERSIONS = ("by-row", "flat")
 EXPANDS = ("per-source", "per-warp", "per-block", "balanced")
 MOST_EACH = 1 << 16
@@ -78,7 +80,7 @@ def expand_variant(value: object) -> str | None:
 
 
 def permute_variant(value: object) -> str | None:
-    """owner, private, partition, shared, sorted, atomic, cas or locks"""
+    """owner, private, partition, shared, shared-atomic, sorted, atomic, cas or locks"""
     if value is None or (isinstance(value, str) and value in PERMUTES):
         return value
     raise UnknownWord(value, PERMUTES)

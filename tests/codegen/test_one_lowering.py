@@ -27,7 +27,7 @@ PRIMITIVES = {
     "scan": ("scan", "scan_order", "scan_of_scan"),
     "segmented reduce": ("reduce_segments",),
     "filter": ("filter", "filter_of_scan", "partition"),
-    "histogram": ("histogram", "histogram_floats", "histogram_of_many"),
+    "histogram": ("histogram", "histogram_floats", "histogram_of_many", "counts_of_many"),
     "sort": ("sort", "sort_by_key"),
     "expand": ("expand",),
 }
@@ -39,6 +39,7 @@ ALL = {
     ),
     "histogram_floats": lambda x, f: fw.histogram(16, x, f, fw.add, 0.0),
     "histogram_of_many": lambda x, f: fw.histogram(50_000, x, f, fw.add, 0.0),
+    "counts_of_many": lambda x, f: fw.histogram(50_000, x),
     "expand": lambda x, f: fw.expand(lambda v: v % 4, lambda v, i: v + i, x),
 }
 NAMES = tuple(name for names in PRIMITIVES.values() for name in names)
@@ -87,7 +88,7 @@ def writers(name: str, machine: str, wishes: Schedule = CHOSEN) -> frozenset[tup
 def on_cpu() -> frozenset[tuple[str, str]]:
     """What writes a CPU's kernels; those of a histogram by every variant that may be wished for."""
     ran = [writers(name, "cpu") for name in NAMES]
-    able = [name for name in PERMUTES if name != "shared"]
+    able = [name for name in PERMUTES if not name.startswith("shared")]
     wished = [writers("histogram_floats", "cpu", Schedule(permute=name)) for name in able]
     return frozenset().union(*ran, *wished)
 

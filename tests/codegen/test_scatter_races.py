@@ -72,12 +72,14 @@ def expanded(sizes, values):
     return fw.histogram(70, places), fw.permute(fw.add, fw.full(9, 0.0), places % 9, 0.5)
 
 
+@pytest.mark.parametrize("deterministic", [True, False])
 @pytest.mark.parametrize("name", ["per-source", "per-warp"])
-def test_nor_do_sources(name):
-    """Each by a lane, or by a warp, with empty ones and a long one among them."""
+def test_nor_do_sources(name, deterministic):
+    """Each by a lane, or by a warp, with empty ones and a long one among them; into copies in
+    shared memory, which lanes update or take turns at, and where the destination is."""
     made = traced("f", expanded, np.zeros(2, np.int64), np.zeros(2, np.int64))
     swept, shape = list(pipeline.optimise(made).values())[-1], small_blocks(CUDA, warps=2)
-    unit = lower(swept, shape, schedule=Schedule(expand=name, deterministic=False))
+    unit = lower(swept, shape, schedule=Schedule(expand=name, deterministic=deterministic))
     verify(unit.unit)
     for n in (0, 1, 40):
         sizes = np.random.default_rng(n).integers(0, 40, n)

@@ -10,7 +10,7 @@ from flatweave.codegen import cuda
 from flatweave.kernel_ir.verify import verify
 from flatweave.lower.machine.machine import CUDA
 from flatweave.lower.program import lower
-from flatweave.lower.scatter import in_shared
+from flatweave.lower.scatter import shared_copies
 from flatweave.runtime.devices import nvrtc
 from tests.codegen.device_programs import (
     agree,
@@ -21,6 +21,7 @@ from tests.codegen.device_programs import (
     small_blocks,
     traced,
 )
+from tests.language.agreement import same
 from tests.language.test_sorted_scatter import agrees, compose, data, first, programs
 
 SHARED = Schedule(permute="shared")
@@ -66,8 +67,8 @@ def lowered(f, machine, wishes=SHARED):
 @pytest.fixture
 def small(monkeypatch):
     """So few elements for a block that there are many, combined in several groups."""
-    monkeypatch.setattr(in_shared, "LEAST", 64)
-    monkeypatch.setattr(in_shared, "TOGETHER", 3)
+    monkeypatch.setattr(shared_copies, "LEAST", 64)
+    monkeypatch.setattr(shared_copies, "TOGETHER", 3)
 
 
 def test_nobody_races(small):
@@ -163,3 +164,54 @@ def test_its_text_becomes_machine_code(architecture):
     _, unit = lowered(every, CUDA)
 
     assert nvrtc.cubin(cuda.emit(unit.unit), architecture).startswith(b"\x7fELF")
+
+
+def exact(idx, vals):
+    """Counts, of two components, too; sums, extremes and bits, alone and together."""
+    both = fw.full(PLACES, 3), fw.full(PLACES, fw.u32(7))
+    values = vals, fw.astype(idx * vals, fw.u32)
+    return (
+        fw.histogram(PLACES, idx, 2),
+        *fw.permute(lambda a, b: (a[0] + b[0], a[1] ^ b[1]), both, idx, values),
+        fw.permute(fw.minimum, fw.full(9, fw.i32(4)), idx % 9, fw.astype(vals, fw.i32)),
+    )
+
+
+@pytest.mark.parametrize("bytes_", [512, 16_384])
+def test_atomic_updates_of_copies(small, bytes_):
+    """In several parts, each of which looks at all elements, and in one; nobody races."""
+    shape = small_blocks(CUDA, warps=2, shared_bytes=bytes_)
+    made, unit = lowered(exact, shape, Schedule(permute="shared-atomic"))
+    for kind, n in [("even", 0), ("one", 1), ("Zipf", 200)]:
+        args = flat(places_of(kind, n), np.random.default_rng(n).integers(0, 50, n))
+        agree(simulated(unit, args, threads=3, seed=n), expected(made, args))
+
+
+@pytest.mark.needs_opencl
+def test_atomic_updates_on_a_device():
+    """It is chosen where places are few; all skews."""
+    f, wanted = fw.jit(exact, target="opencl"), fw.jit(exact, target="interp")
+    for kind in ("even", "one", "Zipf", "sorted", "nowhere"):
+        args = places_of(kind, 20_000), np.arange(20_000) % 90
+        for ours, reference in zip(f(*args), wanted(*args), strict=True):
+            same(ours, reference)
+
+
+def test_atomics_go_to_shared_memory_where_places_are_few():
+    """And known to be; else to where the destination is."""
+    idx, dest = np.zeros(9, np.int64), np.zeros(4, np.int32)
+
+    def shared(f, *args):
+        return any("_shared" in name for name in launched(f, *args))
+
+    def into(places, dtype):
+        return lambda idx: fw.permute(fw.add, fw.full(places, dtype(0)), idx, fw.astype(idx, dtype))
+
+    assert shared(lambda idx: fw.histogram(12_000, idx), idx)
+    assert not shared(lambda idx: fw.histogram(13_000, idx), idx)
+    assert shared(into(6000, fw.i64), idx)
+    assert not shared(into(7000, fw.i64), idx)
+    assert not shared(into(60, fw.u8), idx)
+    assert not shared(lambda dest, idx: fw.permute(fw.add, dest, idx, fw.i32(1)), dest, idx)
+    with fw.schedule(permute="shared-atomic"), pytest.raises(fw.ArgumentError, match="not known"):
+        shared(lambda dest, idx: fw.permute(fw.add, dest, idx, fw.i32(1)), dest, idx)

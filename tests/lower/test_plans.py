@@ -158,7 +158,7 @@ def test_scattering_tries_what_pays():
     assert [way.name for way in plan("histogram").scatter] == ["private", "partition", "owner"]
     assert [way.name for way in plan("permute").scatter] == ["private", "partition", "owner"]
     assert [way.name for way in plan("scatter").scatter] == ["partition", "owner"]
-    assert [way.name for way in plan("histogram", CUDA).scatter] == ["atomic"]
+    assert [way.name for way in plan("histogram", CUDA).scatter] == ["shared-atomic"]
     assert [way.name for way in plan("permute", CUDA).scatter] == ["shared", "sorted"]
     in_any_order = Schedule(deterministic=False)
     assert [way.name for way in plan("permute", CUDA, in_any_order).scatter] == ["atomic"]

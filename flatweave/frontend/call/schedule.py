@@ -25,9 +25,9 @@ def schedule(
 
     `expand` is "per-source", "per-warp", "per-block", "16-per-block" (any number) or "balanced";
     `permute`, which goes for scatter, reduce_by_index and histogram, too, is "owner", "private",
-    "partition", "shared", "sorted", "atomic", "cas" or "locks"; `version` says how the rows of a
-    nest are done: "by-row", each from its first step to its last by one thread, or "flat", every
-    step for all rows.
+    "partition", "shared", "shared-atomic", "sorted", "atomic", "cas" or "locks"; `version` says how
+    the rows of a nest are done: "by-row", each from its first step to its last by one thread, or
+    "flat", every step for all rows.
     `seq_factor` is how many elements of a block each of its threads takes, on a CPU each lane of a
     step: a small one makes many blocks. None leaves it as it is outside, where sizes decide.
     Raises ArgumentError for other names, and calls raise it for a variant that cannot do them.

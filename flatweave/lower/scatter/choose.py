@@ -4,6 +4,8 @@
     private     a block combines its elements into a copy of its own; for small destinations
     partition   elements are sorted by tile of the destination first; for large ones
     owner       a block owns a part of the destination and looks at all elements
+    shared-atomic    blocks update copies in shared memory; on GPUs, for operators that are exact
+                     in any grouping, where it is known that places are few
     atomic, cas, locks    as the sweep feeds its sinks, in any order: on GPUs, for operators that
                           are exact so, or where bits may differ; or where they are wished for
     shared      blocks combine elements in copies in shared memory; for few places, on GPUs
@@ -31,6 +33,7 @@ from flatweave.lower.scatter.owner import Owner
 from flatweave.lower.scatter.partition import Partition
 from flatweave.lower.scatter.private import Private
 from flatweave.lower.scatter.scattering import NO, YES, Scattering
+from flatweave.lower.scatter.shared_atomic import SharedAtomic
 from flatweave.lower.scatter.sorted import Sorted
 from flatweave.lower.scatter.strided import Strided
 from flatweave.lower.schedule.facts import SweepFacts
@@ -46,6 +49,7 @@ VARIANTS: Sequence[type[ScatterVariant]] = (
     Private,
     Partition,
     Owner,
+    SharedAtomic,
     *UPDATES,
     InShared,
     Sorted,

@@ -43,6 +43,11 @@ for each component. Measured on Intel's OpenCL for CPUs (Zen 5, 2 cores), f32, 2
 16, 256, 1,024 places: shared 12, 20, 55 ms with 1, 5 and 32 turns, sorted 87, 102, 111. A GPU's
 multiprocessor updates one element of a warp in some 30 cycles, beside 30 to 60 other warps, which
 is an eighth of a byte of memory's time or less, and a pass of a sort moves 20 bytes and more.
+
+What is atomic goes to copies in shared memory wherever one has room. There, 2^21 counts took 3 to 5
+ms into 16 to 4,096 places, all in one or not, and 11 to 13 where they are; into 16,384 places in
+two parts, each of which looks at all elements, 29 and 13: several parts are for who wishes for
+them.
 """
 
 from __future__ import annotations

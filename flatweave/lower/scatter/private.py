@@ -21,6 +21,7 @@ from flatweave.kernel_ir.syntax import BlockIndex, Load, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.scatter.counted import is_counted, times_added
 from flatweave.lower.scatter.division import Division
 from flatweave.lower.scatter.scattering import UNROLLED, Scattering, Source, bytes_of, ceil_div
 from flatweave.lower.scatter.visit import visit_share
@@ -31,7 +32,7 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.ops import ScatterReduce
-from flatweave.passes.operators import component_functions, is_commutative, is_exact
+from flatweave.passes.operators import is_commutative, is_exact
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, BufferType, Const, Var
@@ -99,7 +100,7 @@ class Private(Division):
         self.neutral = neutral_of(scattering.sink)
         suffix = "" if when is When.ALWAYS else "_private"
         self.role = Role.VARIANT if suffix else Role.PASS
-        self.counts = _counts(scattering)
+        self.counts = is_counted(scattering.op)
         self.dtypes: Sequence[DType] = (
             [u32] * len(scattering.dtypes) if self.counts else scattering.dtypes
         )
@@ -182,16 +183,6 @@ class Private(Division):
         s.lowering.launch(self.all, parts, Role.PARTIALS, host, shared)
         for buffer in buffers:
             host.emit(Free(buffer))
-
-
-def _counts(scattering: Scattering) -> bool:
-    """Whether all that an element does is to add an integer that is the same for all."""
-    assert isinstance(scattering.sink, ScatterReduce)
-    names = component_functions(scattering.sink.fn) or ["none"]
-    values = scattering.op.body.results[1:]
-    return all(name == "add" for name in names) and all(
-        isinstance(value, Const) and value.dtype.is_integer for value in values
-    )
 
 
 class _OwnCopy:
@@ -281,11 +272,4 @@ def _write_combine(private: Private, kernel: KernelBuilder, own: Sequence[Var]) 
 def _copied(private: Private, b: Builder, copies: Sequence[Var], at: Atom) -> list[Atom]:
     """What a copy has for a place: the element there, or as often as was counted the one added."""
     held = [b.emit(Load(buffer, at))[0] for buffer in copies]
-    if not private.counts:
-        return list(held)
-    values = private.scattering.op.body.results[1:]
-    return [
-        b.mul(b.cast(number, value.dtype), value)
-        for number, value in zip(held, values, strict=True)
-        if isinstance(value, Const)
-    ]
+    return times_added(b, private.scattering.op, held) if private.counts else list(held)

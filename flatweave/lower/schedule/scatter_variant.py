@@ -1,7 +1,7 @@
 """A variant of scattering as plans know it: its name, which sweeps it can do, why it runs.
 
     Strided Private Partition Owner    blocks divide the elements or the destination    `scatter/`
-    InShared                           blocks combine in copies of a few places         `scatter/`
+    InShared SharedAtomic              blocks combine in copies of a few places         `scatter/`
     Sorted                             elements are sorted by where they go             `scatter/`
     ByAtomics BySwaps ByLocks          all combine elements where they come to          `update/`
 
