@@ -20,9 +20,12 @@ PERMUTES = (
     "owner", "private", "partition", "shared", "shared-atomic", "sorted", "atomic", "cas", "locks"
 )  # fmt: skip
 VERSIONS = ("by-row", "flat")
-EXPANDS = ("per-source", "per-warp", "per-block", "balanced")
+EXPANDS = (
+    "per-source", "per-warp", "per-block", "balanced", "balanced-search",
+    "per-source-random", "per-warp-random", "per-block-random",
+)  # fmt: skip
 MOST_EACH = 1 << 16
-SOURCES_PER_BLOCK = re.compile(r"[1-9][0-9]*-per-block")
+SOURCES_PER_BLOCK = re.compile(r"[1-9][0-9]*-per-block(-search|-random)?")
 
 
 @record(eq=True)
@@ -71,7 +74,8 @@ CHOSEN = Schedule()
 
 
 def expand_variant(value: object) -> str | None:
-    """per-source, per-warp, per-block, <n>-per-block such as 16-per-block, or balanced"""
+    """per-source, per-warp, per-block, <n>-per-block such as 16-per-block, balanced, or one \
+of these with -search or -random behind it"""
     if value is None:
         return None
     if isinstance(value, str) and (value in EXPANDS or SOURCES_PER_BLOCK.fullmatch(value)):

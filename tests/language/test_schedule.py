@@ -32,7 +32,8 @@ def test_schedules_nest():
     assert in_force() == (None, None)
 
 
-@pytest.mark.parametrize("name", ["per-source", "per-block", "1-per-block", "512-per-block"])
+@pytest.mark.parametrize("name", ["per-source", "per-block", "1-per-block", "512-per-block",
+                                  "16-per-block-search", "per-source-random"])  # fmt: skip
 def test_names_of_expansions(name):
     """Any number of sources can go to a block."""
     with fw.schedule(expand=name):

@@ -74,7 +74,7 @@ def small(monkeypatch):
 def test_nobody_races(small):
     """In the simulator, with two warps, and memory for copies that several lanes share; the bits
     do not depend on which warp comes first."""
-    shape = small_blocks(CUDA, warps=2, shared_bytes=6000)
+    shape = small_blocks(CUDA, warps=2, shared_bytes=10_096)
     made, unit = lowered(sums, shape)
     for kind, n in [("even", 0), ("one", 1), ("Zipf", 200)]:
         args = flat(places_of(kind, n), np.random.default_rng(n).integers(0, 50, n))
@@ -146,7 +146,7 @@ def test_what_has_no_room_is_sorted(small):
     def wide(idx, vals):
         return fw.permute(fw.add, fw.full(idx.shape[0] * 3, 0.5), idx, vals * 0.5)
 
-    made, unit = lowered(wide, small_blocks(CUDA, warps=2, shared_bytes=4096))
+    made, unit = lowered(wide, small_blocks(CUDA, warps=2, shared_bytes=8192))
     for n in (20, 200):
         args = flat(places_of("even", n), np.arange(n))
         agree(simulated(unit, args, threads=2, seed=n), expected(made, args))
@@ -177,7 +177,7 @@ def exact(idx, vals):
     )
 
 
-@pytest.mark.parametrize("bytes_", [512, 16_384])
+@pytest.mark.parametrize("bytes_", [4608, 16_384])
 def test_atomic_updates_of_copies(small, bytes_):
     """In several parts, each of which looks at all elements, and in one; nobody races."""
     shape = small_blocks(CUDA, warps=2, shared_bytes=bytes_)
@@ -207,10 +207,10 @@ def test_atomics_go_to_shared_memory_where_places_are_few():
     def into(places, dtype):
         return lambda idx: fw.permute(fw.add, fw.full(places, dtype(0)), idx, fw.astype(idx, dtype))
 
-    assert shared(lambda idx: fw.histogram(12_000, idx), idx)
-    assert not shared(lambda idx: fw.histogram(13_000, idx), idx)
-    assert shared(into(6000, fw.i64), idx)
-    assert not shared(into(7000, fw.i64), idx)
+    assert shared(lambda idx: fw.histogram(11_000, idx), idx)
+    assert not shared(lambda idx: fw.histogram(11_500, idx), idx)
+    assert shared(into(5600, fw.i64), idx)
+    assert not shared(into(5700, fw.i64), idx)
     assert not shared(into(60, fw.u8), idx)
     assert not shared(lambda dest, idx: fw.permute(fw.add, dest, idx, fw.i32(1)), dest, idx)
     with fw.schedule(permute="shared-atomic"), pytest.raises(fw.ArgumentError, match="not known"):

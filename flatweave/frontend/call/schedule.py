@@ -23,7 +23,9 @@ def schedule(
 ) -> AbstractContextManager[None]:  # fmt: skip
     """Force how work is divided inside a `with`, for this thread.
 
-    `expand` is "per-source", "per-warp", "per-block", "16-per-block" (any number) or "balanced";
+    `expand` is "per-source", "per-warp", "per-block", "16-per-block" (any number) or "balanced"; on
+    devices the last two also with "-search" behind them, by which each lane finds its source; the
+    others with "-random", for an order without pattern;
     `permute`, which goes for scatter, reduce_by_index and histogram, too, is "owner", "private",
     "partition", "shared", "shared-atomic", "sorted", "atomic", "cas" or "locks"; `version` says how
     the rows of a nest are done: "by-row", each from its first step to its last by one thread, or

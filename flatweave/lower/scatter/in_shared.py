@@ -24,7 +24,7 @@ from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.costs import turns_pay
 from flatweave.lower.scatter.flagged import YES, with_flag
 from flatweave.lower.scatter.scattering import Scattering, Source, bytes_of, ceil_div
-from flatweave.lower.scatter.shared_copies import Copies, SharedCopies, stride_of
+from flatweave.lower.scatter.shared_copies import Copies, SharedCopies, bytes_for_copies, stride_of
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import neutral_of, scattering_sink
@@ -55,7 +55,7 @@ class InShared(SharedCopies):
         self.commutes = is_commutative(scattering.sink.fn)
         self.staged = [scattering.dtypes[k] for k in scattering.varying]
         stage = self.lanes * self.warps * bytes_of([i32, *self.staged])
-        self.slots = (machine.shared_bytes - stage) // bytes_of(self.dtypes)
+        self.slots = (bytes_for_copies(machine) - stage) // bytes_of(self.dtypes)
         """Elements of all copies of a block."""
         self.own = scattering.visiting(
             "_shared", lambda w, p: _Turns(self, w, p).write(),
@@ -69,7 +69,7 @@ class InShared(SharedCopies):
             return False
         shape = array_type(scattering_sink(facts).dest[0]).shape
         known = prod(int(extent.value) for extent in shape if isinstance(extent, Const))
-        return known * machine.warps <= machine.shared_bytes
+        return known * machine.warps <= bytes_for_copies(machine)
 
     def operator(self, sink: ScatterReduce) -> tuple[Lambda, tuple[Atom, ...]]:
         neutral = neutral_of(sink)

@@ -22,7 +22,7 @@ from flatweave.kernel_ir.updates import Atomic
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.scatter.counted import is_counted, times_added
 from flatweave.lower.scatter.scattering import Scattering, Source, bytes_of
-from flatweave.lower.scatter.shared_copies import Copies, SharedCopies
+from flatweave.lower.scatter.shared_copies import Copies, SharedCopies, bytes_for_copies
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import scattering_sink
@@ -57,7 +57,7 @@ class SharedAtomic(SharedCopies):
         self.lanes, self.extent = machine.fixed_width, int(extent.value)
         self.counts = is_counted(scattering.op)
         self.kept: Sequence[DType] = [u32] if self.counts else self.dtypes
-        room = machine.shared_bytes // bytes_of(self.kept)
+        room = bytes_for_copies(machine) // bytes_of(self.kept)
         self.parts = max(1, -(-self.extent // room))
         self.places = -(-self.extent // self.parts)
         """Places of a part."""
@@ -84,7 +84,7 @@ class SharedAtomic(SharedCopies):
             return False
         extent, dtypes = _extent(facts), [scalar_type(x) for x in facts.op.body.results[1:]]
         size = bytes_of([u32] if is_counted(facts.op) else dtypes)
-        return extent is not None and extent * size <= machine.shared_bytes
+        return extent is not None and extent * size <= bytes_for_copies(machine)
 
     @classmethod
     def keeps_bits(cls, facts: SweepFacts) -> bool:

@@ -26,7 +26,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import Along, When
 from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, scattering_sink
 from flatweave.lower.sweep.writer import KernelWriter, call_operator
-from flatweave.lower.traverse.flat import Flat, flat
+from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.traversal import Traversal
 from flatweave.ops import Prefix, ScatterReduce
@@ -39,6 +39,8 @@ LEAST = 8192
 """Elements that pay for a block, which clears and combines some thousand places."""
 TOGETHER = 32
 """Blocks whose copies are combined by one thread, before what these found is."""
+SPARE = 4096
+"""Bytes of a block's shared memory for others: marks of a walk along rows, values of lanes."""
 Act = Callable[[Builder, Atom], None]
 NO_THREADS = "its lanes are no threads, which would share memory"
 
@@ -158,6 +160,11 @@ class SharedCopies(Division):
         write_steps(s.lowering.machine, kernel, extent, act)
 
 
+def bytes_for_copies(machine: Machine) -> int:
+    """What a block has for copies."""
+    return machine.shared_bytes - SPARE
+
+
 def stride_of(b: Builder, places: Atom) -> Atom:
     """Places from one copy to the next: an odd number, so that lanes that go to the same place of
     their copies go to banks of their own."""
@@ -178,8 +185,7 @@ class Copies:
         traversal = self.writer.traversal
         if meets and not self.machine.warps_meet_alone and traversal.along is Along.ROWS:
             self.writer.traversal = replace(traversal, along=Along.POSITIONS)
-        walk = self.writer.traverse(())
-        return walk if walk.width > 1 else Flat(walk.space, self.lanes, ())
+        return self.writer.traverse(())
 
     def clear(self, count: Atom, neutral: Sequence[Atom]) -> None:
         """So many elements are neutral."""

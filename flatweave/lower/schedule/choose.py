@@ -18,6 +18,7 @@ from flatweave.lower.schedule.division import (
     division_of,
     folds_at_once,
     is_filled,
+    searches,
 )
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.in_registers import elements_each
@@ -72,13 +73,13 @@ def plan_sweep(
     division = BALANCED if facts.located is None else division_of(wishes.expand, op, machine)
     along = division.along
     if machine.simt and facts.located is not None and along is Along.EITHER:
-        along = Along.POSITIONS  # a warp's lanes go one way
+        along = Along.SEARCH if searches(op) else Along.POSITIONS  # a warp's lanes go one way
     tile = choose_register_tile(facts.contraction, machine)
     lanes = arrange_lanes(machine, op, tiling.width)
     panel = choose_panel(facts, machine, lanes)
     tiling = taller(tiling) if panel else tiling
     tiling = tiling if wishes.seq_factor is None else blocks_of(wishes.seq_factor, tiling, machine)
-    traversal = replace(lanes, along=along, flagged=flagged, panel=panel)
+    traversal = replace(lanes, along=along, flagged=flagged, panel=panel, mixed=division.mixed)
     tiling = replace(tiling, folds=_divides_folds(facts, machine, division))
     overlaps = _overlaps(facts, machine, lanes)
     masked = overlaps and any(isinstance(let.op, Fold) for let in op.body.lets)

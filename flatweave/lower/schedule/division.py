@@ -7,12 +7,17 @@
     per-warp        one source for each warp, where order does not matter and warps meet alone
     per-source      one source for each lane; in order, where that matters, one after the other
 
+    ..-search       of balanced and n-per-block: by position, each lane searching for its source
+                    by itself, which is for devices
+    ..-random       of the others: sources of a block, and blocks, in an order without pattern,
+                    where order does not matter
+
 The names are those of `fw.schedule(expand=..)`; where nothing is forced, it is balanced.
 """
 
 from __future__ import annotations
 
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import ROW_LANES, Machine
 from flatweave.lower.schedule.plan import Along
 from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
@@ -24,10 +29,12 @@ from flatweave.terms.control import Apply, Cast
 
 @record(eq=True)
 class Division:
-    """Sources of a block (0: as many as make up its share of results), and the walk along them."""
+    """Sources of a block (0: as many as make up its share of results), the walk along them, and
+    whether they are `mixed`, in an order without pattern."""
 
     sources: int
     along: Along
+    mixed: bool = False
 
 
 LONG_ROW = 64
@@ -99,15 +106,35 @@ def division_of(variant: str | None, op: Sweep, machine: Machine) -> Division:
     """The division that a schedule names, as far as this sweep and machine go along with it."""
     if variant is None or variant == "balanced":
         return BALANCED
+    name, search, _ = variant.partition("-search")
+    name, mixed, _ = name.partition("-random")
+    free = _in_any_order(op)
+    found = _division_of(name, machine, free=free)
+    if search:
+        alone = machine.simt and searches(op)
+        found = replace(found, along=Along.SEARCH if alone else Along.POSITIONS)
+    return replace(found, mixed=bool(mixed) and free)
+
+
+def _division_of(name: str, machine: Machine, *, free: bool) -> Division:
+    """That of a name without what stands behind it; `free` says that order does not matter."""
     in_row = Along.POSITIONS if machine.simt else Along.ROW
-    if variant == "per-source":
-        return Division(SOURCES, Along.ROWS if _in_any_order(op) else in_row)
-    if variant == "per-block":
+    if name == "balanced":
+        return BALANCED
+    if name == "per-source":
+        return Division(SOURCES, Along.ROWS if free else in_row)
+    if name == "per-block":
         return Division(1, in_row)
-    if variant == "per-warp":
-        alone = machine.simt and machine.warps_meet_alone and _in_any_order(op)
+    if name == "per-warp":
+        alone = machine.simt and machine.warps_meet_alone and free
         return Division(machine.warps, Along.WARPS if alone else in_row)
-    return Division(int(variant.split("-", 1)[0]), Along.POSITIONS)
+    return Division(int(name.split("-", 1)[0]), Along.POSITIONS)
+
+
+def searches(op: Sweep) -> bool:
+    """Whether lanes need not know of each other's rows: nothing is combined along them."""
+    scans = any(isinstance(let.op, Prefix) for let in op.body.lets)
+    return not scans and not any(isinstance(sink, CombineRows) for sink in op.sinks)
 
 
 def _in_any_order(op: Sweep) -> bool:

@@ -44,6 +44,8 @@ class Along(Enum):
     """a row for each lane"""
     WARPS = "warps"
     """a row for each warp, lanes along it"""
+    SEARCH = "search"
+    """positions, each lane finding its own row"""
     FILL = "fill"
     """one row after the other, whole steps that may go on into the next row"""
 
@@ -119,7 +121,8 @@ class Traversal:
     block are visited before those behind them (`panels.py`). Where it `overlaps`, the ends of a row
     are visited by steps that lie over others; if it is `masked`, too, what is left of a row that is
     shorter than any step goes by a step some of whose lanes are idle. `along` matters where rows
-    are located, whose heads are `flagged` in memory where nobody need know the rows themselves.
+    are located, whose heads are `flagged` in memory where nobody need know the rows themselves;
+    where they are `mixed`, they are visited in an order without pattern.
     """
 
     lanes: Lanes
@@ -131,6 +134,7 @@ class Traversal:
     masked: bool = False
     along: Along = Along.EITHER
     flagged: bool = False
+    mixed: bool = False
 
 
 @record(eq=True)

@@ -31,6 +31,7 @@ from flatweave.lower.sweep.single_evaluation import SingleEvaluation
 from flatweave.lower.sweep.write_combining import WriteCombining
 from flatweave.lower.traverse.along_rows import ByLane, ByPosition, ByRow, ByWarp
 from flatweave.lower.traverse.blocked import Blocked
+from flatweave.lower.traverse.by_search import BySearch
 from flatweave.lower.traverse.fill_rows import FillRows
 from flatweave.lower.traverse.flat import Flat
 from flatweave.lower.traverse.one_by_one import OneByOne
@@ -92,7 +93,7 @@ class KernelWriter:
         if self.located is not None and self.plan.sources:
             rows = rows_of(self.kernel, self.located)
             blocks = groups(self.b, rows.count, self.plan.sources)
-            share = share_of(self.plan.sources, self.b, rows, self.total, block, blocks)
+            share = self._share_of_sources(self.b, block, blocks)
             return block, *share
         lo = self.b.mul(block, self.size)
         return block, lo, self.b.apply("minimum", self.b.add(lo, self.size), self.total)
@@ -100,11 +101,14 @@ class KernelWriter:
     def share(self, b: Builder, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
         """Where the elements of one of `blocks` equal parts start and stop."""
         if self.located is not None and self.plan.sources:
-            rows = rows_of(self.kernel, self.located)
-            return share_of(self.plan.sources, b, rows, self.total, block, blocks)
+            return self._share_of_sources(b, block, blocks)
         blocks = b.apply("maximum", blocks, index(1))  # so that a division needs no guard
         lo = b.apply("floordiv", b.mul(block, self.total), blocks)
         return lo, b.apply("floordiv", b.mul(b.add(block, index(1)), self.total), blocks)
+
+    def _share_of_sources(self, b: Builder, block: Atom, blocks: Atom) -> tuple[Atom, Atom]:
+        sources, rows, mix = self.plan.sources, self.rows(), self.traversal.mixed
+        return share_of(sources, b, rows, self.total, block, blocks, mix=mix)
 
     def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
         return call_operator(self.lowering, self.kernel, b, fn, args)
@@ -159,7 +163,7 @@ class KernelWriter:
     def _along_rows(
         self, space: Space, width: int, accumulators: tuple[Operator, ...]
     ) -> Traversal:
-        made = (space, width, accumulators, self.rows(), self.traversal.reach)
+        made = (space, width, accumulators, self.rows(), self.traversal.reach, self.traversal.mixed)
         match self.traversal.along:
             case Along.ROW if width:
                 return ByRow(*made)
@@ -167,6 +171,8 @@ class KernelWriter:
                 return ByLane(*made)
             case Along.WARPS if width > 1:
                 return ByWarp(*made)
+            case Along.SEARCH if width > 1:
+                return BySearch(*made)
             case Along.FILL:
                 stored = [scalar_type(result) for result in self.op.body.results]
                 return replace(FillRows(*made), width=self.lowering.machine.lanes(stored))

@@ -4,6 +4,8 @@
     by row          one row after the other, each in whole steps and a rest
     by lane         a row for each lane, as many turns as the longest row asks for
     by warp         a row for each warp of a block, its lanes along it
+
+Where rows are `mixed`, lanes and warps take those of a block in an order without pattern.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from flatweave.base.records import record, replace
 from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lane
 from flatweave.lower.traverse.flat import Flat, span_with_edges
+from flatweave.lower.traverse.mixed_order import mixed
 from flatweave.lower.traverse.one_by_one import OneByOne, one_by_one
 from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
@@ -31,6 +34,7 @@ class AlongRows(Traversal):
 
     rows: Rows
     reach: int
+    mixed: bool = False
     has_rows: ClassVar[bool] = True
 
     def at(self, b: Builder, base: Atom, width: int, limit: Atom) -> Position:
@@ -51,6 +55,12 @@ class AlongRows(Traversal):
         if self.width == 0:
             return OneByOne(self.space, 0, self.accumulators)
         return Flat(self.space, self.width, self.accumulators, self.reach)
+
+    def row_at(self, b: Builder, number: Atom, first: Atom, behind: Atom) -> Atom:
+        """The row that is taken as one of those from `first` up to the one `behind`."""
+        if not self.mixed:
+            return number
+        return b.add(first, mixed(b, b.sub(number, first), b.sub(behind, first)))
 
     def row_before(self, b: Builder, last: Atom) -> tuple[Atom, StepAt]:
         """Where the row of a position starts, and its steps."""
@@ -110,12 +120,13 @@ class ByLane(AlongRows):
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
         first, behind = self.rows.between(b, lo, hi)
-        first, end, limit = self.space.steps.share(b, first, behind, self.width)
+        begin, end, limit = self.space.steps.share(b, first, behind, self.width)
 
         def of_rows(c: Builder, base: Atom, known: State) -> State:
             number = c.emit(Lane(base))[0]
             there = c.apply("lt", number, limit)
-            row = c.apply("minimum", number, c.sub(limit, index(1)))
+            near = c.apply("minimum", number, c.sub(limit, index(1)))
+            row = self.row_at(c, near, first, behind)
             start = self.rows.start(c, row)
             p_lo = c.apply("maximum", start, lo)
             stop = c.apply("minimum", self.rows.end(c, row), hi)
@@ -133,7 +144,7 @@ class ByLane(AlongRows):
             body = inside.close([turn, *params], step(inside, position, params))
             return c.emit(For(index(0), longest, index(1), body, known))
 
-        return self.in_lanes(b, self.width, first, end, state, of_rows)
+        return self.in_lanes(b, self.width, begin, end, state, of_rows)
 
 
 @record
@@ -146,7 +157,8 @@ class ByWarp(AlongRows):
         first, behind = self.rows.between(b, lo, hi)
         mine = b.add(first, warp_index(b, machine))
 
-        def of_row(c: Builder, row: Atom, known: State) -> State:
+        def of_row(c: Builder, number: Atom, known: State) -> State:
+            row = self.row_at(c, number, first, behind)
             start = self.rows.start(c, row)
             p_lo = c.apply("maximum", start, lo)
             stop = c.apply("minimum", self.rows.end(c, row), hi)

@@ -91,7 +91,13 @@ class Rows:
         self, b: Builder, position: Atom, first: Atom, start: Atom, count: Atom
     ) -> State:
         """Among `count` rows from `first`, which begins at `start`."""
-        turns = b.sub(index(64), b.apply("clz", count))
+        return self.search_among(b, position, first, start, count, count)
+
+    def search_among(
+        self, b: Builder, position: Atom, first: Atom, start: Atom, count: Atom, most: Atom
+    ) -> State:
+        """The same where lanes have rows of their own, no more than `most` of them."""
+        turns = b.sub(index(64), b.apply("clz", most))
         inside = b.inner()
         t, row, begin = (inside.param(hint, i64) for hint in ("t", "row", "start"))
         step = inside.apply("shl", index(1), inside.sub(inside.sub(turns, index(1)), t))

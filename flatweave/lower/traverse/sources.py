@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from flatweave.lower.traverse.mixed_order import mixed
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
 
 def share_of(
-    sources: int, b: Builder, rows: Rows, total: Atom, block: Atom, blocks: Atom
-) -> tuple[Atom, Atom]:
+    sources: int, b: Builder, rows: Rows, total: Atom, block: Atom, blocks: Atom, *,
+    mix: bool = False,
+) -> tuple[Atom, Atom]:  # fmt: skip
     """Where the results of this block's `sources` begin and end, as `blocks` divide them.
 
+    With `mix`, blocks take them in an order without pattern.
     A sweep over `total` positions may end before its rows do: it is a cut of an expansion.
     """
     count = groups(b, rows.count, sources)
+    block = mixed(b, block, blocks) if mix else block
     bounds = []
     for number in (block, b.add(block, index(1))):
         first = b.mul(b.apply("floordiv", b.mul(number, count), blocks), index(sources))
