@@ -124,14 +124,57 @@ def _sort(small: bool) -> Case:
     )  # fmt: skip
 
 
-def _histogram(bins: int, small: bool) -> Case:
-    places = ints(size(1 << 26, small), 0, bins)
+def _histogram(bins: int, skew: str, small: bool) -> Case:
+    places = _skewed(bins, skew, small)
+    counts = fw.jit(lambda idx: fw.histogram(bins, idx))
     return Case(
-        fw.jit(lambda idx: fw.histogram(bins, idx)), (places,),
-        lambda: np.bincount(places, minlength=bins), (places.nbytes, 8 * bins), ("torch", 1.0),
-        lambda cupy, given: lambda: cupy.bincount(given[0], minlength=bins),
+        counts, (places,), lambda: np.bincount(places, minlength=bins), (places.nbytes, 8 * bins),
+        ("torch", 1.0), lambda cupy, given: lambda: cupy.bincount(given[0], minlength=bins),
         lambda torch, given: lambda: torch.bincount(given[0], minlength=bins),
+        others={name: _permuted(name, counts) for name in ("atomic", "shared-atomic")},
     )  # fmt: skip
+
+
+def _sums(bins: int, skew: str, small: bool) -> Case:
+    """Sums of floats, the same bits in each run; atomic updates beside them."""
+    places = _skewed(bins, skew, small)
+    values = np.random.default_rng(bins).random(len(places), np.float32)
+
+    def sums(idx: Any, values: Any) -> Any:
+        return fw.histogram(bins, idx, values, fw.add, np.float32(0))
+
+    chosen = fw.jit(sums)
+    return Case(
+        chosen, (places, values), lambda: np.bincount(places, values, bins).astype(np.float32),
+        (places.nbytes + values.nbytes, 4 * bins), ("", 0.0),
+        lambda cupy, given: lambda: cupy.bincount(given[0], given[1], bins),
+        lambda torch, given: lambda: torch.bincount(given[0], given[1], bins),
+        others={
+            "in any order": fw.jit(sums, deterministic=False),
+            **{name: _permuted(name, chosen) for name in ("shared", "sorted")},
+        },
+        rtol=1e-2,
+    )  # fmt: skip
+
+
+@functools.lru_cache(1)
+def _skewed(bins: int, skew: str, small: bool) -> Array:
+    """Places that are equally likely, that follow Zipf's law, or that are one."""
+    n = size(1 << 26, small)
+    if skew == "one":
+        return np.full(n, bins // 3, np.int32)
+    if skew == "Zipf":
+        return (np.random.default_rng(bins).zipf(1.3, n) % bins).astype(np.int32)
+    return ints(n, 0, bins)
+
+
+def _permuted(variant: str, program: Callable[..., Any]) -> Callable[..., Any]:
+    """A program whose elements that meet are combined by a variant."""
+    def run(*args: Any) -> Any:
+        with fw.schedule(permute=variant):
+            return program(*args)
+
+    return run
 
 
 def _segments(kind: str, small: bool) -> Case:
@@ -182,8 +225,14 @@ def _spmv(percent: int, small: bool) -> Case:
 # -- expansions, graphs, pictures -----------------------------------------------------------------
 
 
+ONLY_ON_DEVICES = ("per-warp", "16-per-block-search", "256-per-block-search", "per-source-random",
+                   "16-per-block-random")  # fmt: skip
+
+
 def _micro(number: int, small: bool) -> Case:
     from bench.expand_permute import BENCHMARKS, MOST_ELEMENTS, VARIANTS, forced, programs
+
+    names = ONLY_ON_DEVICES if small else (*VARIANTS, *ONLY_ON_DEVICES)
 
     benchmark = BENCHMARKS[number]
     n = 100 if small else 100_000
@@ -191,7 +240,7 @@ def _micro(number: int, small: bool) -> Case:
         n //= 2
     sizes, numbers = benchmark.sizes(n), np.arange(n)
     fused, unfused = programs(benchmark.kept)
-    variants = {} if small else {name: forced(name, fused) for name in VARIANTS}
+    variants = {name: forced(name, fused) for name in names}
 
     def expected() -> Any:
         with fw.target("cpu"):
@@ -276,6 +325,12 @@ def _sorter(name: str, small: bool) -> Case:
     )  # fmt: skip
 
 
+BINS = (
+    (256, "even"), (256, "one"), (1000, "Zipf"), (1 << 13, "even"), (1 << 16, "even"),
+    (1 << 20, "even"),
+)  # fmt: skip
+
+
 def rows() -> Iterator[Row]:
     """Every row, in the order of the table."""
     for dtype in (np.int32, np.float32):
@@ -286,8 +341,10 @@ def rows() -> Iterator[Row]:
     yield Row("scan of (i64, f64)", _scan_of_tuples)
     yield Row("filter half of 10^8", _filter)
     yield Row("sort 2^26 u32", _sort)
-    for bins in (256, 1 << 16, 1 << 20):
-        yield Row(f"histogram, {bins:,} bins", functools.partial(_histogram, bins))
+    for bins, skew in BINS:
+        text = f"{bins:,} bins, {skew}"
+        yield Row(f"histogram, {text}", functools.partial(_histogram, bins, skew))
+        yield Row(f"sums of f32, {text}", functools.partial(_sums, bins, skew))
     for kind in ("mean 10", "Zipf"):
         yield Row(f"sums of rows, {kind}", functools.partial(_segments, kind))
     for percent in (1, 5, 10, 20):
