@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
+from flatweave.cluster.segments import without_segments
 from flatweave.ops import Check, Generate, Index, Reshape
 from flatweave.ops.rows import array_type
 from flatweave.passes.cse import cse
@@ -19,7 +20,7 @@ from flatweave.terms.traverse import Substitution
 
 def prepared(program: Program) -> Program:
     """The program as `divide` takes it; its parameters stay where they are."""
-    for step in (simplify, cse, with_one_extent, without_reshapes, dce):
+    for step in (simplify, cse, with_one_extent, without_reshapes, without_segments, dce):
         program = step(program)
     return program
 

@@ -32,6 +32,13 @@ def k_means(xs):
     return fw.fori_loop(0, 4, turn, np.array([-4.0, 0.0, 5.0]))
 
 
+def groups(keys, xs):
+    """The sum for each key that there is."""
+    keys, xs = fw.sort_by_key(keys, xs)
+    begins = fw.concat([fw.full(1, True), keys[1:] != keys[:-1]])
+    return keys[begins], fw.segmented_reduce(fw.add, 0.0, begins, xs)
+
+
 PROGRAMS: dict[str, tuple[Any, ...]] = {
     "sum of squares": (lambda xs: fw.sum(xs * xs), XS),
     "normalised": (lambda xs: xs / fw.sum(xs), XS),
@@ -89,6 +96,9 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "scatter into chunks": (lambda xs, ks: fw.scatter(xs, ks * 9 - 1, xs * 100), XS, KEYS),
     "permute into chunks": (lambda xs, ks: fw.permute(fw.add, xs * 1.0, ks * 11 - 2, xs), XS, KEYS),
     "the last one into chunks": (lambda xs, ks: fw.permute(lambda a, b: b, xs, ks, -xs), XS, KEYS),
+    "segments": (lambda ks, xs: fw.segmented_scan(fw.add, 0.0, ks == 0, xs), KEYS, XS),
+    "sums of segments": (lambda ks, xs: fw.segmented_reduce(fw.add, 1.0, ks == 0, xs), KEYS, XS),
+    "groups": (groups, KEYS, XS),
     "expand": (lambda ks: fw.expand(lambda k: k, lambda k, i: k * 10 + i, ks), KEYS),
     "sum of expand": (lambda ks: fw.sum(fw.expand(lambda k: k, lambda k, i: k * 10 + i, ks)), KEYS),
 }
@@ -97,7 +107,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
 QUICK = (
     "normalised", "suffixes", "scan of a scan", "not commutative", "sum of kept", "scatter",
     "three neighbours", "twice", "gathered", "rows", "sorted by key", "k means", "branch", "expand",
-    "flat", "permute into chunks",
+    "flat", "permute into chunks", "groups",
 )  # fmt: skip
 """Those that have one of each kind of exchange."""
 
