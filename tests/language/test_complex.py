@@ -132,6 +132,15 @@ def test_infinities(name):
             assert near or (abs(one) == abs(other) and cmath.isinf(other)), (z, value, wanted)
 
 
+def test_atanh_of_a_number_that_is_none():
+    """Beside a finite imaginary part of any size nothing is known, beside an infinite one half."""
+    found = np.asarray(fw.atanh(np.array([complex(NAN, 2.0), complex(NAN, 1e300)])))
+
+    assert np.isnan(found.imag).all()
+    assert np.isnan(found.real).all()
+    assert complex(fw.atanh(np.array([complex(NAN, INF)]))[0]) == cmath.atanh(complex(NAN, INF))
+
+
 def test_what_has_no_order():
     """Sorting and comparing complex numbers is refused by name."""
     for wrong in (lambda: fw.sort(Z), lambda: fw.max(Z), lambda: fw.less(Z, W)):

@@ -178,7 +178,8 @@ def inverse_hyperbolic_tangent(z: Complex) -> Complex:
     imag = atan2(2 * y, (1 - a) * (1 + a) - y * y) * 0.5
     half = hypot(x * 0.5, y * 0.5)
     real = where(is_far, where(isinf(half), 0, a * 0.25 / half / half), real)
-    imag = where(is_far, where(isnan(y), y, copysign(HALF_PI, y)), imag)
+    unknown = isnan(y) | (isnan(x) & isfinite(y))
+    imag = where(is_far, where(unknown, x + y, copysign(HALF_PI, y)), imag)
     lost = isnan(y) & ((x == 0) | isinf(x))
     real = where(lost, 0, real)
     return Complex(copysign(real, x), imag)
