@@ -52,6 +52,8 @@ CALLS = {
     ("sweep/writer.py", "share"),
     ("host/places.py", "write_steps"), ("host/places.py", "step_blocks"),
     ("schedule/in_registers.py", "kept_of"), ("schedule/in_registers.py", "words"),
+    ("schedule/in_registers.py", "_kept"), ("schedule/in_registers.py", "_read"),
+    ("schedule/in_registers.py", "_is_cheap"),
     ("schedule/tiling.py", "blocks_of"),
     ("sweep/prefixes.py", "_by_lanes"), ("traverse/steps.py", "__init__"),
     ("traverse/steps.py", "wait_for_lanes"),
