@@ -1,10 +1,15 @@
 """The same program on data in chunks: on a Dask cluster, and on files larger than memory.
 
-    chunked (frontend/values)   an array whose chunks are anywhere
-    divide.py     a traced program becomes steps: local programs, and what is exchanged between them
-    rules/        for each operation, what a chunk computes of it, and what is made of all parts
-    needs.py      which rows of other arrays a chunk reads
-    local.py      the program of one step on one chunk
-    drive.py      runs the steps, chunk by chunk, where the chunks are
-    here.py, on_dask.py         where that is
+    chunks.py       a jitted function that is given `Chunked` arrays (frontend/values/chunked.py)
+    prepare.py      what its trace goes through first; segments.py is one of these
+    divide.py       the trace becomes steps (steps.py): one task for each chunk, and what the client
+                    does between them
+    rules/          for each operation that looks beyond its own row: what a chunk computes of it,
+                    and what is made of all parts
+    exchanges/      operations on whole arrays in chunks: sorts, writes, loops, branches
+    needs.py        which rows of other arrays a chunk reads
+    local.py        the program of a step on one chunk
+    drive.py        runs the steps, chunk by chunk
+    place.py        where that is: here.py, with spill.py for results beyond a bound on memory;
+                    on_dask.py, with remote.py for what workers do
 """

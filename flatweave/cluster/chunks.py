@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,12 @@ from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.tree import unflatten
 
 
+@functools.cache
+def here() -> Here:
+    """This process, for who has not said where."""
+    return Here()
+
+
 class InChunks:
     """One signature of a function some of whose arguments are in chunks."""
 
@@ -28,7 +35,7 @@ class InChunks:
 
     def __call__(self, flat: list[Any]) -> Any:
         """The results, what goes row by row in chunks; raises the user's error."""
-        place = PLACE.get() or Here()
+        place = PLACE.get() or here()
         args = [*flat, *self.traced.hidden]
         try:
             results = Drive(self.divided, place).results(args)

@@ -17,6 +17,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import Unsupported
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.exchange import Made
+from flatweave.cluster.local import local_program
 from flatweave.cluster.needs import reads_own_row
 from flatweave.cluster.prepare import prepared
 from flatweave.cluster.rules import rule_of
@@ -72,7 +73,12 @@ class _Dividing:
             steps += [self._step(space, level, stored) for space in spaces]
         steps += self._whole(self._levels())
         split = frozenset(self.split)
-        return Divided(self.program.name, fn.params, fn.results, split, tuple(steps))
+        name = self.program.name
+        programs = tuple(
+            local_program(f"{name}_{number}", step, split) if isinstance(step, Local) else None
+            for number, step in enumerate(steps)
+        )
+        return Divided(name, fn.params, fn.results, split, tuple(steps), programs)
 
     # -- levels -----------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
@@ -18,7 +17,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.cluster.exchanges import exchange_of
-from flatweave.cluster.local import Is, LocalProgram, Param, local_program
+from flatweave.cluster.local import Is, LocalProgram, Param
 from flatweave.cluster.needs import Needs, located_by
 from flatweave.cluster.place import Chunk, Place, Rows
 from flatweave.cluster.rules import rule_of
@@ -31,14 +30,6 @@ from flatweave.terms.traverse import free_vars, lambdas_in
 
 MOST_ROWS = 1 << 24
 """Elements of an expansion that one chunk computes."""
-
-
-@functools.cache
-def program_of(divided: Divided, number: int) -> LocalProgram:
-    """The program of a step, written once."""
-    step = divided.steps[number]
-    assert isinstance(step, Local)
-    return local_program(f"{divided.name}_{number}", step, divided.split)
 
 
 class Drive:
@@ -61,14 +52,14 @@ class Drive:
                 self._keep(param, arg)
             else:
                 self.whole[param] = arg
-        for number, step in enumerate(self.divided.steps):
+        for step, made in zip(self.divided.steps, self.divided.programs, strict=True):
             match step:
                 case Whole():
                     self._client(step)
                 case Exchanged():
                     self._exchange(step)
                 case Local():
-                    self._chunks(step, program_of(self.divided, number))
+                    self._chunks(step, made)
         return [self.value(atom) for atom in self.divided.results]
 
     # -- what rules ask ---------------------------------------------------------------------------

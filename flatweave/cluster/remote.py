@@ -1,6 +1,6 @@
 """What a worker of a cluster does: a local program, from its text, on arguments that have come.
 
-    run(text, ["+", ("rows", [(values, 0, 100)]), 7])      the program's results, as a tuple
+    run(text, [("rows", [(values, None, 0, 100)], None), ("value", 7)], 1)      a tuple of results
 
 The program is compiled here, for this machine, once in each process, and kept on disk as ever; the
 lines of its lets are numbers, which the client knows.

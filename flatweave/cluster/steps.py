@@ -60,6 +60,8 @@ class Divided:
     results: tuple[Atom, ...]
     split: frozenset[Var]
     steps: tuple[Step, ...]
+    programs: tuple[Any, ...]
+    """For each step its `local.LocalProgram`; None for what the client does."""
 
 
 def print_divided(divided: Divided) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from flatweave.array_ir.syntax import Program
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made
 from flatweave.cluster.steps import Divided
 from flatweave.frontend.values.chunked import Chunked
@@ -51,7 +51,7 @@ def body_of(
     own = divided.params[first:last]
     rest = (*divided.params[:first], *divided.params[last:])
     return Body(
-        Divided(name, (*own, *rest), divided.results, divided.split, divided.steps),
+        replace(divided, params=(*own, *rest)),
         (*scalars, *arrays),
     )
 

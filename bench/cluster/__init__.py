@@ -1,0 +1,1 @@
+"""Clusters: what faults cost, and what distribution costs."""
