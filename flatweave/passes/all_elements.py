@@ -52,7 +52,7 @@ class AllElements(Rewriter):
     """The sweep under construction.
 
     `flags` says for each number of kept elements whether the current element is kept; `values` is
-    the current element of each array of kept elements.
+    the current element of each array of kept elements, `extents` the number of its elements.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class AllElements(Rewriter):
         self.fed = list(fed)
         self.flags: dict[Var, Atom] = {}
         self.values: dict[Var, Atom] = {}
+        self.extents: dict[Var, Var] = {}
         self.sinks: dict[Var, Fed] = {}  # the compact that binds a number
         self.positions: dict[Var, Atom] = {}
         self.builder = Builder(LocalNames())
@@ -93,6 +94,7 @@ class AllElements(Rewriter):
         made = AllElements(self.shape, where, fn.params, fn.lets)
         made.flags[extent] = fn.results[0]
         made.values.update(zip(wanted, fn.results[1:], strict=True))
+        made.extents.update(dict.fromkeys(wanted, extent))
         return made
 
     def needed_for(self, let: Let, extent: Var) -> Lambda:
@@ -186,6 +188,7 @@ class AllElements(Rewriter):
             compact.taken += part.taken
             compact.vars += part.vars
             self.values[part.vars[0]] = part.taken[0]
+            self.extents[part.vars[0]] = extent
             return
         self.fed.append(part)
         self._keep(part)
@@ -198,6 +201,7 @@ class AllElements(Rewriter):
         self.flags[extent], *values = part.taken
         self.sinks[extent] = part
         self.values.update(zip(arrays, values, strict=True))
+        self.extents.update(dict.fromkeys(arrays, extent))
 
     def _position(self, extent: Var) -> Atom:
         """How many elements were kept before this one."""

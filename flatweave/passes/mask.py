@@ -157,7 +157,7 @@ class _Host:
             isinstance(sink, Combine | Compact) or (stores and isinstance(sink, Store))
             for sink in op.sinks
         )
-        if not kinds_fit or not self._reads_in_place(made, op):
+        if not kinds_fit or not self._reads_in_place(made, let):
             return False
         if not made.is_plain(op) and any(x.op.effect for x in self.before[k + 1 : c]):
             return False  # a check in between may be what it is safe by
@@ -167,9 +167,16 @@ class _Host:
         stored_anyway = any(self._is_needed(made, var) for var in made.read_by(let))
         return _cost(made, let) <= (STORING // 2 if stored_anyway else STORING)
 
-    def _reads_in_place(self, made: AllElements, op: Sweep) -> bool:
-        """Whether a sweep reads kept elements in place only, and may run under a flag."""
+    def _reads_in_place(self, made: AllElements, let: Let) -> bool:
+        """Whether a sweep reads kept elements in place only, and may run under a flag.
+
+        Elements that another filter keeps stand elsewhere, though there may be as many of them.
+        """
+        op = let.op
+        assert isinstance(op, Sweep)
         if read_elsewhere(op) & made.values.keys() or (op.reverse and is_ordered(op)):
+            return False
+        if any(made.extents[var] != op.shape[0] for var in made.read_by(let)):
             return False
         return made.is_plain(op) or not any(isinstance(x.op, Prefix) for x in op.body.lets)
 
@@ -193,7 +200,7 @@ class _Host:
             return False
         kinds = Store | Combine | Compact | ScatterReduce | ScatterStore
         fits = all(isinstance(sink, kinds) for sink in op.sinks)
-        return fits and self._reads_in_place(made, op) and _cost(made, let) <= STORING
+        return fits and self._reads_in_place(made, let) and _cost(made, let) <= STORING
 
     # -- passes of their own ----------------------------------------------------------------------
 

@@ -1,0 +1,50 @@
+"""What two filters keep is put together, place by place, wherever the elements stood."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from tests.language.agreement import agree
+
+SIZES = [0, 1, 2, 127, 128, 129, 1023, 1025, 40_000]
+
+
+def kept(xs):
+    """The places of the ones, and those of the ones from the end: as many, at other places."""
+    places = np.arange(len(xs))
+    return places[xs == 1], places[xs[::-1] == 1]
+
+
+def traced(xs):
+    """The same in a traced function: both filters become one pass."""
+    n = xs.shape[0]
+    first = fw.filter(lambda i: xs[i] == 1, fw.iota(n))
+    return first, fw.filter(lambda i: xs[n - 1 - i] == 1, fw.iota(n))
+
+
+def together(xs):
+    """Stored, summed, kept again and counted."""
+    p, q = traced(xs)
+    again = fw.filter(lambda pair: pair[0] < pair[1], (p, q))
+    return q - p, fw.sum(p * q), again, fw.histogram(5, (p + q) % 5)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_two_filters_of_one_length(target, n):
+    """Element k of one meets element k of the other, not the one that stood beside it."""
+    xs = np.random.default_rng(n).integers(0, 2, n)
+    p, q = kept(xs)
+    less = p < q
+
+    expected = q - p, (p * q).sum(), (p[less], q[less]), np.bincount((p + q) % 5, minlength=5)
+    agree(together, expected, xs)
+
+
+def test_rows_with_two_filters(target):
+    """The same in a nest."""
+    draw = np.random.default_rng(3)
+    rows = [draw.integers(0, 2, n) for n in (0, 1, 5, 130)]
+
+    found = fw.map(lambda row: fw.sub(*traced(row)), fw.ragged(rows))
+
+    assert found.tolist() == [(p - q).tolist() for p, q in map(kept, rows)]
