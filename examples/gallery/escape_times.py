@@ -4,7 +4,8 @@
 
 A loop of its own for each point; its number of turns goes straight into the histogram.
 
-Before: a loop in Python, compiled by Numba.
+Before: a loop in Python, compiled by Numba; at size 500
+21.07 ms, here 1.87 ms (two cores of a Zen 5 with AVX-512).
 """
 
 import numpy as np

@@ -5,7 +5,8 @@
 Each pixel begins as a tree of its own; two neighbours hook the root of one onto the other, the
 least offer wins; pointer jumping makes trees flat, until nothing changes.
 
-Before: a function of SciPy.
+Before: a function of SciPy; at size 1000
+4.90 ms, here 20.29 ms (two cores of a Zen 5 with AVX-512).
 """
 
 import numpy as np

@@ -4,7 +4,8 @@
 
 Every path has its own random numbers, from its own key; neither numbers nor paths are stored.
 
-Before: arrays in NumPy.
+Before: arrays in NumPy; at size 200,000
+197.92 ms, here 370.90 ms (two cores of a Zen 5 with AVX-512).
 """
 
 import numpy as np

