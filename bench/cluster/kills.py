@@ -73,8 +73,10 @@ class Killer(threading.Thread):
             self.left -= 1
 
     def _workers(self) -> list[int]:
-        """The processes of the workers that there are now."""
-        pids = [nanny.pid for nanny in list(self.cluster.workers.values()) if nanny.pid]
+        """The processes of the workers that have come up: a nanny gives up on one that never does."""
+        known = set(self.cluster.scheduler.workers)
+        nannies = [each for each in self.cluster.workers.values() if each.worker_address in known]
+        pids = [nanny.pid for nanny in nannies if nanny.pid]
         self.seen.update(pids)
         return pids
 
