@@ -22,10 +22,8 @@ SIZES = {  # few enough for loops in Python; at one element, and past a block wh
     "top_k": (1, 129),
 }
 ANY = (0, 1, 129, 1025)
-SOON = ("group_by", "queens", "run_lengths", "small_solves")
-SOME = [
-    name if name in SOON else pytest.param(name, marks=pytest.mark.slow) for name in NAMES
-]  # the others take a second and more to compile
+LONG = ("alignment", "option")  # take a second and more to compile
+SOME = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in NAMES]
 
 
 def leaves(value):
