@@ -73,7 +73,7 @@ class Killer(threading.Thread):
             self.left -= 1
 
     def _workers(self) -> list[int]:
-        """The processes of the workers that have come up: a nanny gives up on one that never does."""
+        """The processes of workers that have come up: a nanny gives up on one that never does."""
         known = set(self.cluster.scheduler.workers)
         nannies = [each for each in self.cluster.workers.values() if each.worker_address in known]
         pids = [nanny.pid for nanny in nannies if nanny.pid]
