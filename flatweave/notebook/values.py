@@ -17,6 +17,7 @@ from flatweave.base.pretty import counted, size
 from flatweave.frontend.ragged.ragged import Ragged, innermost
 from flatweave.frontend.values.array import SHOWN, HostArray, describe
 from flatweave.frontend.values.device_array import at_hand
+from flatweave.frontend.values.short import is_short, widened
 from flatweave.frontend.values.tree import flatten, spelled
 from flatweave.notebook.pixels import Numbers, levels, png
 
@@ -85,7 +86,8 @@ def _picture(values: Numbers) -> Markup:
     height, width = values.shape
     step = max(1.0, max(height, width) / MOST_PIXELS)
     lines, columns = (_chosen(extent, step) for extent in (height, width))
-    entries, least, most = levels(values[np.ix_(lines, columns)])
+    chosen = values[np.ix_(lines, columns)]
+    entries, least, most = levels(widened(chosen) if is_short(chosen) else chosen)
     scale = max(1, LEAST_SIDE // max(entries.shape))
     image = tag(
         "img", src=png(entries), alt=f"a picture of {height} x {width} numbers",

@@ -48,6 +48,8 @@ def numbered(values, counts):
 RUNS = np.arange(110), np.random.default_rng(1).integers(0, 9, 110)
 CASES = {
     **{name: (PROGRAMS[name], arguments(260)) for name in PROGRAMS},
+    # keys that meet in the copies that each lane of a warp has
+    "histogram": (PROGRAMS["histogram"], (np.arange(260, dtype=np.int32) // 7 % 3, np.ones(260))),
     "wide": (lambda x, f: fw.cumsum(f), arguments(260)),
     "decoded": (decoded, RUNS),
     "numbered": (numbered, RUNS),

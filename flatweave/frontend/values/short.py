@@ -19,6 +19,7 @@ from flatweave.frontend.values import misuse
 from flatweave.frontend.values.array import Array, HostArray, describe, host_array
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.tree import Node, flatten, is_irregular
+from flatweave.scalar.ops import evaluate
 
 
 class Short(Array, Node):
@@ -166,6 +167,12 @@ SPELLED = frozenset({*SHORT, "float16", "half", "f2", "<f2", "=f2", "e"})
 def words_of(values: Any) -> Values:
     """The memory of floats of 16 bits, in row-major order, as words."""
     return np.asarray(values).view(np.uint16)
+
+
+def widened(values: Any) -> Values:
+    """Floats of 16 bits as floats of 32, which hold each of them exactly."""
+    dtype = short_float(values.dtype)
+    return evaluate("of_bf16" if dtype is bf16 else "of_f16", words_of(values))
 
 
 def is_short(value: Any) -> bool:

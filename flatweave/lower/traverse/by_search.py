@@ -62,7 +62,8 @@ class Marks:
         stride = b.apply("maximum", stride, index(1))
         memory = b.emit(Shared(i64, MARKS))[0]
         marks = Marks(walk, memory, first, count, stride, walk.rows.start(b, first))
-        b.emit(Sync())  # others may still search among those of an earlier pass
+        if b.outer is not None:  # in a loop others may still search among those of an earlier turn
+            b.emit(Sync())
         flat(walk.space.machine, index(MARKS), walk.width).block(
             b, index(0), index(MARKS), (), marks._put
         )

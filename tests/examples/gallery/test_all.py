@@ -26,6 +26,13 @@ LONG = ("alignment", "option")  # take a second and more to compile
 SOME = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in NAMES]
 
 
+def loaded(example, name):
+    """A program, where what its author would have used before is installed."""
+    if "scipy" in (FOLDER / f"{name}.py").read_text(encoding="utf-8"):
+        pytest.importorskip("scipy")
+    return example(f"gallery.{name}")
+
+
 def leaves(value):
     """The arrays of a result."""
     parts = value if isinstance(value, tuple) else (value,)
@@ -52,7 +59,7 @@ def agrees(module, args):
 @pytest.mark.parametrize("name", SOME)
 def test_a_program_agrees_with_what_was_used_before(example, name):
     """From no element, where there may be none, to more than one block."""
-    module = example(f"gallery.{name}")
+    module = loaded(example, name)
 
     for size in SIZES.get(name, ANY):
         assert agrees(module, module.inputs(size)), size
@@ -63,7 +70,7 @@ def test_a_program_agrees_with_what_was_used_before(example, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_interpreter_agrees(example, name):
     """The definition of the language says the same on small input."""
-    module = example(f"gallery.{name}")
+    module = loaded(example, name)
     size = min(max(SIZES.get(name, ANY)), 40)
 
     with fw.target("interp"):
@@ -73,6 +80,6 @@ def test_the_interpreter_agrees(example, name):
 @pytest.mark.parametrize("name", SOME)
 def test_it_shows_a_result(example, capsys, name):
     """`python examples/gallery/NAME.py` prints a few lines."""
-    example(f"gallery.{name}").main()
+    loaded(example, name).main()
 
     assert 1 <= len(capsys.readouterr().out.splitlines()) <= 5
