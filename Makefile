@@ -94,8 +94,8 @@ docs: $(VENV)/installed-docs
 
 # an sdist, a wheel made from it, and the README's programs on that wheel in an empty environment
 wheel: $(VENV)/installed-release
-	rm -rf dist && mkdir dist
-	$(BIN)/python -m build --outdir dist . >dist/build.log 2>&1 || { cat dist/build.log; exit 1; }
+	rm -rf dist && mkdir -p build
+	$(BIN)/python -m build --outdir dist . >build/wheel.log 2>&1 || { cat build/wheel.log; exit 1; }
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/python release/check_wheel.py dist
 
