@@ -20,7 +20,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
+from distributed import Client, LocalCluster
 
 import flatweave as fw
 from bench.machine import model, slug
@@ -100,9 +102,6 @@ class Killer(threading.Thread):
 
 def disturbed(kills: int, seed: int) -> dict[str, Any]:
     """How many runs had the same bits, how many killed processes are left."""
-    import dask
-    from distributed import Client, LocalCluster
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "xs.npy")
         np.save(path, np.random.default_rng(seed).random(LENGTH))

@@ -80,8 +80,8 @@ class Drive:
     def _client(self, step: Whole) -> None:
         """Lets over what is whole."""
         for let in step.lets:
-            program, params = _program("client", [let], let.vars)
-            args = [self.whole[var] for var in params]
+            program = _program(let)
+            args = [self.whole[var] for var in program.fn.params]
             self.whole.update(zip(let.vars, _run(program, args), strict=True))
 
     def _exchange(self, step: Exchanged) -> None:
@@ -224,7 +224,7 @@ class Drive:
         array = self.chunks.get(var)
         if array is None:
             return self.whole[var][begin:end]
-        return Rows(tuple(array.between(begin, end)), array.dtype, array.row)
+        return Rows.of(array, (begin, end))
 
     def _shared_value(self, var: Var) -> Any:
         """A value of the client, or an array in chunks that every chunk needs all of."""
@@ -261,16 +261,10 @@ class Drive:
         return None
 
 
-def _program(name: str, lets: Sequence[Let], results: Sequence[Var]) -> tuple[Program, list[Var]]:
-    """Lets as a program of what they read."""
-    free: dict[Var, None] = {}
-    bound: set[Var] = set()
-    for let in lets:
-        free.update((var, None) for var in free_vars(let.op) if var not in bound)
-        bound.update(let.vars)
-    params = sorted(free, key=lambda var: isinstance(var.type, ArrayType))
-    return Program(name, Lambda(tuple(params), tuple(lets), tuple(results))), params
-
+def _program(let: Let) -> Program:
+    """A let as a program of what it reads."""
+    params = sorted(free_vars(let.op), key=lambda var: isinstance(var.type, ArrayType))
+    return Program("client", Lambda(tuple(params), (let,), let.vars))
 
 
 def _run(program: Program, args: Sequence[Any]) -> list[Any]:

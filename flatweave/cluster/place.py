@@ -10,7 +10,7 @@ import numpy as np
 from flatweave.array_ir.fault import Fault
 from flatweave.base.records import record
 from flatweave.cluster.local import LocalProgram
-from flatweave.frontend.values.chunked import Piece
+from flatweave.frontend.values.chunked import Chunked, Piece
 
 
 class ChunkFailed(Exception):
@@ -40,6 +40,12 @@ class Rows:
     parts: tuple[tuple[Piece, int, int], ...]
     dtype: Any
     row: tuple[int, ...]
+
+    @classmethod
+    def of(cls, array: Chunked, *runs: tuple[int, int]) -> Rows:
+        """Runs of an array's rows, each from its first row to the one behind its last."""
+        parts = tuple(part for run in runs for part in array.between(*run))
+        return cls(parts, array.dtype, array.row)
 
     def loaded(self) -> np.ndarray[Any, np.dtype[Any]]:
         """All of them as one array."""

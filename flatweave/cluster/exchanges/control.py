@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record, replace
-from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made
+from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made, in_chunks
 from flatweave.cluster.steps import Divided
-from flatweave.frontend.values.chunked import Chunked
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
@@ -54,11 +53,6 @@ def body_of(
         replace(divided, params=(*own, *rest)),
         (*scalars, *arrays),
     )
-
-
-def in_chunks(value: Any) -> Any:
-    """A value that must be in chunks: one chunk, where it was whole."""
-    return value if isinstance(value, Chunked) else Chunked([value])
 
 
 def results_in_chunks(body: Body) -> list[bool]:

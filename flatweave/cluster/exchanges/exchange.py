@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from flatweave.array_ir.syntax import Program
 from flatweave.cluster.place import Place
 from flatweave.cluster.steps import Divided
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.terms.syntax import Atom, Let, Op, Var
 
 Divide = Callable[[Program, Collection[int]], Divided]
@@ -20,6 +21,11 @@ class Made(NamedTuple):
     split: frozenset[Var]
     refused: str = ""
     kept: Any = None
+
+
+def in_chunks(value: Any) -> Any:
+    """A value that must be in chunks: one chunk, where it was whole."""
+    return value if isinstance(value, Chunked) else Chunked([value])
 
 
 class Client(Protocol):

@@ -6,22 +6,27 @@ destination takes its runs, in the order of the chunks that wrote them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64, u64
-from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made
-from flatweave.cluster.exchanges.shuffle import chunks_of, shuffled, sorting, taking_rows
+from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made, in_chunks
+from flatweave.cluster.exchanges.shuffle import (
+    chunks_of,
+    computed,
+    rows_of,
+    shuffled,
+    sorting,
+    taking_rows,
+)
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Rows
-from flatweave.frontend.values.chunked import Chunked, Held
 from flatweave.ops import Map, Permute, Scatter
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import ArrayType, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
 from flatweave.terms.traverse import free_vars
 
 
@@ -32,31 +37,25 @@ class PermuteExchange(Exchange):
 
     def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
         op: Any = let.op
-        if op is None or free_vars(getattr(op, "fn", None) or _place_key(1)):
+        if isinstance(op, Permute) and free_vars(op.fn):
             return Made(frozenset(), "its operator reads values from outside")
         taken = (op.indices, *op.xs)
-        return Made(
-            frozenset(let.vars), kept=(sorting(taken, _place_key(len(taken), op)), _writing(op))
-        )
+        return Made(frozenset(let.vars), kept=(sorting(taken, _place_key(taken)), _writing(op)))
 
     def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
         (first, writing), op = made.kept, let.op
-        dests = [_chunked(client.value(x)) for x in op.dest]  # type: ignore[attr-defined]
-        taken = [_chunked(client.value(x)) for x in (op.indices, *op.xs)]  # type: ignore[attr-defined]
+        dests = [in_chunks(client.value(x)) for x in op.dest]  # type: ignore[attr-defined]
+        taken = [in_chunks(client.value(x)) for x in (op.indices, *op.xs)]  # type: ignore[attr-defined]
         chunks = chunks_of(dests[0].bounds)
         if not chunks or not len(taken[0]):
             return dict(zip(let.vars, dests, strict=True))
         ends = np.array([chunk.end for chunk in chunks], np.uint64)
         runs = shuffled(client.place, taken, first, lambda keys: ends)
-        pieces: list[list[Any]] = [[] for _ in let.vars]
+        tasks = []
         for k, chunk in enumerate(chunks):
-            rows = [Rows(tuple(xs.between(chunk.begin, chunk.end)), xs.dtype, ()) for xs in dests]
-            args = [chunk.begin, chunk.end - chunk.begin, runs.count(k), *rows, *runs.taken(k)]
-            results = client.place.run(writing, args, chunk)
-            for mine, result in zip(pieces, results, strict=True):
-                mine.append(client.place.piece(result, chunk.end - chunk.begin))
-        made_of = zip(let.vars, pieces, dests, strict=True)
-        return {var: Chunked.of(mine, xs.dtype) for var, mine, xs in made_of}
+            count, *rows = rows_of(dests, chunk.begin, chunk.end)
+            tasks.append((chunk, [chunk.begin, count, runs.count(k), *rows, *runs.taken(k)]))
+        return computed(client.place, writing, tasks, let.vars)
 
 
 class ScatterExchange(PermuteExchange):
@@ -65,14 +64,10 @@ class ScatterExchange(PermuteExchange):
     op: ClassVar[type[Op]] = Scatter
 
 
-def _chunked(value: Any) -> Chunked:
-    return value if isinstance(value, Chunked) else Chunked.of([Held(value)], value.dtype)
-
-
-def _place_key(count: int, op: Any = None) -> Any:
+def _place_key(taken: Sequence[Atom]) -> Lambda:
     """The place of an element, as an unsigned integer: negative ones are beyond all others."""
     b = Builder()
-    types = [array_type(x).dtype for x in (op.indices, *op.xs)] if op else [i64] * count
+    types = [array_type(x).dtype for x in taken]
     return b.function(types, lambda inside, index, *_: (inside.cast(index, u64),))
 
 

@@ -6,7 +6,7 @@ in the order of the chunks, is what task k takes. So elements of equal keys keep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.cluster.local import Is, LocalProgram, Param
 from flatweave.cluster.place import Chunk, Place, Rows
-from flatweave.frontend.values.chunked import Chunked
+from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops import Map, Sort
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder
@@ -36,12 +36,7 @@ class Runs:
 
     def taken(self, number: int) -> list[Rows]:
         """What a task takes, of each array."""
-        return [
-            Rows(
-                tuple(part for run in self.runs[number] for part in xs.between(*run)), xs.dtype, ()
-            )
-            for xs in self.arrays
-        ]
+        return [Rows.of(xs, *self.runs[number]) for xs in self.arrays]
 
 
 def chunks_of(bounds: Sequence[int]) -> list[Chunk]:
@@ -80,8 +75,22 @@ def shuffled(
 
 def rows_of(arrays: Sequence[Chunked], begin: int, end: int) -> list[Any]:
     """The arguments of a program that takes some rows of each array."""
-    rows = [Rows(tuple(xs.between(begin, end)), xs.dtype, ()) for xs in arrays]
-    return [end - begin, *rows]
+    return [end - begin, *(Rows.of(xs, (begin, end)) for xs in arrays)]
+
+
+def computed(
+    place: Place, program: LocalProgram, tasks: Iterable[tuple[Chunk, list[Any]]],
+    variables: Sequence[Var],
+) -> dict[Var, Chunked]:  # fmt: skip
+    """What a program gives for the arguments of each chunk: arrays whose chunks these are."""
+    pieces: list[list[Piece]] = [[] for _ in variables]
+    for chunk, args in tasks:
+        for mine, result in zip(pieces, place.run(program, args, chunk), strict=True):
+            mine.append(place.piece(result, chunk.end - chunk.begin))
+    return {
+        var: Chunked.of(mine, array_type(var).dtype.numpy)
+        for var, mine in zip(variables, pieces, strict=True)
+    }
 
 
 def sorting(xs: Sequence[Atom], key: Lambda, *, keys: bool = True) -> LocalProgram:

@@ -13,11 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made
-from flatweave.cluster.exchanges.shuffle import chunks_of, rows_of, shuffled, sorting
+from flatweave.cluster.exchanges.shuffle import chunks_of, computed, rows_of, shuffled, sorting
 from flatweave.cluster.place import Chunk, Place
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.ops import Sort
-from flatweave.ops.rows import array_type
 from flatweave.terms.syntax import Let, Op, Var
 from flatweave.terms.traverse import free_vars
 
@@ -43,14 +42,7 @@ class SortExchange(Exchange):
     def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
         first, merging = made.kept
         arrays = [client.value(x) for x in let.op.xs]  # type: ignore[attr-defined]
-        pieces: list[list[Any]] = [[] for _ in let.vars]
-        for chunk, args in _wanted(client.place, arrays, first):
-            results = client.place.run(merging, args, chunk)
-            for mine, result in zip(pieces, results, strict=True):
-                mine.append(client.place.piece(result, chunk.end - chunk.begin))
-        dtypes = [array_type(var).dtype.numpy for var in let.vars]
-        made_of = zip(let.vars, pieces, dtypes, strict=True)
-        return {var: Chunked.of(mine, dtype) for var, mine, dtype in made_of}
+        return computed(client.place, merging, _wanted(client.place, arrays, first), let.vars)
 
 
 def _wanted(
