@@ -58,6 +58,11 @@ DTypeLike: TypeAlias = DType | np.dtype[Any] | type | str
 Axes: TypeAlias = int | Sequence[int]
 Shape: TypeAlias = int | Array | Sequence[int | Array]
 
+class Kind(type, DType):
+    """What a dtype is: a value with DType's attributes, and a type in annotations of kernels."""
+
+    def __call__(self, value: Any) -> Any: ...
+
 class Unary(Protocol):
     __name__: str
     @overload
@@ -507,8 +512,9 @@ atanh: Unary
 def backpermute(shape: Shape, f: Callable[..., Any], xs: Flat) -> Array: ...
 @overload
 def backpermute(shape: Shape, f: Callable[..., Any], xs: Any) -> Any: ...
-bf16: DType
-bfloat16: DType
+class bf16(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+bfloat16: TypeAlias = bf16
 bitwise_and: Binary
 bitwise_count: Unary
 bitwise_invert: Unary
@@ -517,8 +523,9 @@ bitwise_not: Unary
 bitwise_or: Binary
 bitwise_right_shift: Binary
 bitwise_xor: Binary
-bool: DType
-bool_: DType
+class bool(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+bool_: TypeAlias = bool
 @overload
 def broadcast(xs: Flat, shape: Shape) -> Array: ...
 @overload
@@ -526,8 +533,10 @@ def broadcast(xs: Any, shape: Shape) -> Any: ...
 def broadcast_arrays(*arrays: Any) -> tuple[Array, ...]: ...
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]: ...
 def broadcast_to(x: ArrayLike, shape: Shape) -> Array: ...
-c128: DType
-c64: DType
+class c128(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+class c64(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
 def can_cast(from_: Any, to: Any) -> builtins.bool: ...
 cbrt: Unary
 ceil: Unary
@@ -536,8 +545,8 @@ def clip(x: Flat, min: Any = None, max: Any = None) -> Array: ...
 @overload
 def clip(x: Any, min: Any = None, max: Any = None) -> Any: ...
 clz: Unary
-complex128: DType
-complex64: DType
+complex128: TypeAlias = c128
+complex64: TypeAlias = c64
 @overload
 def concat(arrays: Sequence[ArrayLike], axis: int | None = 0) -> Array: ...
 @overload
@@ -599,18 +608,21 @@ def eye(
     n_rows: Any, n_cols: Any = None, *, k: int = 0, dtype: DTypeLike | None = None,
     device: str | None = None
 ) -> Array: ...
-f16: DType
-f32: DType
-f64: DType
+class f16(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+class f32(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+class f64(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
 @overload
 def filter(p: Callable[[Any], Any], xs: Flat) -> Array: ...
 @overload
 def filter(p: Callable[[Any], Any], xs: Any) -> Any: ...
 def finfo(type: Any) -> FloatInfo: ...
 def flip(x: ArrayLike, axis: Axes | None = None) -> Array: ...
-float16: DType
-float32: DType
-float64: DType
+float16: TypeAlias = f16
+float32: TypeAlias = f32
+float64: TypeAlias = f64
 floor: Unary
 floor_divide: Binary
 floordiv: Binary
@@ -647,17 +659,21 @@ def histogram(
     n: Any, idx: ArrayLike, vals: Any = 1, op: Callable[[Any, Any], Any] = ..., ne: Any = 0
 ) -> Array: ...
 hypot: Binary
-i16: DType
-i32: DType
-i64: DType
-i8: DType
+class i16(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+class i32(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+class i64(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+class i8(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
 def iinfo(type: Any) -> IntegerInfo: ...
 imag: Unary
 inf: float
-int16: DType
-int32: DType
-int64: DType
-int8: DType
+int16: TypeAlias = i16
+int32: TypeAlias = i32
+int64: TypeAlias = i64
+int8: TypeAlias = i8
 invert: Unary
 def iota(n: Any, dtype: DTypeLike = ...) -> Array: ...
 def isdtype(dtype: DTypeLike, kind: Any) -> builtins.bool: ...
@@ -883,14 +899,18 @@ def triu(x: ArrayLike, *, k: int = 0) -> Array: ...
 true_divide: Binary
 truediv: Binary
 trunc: Unary
-u16: DType
-u32: DType
-u64: DType
-u8: DType
-uint16: DType
-uint32: DType
-uint64: DType
-uint8: DType
+class u16(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+class u32(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+class u64(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+class u8(Array, metaclass=Kind):
+    def __new__(cls, value: Any) -> Any: ...
+uint16: TypeAlias = u16
+uint32: TypeAlias = u32
+uint64: TypeAlias = u64
+uint8: TypeAlias = u8
 def unique_all(x: ArrayLike) -> UniqueAll: ...
 def unique_counts(x: ArrayLike) -> UniqueCounts: ...
 def unique_inverse(x: ArrayLike) -> UniqueInverse: ...

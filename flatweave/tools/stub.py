@@ -8,6 +8,7 @@ leave open, which arrays a parameter takes and what a result is, stands in the t
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import json
 import re
@@ -22,6 +23,7 @@ from flatweave.base.dtypes import DType
 from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import HostComplex
+from flatweave.tools.stub_head import HEAD
 
 WIDTH = 100
 
@@ -104,98 +106,6 @@ STARS: dict[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**",
 }  # fmt: skip
 
-HEAD = '''\
-"""The types of the public names, written by `python -m flatweave.tools.stub`."""
-
-import builtins
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import (
-    Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, overload
-)
-
-import numpy as np
-import numpy.typing as npt
-
-from flatweave.base.dtypes import DType
-from flatweave.frontend.values.hints import SupportsArray, SupportsBuffer, SupportsDLPack
-{imports}
-
-P = ParamSpec("P")
-Q = ParamSpec("Q")
-R = TypeVar("R")
-S = TypeVar("S", covariant=True)
-
-Number: TypeAlias = builtins.bool | int | float | complex | np.generic
-Flat: TypeAlias = Array | npt.NDArray[Any] | Number
-ArrayLike: TypeAlias = (
-    Flat | list[Any] | tuple[Any, ...] | range | SupportsArray | SupportsDLPack | SupportsBuffer
-)
-Argument: TypeAlias = ArrayLike | Ragged | Chunked | Mapping[Any, Any] | None
-DTypeLike: TypeAlias = DType | np.dtype[Any] | type | str
-Axes: TypeAlias = int | Sequence[int]
-Shape: TypeAlias = int | Array | Sequence[int | Array]
-
-class Unary(Protocol):
-    __name__: str
-    @overload
-    def __call__(self, x: Ragged) -> Ragged: ...
-    @overload
-    def __call__(self, x: ArrayLike) -> Array: ...
-
-class Binary(Protocol):
-    __name__: str
-    @overload
-    def __call__(self, x: Ragged, y: ArrayLike | Ragged) -> Ragged: ...
-    @overload
-    def __call__(self, x: ArrayLike, y: Ragged) -> Ragged: ...
-    @overload
-    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array: ...
-
-class Ternary(Protocol):
-    __name__: str
-    def __call__(self, x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array: ...
-
-class Called(Protocol[P, S]):
-    """A function of arrays: called as it was written, or with what becomes one of ours."""
-
-    @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
-    @overload
-    def __call__(self, *args: Argument, **kwargs: Argument) -> S: ...
-
-class JittedMethod(Called[P, S], Protocol[P, S]):
-    @overload
-    def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages: ...
-    @overload
-    def stages(self, *args: Argument, **kwargs: Argument) -> Stages: ...
-
-class Jitted(Generic[P, R]):
-    __name__: str
-    __wrapped__: Callable[P, R]
-    traces: int
-    target: str | None
-    checks: builtins.bool
-    deterministic: builtins.bool
-    @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
-    @overload
-    def __call__(self, *args: Argument, **kwargs: Argument) -> R: ...
-    @overload
-    def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages: ...
-    @overload
-    def stages(self, *args: Argument, **kwargs: Argument) -> Stages: ...
-    def forget(self) -> None: ...
-    @overload
-    def __get__(self, instance: None, owner: Any = None) -> Jitted[P, R]: ...
-    @overload
-    def __get__(
-        self: Jitted[Concatenate[Any, Q], R], instance: object, owner: Any = None
-    ) -> JittedMethod[Q, R]: ...
-
-{jit}def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Called[P, R]: ...
-'''
-
-
 def stub(package: Any) -> str:
     """The text of the stub for the package."""
     functions = "".join(
@@ -239,7 +149,10 @@ def declared(name: str, value: Any) -> Iterator[str]:
     """The lines of one public name."""
     if isinstance(value, types.ModuleType) or is_reexported(value):
         return
-    if not callable(value) or isinstance(value, DType):
+    if isinstance(value, DType):
+        yield dtype(name, value)
+        return
+    if not callable(value):
         yield f"{name}: {'None' if value is None else type(value).__name__}\n"
         return
     known = OPERATIONS.get(value)
@@ -260,6 +173,17 @@ def declared(name: str, value: Any) -> Iterator[str]:
         yield "@overload\n" + function(name, signature, {where: "Any"}, "Any")
     else:
         yield function(name, signature, {"xs": "Any"} if name in OF_ELEMENTS else {}, result)
+
+
+def dtype(name: str, value: DType) -> str:
+    """A dtype: under its own name a class of the numbers that have it, else another name of that.
+    """
+    if name != value.name:
+        return f"{name}: TypeAlias = {value.name}\n"
+    return (
+        f"class {name}(Array, metaclass=Kind):\n"
+        "    def __new__(cls, value: Any) -> Any: ...\n"
+    )
 
 
 def by_word(
@@ -392,4 +316,7 @@ def method(cls: str, name: str, signature: inspect.Signature) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(stub(sys.modules["flatweave"]), encoding="utf-8")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("path", type=Path, help="the file to write: flatweave/__init__.pyi")
+    text = stub(sys.modules["flatweave"])
+    parser.parse_args().path.write_text(text, encoding="utf-8")

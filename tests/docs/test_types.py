@@ -10,20 +10,15 @@ from tests.docs.blocks import programs, shown
 from tests.docs.test_pages import RUNNING
 from tests.shape.tree import ROOT
 
-# kernel.md annotates arrays of kernels by their dtype, fk.Pull[fw.f32], which is a value to type
-# checkers; kernels.md shows texts that a parser may refuse
-UNTYPED = ("docs/kernel.md", "docs/kernels.md")
-
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A file for each page."""
     folder = tmp_path_factory.mktemp("typed")
     for page in RUNNING:
-        if shown(page) not in UNTYPED:
-            name = shown(page).removesuffix(".md").replace("/", "_").replace("-", "_")
-            text = "\n\n".join(programs(page.read_text(encoding="utf-8")))
-            (folder / f"page_{name}.py").write_text(text, encoding="utf-8")
+        name = shown(page).removesuffix(".md").replace("/", "_").replace("-", "_")
+        text = "\n\n".join(programs(page.read_text(encoding="utf-8")))
+        (folder / f"page_{name}.py").write_text(text, encoding="utf-8")
     return folder
 
 

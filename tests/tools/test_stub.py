@@ -30,7 +30,7 @@ def test_the_package_says_that_it_is_typed():
     assert (ROOT / "flatweave" / "py.typed").is_file()
 
 
-@pytest.mark.parametrize("program", ["calls", "functions", "arrays"])
+@pytest.mark.parametrize("program", ["calls", "functions", "arrays", "dtypes"])
 def test_the_programs_run(program):
     """`make types` checks what they say of types; here, that what they call is there."""
     getattr(typed_programs, program)()

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 import flatweave as fw
+from flatweave import kernel as fk
+from flatweave.base.dtypes import DType
 
 X: npt.NDArray[np.float64] = np.arange(4.0)
 
@@ -121,3 +123,21 @@ def arrays() -> None:
     assert_type(float(x[0]), float)
     assert_type(x.to_numpy(), npt.NDArray[Any])
     assert np.asarray(x).shape == (4,)
+
+
+@fk.kernel
+def scaled(xs: fk.Pull[fw.f32], a: fw.float32) -> Any:
+    """Dtypes are types in annotations of kernels."""
+    assert_type(a * 2, fw.Array)
+    return fk.map(lambda x: a * x, xs)
+
+
+def dtypes() -> None:
+    """Dtypes are values, too."""
+    known: list[DType] = [fw.f32, fw.int8, fw.bool]
+    assert_type([each.bits for each in known], list[int])
+    assert_type(fw.f32.is_float, bool)
+    assert_type(fw.zeros(2, dtype=fw.c64), fw.Array)
+    assert np.zeros(2, fw.f32).dtype == fw.f32
+    assert float(fw.f32(0.5)) + float(fw.f64(X).sum()) == 6.5
+    assert np.asarray(scaled(np.zeros(2, np.float32), np.float32(3))).tolist() == [0, 0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from flatweave.base.errors import ArgumentError, IndexOutOfBounds, ShapeError
 from flatweave.base.pretty import listed
@@ -22,9 +22,15 @@ from flatweave.terms.build import index
 from flatweave.terms.syntax import Const
 
 At = Callable[[Any], Any]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as WithDefault
+
+    T = WithDefault("T", default=Any)
+else:
+    T = TypeVar("T")
 
 
-class Pull:
+class Pull(Generic[T]):
     """An array as a function. `length` is an int, or a number of the host where it is not known
     when the kernel is written."""
 
