@@ -158,8 +158,7 @@ class Drive:
             read = [v for let in step.lets for v in free_vars(let.op) if v in self.chunks]
             largest = max((self.chunks[v] for v in read), key=lambda xs: xs.nbytes, default=None)
             cuts = largest.bounds if largest is not None else (0,)
-            inside = [cut for cut in cuts if 0 < cut < extent]
-            known = self.bounds[step.space] = (0, *inside, extent)
+            known = self.bounds[step.space] = (0, *_cuts_within(cuts, extent), extent)
         return known
 
     def _ends_of_rows(self, ends: Var, extent: int) -> tuple[int, ...]:
@@ -259,6 +258,15 @@ class Drive:
         if isinstance(value, int | bool | np.integer | np.bool_):
             return int(value), int(value)
         return None
+
+
+def _cuts_within(cuts: Sequence[int], extent: int) -> list[int]:
+    """Where an extent is cut: at the rows where what is read is; where it has many more rows or
+    fewer, as behind a reshape, at the same parts of all."""
+    rows = cuts[-1]
+    if rows and not rows <= 2 * extent <= 4 * rows:
+        cuts = sorted({cut * extent // rows for cut in cuts})
+    return [cut for cut in cuts if 0 < cut < extent]
 
 
 def _program(let: Let) -> Program:

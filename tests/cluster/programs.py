@@ -62,6 +62,12 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "nothing kept": (lambda xs: fw.sum(xs[xs > 99]) + fw.max(xs), XS),
     "histogram": (lambda ks: fw.histogram(6, ks), KEYS),
     "permute": (lambda ks, xs: fw.permute(fw.add, fw.full(6, 1.0), ks, xs), KEYS, XS),
+    "least ones": (
+        lambda ks, xs: (
+            fw.permute(fw.minimum, fw.full(9, 99.0), ks, xs + 20),
+            fw.permute(fw.maximum, fw.full(9, -99.0), ks, xs - 20),
+        ), KEYS, XS,
+    ),
     "permute, the last stays": (
         lambda ks, xs: fw.permute(lambda a, b: b, fw.full(9, 1.0), ks, xs), KEYS, XS,
     ),

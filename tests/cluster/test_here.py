@@ -48,6 +48,18 @@ def test_a_whole_array_beside_chunks():
     assert np.array_equal(np.asarray(found), xs * xs)
 
 
+def test_other_extents_are_cut_at_the_same_parts():
+    """A reshape of rows has as many chunks as these; a few rows fewer are cut where these are."""
+    rows = fw.Chunked.cut(np.arange(60).reshape(10, 6), 4)
+    flat = fw.jit(lambda m: fw.reshape(m, (-1,)))(rows)
+    again = fw.jit(lambda x: fw.reshape(x, (-1, 6)))(flat)
+    tail = fw.jit(lambda m: m[1:])(rows)
+
+    assert flat.bounds == (0, 24, 48, 60)
+    assert again.bounds == rows.bounds
+    assert tail.bounds == (0, 4, 8, 9)
+
+
 def test_results_go_on():
     """What a function gives in chunks, another one takes."""
     xs = fw.Chunked.cut(np.arange(20), 6)

@@ -34,7 +34,8 @@ class PermuteRule(Rule):
         """How elements that meet are combined, and what a place holds where there is none."""
         types = [array_type(x).dtype for x in op.dest]
         nothing = tuple(constant(0, dtype) for dtype in types)
-        return monoid(b, op.fn, op.neutral or nothing, known=bool(op.neutral))
+        known = bool(op.neutral)  # `nothing` is no element: a copy must not begin with it
+        return monoid(b, op.fn, op.neutral or nothing, known=known, segmented=not known)
 
     def parts(self, chunk: Chunk, let: Let) -> tuple[Atom, ...]:
         op, b = chunk.operation(let.op), chunk.b
