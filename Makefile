@@ -10,10 +10,14 @@ STAMP := $(VENV)/installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS ?= 2
 
-.PHONY: demo test test-all test-opencl test-aarch64 lint types bench docs wheel clean
+.PHONY: demo demo-cluster test test-all test-opencl test-aarch64 lint types bench docs wheel clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
+
+# programs over data in chunks, by two processes of a Dask cluster on this machine
+demo-cluster: $(STAMP)
+	$(BIN)/python examples/cluster
 
 test: $(STAMP) lint types
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m "not slow"

@@ -47,23 +47,25 @@ def random_bits(counter: Any) -> Any:
     return x ^ (x >> 31)
 
 
+def edge(seed: Any, scale: Any, number: Any) -> Any:
+    """An edge among 2^scale vertices, its source and its target packed into 64 bits."""
+
+    def fall(level: Any, ends: Any) -> Any:
+        source, target = ends
+        counter = (number * 64 + level + 1).astype(fw.u64)
+        drawn = random_bits(counter ^ random_bits(seed)) >> 32
+        a, b, c = (drawn >= share for share in QUARTERS)
+        down, right = b, (a & ~b) | c
+        return 2 * source + down.astype(fw.i64), 2 * target + right.astype(fw.i64)
+
+    source, target = fw.fori_loop(0, scale, fall, (0, 0))
+    return (source << 32) | target
+
+
 @fw.jit
 def packed_edges(seed: Any, scale: Any, count: Any) -> Any:
-    """Edges among 2^scale vertices, source and target of each packed into 64 bits."""
-
-    def edge(number: Any) -> Any:
-        def fall(level: Any, ends: Any) -> Any:
-            source, target = ends
-            counter = (number * 64 + level + 1).astype(fw.u64)
-            drawn = random_bits(counter ^ random_bits(seed)) >> 32
-            a, b, c = (drawn >= share for share in QUARTERS)
-            down, right = b, (a & ~b) | c
-            return 2 * source + down.astype(fw.i64), 2 * target + right.astype(fw.i64)
-
-        source, target = fw.fori_loop(0, scale, fall, (0, 0))
-        return (source << 32) | target
-
-    return fw.generate(count, edge)
+    """So many edges."""
+    return fw.generate(count, lambda number: edge(seed, scale, number))
 
 
 @fw.jit
