@@ -119,7 +119,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 $(VENV)/installed-exchange: $(STAMP)
-	$(PIP) install --quiet -e '.[exchange]'
+	$(PIP) install --quiet -e '.[exchange,files]'
 	@touch $@
 
 $(VENV)/installed-release: $(STAMP)

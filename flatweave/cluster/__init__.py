@@ -1,5 +1,6 @@
 """The same program on data in chunks: on a Dask cluster, and on files larger than memory.
 
+    sources/        what arrays are read from: files, in the process that needs them
     chunks.py       a jitted function that is given `Chunked` arrays (frontend/values/chunked.py)
     prepare.py      what its trace goes through first; segments.py is one of these
     divide.py       the trace becomes steps (steps.py): one task for each chunk, and what the client

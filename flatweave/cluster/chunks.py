@@ -8,6 +8,7 @@ from typing import Any
 
 from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
+from flatweave.base.source import user_location
 from flatweave.cluster.divide import divide
 from flatweave.cluster.drive import Drive
 from flatweave.cluster.here import Here
@@ -44,6 +45,9 @@ class InChunks:
             raise user_error(fault) from None
         except ChunkFailed as failed:
             raise _told(failed) from None
+        except UserError as error:
+            error.where = error.where or user_location()  # files are read by other threads
+            raise
         leaves = [x if isinstance(x, Chunked) else owned(x, args, self) for x in results]
         return unflatten(self.traced.tree, leaves)
 

@@ -18,10 +18,11 @@ from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Chunk, ChunkFailed, Rows
+from flatweave.cluster.place import Chunk, ChunkFailed, Rows, loaded
+from flatweave.cluster.sources.stored import Stored
 from flatweave.cluster.spill import Store
 from flatweave.frontend.call.eager import compile_program
-from flatweave.frontend.values.chunked import Held, OnFile, Piece
+from flatweave.frontend.values.chunked import Held, Piece, Values
 from flatweave.runtime.systems.limits import memory_of_group
 
 SHARE = 8
@@ -40,7 +41,7 @@ class Here:
         self._target = target
         self._store = Store(self.memory // 2, folder)
         self._made: dict[LocalProgram, Any] = {}
-        self._coming: dict[int, Future[Any]] = {}
+        self._coming: dict[int, tuple[Future[list[Values]], int]] = {}
         self._reader: ThreadPoolExecutor | None = None
 
     def share(self, value: Any) -> Any:
@@ -48,38 +49,48 @@ class Here:
 
     def expect(self, args: Sequence[Any]) -> None:
         """Begin to read what a chunk will take of files."""
-        for each in args:
-            if isinstance(each, Rows) and any(isinstance(part[0], OnFile) for part in each.parts):
-                if self._reader is None:
-                    self._reader = ThreadPoolExecutor(1, "flatweave-reader")
-                self._coming[id(each)] = self._reader.submit(each.loaded)
+        rows = [each for each in args if isinstance(each, Rows) and _in_files(each)]
+        if not rows:
+            return
+        if self._reader is None:
+            self._reader = ThreadPoolExecutor(1, "flatweave-reader")
+        coming = self._reader.submit(loaded, rows)
+        self._coming.update({id(each): (coming, k) for k, each in enumerate(rows)})
 
     def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
         made = self._made.get(step)
         if made is None:
             made = self._made[step] = compile_program(step.program, self._target, True, CHOSEN)
-        given = [self._loaded(each) if isinstance(each, Rows) else each for each in args]
+        given = self._given(args)
         try:
             results = run(step.program.name, made, given)
         except Fault as fault:
             raise ChunkFailed(fault, chunk) from None
         return [self._store.keep(each) if np.ndim(each) else each for each in results]
 
-    def _loaded(self, rows: Rows) -> Any:
-        count = sum(end - begin for _, begin, end in rows.parts)
-        size = count * int(np.prod(rows.row)) * np.dtype(rows.dtype).itemsize
-        if size * SHARE > self.memory:
+    def _given(self, args: Sequence[Any]) -> list[Any]:
+        """Arguments with their rows in memory: those that were expected, and those that were not,
+        which are read now."""
+        rows = [each for each in args if isinstance(each, Rows)]
+        for each in rows:
+            self._check(each)
+        read = {id(each): self._coming.pop(id(each)) for each in rows if id(each) in self._coming}
+        others = [each for each in rows if id(each) not in read]
+        found = {id(each): values for each, values in zip(others, loaded(others), strict=True)}
+        found.update({key: coming.result()[k] for key, (coming, k) in read.items()})
+        return [found[id(each)] if isinstance(each, Rows) else each for each in args]
+
+    def _check(self, rows: Rows) -> None:
+        if rows.nbytes * SHARE > self.memory:
             raise ArgumentError(
-                f"a chunk has {pretty.size(size)}, of which {SHARE} do not fit into"
+                f"a chunk has {pretty.size(rows.nbytes)}, of which {SHARE} do not fit into"
                 f" {pretty.size(self.memory)} of memory.",
                 where=user_location(),
                 remedy="Cut the array into chunks of fewer rows: fw.Chunked.open(path, rows).",
             )
-        coming = self._coming.pop(id(rows), None)
-        return coming.result() if coming else rows.loaded()
 
     def fetched(self, result: Any) -> Any:
-        return result.load(0, result.rows) if isinstance(result, Held | OnFile) else result
+        return result.load(0, result.rows) if isinstance(result, Held | Stored) else result
 
     def each(self, function: Callable[..., Any], results: Sequence[Any], *args: Any) -> list[Any]:
         return [function(self.fetched(result), *args) for result in results]
@@ -92,3 +103,7 @@ class Here:
         if self._reader is not None:
             self._reader.shutdown()
             self._reader = None
+
+
+def _in_files(rows: Rows) -> bool:
+    return any(isinstance(piece, Stored) for piece, _, _ in rows.parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -10,7 +11,8 @@ import numpy as np
 from flatweave.array_ir.fault import Fault
 from flatweave.base.records import record
 from flatweave.cluster.local import LocalProgram
-from flatweave.frontend.values.chunked import Chunked, Piece
+from flatweave.cluster.sources.stored import one, read
+from flatweave.frontend.values.chunked import Chunked, Piece, Values
 
 
 class ChunkFailed(Exception):
@@ -47,12 +49,21 @@ class Rows:
         parts = tuple(part for run in runs for part in array.between(*run))
         return cls(parts, array.dtype, array.row)
 
-    def loaded(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """All of them as one array."""
-        found = [piece.load(begin, end) for piece, begin, end in self.parts]
-        if not found:
-            return np.empty((0, *self.row), self.dtype)
-        return np.ascontiguousarray(found[0] if len(found) == 1 else np.concatenate(found))
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all of them."""
+        count = sum(end - begin for _, begin, end in self.parts)
+        return count * math.prod(self.row) * int(np.dtype(self.dtype).itemsize)
+
+    def whole(self, parts: Sequence[Values]) -> Values:
+        """All of them as one array, of what the pieces have."""
+        return np.ascontiguousarray(one(parts)) if parts else np.empty((0, *self.row), self.dtype)
+
+
+def loaded(rows: Sequence[Rows]) -> list[Values]:
+    """Rows of several arrays, each as one array; what is in the same files is read at once."""
+    found = iter(read(part for each in rows for part in each.parts))
+    return [each.whole([next(found) for _ in each.parts]) for each in rows]
 
 
 class Place(Protocol):

@@ -9,7 +9,7 @@ lines of its lets are numbers, which the client knows.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program
 from flatweave.base.config import config
 from flatweave.base.schedule import CHOSEN
+from flatweave.cluster.sources.stored import one, read
 from flatweave.frontend.call.eager import compile_program
 from flatweave.terms.syntax import Lambda, Let
 from flatweave.terms.traverse import map_field
@@ -53,7 +54,7 @@ class Numbered:
 
 def run(text: str, arguments: Sequence[Argument], threads: int | None) -> tuple[Any, ...]:
     """The results of a program for one chunk; raises Failed."""
-    given = [_taken(*each) for each in arguments]
+    given = _taken(arguments)
     with config.scoped(threads=threads):
         try:
             return tuple(_compiled(text).run(given))
@@ -86,24 +87,28 @@ def part(results: Sequence[Any], number: int, begin: int, end: int) -> Any:
     return results[number][begin:end]
 
 
-def _taken(kind: str, *what: Any) -> Any:
-    """An argument as the program takes it."""
+def _taken(arguments: Sequence[Argument]) -> list[Any]:
+    """Arguments as the program takes them."""
+    parts = [part for kind, *what in arguments if kind == ROWS for part in what[0]]
+    found = iter(read(map(_source, parts)))
+    return [_one(found, *each) for each in arguments]
+
+
+def _source(part: tuple[Any, int | None, int, int]) -> tuple[Any, int, int]:
+    """Rows of a task's result, of an array, or of files."""
+    source, number, begin, end = part
+    return source if number is None else source[number], begin, end
+
+
+def _one(rows: Iterator[Any], kind: str, *what: Any) -> Any:
+    """An argument; the rows that it takes are the next ones."""
     if kind == VALUE:
         return what[0]
     if kind == RESULT:
         results, number = what
         return results[number]
-    found = [_loaded(*each) for each in what[0]]
-    if not found:
-        return what[1]
-    return np.ascontiguousarray(found[0] if len(found) == 1 else np.concatenate(found))
-
-
-def _loaded(source: Any, number: int | None, begin: int, end: int) -> Any:
-    """Rows of a task's result, of an array, or of a file."""
-    if number is not None:
-        source = source[number]
-    return source[begin:end] if isinstance(source, np.ndarray) else source.load(begin, end)
+    parts, empty = what
+    return np.ascontiguousarray(one([next(rows) for _ in parts])) if parts else empty
 
 
 @functools.lru_cache(maxsize=1024)

@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.frontend.values.chunked import Held, OnFile, Piece
+from flatweave.cluster.sources.npy import opened_npy
+from flatweave.cluster.sources.stored import Region, Stored
+from flatweave.frontend.values.chunked import Held, Piece
 
 Values = np.ndarray[Any, np.dtype[Any]]
 
 
-class Spilled(OnFile):
+class Spilled(Stored):
     """Rows in a file of our own, which is removed with the last one who knows of them."""
 
-    def __init__(self, path: str, rows: int) -> None:
-        super().__init__(path, 0, rows)
+    def __init__(self, path: str) -> None:
+        found = opened_npy(path)
+        super().__init__([Region(found.file, 0, found.rows)])
         weakref.finalize(self, _remove, path)
 
 
@@ -42,7 +45,7 @@ class Store:
         path = os.path.join(self._place(), f"{self._count}.npy")
         self._count += 1
         np.save(path, values)
-        return Spilled(path, len(values))
+        return Spilled(path)
 
     def _freed(self, count: int) -> None:
         self.held -= count

@@ -41,6 +41,7 @@ SELDOM = {
     "small": "flatweave.page.small",
     "numpy": "flatweave.frontend.standard.numpy_functions",
     "random": "flatweave.random",
+    "sources": "flatweave.cluster.sources.open",
 }
 IMPORTING = Lock()
 

@@ -56,6 +56,20 @@ def test_an_error_names_the_line_and_the_chunk(client):
     assert "xs[i]" in str(found.value)
 
 
+def test_files_are_read_by_the_workers(client, tmp_path):
+    """Two columns of the same rows; nothing of them is read here."""
+    np.save(tmp_path / "a.npy", np.arange(50))
+    np.save(tmp_path / "b.npy", np.arange(50, 80))
+    xs = fw.Chunked.open(tmp_path, 30)
+    with fw.on(client):
+        total = fw.jit(lambda x, y: fw.sum(x * y))(xs, xs)
+        os.unlink(tmp_path / "b.npy")
+        with pytest.raises(FileNotFoundError, match=r"b\.npy"):
+            fw.jit(lambda x: fw.sum(x * 2))(xs)
+
+    assert int(total) == sum(k * k for k in range(80))
+
+
 def test_a_worker_that_is_killed_costs_time_alone(client):
     """Its chunks are computed again, by others or by the one that follows it."""
     xs = fw.Chunked.cut(np.arange(1000), 100)

@@ -1,7 +1,7 @@
 """Chunked: an array as chunks along axis 0, each in memory, in a file, or on a cluster's worker.
 
     xs = fw.Chunked.cut(np.arange(10), 4)          chunks of 4, 4 and 2 rows, views of the array
-    xs = fw.Chunked.open("ticks.npy", "64 MiB")    regions of a file, read when they are needed
+    xs = fw.Chunked.open("ticks.npy", 1 << 20)     regions of a file, read when they are needed
     xs = fw.Chunked([a, b])                        these arrays, one after the other
 
 It is nowhere as a whole: functions compiled by `jit` go over it chunk by chunk (`cluster/`).
@@ -14,15 +14,17 @@ import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, overload
 
 import numpy as np
 
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.source import user_location
+from flatweave.runtime import door
 
 Values = np.ndarray[Any, np.dtype[Any]]
+Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 ROWS_BYTES = 128 << 20
 """A chunk where nobody says how large."""
 GATHERED = 1 << 30
@@ -56,30 +58,6 @@ class Held:
     def load(self, begin: int, end: int) -> Values:
         """Some of them, nothing copied."""
         return self.values[begin:end]
-
-
-class OnFile:
-    """Rows of an .npy file, in a process that opens it when it needs them."""
-
-    __slots__ = ("begin", "end", "path")
-
-    def __init__(self, path: str, begin: int, end: int) -> None:
-        self.path = path
-        self.begin = begin
-        self.end = end
-
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-        return self.end - self.begin
-
-    def load(self, begin: int, end: int) -> Values:
-        """Some of them, read from the file."""
-        whole = np.load(self.path, mmap_mode="r")  # its header alone: what is mapped would stay
-        row, size = whole.shape[1:], math.prod(whole.shape[1:])
-        first = whole.offset + (self.begin + begin) * size * whole.itemsize
-        found = np.fromfile(self.path, whole.dtype, (end - begin) * size, offset=first)
-        return found.reshape(end - begin, *row)
 
 
 class Chunked:
@@ -138,22 +116,36 @@ class Chunked:
         cuts = range(0, max(len(values), 1), rows)
         return cls([values[begin : begin + rows] for begin in cuts])
 
+    @overload
     @classmethod
-    def open(cls, path: str | os.PathLike[str], rows: int | None = None) -> Chunked:
-        """The array of an .npy file, read in chunks of so many rows, by default of 128 MiB."""
-        name = os.path.abspath(os.fspath(path))
-        values = np.load(name, mmap_mode="r")
-        if not values.flags.c_contiguous or not values.ndim:
-            raise ArgumentError(
-                f"{name} has no rows one after the other: {values.dtype}{list(values.shape)}"
-                f"{'' if values.flags.c_contiguous else ', column by column'}.",
-                where=user_location(), remedy="Save np.ascontiguousarray(xs).",
-            )  # fmt: skip
-        each = max(values.itemsize * math.prod(values.shape[1:]), 1)
-        rows = _positive(max(ROWS_BYTES // each, 1) if rows is None else rows)
-        ends = [*range(0, len(values), rows), len(values)]
-        pieces = [OnFile(name, begin, end) for begin, end in pairwise(ends)]
-        return cls.of(pieces, values.dtype, values.shape[1:])
+    def open(
+        cls, path: Paths, rows: int | None = None, *, column: str | None = None,
+        format: str | None = None,
+    ) -> Chunked: ...  # fmt: skip
+    @overload
+    @classmethod
+    def open(
+        cls, path: Paths, rows: int | None = None, *, column: list[str] | tuple[str, ...],
+        format: str | None = None,
+    ) -> dict[str, Chunked]: ...  # fmt: skip
+    @classmethod
+    def open(
+        cls, path: Paths, rows: int | None = None, *,
+        column: str | list[str] | tuple[str, ...] | None = None, format: str | None = None,
+    ) -> Chunked | dict[str, Chunked]:  # fmt: skip
+        """The array of files, read in chunks of about so many rows, by default of 128 MiB.
+
+        `path` is a path, a list of paths, a folder or a pattern with `*`; with `://`, one that
+        fsspec knows. `format` is "npy", "parquet", "arrow", "zarr", "text" or "bytes", by default
+        as the names end. Of tables, `column` names a column; several, a dict of them, which go
+        beside each other. Chunks end where row groups, record batches, Zarr's chunks and lines do.
+        Raises ArgumentError for files that do not go together, Unsupported without their library.
+        """
+        rows = None if rows is None else _positive(rows)
+        found: Chunked | dict[str, Chunked] = door.opened("sources").opened(
+            path, rows, column, format
+        )
+        return found
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,0 +1,67 @@
+"""Arrays in .npy files: rows are where the header says, and only they are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError
+from flatweave.base.records import record
+from flatweave.cluster.sources.paths import opened
+from flatweave.cluster.sources.stored import Opened
+from flatweave.frontend.values.chunked import Values
+
+
+@record(eq=True)
+class Npy:
+    """An array's numbers, row by row from some byte of a file on."""
+
+    path: str
+    dtype: str
+    row: tuple[int, ...]
+    start: int
+
+    def read(self, columns: Sequence[str], begin: int, end: int) -> list[Values]:
+        """Rows of the array, in this machine's order of bytes."""
+        dtype, size = np.dtype(self.dtype), math.prod(self.row)
+        first, count = self.start + begin * size * dtype.itemsize, (end - begin) * size
+        if "://" in self.path:
+            with opened(self.path) as file:
+                file.seek(first)
+                found = np.frombuffer(file.read(count * dtype.itemsize), dtype)
+        else:
+            found = np.fromfile(self.path, dtype, count, offset=first)
+        if found.size != count:
+            raise ArgumentError(
+                f"{self.path} ends before row {end - 1}, which it had when it was opened.",
+                remedy="Open it again with fw.Chunked.open.",
+            )
+        native = found.astype(dtype.newbyteorder("="), copy=False)
+        return [native.reshape(end - begin, *self.row)] * len(columns)
+
+
+def opened_npy(name: str) -> Opened:
+    """The array of a file, from its header."""
+    with opened(name) as file:
+        version = np.lib.format.read_magic(file)
+        header = np.lib.format.read_array_header_1_0 if version == (1, 0) else (
+            np.lib.format.read_array_header_2_0
+        )  # fmt: skip
+        shape, by_column, dtype = header(file)
+        start = file.tell()
+    if not shape or (by_column and len(shape) > 1):
+        raise ArgumentError(
+            f"{name} has no rows one after the other: {dtype}{list(shape)}"
+            f"{', column by column' if shape else ''}.",
+            remedy="Save np.ascontiguousarray(xs).",
+        )
+    return opened_rows(Npy(name, dtype.str, shape[1:], start), shape[0])
+
+
+def opened_rows(file: Npy, rows: int) -> Opened:
+    """So many rows of a file."""
+    kind: Any = np.dtype(file.dtype).newbyteorder("=")
+    return Opened(file, rows, {"": (kind, file.row)}, lambda each: [*range(each, rows, each), rows])

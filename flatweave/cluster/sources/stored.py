@@ -1,0 +1,93 @@
+"""Rows of files as pieces of a `Chunked`: they know where they are, and are read when they must be.
+
+    read([(a, 0, 4), (b, 0, 4)])      rows of two columns of one file: one reading
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from flatweave.frontend.values.chunked import Values
+
+
+class File(Protocol):
+    """A file of rows, or several beside each other; it goes to other processes as it is, equals
+    what reads the same file, and can be a key."""
+
+    def read(self, columns: Sequence[str], begin: int, end: int) -> list[Values]:
+        """Some rows of some columns."""
+
+
+class Opened(NamedTuple):
+    """What is known of a file: its rows, the dtype and the shape of a row for each column, and a
+    function that says where it is cut into pieces of so many rows."""
+
+    file: File
+    rows: int
+    columns: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
+    ends: Callable[[int], Sequence[int]]
+
+
+class Region(NamedTuple):
+    """Rows of one file."""
+
+    file: File
+    begin: int
+    end: int
+
+
+class Stored:
+    """Rows of one column, in files one after the other."""
+
+    __slots__ = ("column", "regions", "rows")
+
+    def __init__(self, regions: Sequence[Region], column: str = "") -> None:
+        self.regions = tuple(regions)
+        self.column = column
+        self.rows = sum(end - begin for _, begin, end in regions)
+
+    def load(self, begin: int, end: int) -> Values:
+        """Some of them, read from the files."""
+        return read([(self, begin, end)])[0]
+
+    def within(self, begin: int, end: int) -> list[Region]:
+        """The regions of some of them."""
+        found, first = [], 0
+        for file, low, high in self.regions:
+            last = first + high - low
+            if begin < last and first < end:
+                begins, ends = max(begin, first), min(end, last)
+                found.append(Region(file, low + begins - first, low + ends - first))
+            first = last
+        return found or [Region(file, low, low) for file, low, _ in self.regions[:1]]
+
+
+def read(parts: Iterable[tuple[Any, int, int]]) -> list[Values]:
+    """Rows of pieces, or of arrays; columns of the same rows of a file are read in one go."""
+    wanted: dict[Region, dict[str, None]] = {}
+    parts = list(parts)
+    places = [piece.within(a, b) if isinstance(piece, Stored) else [] for piece, a, b in parts]
+    for (piece, _, _), regions in zip(parts, places, strict=True):
+        for region in regions:
+            wanted.setdefault(region, {})[piece.column] = None
+    found_of = {
+        region: dict(zip(columns, region.file.read(tuple(columns), *region[1:]), strict=True))
+        for region, columns in wanted.items()
+    }
+    found = []
+    for (piece, begin, end), regions in zip(parts, places, strict=True):
+        if isinstance(piece, np.ndarray):
+            found.append(piece[begin:end])
+        elif regions:
+            found.append(one([found_of[region][piece.column] for region in regions]))
+        else:
+            found.append(piece.load(begin, end))
+    return found
+
+
+def one(arrays: Sequence[Values]) -> Values:
+    """Arrays one after the other."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
