@@ -11,6 +11,8 @@
     needs.py        which rows of other arrays a chunk reads
     local.py        the program of a step on one chunk
     drive.py        runs the steps, chunk by chunk
+    fold.py         what the client has of the chunks' parts, which tree.py joins where they are
+    known.py        what was found out about arrays, for the next turn of a loop
     place.py        where that is: here.py, with spill.py for results beyond a bound on memory;
                     on_dask.py, with remote.py for what workers do
 """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.cluster.exchanges import exchange_of
+from flatweave.cluster.fold import Folding
+from flatweave.cluster.known import Known
 from flatweave.cluster.local import Is, LocalProgram, Param
 from flatweave.cluster.needs import Needs, located_by
 from flatweave.cluster.place import Chunk, Place, Rows
@@ -35,15 +37,14 @@ MOST_ROWS = 1 << 24
 class Drive:
     """One run: what is whole, what is in chunks, and how each space is cut."""
 
-    def __init__(self, divided: Divided, place: Place) -> None:
+    def __init__(self, divided: Divided, place: Place, known: Known | None = None) -> None:
         self.divided = divided
         self.place = place
         self.whole: dict[Var, Any] = {}
         self.chunks: dict[Var, Chunked] = {}
         self.bounds: dict[Atom, tuple[int, ...]] = {}
         self.given: dict[Var, list[Any]] = {}
-        self._shared: dict[Var, Any] = {}
-        self._last: dict[Var, list[int]] = {}
+        self._known = known or Known()
 
     def results(self, args: Sequence[Any]) -> list[Any]:
         """The program's results: values, and Chunked for those that are in chunks."""
@@ -69,9 +70,6 @@ class Drive:
             return np.asarray(atom.value, atom.dtype.numpy)[()]
         return self.chunks[atom] if atom in self.chunks else self.whole[atom]
 
-    def fetched(self, part: Any) -> Any:
-        return self.place.fetched(part)
-
     def call(self, name: str, fn: Lambda, args: Sequence[Any]) -> list[Any]:
         return _run(Program(name, fn), args)
 
@@ -95,33 +93,33 @@ class Drive:
 
     def run(self, divided: Divided, args: Sequence[Any]) -> list[Any]:
         """The results of a body, for exchanges."""
-        return Drive(divided, self.place).results(args)
+        return Drive(divided, self.place, self._known).results(args)
 
     # -- chunks -----------------------------------------------------------------------------------
 
     def _chunks(self, step: Local, made: LocalProgram) -> None:
         bounds = self._bounds(step)
-        found: list[list[Any]] = []
         chunks = [Chunk(k, begin, end) for k, (begin, end) in enumerate(pairwise(bounds))]
+        folding = Folding(self, step, made, len(chunks))
+        stored: list[list[Any]] = []
         ready = ((c, self._arguments(step, made, c)) for c in chunks if c.begin < c.end)
         at_hand = next(ready, None)
         for chunk in chunks:
             if chunk.begin == chunk.end:
-                found.append([])
+                folding.add(chunk, [])
                 continue
             assert at_hand is not None
             args, at_hand = at_hand[1], next(ready, None)
             if at_hand is not None:
                 self.place.expect(at_hand[1])
-            found.append(self.place.run(made, args, chunk))
+            results = self.place.run(made, args, chunk)
+            stored.append(results[: len(step.stores)])
+            folding.add(chunk, results)
         rows = [chunk.end - chunk.begin for chunk in chunks if chunk.begin < chunk.end]
         for k, var in enumerate(step.stores):
-            parts = [each[k] for each in found if each]
-            self._store(var, list(map(self.place.piece, parts, rows)))
-        start = len(step.stores)
-        for let, count in zip(step.folds, made.parts, strict=True):
-            self._fold(let, [each[start : start + count] for each in found])
-            start += count
+            self._store(var, [self.place.piece(x[k], n) for x, n in zip(stored, rows, strict=True)])
+        for let, parts in zip(step.folds, folding.parts(), strict=True):
+            self._fold(let, parts)
 
     def _fold(self, let: Let, parts: Sequence[Sequence[Any]]) -> None:
         rule = rule_of(let.op)
@@ -132,10 +130,9 @@ class Drive:
             for k, var in enumerate(let.vars):
                 self.given[var] = [each[k] for each in missing]
         if rule.stored:
-            counts = [int(self.fetched(part[0])) for part in parts if part]
             for k, var in enumerate(let.vars[1:], 1):
-                found = [part[k] for part in parts if part]
-                self._store(var, list(map(self.place.piece, found, counts)))
+                found = [self.place.piece(part[k], int(part[0])) for part in parts if part]
+                self._store(var, found)
 
     def _store(self, var: Var, pieces: Sequence[Piece]) -> None:
         type_ = array_type(var)
@@ -180,18 +177,17 @@ class Drive:
 
     def _lasts(self, ends: Var) -> list[int]:
         """The last element of each chunk of ends, which do not decrease."""
-        if ends not in self._last:
-            found: list[int] = []
-            for piece in self.chunks[ends].pieces:
-                rows = piece.rows
-                before = found[-1] if found else 0
-                found.append(int(piece.load(rows - 1, rows)[0]) if rows else before)
-            self._last[ends] = found
-        return self._last[ends]
+        array = self.chunks[ends]
 
-    def _arguments(
-        self, step: Local, made: LocalProgram, chunk: Chunk
-    ) -> list[Any]:
+        def found() -> list[int]:
+            wanted = [(piece, piece.rows - 1, piece.rows) for piece in array.pieces if piece.rows]
+            last = iter(self.place.rows(wanted))
+            each = (int(next(last)[0]) if piece.rows else 0 for piece in array.pieces)
+            return list(accumulate(each, max))
+
+        return self._known.of("lasts", array, found)
+
+    def _arguments(self, step: Local, made: LocalProgram, chunk: Chunk) -> list[Any]:
         """What the program takes for one chunk."""
         windows = self._windows(step, made, chunk.begin, chunk.end)
         return [self._argument(param, *chunk, windows) for param in made.params]
@@ -216,8 +212,24 @@ class Drive:
         if kind is Is.LEAST:
             return least
         if kind is Is.BASE:
-            return int(self.chunks[var].load(least - 1, least)[0]) if least else 0
-        return most - least if kind is Is.EXTENT else self._rows(var, least, most)
+            return self._begin_of(var, least)
+        if kind is Is.EXTENT:
+            return most - least
+        array = self.chunks.get(var)
+        if array is None:
+            return self.whole[var][least:most]
+        if (least, most) == (0, len(array)) and len(array.pieces) > 1:
+            return self._shared_value(var)
+        return Rows.of(array, (least, most), apart=True)
+
+    def _begin_of(self, ends: Var, row: int) -> int:
+        """Where a row begins: where the one before it ends."""
+        array = self.chunks[ends]
+        if not row:
+            return 0
+        if row in array.bounds:
+            return self._lasts(ends)[array.bounds.index(row) - 1]
+        return int(self.place.rows(array.between(row - 1, row))[0][0])
 
     def _rows(self, var: Var, begin: int, end: int) -> Any:
         array = self.chunks.get(var)
@@ -229,12 +241,12 @@ class Drive:
         """A value of the client, or an array in chunks that every chunk needs all of."""
         if not isinstance(var.type, ArrayType):
             return self.whole[var]
-        if var not in self._shared:
-            value = self.chunks[var].load(0, len(self.chunks[var])) if var in self.chunks else (
-                self.whole[var]
-            )  # fmt: skip
-            self._shared[var] = self.place.share(np.ascontiguousarray(value))
-        return self._shared[var]
+        array = self.chunks.get(var)
+        if array is not None:
+            every = Rows.of(array, (0, len(array)))
+            return self._known.of("shared", array, lambda: self.place.share(every))
+        value = np.ascontiguousarray(self.whole[var])
+        return self._known.of("shared", self.whole[var], lambda: self.place.share(value))
 
     def _windows(
         self, step: Local, made: LocalProgram, begin: int, end: int

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Program
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Chunk, ChunkFailed, Rows, loaded
+from flatweave.cluster.place import Chunk, ChunkFailed, Groups, Rows, loaded
 from flatweave.cluster.sources.stored import Stored
 from flatweave.cluster.spill import Store
 from flatweave.frontend.call.eager import compile_program
@@ -40,12 +41,12 @@ class Here:
         self.memory = memory_of_group() if memory is None else memory
         self._target = target
         self._store = Store(self.memory // 2, folder)
-        self._made: dict[LocalProgram, Any] = {}
+        self._made: dict[Program, Any] = {}
         self._coming: dict[int, tuple[Future[list[Values]], int]] = {}
         self._reader: ThreadPoolExecutor | None = None
 
     def share(self, value: Any) -> Any:
-        return value
+        return self._given([value])[0]
 
     def expect(self, args: Sequence[Any]) -> None:
         """Begin to read what a chunk will take of files."""
@@ -58,15 +59,17 @@ class Here:
         self._coming.update({id(each): (coming, k) for k, each in enumerate(rows)})
 
     def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
-        made = self._made.get(step)
+        results = self._computed(step.program, self._given(args), chunk)
+        return [self._store.keep(each) if np.ndim(each) else each for each in results]
+
+    def _computed(self, program: Program, args: Sequence[Any], chunk: Chunk) -> list[Any]:
+        made = self._made.get(program)
         if made is None:
-            made = self._made[step] = compile_program(step.program, self._target, True, CHOSEN)
-        given = self._given(args)
+            made = self._made[program] = compile_program(program, self._target, True, CHOSEN)
         try:
-            results = run(step.program.name, made, given)
+            return run(program.name, made, list(map(_value, args)))
         except Fault as fault:
             raise ChunkFailed(fault, chunk) from None
-        return [self._store.keep(each) if np.ndim(each) else each for each in results]
 
     def _given(self, args: Sequence[Any]) -> list[Any]:
         """Arguments with their rows in memory: those that were expected, and those that were not,
@@ -89,11 +92,22 @@ class Here:
                 remedy="Cut the array into chunks of fewer rows: fw.Chunked.open(path, rows).",
             )
 
-    def fetched(self, result: Any) -> Any:
-        return result.load(0, result.rows) if isinstance(result, Held | Stored) else result
+    def gathered(self, results: Sequence[Any]) -> list[Any]:
+        return list(map(_value, results))
 
-    def each(self, function: Callable[..., Any], results: Sequence[Any], *args: Any) -> list[Any]:
-        return [function(self.fetched(result), *args) for result in results]
+    def joined(
+        self, program: Program, head: Sequence[Any], parts: Sequence[Sequence[Any]], chunk: Chunk
+    ) -> list[Any]:
+        whole, *others = parts
+        for part in others:
+            whole = self._computed(program, [*head, *whole, *part], chunk)
+        return [self._store.keep(each) for each in whole]
+
+    def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
+        return [piece.load(begin, end) for piece, begin, end in parts]
+
+    def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
+        return [function(*map(_value, results), *args) for results in groups]
 
     def piece(self, result: Any, rows: int) -> Piece:
         return result  # type: ignore[no-any-return]
@@ -107,3 +121,8 @@ class Here:
 
 def _in_files(rows: Rows) -> bool:
     return any(isinstance(piece, Stored) for piece, _, _ in rows.parts)
+
+
+def _value(result: Any) -> Any:
+    """A result as a value, from wherever it is kept."""
+    return result.load(0, result.rows) if isinstance(result, Held | Stored) else result

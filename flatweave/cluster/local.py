@@ -19,6 +19,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.cluster.needs import reads_own_row
 from flatweave.cluster.rules import rule_of
+from flatweave.cluster.rules.rule import Joining
 from flatweave.cluster.steps import Local
 from flatweave.ops import Check, Generate, Index, Locate
 from flatweave.ops.rows import array_type
@@ -54,11 +55,13 @@ class Param:
 
 @record
 class LocalProgram:
-    """A step's program; its results are what is stored, then the parts of each fold."""
+    """A step's program; its results are what is stored, then the parts of each fold, which `joins`
+    says how to join. `windows` are the arrays of which it reads other rows than its own."""
 
     program: Program
     params: tuple[Param, ...]
     parts: tuple[int, ...]
+    joins: tuple[Joining | None, ...]
     windows: tuple[Var, ...]
 
 
@@ -88,20 +91,22 @@ class _Writing:
         for let in self.step.lets:
             self._let(let)
         results: list[Atom] = [self.atom(var) for var in self.step.stores]
-        counts = []
+        counts, joins = [], []
         for let in self.step.folds:
             self.b.where = let.where
             rule = rule_of(let.op)
             assert rule is not None
             parts = rule.parts(self, let)
             counts.append(len(parts))
+            joins.append(rule.joining(let))
             results += parts
         order = sorted(self.params.items(), key=lambda item: isinstance(item[1].type, ArrayType))
         fn = self.b.close([var for _, var in order], results)
         windows = [p.of for p in self.params if p.kind is Is.WINDOW and p.of is not None]
         return LocalProgram(
-            Program(name, fn), tuple(param for param, _ in order), tuple(counts), tuple(windows)
-        )
+            Program(name, fn), tuple(param for param, _ in order), tuple(counts), tuple(joins),
+            tuple(windows),
+        )  # fmt: skip
 
     # -- what rules ask ---------------------------------------------------------------------------
 

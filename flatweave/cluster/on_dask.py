@@ -7,6 +7,7 @@ it; what a task needs of others' results Dask brings. What is sent is the progra
 from __future__ import annotations
 
 import functools
+import math
 import re
 import uuid
 import warnings
@@ -14,32 +15,37 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from distributed import Future
 
 from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
 from flatweave.cluster import remote
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Chunk, ChunkFailed, Rows
+from flatweave.cluster.place import Chunk, ChunkFailed, Groups, Rows
 from flatweave.frontend.values.chunked import Held, Piece, Values
 from flatweave.terms.traverse import walk_lets
 
+APART = 1 << 21
+"""Bytes that are brought as fast as one more task begins, which cuts off what is needed of them."""
 SMALL = 1 << 16
 """Bytes that go with each task; larger values are sent to the workers once."""
 
 
 class Task:
-    """Result `number` of a task on a worker."""
+    """Result `number` of the `count` of a task on a worker."""
 
-    __slots__ = ("chunk", "future", "number", "place", "step")
+    __slots__ = ("chunk", "count", "future", "number", "place", "program")
 
     def __init__(
-        self, place: OnDask, step: LocalProgram, chunk: Chunk, future: Any, number: int
+        self, place: OnDask, program: Program, chunk: Chunk, future: Any, number: int, count: int
     ) -> None:
         self.chunk = chunk
         self.place = place
-        self.step = step
+        self.program = program
         self.future = future
         self.number = number
+        self.count = count
 
 
 class Remote:
@@ -53,11 +59,8 @@ class Remote:
 
     def load(self, begin: int, end: int) -> Values:
         """Some of them, brought here."""
-        task = self.task
-        found = task.place.client.submit(
-            remote.part, task.future, task.number, begin, end, pure=False
-        )
-        return np.asarray(task.place.awaited(task, found))
+        (found,) = self.task.place.rows([(self, begin, end)])
+        return np.asarray(found)
 
 
 class OnDask:
@@ -66,68 +69,121 @@ class OnDask:
     def __init__(self, client: Any, threads: int | None = 1) -> None:
         self.client = client
         self._threads = threads
-        self._texts = functools.lru_cache(maxsize=1024)(lambda step: print_program(step.program))
+        self._texts = functools.lru_cache(maxsize=1024)(print_program)
         self._held: dict[int, tuple[Any, Any]] = {}
 
     def share(self, value: Any) -> Any:
         """A value that every worker will have."""
+        if isinstance(value, Rows):
+            return (remote.VALUE, self._submitted(remote.together, self._argument(value)))
         return (remote.VALUE, value if value.nbytes <= SMALL else self._sent(value))
 
     def expect(self, args: Sequence[Any]) -> None:
         """Workers fetch what a task needs while they compute another one."""
 
     def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
-        """One task, and one more for the parts that the client will ask for."""
-        name = f"{re.sub(r'[^a-zA-Z0-9_]', '', step.program.name)}-{uuid.uuid4().hex}"
-        future = self.client.submit(
-            remote.run, self._texts(step), [self._argument(each) for each in args], self._threads,
-            key=name, pure=False,
-        )  # fmt: skip
-        count = len(step.program.fn.results)
-        first = count - sum(step.parts)
-        found: list[Any] = [Task(self, step, chunk, future, k) for k in range(first)]
-        if first < count:
-            small = self.client.submit(remote.parts, future, first, key=f"parts-{name}", pure=False)
-            found += [Task(self, step, chunk, small, k) for k in range(count - first)]
-        return found
+        """One task."""
+        given = [self._argument(each) for each in args]
+        return self._tasks(remote.run, step.program, chunk, given)
 
-    def fetched(self, result: Any) -> Any:
-        return self.awaited(result, result.future)[result.number]
+    def joined(
+        self, program: Program, head: Sequence[Any], parts: Sequence[Sequence[Any]], chunk: Chunk
+    ) -> list[Any]:
+        """One task."""
+        groups = [(part[0].future, [task.number for task in part]) for part in parts]
+        return self._tasks(remote.joined, program, chunk, list(head), groups)
 
-    def each(self, function: Callable[..., Any], results: Sequence[Any], *args: Any) -> list[Any]:
-        submit = functools.partial(self.client.submit, remote.of_result, function, pure=False)
-        tasks = [submit(task.future, task.number, *args) for task in results]
-        return [self.awaited(task, found) for task, found in zip(results, tasks, strict=True)]
+    def _tasks(
+        self, function: Callable[..., Any], program: Program, chunk: Chunk, *args: Any
+    ) -> list[Any]:
+        """The results of a task that runs a program."""
+        name = f"{re.sub(r'[^a-zA-Z0-9_]', '', program.name)}-{uuid.uuid4().hex}"
+        future = self._submitted(function, self._texts(program), *args, self._threads, key=name)
+        count = len(program.fn.results)
+        return [Task(self, program, chunk, future, k, count) for k in range(count)]
 
-    def awaited(self, task: Task, future: Any) -> Any:
-        """What is computed of a task's results, when it is done."""
+    def _submitted(self, function: Callable[..., Any], *args: Any, key: str | None = None) -> Any:
+        return self.client.submit(function, *args, key=key, pure=False)
+
+    def gathered(self, results: Sequence[Any]) -> list[Any]:
+        """All that a task gave, where all is asked for; else one more task takes it out."""
+        asked: dict[str, list[Task]] = {}
+        for task in results:
+            asked.setdefault(task.future.key, []).append(task)
+        futures = []
+        for tasks in asked.values():
+            numbers, first = sorted({task.number for task in tasks}), tasks[0]
+            futures.append(
+                first.future if len(numbers) == first.count
+                else self._submitted(remote.some, first.future, numbers)
+            )  # fmt: skip
+        firsts = [tasks[0] for tasks in asked.values()]
+        found: dict[tuple[str, int], Any] = {}
+        for tasks, values in zip(asked.values(), self._awaited(firsts, futures), strict=True):
+            numbers = sorted({task.number for task in tasks})
+            found.update(
+                ((tasks[0].future.key, k), x) for k, x in zip(numbers, values, strict=True)
+            )
+        return [found[task.future.key, task.number] for task in results]
+
+    def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
+        far = [(p.task, begin, end) for p, begin, end in parts if isinstance(p, Remote)]
+        tasks = [task for task, *_ in far]
+        futures = [
+            self._submitted(remote.part, task.future, task.number, begin, end)
+            for task, begin, end in far
+        ]
+        found = iter(self._awaited(tasks, futures))
+        return [
+            next(found) if isinstance(piece, Remote) else piece.load(begin, end)
+            for piece, begin, end in parts
+        ]
+
+    def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
+        tasks = [results[0] for results in groups]
+        futures = [
+            self._submitted(
+                remote.of_results, function, results[0].future,
+                [task.number for task in results], *args,
+            ) for results in groups
+        ]  # fmt: skip
+        return self._awaited(tasks, futures)
+
+    def _awaited(self, tasks: Sequence[Task], futures: Sequence[Any]) -> list[Any]:
+        """What was computed of tasks' results, brought at once; raises the first one's error."""
         try:
-            return future.result()
-        except remote.Failed as failed:
-            raise failed_in(task, failed) from None
+            return list(self.client.gather(list(futures)))
+        except Exception:
+            for task, future in zip(tasks, futures, strict=True):
+                _raise_if_failed(task, future)
+            raise
 
     def finish(self, pieces: Sequence[Piece]) -> None:
         """Wait until results are there, and raise what went wrong."""
         for piece in pieces:
             if isinstance(piece, Remote):
-                task = piece.task
-                exception = task.future.exception()
-                if isinstance(exception, remote.Failed):
-                    raise failed_in(task, exception) from None
-                if exception is not None:
-                    raise exception
+                _raise_if_failed(piece.task, piece.task.future)
 
     def piece(self, result: Any, rows: int) -> Piece:
         return Remote(result, rows)
 
     def _argument(self, value: Any) -> tuple[Any, ...]:
         if isinstance(value, Rows):
-            parts = [(*self._source(piece), begin, end) for piece, begin, end in value.parts]
+            parts = [self._rows_of(value, *part) for part in value.parts]
             empty = None if parts else np.empty((0, *value.row), value.dtype)
             return (remote.ROWS, parts, empty)
         if isinstance(value, Task):
             return (remote.RESULT, value.future, value.number)
         return value if isinstance(value, tuple) else (remote.VALUE, value)
+
+    def _rows_of(self, rows: Rows, piece: Piece, begin: int, end: int) -> tuple[Any, ...]:
+        """A part of `rows` as a task takes it: with all of the piece, if that goes where it is
+        needed anyway, or is no more than a task costs."""
+        source, number = self._source(piece)
+        left = (piece.rows - (end - begin)) * math.prod(rows.row) * rows.dtype.itemsize
+        if rows.apart and left > APART and isinstance(source, Future):
+            return self._submitted(remote.part, source, number, begin, end), None, 0, end - begin
+        return source, number, begin, end
 
     def _source(self, piece: Piece) -> tuple[Any, int | None]:
         """Where a worker finds a piece; an array of this process is sent once."""
@@ -147,10 +203,19 @@ class OnDask:
             return self.client.submit(remote.kept, value, pure=False)
 
 
-def failed_in(task: Task, failed: remote.Failed) -> ChunkFailed:
+def _raise_if_failed(task: Task, future: Any) -> None:
+    """Wait for what is computed of a task."""
+    exception = future.exception()
+    if isinstance(exception, remote.Failed):
+        raise _failed_in(task, exception) from None
+    if exception is not None:
+        raise exception
+
+
+def _failed_in(task: Task, failed: remote.Failed) -> ChunkFailed:
     """A worker's fault, at the line of the let with this number."""
     fault = Fault(*failed.facts)
-    lines = [let.where for let in walk_lets(task.step.program.fn)]
+    lines = [let.where for let in walk_lets(task.program.fn)]
     if 0 <= failed.line < len(lines):
         fault.where = lines[failed.line]
     return ChunkFailed(fault, task.chunk)

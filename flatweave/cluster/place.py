@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.sources.stored import one, read
@@ -42,12 +43,14 @@ class Rows:
     parts: tuple[tuple[Piece, int, int], ...]
     dtype: Any
     row: tuple[int, ...]
+    apart: bool = False
+    """Whether others take the rest of the pieces: little is then brought of each."""
 
     @classmethod
-    def of(cls, array: Chunked, *runs: tuple[int, int]) -> Rows:
+    def of(cls, array: Chunked, *runs: tuple[int, int], apart: bool = False) -> Rows:
         """Runs of an array's rows, each from its first row to the one behind its last."""
         parts = tuple(part for run in runs for part in array.between(*run))
-        return cls(parts, array.dtype, array.row)
+        return cls(parts, array.dtype, array.row, apart)
 
     @property
     def nbytes(self) -> int:
@@ -66,11 +69,15 @@ def loaded(rows: Sequence[Rows]) -> list[Values]:
     return [each.whole([next(found) for _ in each.parts]) for each in rows]
 
 
+Groups = Sequence[Sequence[Any]]
+"""Results that were computed together."""
+
+
 class Place(Protocol):
     """Runs local programs, and has their results until somebody wants them."""
 
     def share(self, value: Any) -> Any:
-        """An argument that many chunks take."""
+        """An argument that many chunks take: an array, or `Rows` that are put together."""
 
     def expect(self, args: Sequence[Any]) -> None:
         """What the chunk after the next will be run with."""
@@ -79,11 +86,21 @@ class Place(Protocol):
         """A program on one chunk; what its results are known by. Arguments are numbers, arrays,
         what was shared, results, and `Rows`. Raises ChunkFailed, if not now, then who fetches."""
 
-    def fetched(self, result: Any) -> Any:
-        """A result in this process."""
+    def gathered(self, results: Sequence[Any]) -> list[Any]:
+        """Results in this process, all brought at once; raises the first one's error."""
 
-    def each(self, function: Callable[..., Any], results: Sequence[Any], *args: Any) -> list[Any]:
-        """What a function of ours gives for results, computed where they are."""
+    def joined(
+        self, program: Program, head: Sequence[Any], parts: Sequence[Sequence[Any]], chunk: Chunk
+    ) -> list[Any]:
+        """Parts of neighbours as one, by a program that takes `head` and two of them. Errors name
+        a chunk: the rows from which the parts are."""
+
+    def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
+        """Rows of pieces in this process, all brought at once."""
+
+    def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
+        """What a function of ours gives for the results of each group, which are of one task,
+        computed where they are."""
 
     def piece(self, result: Any, rows: int) -> Piece:
         """A result that is an array, as rows of a Chunked."""

@@ -54,7 +54,10 @@ class Numbered:
 
 def run(text: str, arguments: Sequence[Argument], threads: int | None) -> tuple[Any, ...]:
     """The results of a program for one chunk; raises Failed."""
-    given = _taken(arguments)
+    return _run(text, _taken(arguments), threads)
+
+
+def _run(text: str, given: list[Any], threads: int | None) -> tuple[Any, ...]:
     with config.scoped(threads=threads):
         try:
             return tuple(_compiled(text).run(given))
@@ -72,19 +75,37 @@ def kept(value: Any) -> Any:
     return value
 
 
-def parts(results: Sequence[Any], first: int) -> list[Any]:
-    """The last results, which the client asks for."""
-    return [np.asarray(each)[()] for each in results[first:]]
+def some(results: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
+    """Those results for which the client asks."""
+    return [np.asarray(results[number])[()] for number in numbers]
 
 
-def of_result(function: Callable[..., Any], results: Sequence[Any], number: int, *args: Any) -> Any:
-    """A function of ours of one result."""
-    return function(results[number], *args)
+def joined(
+    text: str, head: Sequence[Any], parts: Sequence[tuple[Any, Sequence[int]]],
+    threads: int | None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """Parts joined from left to right: each is some results of a task; raises Failed."""
+    whole, *others = ([results[number] for number in numbers] for results, numbers in parts)
+    for part in others:
+        whole = list(_run(text, [*head, *whole, *part], threads))
+    return tuple(whole)
 
 
-def part(results: Sequence[Any], number: int, begin: int, end: int) -> Any:
-    """Some rows of one result."""
-    return results[number][begin:end]
+def together(argument: Argument) -> Any:
+    """An argument as one array, which many tasks take."""
+    return _taken([argument])[0]
+
+
+def of_results(
+    function: Callable[..., Any], results: Sequence[Any], numbers: Sequence[int], *args: Any
+) -> Any:
+    """A function of ours of some results of a task."""
+    return function(*(results[number] for number in numbers), *args)
+
+
+def part(source: Any, number: int | None, begin: int, end: int) -> Any:
+    """Some rows of a task's result, or of an array; of a part nothing else is sent."""
+    return np.array(*read([_source((source, number, begin, end))]))
 
 
 def _taken(arguments: Sequence[Argument]) -> list[Any]:

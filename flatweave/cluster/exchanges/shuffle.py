@@ -15,7 +15,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.cluster.local import Is, LocalProgram, Param
-from flatweave.cluster.place import Chunk, Place, Rows
+from flatweave.cluster.place import Chunk, Groups, Place, Rows
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops import Map, Sort
 from flatweave.ops.rows import array_type
@@ -47,15 +47,13 @@ def chunks_of(bounds: Sequence[int]) -> list[Chunk]:
 
 def shuffled(
     place: Place, arrays: Sequence[Chunked], sorting: LocalProgram,
-    splitters: Callable[[Sequence[Any]], Any],
+    splitters: Callable[[Groups], Any],
 ) -> Runs:  # fmt: skip
     """The runs of arrays of one length; `splitters` gives keys between them, from the results that
     hold all keys."""
     chunks = chunks_of(arrays[0].bounds)
-    found = [
-        place.run(sorting, rows_of(arrays, chunk.begin, chunk.end), chunk) for chunk in chunks
-    ]
-    keys = [each[-1] for each in found]
+    found = [place.run(sorting, rows_of(arrays, chunk.begin, chunk.end), chunk) for chunk in chunks]
+    keys = [each[-1:] for each in found]
     ends = [0]
     for chunk in chunks:
         ends.append(ends[-1] + chunk.end - chunk.begin)
@@ -107,7 +105,7 @@ def sorting(xs: Sequence[Atom], key: Lambda, *, keys: bool = True) -> LocalProgr
 def taking_rows(program: Program, arrays: Sequence[Var]) -> LocalProgram:
     """A program that takes a number of rows, and these of some arrays."""
     params = (Param(Is.COUNT), *(Param(Is.ROWS, x) for x in arrays))
-    return LocalProgram(program, params, (), ())
+    return LocalProgram(program, params, (), (), ())
 
 
 def cut_at(keys: Any, splitters: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made
 from flatweave.cluster.exchanges.shuffle import chunks_of, computed, rows_of, shuffled, sorting
-from flatweave.cluster.place import Chunk, Place
+from flatweave.cluster.place import Chunk, Groups, Place
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.ops import Sort
 from flatweave.terms.syntax import Let, Op, Var
@@ -45,9 +45,7 @@ class SortExchange(Exchange):
         return computed(client.place, merging, _wanted(client.place, arrays, first), let.vars)
 
 
-def _wanted(
-    place: Place, arrays: Sequence[Chunked], first: Any
-) -> list[tuple[Chunk, list[Any]]]:
+def _wanted(place: Place, arrays: Sequence[Chunked], first: Any) -> list[tuple[Chunk, list[Any]]]:
     """What each chunk of the result is made of."""
     chunks = chunks_of(arrays[0].bounds)
     if len(chunks) < 2:
@@ -62,7 +60,7 @@ def _wanted(
     return found
 
 
-def _splitters(place: Place, keys: Sequence[Any]) -> Any:
+def _splitters(place: Place, keys: Groups) -> Any:
     """Keys between the chunks of the result, of which there are as many as of what is sorted."""
     count = len(keys)
     samples = np.sort(np.concatenate(place.each(sampled, keys, SAMPLES * count)))

@@ -19,8 +19,11 @@ class FilterRule(Rule):
     def fed(self, op: Filter) -> tuple[Atom, ...]:
         return (op.mask, *op.xs)
 
+    def asked(self, count: int) -> int:
+        return 1
+
     def parts(self, chunk: Chunk, let: Let) -> tuple[Atom, ...]:
         return chunk.b.emit(chunk.operation(let.op))
 
     def whole(self, client: Parts, let: Let, parts: Sequence[Part]) -> Mapping[Var, Any]:
-        return {let.vars[0]: sum(int(client.fetched(part[0])) for part in parts if part)}
+        return {let.vars[0]: sum(int(part[0]) for part in parts if part)}

@@ -29,7 +29,7 @@ class ReduceRule(Rule):
     def whole(self, client: Parts, let: Let, parts: Sequence[Part]) -> Mapping[Var, Any]:
         op: Any = let.op
         total = [client.value(atom) for atom in op.neutral]
-        for part in values(client, parts):
+        for part in filter(None, parts):
             total = client.call("combined", op.fn, [*total, *part])
         return dict(zip(let.vars, total, strict=True))
 
@@ -56,8 +56,3 @@ def flags(chunk: Chunk, law: Monoid, xs: Sequence[Atom]) -> tuple[Atom, ...]:
     return chunk.b.emit(
         Generate(shape, chunk.b.function([i.type for i in shape], lambda b, *_: (TRUE,)))
     )
-
-
-def values(client: Parts, parts: Sequence[Part]) -> list[list[Any]]:
-    """All parts in this process; a chunk without rows has none."""
-    return [[client.fetched(each) for each in part] for part in parts if part]

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
+from flatweave.array_ir.syntax import Program
+from flatweave.base.records import record
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import Atom, Let, Op, Var
 
 Part = Sequence[Any]
-"""What one chunk gave for the atoms of `Rule.parts`."""
+"""What one chunk gave for the atoms of `Rule.parts`, as far as the client asks for it as values;
+nothing, where it has no rows."""
+
+
+@record
+class Joining:
+    """How parts of neighbours become one: a program of values of the client, which are the same for
+    all, of a part, and of the part behind it."""
+
+    program: Program
+    head: tuple[Atom, ...]
 
 
 class Chunk(Protocol):
@@ -35,9 +47,6 @@ class Parts(Protocol):
 
     def value(self, atom: Atom) -> Any:
         """The value of a scalar or of an array that is whole."""
-
-    def fetched(self, part: Any) -> Any:
-        """A chunk's result in this process."""
 
     def call(self, name: str, fn: Any, args: Sequence[Any]) -> list[Any]:
         """A function of the program on values of the client."""
@@ -68,12 +77,26 @@ class Rule:
         """The results of a chunk's program from which the whole is made."""
         raise NotImplementedError
 
+    def asked(self, count: int) -> int:
+        """How many of a chunk's results for a let, the first ones, the client has the values of;
+        the others stay where they are."""
+        return count
+
+    def joining(self, let: Let) -> Joining | None:
+        """How parts are joined before the client sees them; None where it takes each."""
+        return None
+
+    def size(self, client: Parts, let: Let) -> int:
+        """The bytes of a part that is joined."""
+        return 0
+
     def goes_on(self, chunk: Chunk, let: Let) -> None:
         """What a chunk computes when it is given what it was missing."""
         raise NotImplementedError
 
     def whole(self, client: Parts, let: Let, parts: Sequence[Part]) -> Mapping[Var, Any]:
-        """The let's results that are whole, from all parts in order."""
+        """The let's results that are whole, from all parts in order, or from one where these are
+        joined."""
         return {}
 
     def missing(self, client: Parts, let: Let, parts: Sequence[Part]) -> list[list[Any]]:

@@ -40,8 +40,7 @@ class ScanRule(Rule):
         found: list[list[Any]] = []
         for part in reversed(parts) if op.reverse else parts:
             found.append(total)
-            own = [client.fetched(each) for each in part]
-            if own:
-                ordered = [*own, *total] if op.reverse else [*total, *own]
+            if part:
+                ordered = [*part, *total] if op.reverse else [*total, *part]
                 total = client.call("combined", op.fn, ordered)
         return found[::-1] if op.reverse else found

@@ -7,16 +7,17 @@ by the operator itself, in the order of the chunks, and the given destination co
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
+from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64
-from flatweave.cluster.rules.rule import Chunk, Part, Parts, Rule
+from flatweave.cluster.rules.rule import Chunk, Joining, Part, Parts, Rule
 from flatweave.ops import Generate, Map, Permute, Scatter
-from flatweave.ops.rows import array_type
+from flatweave.ops.rows import array_type, scalar_type
 from flatweave.passes.monoid import Monoid, monoid
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var, constant
-from flatweave.terms.traverse import Substitution
+from flatweave.terms.traverse import Substitution, free_vars
 
 
 class PermuteRule(Rule):
@@ -38,30 +39,37 @@ class PermuteRule(Rule):
         return monoid(b, op.fn, op.neutral or nothing, known=known, segmented=not known)
 
     def parts(self, chunk: Chunk, let: Let) -> tuple[Atom, ...]:
-        op, b = chunk.operation(let.op), chunk.b
-        law = self.law(b, op)
-        dests = [_filled(b, array_type(op.dest[0]), atom) for atom in law.neutral]
-        flags = _filled(b, array_type(op.xs[0]), Const(True, bool_))
+        given, b = cast(Any, let.op), chunk.b
+        op = chunk.operation(given.replace(dest=()))  # what it writes into stays where it is
+        law = self.law(b, op.replace(dest=given.dest))
+        shape = tuple(map(chunk.atom, array_type(given.dest[0]).shape))
+        dests = [_filled(b, shape, atom) for atom in law.neutral]
+        flags = _filled(b, array_type(op.xs[0]).shape, Const(True, bool_))
         xs = (flags, *op.xs) if law.optional else op.xs
         return b.emit(Permute(law.fn, law.neutral, tuple(dests), op.indices, xs))
 
     def whole(self, client: Parts, let: Let, parts: Sequence[Part]) -> Mapping[Var, Any]:
-        op, b = let.op, Builder()
-        law = self.law(b, op)
-        found = [[client.fetched(each) for each in part] for part in parts if part]
-        given = [client.value(atom) for atom in op.dest]  # type: ignore[attr-defined]
-        while len(found) > 1:  # neighbours in a tree
-            pairs = [found[k : k + 2] for k in range(0, len(found), 2)]
-            found = [_joined(client, law.fn, *pair) if len(pair) > 1 else pair[0] for pair in pairs]
-        if not found:
-            return dict(zip(let.vars, given, strict=True))
-        return dict(zip(let.vars, self._put(client, law, given, found[0]), strict=True))
+        op: Any = let.op
+        law = self.law(Builder(), op)
+        given = [client.value(atom) for atom in op.dest]
+        if parts:
+            put = _place_by_place(self._put(law, len(given)), array_type(op.dest[0]).shape[0])
+            head = [client.value(atom) for atom in put.head]
+            given = client.call("put", put.program.fn, [*head, *given, *parts[0]])
+        return dict(zip(let.vars, given, strict=True))
 
-    def _put(self, client: Parts, law: Monoid, given: list[Any], part: list[Any]) -> list[Any]:
+    def joining(self, let: Let) -> Joining:
+        op: Any = let.op
+        return _place_by_place(self.law(Builder(), op).fn, array_type(op.dest[0]).shape[0])
+
+    def size(self, client: Parts, let: Let) -> int:
+        op: Any = let.op
+        return sum(client.value(atom).nbytes for atom in op.dest)
+
+    def _put(self, law: Monoid, half: int) -> Lambda:
         """What was given, combined with what all chunks wrote."""
         if not law.optional:
-            return _joined(client, law.given, given, part)
-        half = len(given)
+            return law.given
 
         def body(b: Builder, *params: Var) -> Sequence[Atom]:
             old, (flag, *new) = params[:half], params[half:]
@@ -70,7 +78,7 @@ class PermuteRule(Rule):
             return [b.apply("select", flag, x, y) for x, y in pairs]
 
         types = [*law.given.result_types(), *law.fn.result_types()]
-        return _joined(client, Builder().function(types, body), given, part)
+        return Builder().function(types, body)
 
 
 class ScatterRule(PermuteRule):
@@ -84,18 +92,20 @@ class ScatterRule(PermuteRule):
         return monoid(b, later, tuple(constant(0, dtype) for dtype in types))
 
 
-def _filled(b: Builder, type_: ArrayType, atom: Atom) -> Var:
-    """An array of this one's shape that holds one value everywhere."""
-    fn = b.function([extent.type for extent in type_.shape], lambda inside, *_: (atom,))
-    return b.emit(Generate(type_.shape, fn))[0]
+def _filled(b: Builder, shape: tuple[Atom, ...], atom: Atom) -> Var:
+    """An array that holds one value everywhere."""
+    fn = b.function([extent.type for extent in shape], lambda inside, *_: (atom,))
+    return b.emit(Generate(shape, fn))[0]
 
 
-def _joined(client: Parts, fn: Lambda, left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
-    """Arrays combined place by place."""
+def _place_by_place(fn: Lambda, extent: Atom) -> Joining:
+    """Arrays of one extent combined by an operator; what it reads from outside comes first."""
     b = Builder()
+    beside = free_vars(fn)
+    inside = {var: b.param(var.name, var.type) for var in beside}
     n = b.param("n", i64)
-    arrays = [b.param("x", ArrayType(param.type, (n,))) for param in fn.params]  # type: ignore[arg-type]
-    copied = Substitution(fresh=lambda var, type_: b.var(var.name, type_)).function(fn)
+    arrays = [b.param("x", ArrayType(scalar_type(param), (n,))) for param in fn.params]
+    copied = Substitution(dict(inside), lambda var, type_: b.var(var.name, type_)).function(fn)
     results = b.emit(Map(copied, tuple(arrays)))
-    return client.call("combined", b.close([n, *arrays], results), [len(left[0]), *left, *right])
-
+    program = Program("joined", b.close([*inside.values(), n, *arrays], results))
+    return Joining(program, (*beside, extent))

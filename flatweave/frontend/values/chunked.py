@@ -74,7 +74,7 @@ class Chunked:
         Array(6, dtype=int64)
     """
 
-    __slots__ = ("bounds", "dtype", "pieces", "row")
+    __slots__ = ("__weakref__", "bounds", "dtype", "pieces", "row")
     bounds: tuple[int, ...]
     dtype: np.dtype[Any]
 
