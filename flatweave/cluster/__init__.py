@@ -2,7 +2,8 @@
 
     sources/        what arrays are read from: files, in the process that needs them
     chunks.py       a jitted function that is given `Chunked` arrays (frontend/values/chunked.py)
-    prepare.py      what its trace goes through first; segments.py is one of these
+    prepare.py      what its trace goes through first; segments.py, columns.py and
+                    folds.py are of these
     divide.py       the trace becomes steps (steps.py): one task for each chunk, and what the client
                     does between them
     rules/          for each operation that looks beyond its own row: what a chunk computes of it,

@@ -40,7 +40,7 @@ def divide(program: Program, split: Collection[int]) -> Divided:
 
     Raises Unsupported for an operation that has no rule.
     """
-    program = prepared(program)
+    program = prepared(program, split)
     return _Dividing(program, [program.fn.params[k] for k in split]).divided()
 
 

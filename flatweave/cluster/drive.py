@@ -32,6 +32,8 @@ from flatweave.terms.traverse import free_vars, lambdas_in
 
 MOST_ROWS = 1 << 24
 """Elements of an expansion that one chunk computes."""
+FEW = 1 << 12
+"""Up to so many elements the client computes by the interpreter, which needs no compiling."""
 
 
 class Drive:
@@ -70,8 +72,20 @@ class Drive:
             return np.asarray(atom.value, atom.dtype.numpy)[()]
         return self.chunks[atom] if atom in self.chunks else self.whole[atom]
 
+    def entire(self, atom: Atom) -> Any:
+        found = self.value(atom)
+        return found.load(0, len(found)) if isinstance(found, Chunked) else found
+
     def call(self, name: str, fn: Lambda, args: Sequence[Any]) -> list[Any]:
-        return _run(Program(name, fn), args)
+        beside = free_vars(fn)
+        taken = [*map(self.entire, beside), *args]
+        params = [*beside, *fn.params]
+        order = sorted(range(len(params)), key=lambda k: isinstance(params[k].type, ArrayType))
+        closed = Lambda(tuple(params[k] for k in order), fn.lets, fn.results)
+        given = [taken[k] for k in order]
+        if sum(map(np.size, given)) <= FEW:
+            return interp.run(Program(name, closed), given)
+        return _run(Program(name, closed), given)
 
     # -- the client -------------------------------------------------------------------------------
 

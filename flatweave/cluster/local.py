@@ -11,6 +11,7 @@ program takes the chunk's own rows, or those between the least and the greatest 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from flatweave.array_ir.fault import INDEX
@@ -121,10 +122,9 @@ class _Writing:
     def operation(self, op: Op) -> Op:
         return map_field(op, self.atom, self._function)  # type: ignore[no-any-return]
 
-    def given(self, let: Let) -> tuple[Var, ...]:
-        return tuple(
-            self._param(Param(Is.GIVEN, var), "given", array_type(var).dtype) for var in let.vars
-        )
+    def given(self, let: Let, types: Sequence[Type]) -> tuple[Var, ...]:
+        pairs = zip(let.vars, types, strict=True)
+        return tuple(self._param(Param(Is.GIVEN, var), "given", type_) for var, type_ in pairs)
 
     def bind(self, let: Let, op: Op) -> None:
         for var, made in zip(let.vars, self.b.emit(op), strict=True):

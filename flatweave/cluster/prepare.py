@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
+from flatweave.cluster.columns import by_rows
 from flatweave.cluster.segments import without_segments
 from flatweave.ops import Check, Generate, Index, Reshape
 from flatweave.ops.rows import array_type
@@ -18,11 +19,12 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution
 
 
-def prepared(program: Program) -> Program:
-    """The program as `divide` takes it; its parameters stay where they are."""
-    for step in (simplify, cse, with_one_extent, without_reshapes, without_segments, dce):
+def prepared(program: Program, split: Collection[int]) -> Program:
+    """The program as `divide` takes it; its parameters stay where they are, of which those with the
+    numbers `split` are in chunks."""
+    for step in (simplify, cse, with_one_extent, without_reshapes, without_segments):
         program = step(program)
-    return program
+    return dce(by_rows(program, split))
 
 
 def with_one_extent(program: Program) -> Program:

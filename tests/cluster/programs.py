@@ -39,6 +39,16 @@ def groups(keys, xs):
     return keys[begins], fw.segmented_reduce(fw.add, 0.0, begins, xs)
 
 
+def matrices(ks):
+    """A matrix for each key, of which neighbours do not commute."""
+    return fw.map(lambda k: fw.stack([fw.stack([k % 3, 1]), fw.stack([1, 0])]) % 5, ks)
+
+
+def times(a, b):
+    """A product that stays small."""
+    return (a @ b) % 7
+
+
 PROGRAMS: dict[str, tuple[Any, ...]] = {
     "sum of squares": (lambda xs: fw.sum(xs * xs), XS),
     "normalised": (lambda xs: xs / fw.sum(xs), XS),
@@ -83,6 +93,24 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "gathered": (lambda xs, ks: xs[ks], XS, KEYS),
     "rows": (lambda m: fw.map(lambda row: row / (1 + fw.sum(row)), m), ROWS),
     "matrix and vector": (lambda m: m @ fw.iota(4), ROWS),
+    "scan of rows": (
+        lambda m: fw.scan(fw.maximum, fw.ones(4), m, exclusive=True, reverse=True), ROWS,
+    ),
+    "scan of matrices": (lambda k: fw.scan(times, np.eye(2, dtype=int), matrices(k)), KEYS),
+    "product of matrices": (lambda k: fw.reduce(times, np.eye(2, dtype=int), matrices(k)), KEYS),
+    "scans down columns": (
+        lambda m: (fw.cumsum(m, axis=0), fw.scan(fw.maximum, 2.0, m, reverse=True)), ROWS,
+    ),
+    "scans along rows": (lambda m: (fw.cumsum(m, axis=1), fw.cumsum(m.T, axis=1).T), ROWS),
+    "folds of columns": (
+        lambda m: (fw.sum(m, axis=0), fw.argmax(m, axis=0), fw.min(m * m, axis=0)), ROWS,
+    ),
+    "contractions": (lambda m, xs: (m.T @ m, xs @ m), ROWS, XS),
+    "folds in a map": (
+        lambda ks, m: fw.map(lambda j: fw.sum(fw.where(ks == j, m[:, 1], 0.0)), fw.iota(6)),
+        KEYS, ROWS,
+    ),
+    "all of a matrix": (lambda m: (fw.sum(m), fw.max(m)), ROWS),
     "whole beside": (lambda xs: xs + fw.iota(xs.shape[0]), XS),
     "conditions": (lambda xs: (fw.any(xs > 8), fw.all(xs > -9), fw.count_nonzero(xs)), XS),
     "an argument": (lambda xs: (xs, 3), XS),
@@ -113,7 +141,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
 QUICK = (
     "normalised", "suffixes", "scan of a scan", "not commutative", "sum of kept", "scatter",
     "three neighbours", "twice", "gathered", "rows", "sorted by key", "k means", "branch", "expand",
-    "flat", "permute into chunks", "groups",
+    "flat", "permute into chunks", "groups", "scan of matrices", "folds of columns",
 )  # fmt: skip
 """Those that have one of each kind of exchange."""
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Let, Op, Var
+from flatweave.terms.syntax import Atom, Let, Op, Type, Var
 
 Part = Sequence[Any]
 """What one chunk gave for the atoms of `Rule.parts`, as far as the client asks for it as values;
@@ -35,8 +35,8 @@ class Chunk(Protocol):
     def operation(self, op: Op) -> Any:
         """The operation with all its atoms and functions as they are on one chunk."""
 
-    def given(self, let: Let) -> tuple[Var, ...]:
-        """What the chunk is given to go on with, one variable for each result of the let."""
+    def given(self, let: Let, types: Sequence[Type]) -> tuple[Var, ...]:
+        """What the chunk is given to go on with, of these types: one for each result of the let."""
 
     def bind(self, let: Let, op: Op) -> None:
         """Let `op` be what the chunk has of a let's results."""
@@ -47,6 +47,9 @@ class Parts(Protocol):
 
     def value(self, atom: Atom) -> Any:
         """The value of a scalar or of an array that is whole."""
+
+    def entire(self, atom: Atom) -> Any:
+        """The same, an array in chunks put together."""
 
     def call(self, name: str, fn: Any, args: Sequence[Any]) -> list[Any]:
         """A function of the program on values of the client."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from flatweave.cluster.rules.reduce import of_rows, reduced
+from flatweave.cluster.rules.reduce import reduced
 from flatweave.cluster.rules.rule import Chunk, Part, Parts, Rule
 from flatweave.ops import Scan
-from flatweave.terms.syntax import Atom, Let, Op
+from flatweave.terms.syntax import Atom, Let, Op, types_of
 
 
 class ScanRule(Rule):
@@ -25,18 +25,18 @@ class ScanRule(Rule):
         return (*op.xs, *op.starts)
 
     def refused(self, op: Scan) -> str:
-        return "its segments are marked by flags" if op.starts else of_rows(op)
+        return "its segments are marked by flags" if op.starts else ""
 
     def parts(self, chunk: Chunk, let: Let) -> tuple[Atom, ...]:
         return reduced(chunk, chunk.operation(let.op))
 
     def goes_on(self, chunk: Chunk, let: Let) -> None:
         op: Scan = chunk.operation(let.op)
-        chunk.bind(let, op.replace(neutral=chunk.given(let)))
+        chunk.bind(let, op.replace(neutral=chunk.given(let, types_of(op.neutral))))
 
     def missing(self, client: Parts, let: Let, parts: Sequence[Part]) -> list[list[Any]]:
         op: Any = let.op
-        total = [client.value(atom) for atom in op.neutral]
+        total = [client.entire(atom) for atom in op.neutral]
         found: list[list[Any]] = []
         for part in reversed(parts) if op.reverse else parts:
             found.append(total)

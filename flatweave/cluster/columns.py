@@ -1,0 +1,191 @@
+"""The axis that is in chunks comes first: what goes down columns becomes operations on rows.
+
+    generate [c] (j => t = generate [n] (i => index m [i, j]); reduce (add) [0] [t])
+        ==>  reduce (a, b => map (add) [a, b]) [zeros of c] [m]
+
+    scan (add) [0] [transposed m] starts=[generate [c, n] (j, i => i == 0)]
+        ==>  transposed (scan (a, b => map (add) [a, b]) [zeros of c] [m])
+
+So an array goes through chunks of its rows, and is never there as a whole. What begins anew in each
+row of such an array is a map over rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TypeVar
+
+from flatweave.array_ir.syntax import Program
+from flatweave.base.dtypes import i64
+from flatweave.cluster.folds import on_rows, without_folds
+from flatweave.ops import Concat, Generate, Index, Map, Scan
+from flatweave.ops.rows import array_type, row_type
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Type, Var
+from flatweave.terms.traverse import Substitution, free_vars, map_field
+
+T = TypeVar("T")
+
+
+def by_rows(program: Program, split: Collection[int]) -> Program:
+    """The program for parameters that are in chunks, of which these are the numbers."""
+    params = program.fn.params
+    return _Turning(program, {array_type(params[k]).shape[0] for k in split}).program()
+
+
+class _Turning:
+    """`spaces` are the extents along which arrays are in chunks; `turned` has, for an array along
+    whose axis k chunks would go, the one where that axis is the first."""
+
+    def __init__(self, program: Program, spaces: set[Atom]) -> None:
+        self.given = program
+        self.spaces = spaces
+        self.turned: dict[Var, tuple[Var, int]] = {}
+        self.begins: dict[Var, bool] = {}
+        self.renamed = Substitution()
+        self.b = Builder()
+
+    def program(self) -> Program:
+        """All lets, in order."""
+        for let in self.given.fn.lets:
+            self.b.where = let.where
+            self._let(Let(let.vars, self._read(let.op), let.where))
+        results = tuple(map(self.renamed.atom, self.given.fn.results))
+        for x in dict.fromkeys(results):
+            self._turn_back(x)
+        return Program(self.given.name, Lambda(self.given.fn.params, tuple(self.b.lets), results))
+
+    def _let(self, let: Let) -> None:
+        op = let.op
+        if isinstance(op, Scan) and self._scan(let, op):
+            return
+        for x in free_vars(op):
+            self._turn_back(x)
+        if isinstance(op, Generate):
+            self._note_begins(let, op)
+            if self._generate(let, op):
+                return
+        kept = let if self._is_in_chunks(op) else without_folds(self.b, let, self.spaces)
+        if isinstance(kept, Let):
+            self._keep(kept)
+        else:
+            self.renamed.mapping.update(zip(let.vars, kept, strict=True))
+
+    def _is_in_chunks(self, op: Op) -> bool:
+        """Whether an operation goes over an axis in chunks, element by element."""
+        if isinstance(op, Map):
+            return array_type(op.xs[0]).shape[0] in self.spaces
+        return not isinstance(op, Generate) or op.shape[0] in self.spaces
+
+    def _keep(self, let: Let) -> None:
+        """A let as it is, and the axes along which its results are in chunks."""
+        self.b.append(let)
+        made = [array_type(v).shape[0] for v in let.vars if isinstance(v.type, ArrayType)]
+        read = [array_type(v).shape[0] for v in free_vars(let.op) if isinstance(v.type, ArrayType)]
+        if self.spaces.intersection(read):
+            by_row = isinstance(let.op, Generate | Map | Concat)
+            self.spaces.update(n for n in made if by_row or n in let.vars)
+
+    # -- arrays whose other axes are in chunks ----------------------------------------------------
+
+    def _generate(self, let: Let, op: Generate) -> bool:
+        """An array of which another axis than the first is in chunks, with that one first."""
+        axis = next((k for k, n in enumerate(op.shape) if n in self.spaces), 0)
+        if axis:
+            fn = Lambda(_turned(op.fn.params, axis), op.fn.lets, op.fn.results)
+            made = self.b.emit(Generate(_turned(op.shape, axis), fn))
+            self.turned.update((var, (t, axis)) for var, t in zip(let.vars, made, strict=True))
+        return axis > 0
+
+    def _note_begins(self, let: Let, op: Generate) -> None:
+        """Whether an array marks where the last axis begins, or in reverse where it ends."""
+        if len(op.shape) < 2 or len(op.fn.lets) != 1:
+            return
+        last, other = op.fn.params[-1], op.fn.lets[0].op
+        if isinstance(other, Apply) and other.fn == "eq" and other.args[0] is last:
+            at = other.args[1]
+            if at == index(0):
+                self.begins[let.vars[0]] = False
+            elif self._is_last(at, op.shape[-1]):
+                self.begins[let.vars[0]] = True
+
+    def _is_last(self, atom: Atom, extent: Atom) -> bool:
+        made = self.b.own.get(atom) if isinstance(atom, Var) else None
+        return isinstance(made, Apply) and made.fn == "sub" and made.args == (extent, index(1))
+
+    def _read(self, given: Op) -> Op:
+        """An operation that reads elements of turned arrays at turned indices."""
+        op: Op = map_field(given, self.renamed.atom, self._function)
+        if isinstance(op, Index) and op.xs in self.turned:
+            made, axis = self.turned[op.xs]  # type: ignore[index]
+            return Index(made, _turned(op.indices, axis), op.checked, op.row)
+        return op
+
+    def _function(self, fn: Lambda) -> Lambda:
+        lets = tuple(Let(let.vars, self._read(let.op), let.where) for let in fn.lets)
+        return Lambda(fn.params, lets, tuple(map(self.renamed.atom, fn.results)))
+
+    def _turn_back(self, x: Atom) -> None:
+        """A turned array as it was, for what takes all of it."""
+        if x not in self.turned:
+            return
+        made, axis = self.turned.pop(x)  # type: ignore[arg-type]
+        shape = array_type(x).shape
+
+        def element(inside: Builder, *at: Var) -> Sequence[Atom]:
+            return inside.emit(Index(made, _turned(at, axis), checked=False))
+
+        op = Generate(shape, self.b.function([i64] * len(shape), element))
+        self._keep(Let((x,), op, self.b.where))  # type: ignore[arg-type]
+
+    # -- scans ------------------------------------------------------------------------------------
+
+    def _scan(self, let: Let, op: Scan) -> bool:
+        """A scan that begins anew wherever the last axis does; whether it is one."""
+        if not any(self.begins.get(x) is op.reverse for x in op.starts if isinstance(x, Var)):
+            return False
+        last = array_type(op.xs[0]).rank - 1
+        found = [self.turned[x][0] for x in op.xs if x in self.turned and self.turned[x][1] == last]  # type: ignore[index]
+        if len(found) == len(op.xs):
+            self._scan_of_rows(let, op, found)
+            return True
+        for x in op.xs:
+            self._turn_back(x)
+        if array_type(op.xs[0]).shape[0] in self.spaces:
+            self._keep(Let(let.vars, self._rows_scanned(op), let.where))
+            return True
+        return False
+
+    def _scan_of_rows(self, let: Let, op: Scan, xs: Sequence[Var]) -> None:
+        """Lines along the axis in chunks, all of them at once: the elements are rows."""
+        row = array_type(xs[0]).shape[1:]
+        neutral = self.b.emit(
+            Generate(row, self.b.function([i64] * len(row), lambda inside, *_: op.neutral))
+        )
+        fn = on_rows(self.b, op.fn, row)
+        made = self.b.emit(Scan(fn, neutral, tuple(xs), op.exclusive, op.reverse))
+        axis = len(row)
+        self.turned.update((var, (t, axis)) for var, t in zip(let.vars, made, strict=True))
+
+    def _rows_scanned(self, op: Scan) -> Map:
+        """Lines along another axis: each row has its own ones."""
+        types: list[Type] = [row_type(array_type(x)) for x in op.xs]
+
+        def scanned(inside: Builder, *rows: Var) -> Sequence[Atom]:
+            shape = array_type(rows[0]).shape
+            starts: tuple[Var, ...] = ()
+            if len(shape) > 1:
+                last = inside.sub(shape[-1], index(1)) if op.reverse else index(0)
+                begins = inside.function(
+                    [i64] * len(shape), lambda b, *at: (b.apply("eq", at[-1], last),)
+                )
+                starts = inside.emit(Generate(shape, begins))
+            return inside.emit(op.replace(fn=inside.copy(op.fn), xs=rows, starts=starts))
+
+        return Map(self.b.function(types, scanned), op.xs)
+
+
+def _turned(at: Sequence[T], axis: int) -> tuple[T, ...]:
+    """What there is for each axis, that of one before all others."""
+    return (at[axis], *at[:axis], *at[axis + 1 :])

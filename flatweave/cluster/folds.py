@@ -1,0 +1,153 @@
+"""Reductions inside of an element, along an axis in chunks, become reductions of rows.
+
+    ys = generate [c] (j =>
+        xs = generate [n] (i => f i j)
+        t = reduce (fn) [ne] [xs]
+        in g t)
+
+    m = generate [n, c] (i, j => f i j)
+    r = reduce (a, b => map (fn) [a, b]) [generate [c] (j => ne)] [m]
+    ys = generate [c] (j => g (index r [j]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from flatweave.base.dtypes import i64
+from flatweave.ops import Generate, Index, Map, Reduce
+from flatweave.ops.rows import array_type
+from flatweave.terms.build import Builder
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, types_of
+from flatweave.terms.traverse import Substitution, free_vars, needed_for
+
+
+def without_folds(b: Builder, let: Let, spaces: Collection[Atom]) -> Let | tuple[Atom, ...]:
+    """A `generate` or `map` whose elements reduce nothing along axes in chunks, or what its results
+    are then; what these need is emitted. The let itself, where it has no such reduction."""
+    op = _indexed(b, let)
+    if op is None:
+        return let
+    folds = [x for x in op.fn.lets if isinstance(x.op, Reduce) and _space(x.op) in spaces]
+    if not folds:
+        return let
+    element = _Element(op)
+    if not all(element.is_plain(fold.op) for fold in folds):  # type: ignore[arg-type]
+        return let
+    for fold in folds:
+        element.fold(b, fold)
+    if all(atom in element.found for atom in op.fn.results):
+        return tuple(element.found[atom] for atom in op.fn.results)  # type: ignore[index]
+    fn = b.function([i64] * len(op.shape), lambda inside, *at: element.results(inside, at))
+    return Let(let.vars, Generate(op.shape, fn), let.where)
+
+
+def _indexed(b: Builder, let: Let) -> Generate | None:
+    """A `map` over elements as a `generate` that reads them."""
+    op = let.op
+    if not isinstance(op, Map):
+        return op if isinstance(op, Generate) else None
+    if any(array_type(x).rank != op.depth for x in op.xs):
+        return None
+
+    def element(inside: Builder, *at: Var) -> Sequence[Atom]:
+        xs = [inside.emit(Index(x, at, checked=False))[0] for x in op.xs]
+        return inside.inline(op.fn, xs)
+
+    return Generate(op.shape(), b.function([i64] * op.depth, element))
+
+
+def _space(op: Reduce) -> Atom | None:
+    types = [array_type(x) for x in op.xs]
+    return types[0].shape[0] if all(type_.rank == 1 for type_ in types) else None
+
+
+class _Element:
+    """The element function of a `generate`; `found` has what is known of its results as arrays."""
+
+    def __init__(self, op: Generate) -> None:
+        self.op = op
+        self.lets = {var: let for let in op.fn.lets for var in let.vars}
+        self.found: dict[Var, Var] = {}
+
+    def is_plain(self, op: Reduce) -> bool:
+        """Whether what is reduced is computed element by element, each by itself."""
+        own = {*self.lets, *self.op.fn.params}
+        plain = all(self._is_by_row(x) for x in op.xs)
+        return plain and not any(var in own for var in free_vars(op.fn))
+
+    def _is_by_row(self, x: Atom) -> bool:
+        if x not in self.lets:
+            return True
+        op = self.lets[x].op  # type: ignore[index]
+        arrays = [v for v in free_vars(op) if v in self.lets and isinstance(v.type, ArrayType)]
+        if isinstance(op, Generate):
+            return len(op.shape) == 1 and not arrays
+        if not isinstance(op, Map) or not set(arrays) <= set(op.xs):
+            return False
+        return all(map(self._is_by_row, op.xs))
+
+    def fold(self, b: Builder, let: Let) -> None:
+        """One reduction, as a reduction of rows."""
+        op, shape = let.op, self.op.shape
+        assert isinstance(op, Reduce)
+        b.where = let.where
+        roots = [v for x in op.xs for v in self._scalars(x)]
+
+        def elements(inside: Builder, i: Var, *at: Var) -> Sequence[Atom]:
+            known = self._known(inside, at, roots)
+            return [self._value(inside, x, i, known) for x in op.xs]
+
+        def neutral(inside: Builder, *at: Var) -> Sequence[Atom]:
+            known = self._known(inside, at, op.neutral)
+            return [known.atom(atom) for atom in op.neutral]
+
+        count = array_type(op.xs[0]).shape[0]
+        rows = b.emit(Generate((count, *shape), b.function([i64] * (1 + len(shape)), elements)))
+        first = b.emit(Generate(shape, b.function([i64] * len(shape), neutral)))
+        made = b.emit(Reduce(on_rows(b, op.fn, shape), first, rows, op.known))
+        self.found.update(zip(let.vars, made, strict=True))
+
+    def results(self, b: Builder, at: Sequence[Var]) -> Sequence[Atom]:
+        """What an element is, given what was folded."""
+        known = self._known(b, at, self.op.fn.results)
+        return [known.atom(atom) for atom in self.op.fn.results]
+
+    def _known(self, b: Builder, at: Sequence[Var], roots: Sequence[Atom]) -> Substitution:
+        """What the lets that `roots` need are at an index."""
+        known = b.inlining(Lambda(self.op.fn.params, (), ()), at)
+        lets = [let for let in self.op.fn.lets if not any(var in self.found for var in let.vars)]
+        needed = needed_for(lets, roots)
+        read = {v for let in needed for v in free_vars(let.op)} | set(roots)
+        for var, array in self.found.items():
+            if var in read:
+                known.mapping[var] = b.emit(Index(array, tuple(at), checked=False))[0]
+        for let in needed:
+            b.inline_let(let, known)
+        return known
+
+    def _scalars(self, x: Atom) -> list[Var]:
+        """What the element of an array that is computed inside reads of the lets beside it."""
+        if x not in self.lets:
+            return []
+        op = self.lets[x].op  # type: ignore[index]
+        inner = [v for y in op.xs for v in self._scalars(y)] if isinstance(op, Map) else []
+        return inner + [v for v in free_vars(op) if not isinstance(v.type, ArrayType)]
+
+    def _value(self, b: Builder, x: Atom, i: Var, known: Substitution) -> Atom:
+        """Element i of an array that is computed inside, or stands outside."""
+        if x not in self.lets:
+            return b.emit(Index(known.atom(x), (i,), checked=False))[0]
+        let = self.lets[x]  # type: ignore[index]
+        op = let.op
+        assert isinstance(op, Generate | Map)
+        args = [i] if isinstance(op, Generate) else [self._value(b, y, i, known) for y in op.xs]
+        results = b.inline(op.fn, args, known)
+        return next(atom for var, atom in zip(let.vars, results, strict=True) if var is x)
+
+
+def on_rows(b: Builder, fn: Lambda, row: tuple[Atom, ...]) -> Lambda:
+    """The operator on rows that applies one on elements to each column."""
+    types = [ArrayType(type_, row) for type_ in types_of(fn.params)]  # type: ignore[arg-type]
+    depth = len(row)
+    return b.function(types, lambda inside, *rows: inside.emit(Map(inside.copy(fn), rows, depth)))
