@@ -6,7 +6,8 @@ While one chunk is computed, what the next one needs of files is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -42,21 +43,17 @@ class Here:
         self._target = target
         self._store = Store(self.memory // 2, folder)
         self._made: dict[Program, Any] = {}
-        self._coming: dict[int, tuple[Future[list[Values]], int]] = {}
-        self._reader: ThreadPoolExecutor | None = None
+        self._coming: dict[int, tuple[Rows, Future[list[Values]], int]] = {}
 
     def share(self, value: Any) -> Any:
         return self._given([value])[0]
 
     def expect(self, args: Sequence[Any]) -> None:
         """Begin to read what a chunk will take of files."""
-        rows = [each for each in args if isinstance(each, Rows) and _in_files(each)]
-        if not rows:
-            return
-        if self._reader is None:
-            self._reader = ThreadPoolExecutor(1, "flatweave-reader")
-        coming = self._reader.submit(loaded, rows)
-        self._coming.update({id(each): (coming, k) for k, each in enumerate(rows)})
+        rows = [each for each in args if isinstance(each, Rows) and _is_far(each)]
+        if rows:
+            coming = _reading(rows)
+            self._coming.update({id(each): (each, coming, k) for k, each in enumerate(rows)})
 
     def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
         results = self._computed(step.program, self._given(args), chunk)
@@ -80,7 +77,7 @@ class Here:
         read = {id(each): self._coming.pop(id(each)) for each in rows if id(each) in self._coming}
         others = [each for each in rows if id(each) not in read]
         found = {id(each): values for each, values in zip(others, loaded(others), strict=True)}
-        found.update({key: coming.result()[k] for key, (coming, k) in read.items()})
+        found.update({key: coming.result()[k] for key, (_, coming, k) in read.items()})
         return [found[id(each)] if isinstance(each, Rows) else each for each in args]
 
     def _check(self, rows: Rows) -> None:
@@ -114,13 +111,24 @@ class Here:
 
     def finish(self, pieces: Sequence[Piece]) -> None:
         """Everything is there as soon as it has been asked for."""
-        if self._reader is not None:
-            self._reader.shutdown()
-            self._reader = None
 
 
-def _in_files(rows: Rows) -> bool:
-    return any(isinstance(piece, Stored) for piece, _, _ in rows.parts)
+def _reading(rows: Sequence[Rows]) -> Future[list[Values]]:
+    """Rows that a thread of its own reads: one for all calls would have to outlive forks."""
+    coming = Future[list[Values]]()
+
+    def read() -> None:
+        try:
+            coming.set_result(loaded(rows))
+        except BaseException as failure:
+            coming.set_exception(failure)
+
+    Thread(target=read, name="flatweave-reader", daemon=True).start()
+    return coming
+
+
+def _is_far(rows: Rows) -> bool:
+    return any(not isinstance(piece, Held) for piece, _, _ in rows.parts)
 
 
 def _value(result: Any) -> Any:

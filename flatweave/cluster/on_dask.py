@@ -11,6 +11,7 @@ import math
 import re
 import uuid
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from flatweave.array_ir.text import print_program
 from flatweave.cluster import remote
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Chunk, ChunkFailed, Groups, Rows
+from flatweave.cluster.sources.blocks import Block
 from flatweave.frontend.values.chunked import Held, Piece, Values
 from flatweave.terms.traverse import walk_lets
 
@@ -70,7 +72,7 @@ class OnDask:
         self.client = client
         self._threads = threads
         self._texts = functools.lru_cache(maxsize=1024)(print_program)
-        self._held: dict[int, tuple[Any, Any]] = {}
+        self._held = weakref.WeakKeyDictionary[Held, Any]()
 
     def share(self, value: Any) -> Any:
         """A value that every worker will have."""
@@ -189,11 +191,13 @@ class OnDask:
         """Where a worker finds a piece; an array of this process is sent once."""
         if isinstance(piece, Remote):
             return piece.task.future, piece.task.number
+        if isinstance(piece, Block):
+            return piece.blocks.futures(self.client)[piece.number], None
         if not isinstance(piece, Held):
             return piece, None
-        if id(piece) not in self._held:
-            self._held[id(piece)] = piece, self._sent(piece.values)
-        return self._held[id(piece)][1], None
+        if piece not in self._held:
+            self._held[piece] = self._sent(piece.values)
+        return self._held[piece], None
 
     def _sent(self, value: Any) -> Any:
         """An array of this process as a task, which the scheduler gives to another worker when one

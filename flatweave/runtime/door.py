@@ -30,6 +30,7 @@ SELDOM = {
     "recalled": "flatweave.recall_on_devices",
     "shared": "flatweave.places.shared",
     "chunks": "flatweave.cluster.chunks",
+    "collections": "flatweave.cluster.sources.blocks",
     "complex": "flatweave.frontend.complex.rules",
     "dask": "flatweave.cluster.on_dask",
     "fft": "flatweave.frontend.standard.fft",
@@ -42,6 +43,7 @@ SELDOM = {
     "numpy": "flatweave.frontend.standard.numpy_functions",
     "random": "flatweave.random",
     "sources": "flatweave.cluster.sources.open",
+    "to_dask": "flatweave.cluster.to_dask",
 }
 IMPORTING = Lock()
 

@@ -70,6 +70,21 @@ def test_files_are_read_by_the_workers(client, tmp_path):
     assert int(total) == sum(k * k for k in range(80))
 
 
+def test_collections_stay_on_the_workers(client):
+    """Blocks of unknown lengths, columns, futures; what comes back is an array of Dask's."""
+    arrays = pytest.importorskip("dask.array")
+    blocks = arrays.arange(100, chunks=30)
+    parts = [client.submit(np.arange, k, pure=False) for k in (3, 0, 4)]
+    with fw.on(client):
+        kept = fw.Chunked.from_dask(blocks[blocks % 7 == 0])
+        squares = fw.jit(lambda x: x * x)(kept)
+        total = fw.jit(lambda x: fw.sum(x))(fw.Chunked.from_dask(parts))
+
+    assert type(squares.pieces[0]).__name__ == "Remote"
+    assert np.array_equal(squares.to_dask().compute(), np.arange(0, 100, 7) ** 2)
+    assert int(total) == 9
+
+
 def test_a_worker_that_is_killed_costs_time_alone(client):
     """Its chunks are computed again, by others or by the one that follows it."""
     xs = fw.Chunked.cut(np.arange(1000), 100)

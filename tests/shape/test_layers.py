@@ -54,6 +54,7 @@ BEHIND = {
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
     "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.cluster.chunks",
     "flatweave.cluster.on_dask", "flatweave.cluster.sources.open", "flatweave.page.write",
+    "flatweave.cluster.sources.blocks", "flatweave.cluster.to_dask",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.notebook.values", "flatweave.page.small",
     "flatweave.frontend.standard.numpy_functions", "flatweave.frontend.functions.short",

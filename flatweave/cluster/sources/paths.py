@@ -55,11 +55,11 @@ def stamp(name: str) -> tuple[Any, ...]:
     return (status.st_size, status.st_mtime_ns)
 
 
-def missing(what: str, package: str, failure: ImportError) -> UserError:
+def missing(what: str, package: str, failure: ImportError, extra: str = "files") -> UserError:
     """The error for a library that is not there."""
     return Unsupported(
         f"{what} needs {package}: {failure}.",
-        remedy="Install it with pip install 'flatweave[files]'.",
+        remedy=f"Install it with pip install 'flatweave[{extra}]'.",
     )
 
 

@@ -74,8 +74,7 @@ class Chunked:
         Array(6, dtype=int64)
     """
 
-    __slots__ = ("__weakref__", "bounds", "dtype", "pieces", "row")
-    bounds: tuple[int, ...]
+    __slots__ = ("__weakref__", "_bounds", "dtype", "pieces", "row")
     dtype: np.dtype[Any]
 
     def __init__(self, arrays: Iterable[Any]) -> None:
@@ -99,7 +98,7 @@ class Chunked:
                 where=user_location(), remedy="Convert them first, for instance with astype.",
             )  # fmt: skip
         self.row = row
-        self.bounds = (0, *accumulate(piece.rows for piece in self.pieces))
+        self._bounds: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, pieces: Sequence[Piece], dtype: Any, row: tuple[int, ...] = ()) -> Chunked:
@@ -147,6 +146,28 @@ class Chunked:
         )
         return found
 
+    @classmethod
+    def from_dask(cls, collection: Any) -> Chunked:
+        """A Dask array, a column of a Dask data frame, or a list of futures or delayed arrays.
+
+        Its blocks are the chunks, computed by Dask when they are needed: on the workers of the
+        client of `fw.on`, or else here. Raises ArgumentError for anything else, DTypeError for
+        other elements than numbers.
+        """
+        found: Chunked = door.opened("collections").from_dask(collection)
+        return found
+
+    def to_dask(self) -> Any:
+        """A Dask array of the same chunks; what is on workers stays there."""
+        return door.opened("to_dask").to_dask(self)
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """Where chunks begin, and the end of the last one."""
+        if self._bounds is None:
+            self._bounds = (0, *accumulate(piece.rows for piece in self.pieces))
+        return self._bounds
+
     @property
     def shape(self) -> tuple[int, ...]:
         """Rows of all chunks, then the shape of a row."""
@@ -163,7 +184,7 @@ class Chunked:
         return math.prod(self.shape) * self.dtype.itemsize
 
     def __len__(self) -> int:
-        return sum(piece.rows for piece in self.pieces)
+        return self.bounds[-1]
 
     def __iter__(self) -> Iterator[Values]:
         """The chunks as arrays, each loaded when its turn comes."""
