@@ -16,5 +16,6 @@
     known.py        what was found out about arrays, for the next turn of a loop
     place.py        where that is: here.py, with spill.py for results beyond a bound on memory;
                     on_dask.py, with remote.py for what workers do
+    save.py         an array in chunks as files (sinks/)
     to_dask.py      an array in chunks as a Dask array
 """

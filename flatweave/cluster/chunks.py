@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from flatweave.base.errors import UserError
 from flatweave.base.source import user_location
 from flatweave.cluster.divide import divide
 from flatweave.cluster.drive import Drive
-from flatweave.cluster.here import Here
+from flatweave.cluster.here import here
 from flatweave.cluster.place import ChunkFailed
 from flatweave.frontend.call.compiled import owned
 from flatweave.frontend.call.on import PLACE
@@ -19,12 +18,6 @@ from flatweave.frontend.trace.faults import user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.tree import unflatten
-
-
-@functools.cache
-def here() -> Here:
-    """This process, for who has not said where."""
-    return Here()
 
 
 class InChunks:

@@ -5,7 +5,8 @@ While one chunk is computed, what the next one needs of files is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from threading import Thread
 from typing import Any
@@ -106,11 +107,28 @@ class Here:
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
         return [function(*map(_value, results), *args) for results in groups]
 
+    def done(
+        self, function: Callable[..., None], tasks: Iterable[tuple[Chunk, list[Any]]]
+    ) -> None:
+        coming = iter(tasks)
+        at_hand = next(coming, None)
+        while at_hand is not None:
+            (_, args), at_hand = at_hand, next(coming, None)
+            if at_hand is not None:
+                self.expect(at_hand[1])
+            function(*self._given(args))
+
     def piece(self, result: Any, rows: int) -> Piece:
         return result  # type: ignore[no-any-return]
 
     def finish(self, pieces: Sequence[Piece]) -> None:
         """Everything is there as soon as it has been asked for."""
+
+
+@functools.cache
+def here() -> Here:
+    """This process, for who has not said where."""
+    return Here()
 
 
 def _reading(rows: Sequence[Rows]) -> Future[list[Values]]:

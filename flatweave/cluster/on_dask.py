@@ -12,7 +12,7 @@ import re
 import uuid
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -150,6 +150,15 @@ class OnDask:
             ) for results in groups
         ]  # fmt: skip
         return self._awaited(tasks, futures)
+
+    def done(
+        self, function: Callable[..., None], tasks: Iterable[tuple[Chunk, list[Any]]]
+    ) -> None:
+        futures = [
+            self._submitted(remote.called, function, [self._argument(each) for each in args])
+            for _, args in tasks
+        ]
+        self.client.gather(futures)
 
     def _awaited(self, tasks: Sequence[Task], futures: Sequence[Any]) -> list[Any]:
         """What was computed of tasks' results, brought at once; raises the first one's error."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -101,6 +101,12 @@ class Place(Protocol):
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
         """What a function of ours gives for the results of each group, which are of one task,
         computed where they are."""
+
+    def done(
+        self, function: Callable[..., None], tasks: Iterable[tuple[Chunk, list[Any]]]
+    ) -> None:
+        """Call a function of ours with the arguments of each chunk, as `run` takes them, and wait
+        until all is done."""
 
     def piece(self, result: Any, rows: int) -> Piece:
         """A result that is an array, as rows of a Chunked."""

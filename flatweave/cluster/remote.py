@@ -103,6 +103,11 @@ def of_results(
     return function(*(results[number] for number in numbers), *args)
 
 
+def called(function: Callable[..., None], arguments: Sequence[Argument]) -> None:
+    """A function of ours with these arguments, for what it does."""
+    function(*_taken(arguments))
+
+
 def part(source: Any, number: int | None, begin: int, end: int) -> Any:
     """Some rows of a task's result, or of an array; of a part nothing else is sent."""
     return np.array(*read([_source((source, number, begin, end))]))

@@ -34,6 +34,7 @@ SELDOM = {
     "complex": "flatweave.frontend.complex.rules",
     "dask": "flatweave.cluster.on_dask",
     "fft": "flatweave.frontend.standard.fft",
+    "here": "flatweave.cluster.here",
     "linalg": "flatweave.frontend.standard.linalg",
     "notebook": "flatweave.notebook.values",
     "short": "flatweave.frontend.functions.short",
@@ -42,6 +43,7 @@ SELDOM = {
     "small": "flatweave.page.small",
     "numpy": "flatweave.frontend.standard.numpy_functions",
     "random": "flatweave.random",
+    "save": "flatweave.cluster.save",
     "sources": "flatweave.cluster.sources.open",
     "to_dask": "flatweave.cluster.to_dask",
 }

@@ -85,6 +85,18 @@ def test_collections_stay_on_the_workers(client):
     assert int(total) == 9
 
 
+def test_workers_write_what_they_have(client, tmp_path):
+    """Into one file, and what has not been computed on the cluster as well."""
+    with fw.on(client):
+        fw.jit(lambda x: x[x % 3 == 0])(fw.Chunked.cut(np.arange(100), 30)).save(
+            tmp_path / "kept.npy"
+        )
+        fw.Chunked.cut(np.arange(10.0), 4).save(tmp_path / "given.npy")
+
+    assert np.array_equal(np.load(tmp_path / "kept.npy"), np.arange(0, 100, 3))
+    assert np.array_equal(np.load(tmp_path / "given.npy"), np.arange(10.0))
+
+
 def test_a_worker_that_is_killed_costs_time_alone(client):
     """Its chunks are computed again, by others or by the one that follows it."""
     xs = fw.Chunked.cut(np.arange(1000), 100)

@@ -39,7 +39,7 @@ ROOMS = {
     " < standard",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
-    "cluster": "sources, rules, steps < needs < local < place < exchanges",
+    "cluster": "sources < sinks, rules, steps < needs < local < place < exchanges",
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing < nests",
     "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
@@ -54,7 +54,8 @@ BEHIND = {
     "flatweave.frontend.standard.fft", "flatweave.frontend.standard.linalg", "flatweave.random",
     "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.cluster.chunks",
     "flatweave.cluster.on_dask", "flatweave.cluster.sources.open", "flatweave.page.write",
-    "flatweave.cluster.sources.blocks", "flatweave.cluster.to_dask",
+    "flatweave.cluster.sources.blocks", "flatweave.cluster.to_dask", "flatweave.cluster.save",
+    "flatweave.cluster.here",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.notebook.values", "flatweave.page.small",
     "flatweave.frontend.standard.numpy_functions", "flatweave.frontend.functions.short",

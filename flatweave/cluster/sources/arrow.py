@@ -18,14 +18,14 @@ def pyarrow(what: str) -> Any:
     try:
         import pyarrow.parquet  # optional dependency
     except ImportError as failure:
-        raise missing(f"opening {what}", "pyarrow", failure) from None
+        raise missing(what, "pyarrow", failure) from None
     return pyarrow
 
 
 def bytes_of(name: str) -> Any:
     """A file as pyarrow reads it; the caller closes it."""
     pa = pyarrow(name)
-    return pa.PythonFile(opened(name)) if "://" in name else pa.OSFile(name)
+    return pa.PythonFile(opened(name), mode="r") if "://" in name else pa.OSFile(name)
 
 
 def kinds(schema: Any, name: str) -> dict[str, Any]:

@@ -38,18 +38,18 @@ def names_of(path: Any) -> list[str]:
 
 def opened(name: str) -> Any:
     """A file, to read bytes of it."""
-    return _filesystem(name).open(name, "rb") if "://" in name else open(name, "rb")
+    return filesystem(name).open(name, "rb") if "://" in name else open(name, "rb")
 
 
 def is_folder(name: str) -> bool:
     """Whether a name is that of a folder."""
-    return bool(_filesystem(name).isdir(name)) if "://" in name else os.path.isdir(name)
+    return bool(filesystem(name).isdir(name)) if "://" in name else os.path.isdir(name)
 
 
 def stamp(name: str) -> tuple[Any, ...]:
     """What differs once a file has been written anew, as far as its system tells."""
     if "://" in name:
-        known = _filesystem(name).info(name)
+        known = filesystem(name).info(name)
         return tuple(str(known.get(key)) for key in ("size", "mtime", "LastModified", "etag"))
     status = os.stat(name)
     return (status.st_size, status.st_mtime_ns)
@@ -77,7 +77,7 @@ def _expanded(name: str) -> list[str]:
 
 
 def _expanded_by_fsspec(name: str) -> list[str]:
-    system = _filesystem(name)
+    system = filesystem(name)
     if "*" in name:
         return [system.unstrip_protocol(each) for each in sorted(system.glob(name))]
     if not system.isdir(name):
@@ -93,9 +93,10 @@ def _is_array(name: str, inside: Iterable[str]) -> bool:
     return name.rstrip("/").endswith(".zarr") or any(each in FOLDERS for each in inside)
 
 
-def _filesystem(name: str) -> Any:
+def filesystem(name: str) -> Any:
+    """What fsspec has for a name with ://."""
     try:
         import fsspec  # optional dependency
     except ImportError as failure:
-        raise missing(f"opening {name}", "fsspec", failure) from None
+        raise missing(name, "fsspec", failure) from None
     return fsspec.core.url_to_fs(name)[0]

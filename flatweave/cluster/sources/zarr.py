@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,15 +22,14 @@ class Zarr:
 
     def read(self, columns: Sequence[str], begin: int, end: int) -> list[Values]:
         """Rows of some columns."""
-        root = _root(self.path)
+        root = library(self.path).open(self.path, mode="r")
         arrays = [root[name] if name else root for name in columns]
         return [np.ascontiguousarray(each[begin:end]) for each in arrays]
 
 
 def opened_zarr(name: str) -> Opened:
     """The array, or the arrays of one length that are in a group."""
-    _root.cache_clear()  # what is opened is what is there now
-    root = _root(name)
+    root = library(name).open(name, mode="r")
     arrays = {"": root} if hasattr(root, "shape") else dict(root.arrays())
     columns = {
         key: (each.dtype.newbyteorder("="), tuple(each.shape[1:]))
@@ -58,10 +56,10 @@ def _step(array: Any) -> int:
     return int((getattr(array, "shards", None) or array.chunks)[0])
 
 
-@functools.lru_cache(maxsize=64)
-def _root(path: str) -> Any:
+def library(path: str) -> Any:
+    """Zarr; raises Unsupported where it is not."""
     try:
         import zarr  # optional dependency
     except ImportError as failure:
-        raise missing(f"opening {path}", "zarr", failure) from None
-    return zarr.open(path, mode="r")
+        raise missing(path, "zarr", failure) from None
+    return zarr

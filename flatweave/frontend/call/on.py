@@ -44,7 +44,7 @@ def on(
         Array(36, dtype=int64)
     """
     if client is None:
-        return _at(opened("chunks").Here(memory=_bytes(memory), folder=folder))
+        return _at(opened("here").Here(memory=_bytes(memory), folder=folder))
     if memory is not None or folder is not None:
         raise ArgumentError(
             "on takes a client, or memory and folder: the memory of workers is bounded by Dask.",

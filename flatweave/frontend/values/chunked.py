@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Protocol, TypeAlias, overload
 
@@ -160,6 +160,19 @@ class Chunked:
     def to_dask(self) -> Any:
         """A Dask array of the same chunks; what is on workers stays there."""
         return door.opened("to_dask").to_dask(self)
+
+    def save(
+        self, path: str | os.PathLike[str], *, format: str | None = None,
+        column: str | None = None, beside: Mapping[str, Chunked] | None = None,
+    ) -> None:  # fmt: skip
+        """Write it chunk by chunk, on a cluster by the workers, which share the path.
+
+        `format` is "npy", "parquet", "arrow", "zarr" or "bytes", by default as the name ends. Of
+        tables, which are folders with a file for each chunk, `column` is its name, "values" by
+        default, and `beside` are others with as many rows. An .npy file replaces what has its name;
+        folders must be new. Raises ArgumentError for what cannot be written so.
+        """
+        door.opened("save").save(self, path, format, column, beside or {})
 
     @property
     def bounds(self) -> tuple[int, ...]:

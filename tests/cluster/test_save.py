@@ -1,0 +1,114 @@
+"""Arrays in chunks as files: what is written is what is read again."""
+
+import os
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+XS = np.arange(24, dtype=np.int32) * 7 % 11
+ROWS = np.arange(72.0).reshape(24, 3)
+
+
+def again(path, column=None):
+    """What a file holds."""
+    return np.asarray(fw.Chunked.open(path, column=column))
+
+
+def kept(xs):
+    """Some rows, in chunks of other lengths."""
+    return fw.jit(lambda x: x[x > 2])(xs)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 100])
+def test_npy_and_bytes(tmp_path, rows):
+    """NumPy reads them; bytes have no header."""
+    xs = kept(fw.Chunked.cut(XS, rows))
+    xs.save(tmp_path / "xs.npy")
+    xs.save(tmp_path / "xs.raw", format="bytes")
+    fw.Chunked.cut(ROWS, rows).save(tmp_path / "rows.npy")
+
+    assert np.array_equal(np.load(tmp_path / "xs.npy"), XS[XS > 2])
+    assert np.load(tmp_path / "xs.npy").dtype == np.int32
+    assert (tmp_path / "xs.raw").read_bytes() == XS[XS > 2].tobytes()
+    assert np.array_equal(np.load(tmp_path / "rows.npy"), ROWS)
+    assert sorted(os.listdir(tmp_path)) == ["rows.npy", "xs.npy", "xs.raw"]
+
+
+def test_a_file_replaced_by_what_is_made_of_it(tmp_path):
+    """It is whole until all has been written."""
+    np.save(tmp_path / "xs.npy", XS)
+    xs = fw.Chunked.open(tmp_path / "xs.npy", 10)
+    fw.jit(lambda x: x * 2)(xs).save(tmp_path / "xs.npy")
+
+    assert np.array_equal(np.load(tmp_path / "xs.npy"), XS * 2)
+
+
+def test_nothing_at_all(tmp_path):
+    """Is an array of no rows."""
+    fw.jit(lambda x: x[x > 99])(fw.Chunked.cut(XS, 7)).save(tmp_path / "xs.npy")
+
+    assert np.load(tmp_path / "xs.npy").shape == (0,)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_tables(tmp_path, kind):
+    """A column, or several beside each other; rows of several axes are lists of a fixed size."""
+    pytest.importorskip("pyarrow")
+    xs, rows = fw.Chunked.cut(XS, 7), fw.Chunked.cut(ROWS, 9)
+    xs.save(tmp_path / f"x.{kind}")
+    xs.save(tmp_path / f"t.{kind}", column="x", beside={"rows": rows, "big": kept_mask(xs)})
+    fw.jit(lambda x: x[x > 99])(xs).save(tmp_path / f"none.{kind}")
+
+    assert np.array_equal(again(tmp_path / f"x.{kind}", "values"), XS)
+    assert np.array_equal(again(tmp_path / f"t.{kind}", "rows"), ROWS)
+    assert np.array_equal(again(tmp_path / f"t.{kind}", "big"), XS > 4)
+    assert again(tmp_path / f"none.{kind}").shape == (0,)
+    assert len(os.listdir(tmp_path / f"t.{kind}")) == 4
+
+
+def kept_mask(xs):
+    """Booleans as long as an array."""
+    return fw.jit(lambda x: x > 4)(xs)
+
+
+def test_zarr(tmp_path):
+    """Whatever our chunks are, Zarr's are of one length."""
+    zarr = pytest.importorskip("zarr")
+    kept(fw.Chunked.cut(XS, 5)).save(tmp_path / "x.zarr")
+    rows = fw.Chunked.cut(ROWS, 7)
+    rows.save(tmp_path / "t.zarr", column="rows", beside={"x": fw.Chunked.cut(XS, 5)})
+
+    assert np.array_equal(zarr.open(tmp_path / "x.zarr", mode="r")[:], XS[XS > 2])
+    assert np.array_equal(again(tmp_path / "x.zarr"), XS[XS > 2])
+    assert np.array_equal(again(tmp_path / "t.zarr", "rows"), ROWS)
+    assert np.array_equal(again(tmp_path / "t.zarr", "x"), XS)
+
+
+def test_folders_of_fsspec():
+    """Of its own memory, as of a distant store."""
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("fsspec")
+    fw.Chunked.cut(XS, 7).save("memory://saved/t.parquet")
+
+    assert np.array_equal(again("memory://saved/t.parquet"), XS)
+
+
+def test_what_cannot_be_written(tmp_path):
+    """Said before anything is written."""
+    xs = fw.Chunked.cut(XS, 7)
+    with pytest.raises(fw.ArgumentError, match="does not know what to make of"):
+        xs.save(tmp_path / "xs.csv")
+    with pytest.raises(fw.ArgumentError, match=r"xs\.npy is one array"):
+        xs.save(tmp_path / "xs.npy", beside={"y": xs})
+    with pytest.raises(fw.ArgumentError, match="'y' has 20 rows beside 24"):
+        xs.save(tmp_path / "xs.npy", beside={"y": fw.Chunked.cut(XS[:20], 7)})
+    with pytest.raises(fw.ArgumentError, match="is on a disk"):
+        xs.save("memory://xs.npy")
+    (tmp_path / "old.parquet").mkdir()
+    (tmp_path / "old.parquet" / "part.parquet").touch()
+    with pytest.raises(fw.ArgumentError, match="is there already, and has files in it") as found:
+        xs.save(tmp_path / "old.parquet")
+    assert 'xs.save(tmp_path / "old' in str(found.value)
+    assert os.listdir(tmp_path) == ["old.parquet"]
