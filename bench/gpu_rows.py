@@ -222,6 +222,29 @@ def _spmv(percent: int, small: bool) -> Case:
     )  # fmt: skip
 
 
+def _stencil(small: bool) -> Case:
+    n = 70 if small else 8192
+    xs = ints(n * n, -9, 10).astype(np.float32).reshape(n, n)
+    f = fw.jit(lambda xs: fw.stencil(
+        lambda n: n[-1, 0] + n[1, 0] + n[0, -1] + n[0, 1] - 4 * n[0, 0], xs, (3, 3)
+    ))  # fmt: skip
+
+    def read(way: str) -> Callable[..., Any]:
+        def run(xs: Any) -> Any:
+            with fw.schedule(stencil=way):
+                return f(xs)
+
+        return run
+
+    def expected() -> Array:
+        around = np.pad(xs, 1, mode="edge")
+        beside = around[1:-1, :-2] + around[1:-1, 2:]
+        return around[:-2, 1:-1] + around[2:, 1:-1] + beside - 4 * xs
+
+    others = {way: read(way) for way in ("tiles", "caches")}
+    return Case(f, (xs,), expected, (xs.nbytes, xs.nbytes), others=others)
+
+
 # -- expansions, graphs, pictures -----------------------------------------------------------------
 
 
@@ -349,6 +372,7 @@ def rows() -> Iterator[Row]:
         yield Row(f"sums of rows, {kind}", functools.partial(_segments, kind))
     for percent in (1, 5, 10, 20):
         yield Row(f"sparse x vector, {percent} %", functools.partial(_spmv, percent))
+    yield Row("stencil of five, 2^26 f32", _stencil)
     for number in range(7):
         yield Row(f"expand, permute {number + 1}", functools.partial(_micro, number))
     yield Row("sieve to 10^8", _sieve)

@@ -20,6 +20,7 @@ PERMUTES = (
     "owner", "private", "partition", "shared", "shared-atomic", "sorted", "atomic", "cas", "locks"
 )  # fmt: skip
 VERSIONS = ("by-row", "flat")
+STENCILS = ("tiles", "caches")
 EXPANDS = (
     "per-source", "per-warp", "per-block", "balanced", "balanced-search",
     "per-source-random", "per-warp-random", "per-block-random",
@@ -34,7 +35,8 @@ class Schedule:
 
     `store`: around the caches or not; `rows`: lanes along each row or along positions; `filter`:
     how often the elements of a filter are evaluated; `contraction`: results of folds in register
-    tiles, or one in each lane; `version`: whether the rows of a nest are done one after the other
+    tiles, or one in each lane; `stencil`: neighbours from tiles in shared memory, or through the
+    caches; `version`: whether the rows of a nest are done one after the other
     or all at once; `seq_factor`: how many elements of a block each of its threads takes. Where a
     sweep has no such choice, they say nothing.
 
@@ -49,6 +51,7 @@ class Schedule:
     rows: str | None = None
     filter: str | None = None
     contraction: str | None = None
+    stencil: str | None = None
     version: str | None = None
     seq_factor: int | None = None
     deterministic: bool = True
@@ -97,6 +100,13 @@ def version_variant(value: object) -> str | None:
     raise UnknownWord(value, VERSIONS)
 
 
+def stencil_variant(value: object) -> str | None:
+    """tiles or caches"""
+    if value is None or (isinstance(value, str) and value in STENCILS):
+        return value
+    raise UnknownWord(value, STENCILS)
+
+
 def seq_factor(value: object) -> int | None:
     """a whole number from 1 to 65536"""
     if isinstance(value, str) and value.isascii() and value.isdigit():
@@ -122,6 +132,7 @@ VARIANTS: Mapping[str, Callable[[object], str | int | None]] = {
     "rows": _one_of("rows", "positions"),
     "filter": _one_of("once", "twice"),
     "contraction": _one_of("tiles", "lanes"),
+    "stencil": stencil_variant,
     "version": version_variant,
     "seq_factor": seq_factor,
 }
@@ -130,7 +141,8 @@ VARIANTS: Mapping[str, Callable[[object], str | int | None]] = {
 
 def schedule_of(value: object) -> Schedule:
     """names such as permute=partition,expand=balanced: expand, permute, store=streaming or plain, \
-rows=rows or positions, filter=once or twice, contraction=tiles or lanes, version=by-row or flat, \
+rows=rows or positions, filter=once or twice, contraction=tiles or lanes, \
+stencil=tiles or caches, version=by-row or flat, \
 seq_factor=8 or another number"""
     if isinstance(value, Schedule):
         return value

@@ -213,3 +213,14 @@ class Threads(KernelOp):
 
     def result_types(self) -> tuple[Type, ...]:
         return (i64,)
+
+
+@op
+class SharedIsApart(KernelOp):
+    """Whether blocks have shared memory of their own, not a part of all memory (a host value)."""
+
+    effect: ClassVar[bool] = True
+    stands = ON_HOST
+
+    def result_types(self) -> tuple[Type, ...]:
+        return (bool_,)

@@ -118,6 +118,8 @@ class _Host(Runner):
                 return ()
             case h.Threads():
                 return (np.asarray(self.threads),)
+            case h.SharedIsApart():
+                return (np.asarray(True),)
         return self._owners(env, op)
 
     def _launch(self, kernel: ir.Kernel, blocks: int, args: Values) -> None:

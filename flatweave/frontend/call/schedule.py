@@ -11,7 +11,13 @@ from contextlib import AbstractContextManager
 from flatweave.base.config import checked, config
 from flatweave.base.errors import ArgumentError
 from flatweave.base.records import replace
-from flatweave.base.schedule import Schedule, expand_variant, permute_variant, version_variant
+from flatweave.base.schedule import (
+    Schedule,
+    expand_variant,
+    permute_variant,
+    stencil_variant,
+    version_variant,
+)
 from flatweave.base.schedule import seq_factor as read_seq_factor
 from flatweave.base.source import user_location
 from flatweave.frontend.values.scope import innermost
@@ -19,7 +25,7 @@ from flatweave.frontend.values.scope import innermost
 
 def schedule(
     expand: str | None = None, permute: str | None = None, version: str | None = None,
-    seq_factor: int | None = None,
+    seq_factor: int | None = None, stencil: str | None = None,
 ) -> AbstractContextManager[None]:  # fmt: skip
     """Force how work is divided inside a `with`, for this thread.
 
@@ -31,7 +37,9 @@ def schedule(
     the rows of a nest are done: "by-row", each from its first step to its last by one thread, or
     "flat", every step for all rows.
     `seq_factor` is how many elements of a block each of its threads takes, on a CPU each lane of a
-    step: a small one makes many blocks. None leaves it as it is outside, where sizes decide.
+    step: a small one makes many blocks. `stencil` says for devices how elements around others are
+    read: in "tiles" that each block puts into its shared memory, or through the "caches". None
+    leaves it as it is outside, where sizes decide.
     Raises ArgumentError for other names, and calls raise it for a variant that cannot do them.
 
     Types: names of variants `->` what `with` takes.
@@ -59,6 +67,9 @@ def schedule(
         if seq_factor is not None:
             checked(read_seq_factor, seq_factor, f"{seq_factor=}")
             wished = replace(wished, seq_factor=seq_factor)
+        if stencil is not None:
+            checked(stencil_variant, stencil, f"{stencil=}")
+            wished = replace(wished, stencil=stencil)
     except ArgumentError as failure:
         failure.where = user_location()
         raise

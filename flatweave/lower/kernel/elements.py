@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
@@ -13,6 +14,7 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.quotients import Quotient, divide, divisor_of
 from flatweave.lower.traverse.position import Position
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
+from flatweave.lower.traverse.shared_tiles import InShared
 from flatweave.lower.traverse.tiles import Tile
 from flatweave.ops import Check, Fold, Index, Locate
 from flatweave.terms.build import Builder, index
@@ -45,6 +47,7 @@ class Elements:
         self.step: Position | None = None
         self._quotients: dict[Atom, Quotient] = {}
         self.ahead = False
+        self.tiles: Mapping[Index, InShared] = {}
         self.furthest: tuple[Index, ...] = ()
         self.env: dict[Var, Atom] = {}
         self.failed: Atom = Const(False, bool_)
@@ -122,10 +125,18 @@ class Elements:
         near = self._near(b, op, buffer, indices)
         if near is not None:
             return near
+        if op in self.tiles:
+            given, load = self.atoms(op.indices), partial(self._load, buffer, indices, shape)
+            return self.tiles[op].read(b, indices, given, self.atom, load)
         place = self._place(b, indices, shape)
         if op in self.furthest:
             b.emit(Prefetch(buffer, b.add(place, shape[-1])))
         return b.emit(Load(buffer, place, self.ahead))[0]
+
+    def _load(
+        self, buffer: Var, indices: Sequence[Atom], shape: Sequence[Atom], b: Builder
+    ) -> Atom:
+        return b.emit(Load(buffer, self._place(b, indices, shape)))[0]
 
     def _place(self, b: Builder, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
         """Where an element lies, or 0 where that may rest on a check that failed."""

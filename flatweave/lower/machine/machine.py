@@ -42,6 +42,8 @@ MULTIPROCESSOR_REGISTERS = 64 * KIB
 THREADS_WANTED = 768
 """Of a multiprocessor, 24 warps: 16 loads of 4 bytes by each thread are 48 KiB under way, and
 memory of 3.35 TB/s that answers after 0.6 us wants 15 KiB from each of 132."""
+FAR_BYTES = 64
+"""From the second cache of GPUs, for each multiprocessor."""
 
 
 @record(eq=True)
@@ -62,6 +64,8 @@ class Machine:
     `shared_bytes`: what a block's shared memory has on every device of the kind.
     `warps_meet_alone`: a barrier of a warp concerns no other warp.
     `shuffles`: the lanes of a warp that are threads exchange values without memory.
+    `far_bytes`: what a multiprocessor gets in a cycle from beyond its own cache; 0 where shared
+    memory is but a part of that.
     `registers`: how many vector registers there are.
     `thread_registers`: how many of 32 bits a thread may take, so that enough warps run at once; 0
     where lanes are no threads with registers of their own. `most_each`: elements of a scan that a
@@ -88,6 +92,7 @@ class Machine:
     whole_words: int = 1
     first_level: int = 32 * KIB
     shared_bytes: int = 32 * KIB
+    far_bytes: int = 0
     caches: tuple[int, int] = (2 * KIB * KIB, 8 * KIB * KIB)
     registers: int = 16
     warps_meet_alone: bool = True
@@ -159,6 +164,7 @@ OPENCL = Machine(
     blocks_wanted=64,
     block_work=8 * KIB,
     shares_memory=False,
+    far_bytes=FAR_BYTES,
     warps_meet_alone=False,
 )
 CUDA = Machine(
@@ -176,6 +182,7 @@ CUDA = Machine(
     block_work=8 * KIB,
     shares_memory=False,
     shared_bytes=48 * KIB,
+    far_bytes=FAR_BYTES,
     whole_words=2,
     shuffles=True,
     thread_registers=MULTIPROCESSOR_REGISTERS // THREADS_WANTED // 8 * 8,

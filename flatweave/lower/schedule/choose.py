@@ -25,6 +25,7 @@ from flatweave.lower.schedule.in_registers import elements_each
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.panels import choose_panel, taller
 from flatweave.lower.schedule.plan import (
+    NO_SHARED_TILE,
     NO_TILE,
     Aggregation,
     Along,
@@ -34,6 +35,7 @@ from flatweave.lower.schedule.plan import (
     Lanes,
     Level,
     ScatterChoice,
+    SharedTile,
     SweepPlan,
     Tiling,
     Traversal,
@@ -41,6 +43,7 @@ from flatweave.lower.schedule.plan import (
 )
 from flatweave.lower.schedule.register_tile import LEAST_WORK, NARROWEST, choose_register_tile
 from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.schedule.stencil import choose_shared_tile
 from flatweave.lower.schedule.tiling import blocks_of, choose_tiling, element_dtypes
 from flatweave.ops import Fold, Locate, Store
 from flatweave.ops.rows import scalar_type
@@ -56,6 +59,7 @@ WIDEST_RUN = 16
 PLAIN = Variant("plain")
 FILL = Variant("fill", along=Along.FILL)
 TILED = Variant("tiled", tiled=True, work=LEAST_WORK, narrowest=NARROWEST)
+SHARED = Variant("shared", shared=True)
 
 
 def plan_sweep(
@@ -91,6 +95,9 @@ def plan_sweep(
     variants = _variants(facts, machine, traversal, division, wishes)
     if tile != NO_TILE:
         variants = (TILED, *variants)
+    stencil = _shared_tile(facts, machine, lanes, scatter)
+    if stencil.pays or (stencil != NO_SHARED_TILE and wishes.stencil == "tiles"):
+        variants = (SHARED, *variants)
     return SweepPlan(
         tiling,
         traversal,
@@ -104,8 +111,18 @@ def plan_sweep(
         machine.simt,
         scatter,
         tile,
+        stencil,
         _ones(facts, machine, wishes, traversal),
     )
+
+
+def _shared_tile(
+    facts: SweepFacts, machine: Machine, lanes: Traversal, scatter: tuple[ScatterChoice, ...]
+) -> SharedTile:
+    """The tile of a stencil; none where it is a part of something else."""
+    if scatter or lanes.lanes is not Lanes.FLAT or machine.one_block:
+        return NO_SHARED_TILE
+    return choose_shared_tile(facts.stencil, len(facts.op.shape), machine)
 
 
 def _ones(
@@ -297,6 +314,10 @@ def _wished(variants: tuple[Variant, ...], wishes: Schedule) -> tuple[Variant, .
         left = [v for v in left if not v.tiled]
     elif wishes.contraction == "tiles":
         left = [replace(v, work=0, narrowest=0) if v.tiled else v for v in left]
+    if wishes.stencil == "caches":
+        left = [v for v in left if not v.shared]
+    elif wishes.stencil == "tiles":
+        left = [replace(v, wished=True) if v.shared else v for v in left]
     always = next(k for k, v in enumerate(left) if v.always)
     return tuple(left[: always + 1])  # what stands behind that never runs
 

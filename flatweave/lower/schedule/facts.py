@@ -9,6 +9,7 @@ from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.neighbours import Neighbours, find_neighbours
 from flatweave.lower.schedule.ones import Ones, find_ones
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
+from flatweave.lower.schedule.stencil import Stencil, find_stencil
 from flatweave.ops import Check, Fold, Index, Locate, Sweep
 from flatweave.terms.traverse import walk_lets
 
@@ -19,8 +20,8 @@ class SweepFacts:
 
     `located` are the rows among which it locates its own positions; `heads` says which of its
     values only ask where those rows begin. `contraction` is the fold that its space is tiled for,
-    `neighbours` what it reads of rows around an element's own, `ones` what it is over rows of one
-    element.
+    `neighbours` what it reads of rows around an element's own, `stencil` what it reads at several
+    places around it, `ones` what it is over rows of one element.
     """
 
     op: Sweep
@@ -30,6 +31,7 @@ class SweepFacts:
     contraction: Contraction | None = None
     neighbours: Neighbours | None = None
     ones: Ones | None = None
+    stencil: Stencil | None = None
 
     @staticmethod
     def of(op: Sweep) -> SweepFacts:
@@ -37,8 +39,9 @@ class SweepFacts:
         located = find_located(op)
         scans, heads = find_scan_levels(op), find_head_flags(op, located)
         return SweepFacts(
-            op, scans, located, heads, find_contraction(op), find_neighbours(op), find_ones(op)
-        )
+            op, scans, located, heads, find_contraction(op), find_neighbours(op), find_ones(op),
+            find_stencil(op),
+        )  # fmt: skip
 
     @property
     def can_fail(self) -> bool:

@@ -185,6 +185,30 @@ NO_TILE = RegisterTile(0, 0, 0, 0, 0)
 
 
 @record(eq=True)
+class SharedTile:
+    """The tile of elements for which a block puts into shared memory what they read around them.
+
+    In hundredths: how many elements a result reads of arrays that are read at several places
+    (`reads`), and how many are put into a tile for it (`loads`); the cycles of 32 results, through
+    the caches (`cached`) and in tiles (`tiled`), as `stencil.py` counts them.
+    """
+
+    shape: tuple[int, ...]
+    reads: int = 0
+    loads: int = 0
+    cached: int = 0
+    tiled: int = 0
+
+    @property
+    def pays(self) -> bool:
+        """Whether that takes fewer cycles, sizes aside."""
+        return self.tiled < self.cached
+
+
+NO_SHARED_TILE = SharedTile(())
+
+
+@record(eq=True)
 class Variant:
     """One kernel of a sweep, and when it runs: the first variant whose condition holds.
 
@@ -203,12 +227,15 @@ class Variant:
     tiled: bool = False
     work: int = 0
     narrowest: int = 0
+    shared: bool = False
+    wished: bool = False
 
     @property
     def always(self) -> bool:
         """Whether it runs whatever the sizes are."""
         sizes = (self.least, self.multiple, self.row_length)
-        return sizes == (0, 1, 0) and not self.tiled
+        asks = self.tiled or (self.shared and not self.wished)
+        return sizes == (0, 1, 0) and not asks
 
 
 @record(eq=True)
@@ -240,4 +267,5 @@ class SweepPlan:
     lockstep: bool = False
     scatter: tuple[ScatterChoice, ...] = ()
     tile: RegisterTile = NO_TILE
+    stencil: SharedTile = NO_SHARED_TILE
     ones: tuple[SweepPlan, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from flatweave.base.errors import CompilerBug
 from flatweave.lower.machine.machine import WIDEST, Machine
@@ -23,6 +24,8 @@ from flatweave.lower.schedule.plan import (
 def verify_plan(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> None:
     """Raise CompilerBug with all that is wrong with a plan."""
     wrong = [*_tiling(plan, machine), *_scans(plan, facts, machine), *_variants(plan, facts)]
+    if any(each.shared for each in plan.variants):
+        wrong += _shared_tile(plan, facts, machine)
     if wrong:
         raise CompilerBug("A plan breaks its rules: " + "; ".join(wrong) + ".")
     for ones in plan.ones:
@@ -90,6 +93,16 @@ def _register_tile(tile: RegisterTile, facts: SweepFacts) -> Iterator[str]:
         yield f"tiles of {tile.most_rows} x {tile.most_lanes} are not whole register tiles"
     elif tile.square and (tile.lanes % tile.square or tile.depth % tile.square):
         yield f"squares of {tile.square} lanes do not fill register tiles"
+
+
+def _shared_tile(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> Iterator[str]:
+    shape, threads = plan.stencil.shape, plan.tiling.width * machine.warps
+    if facts.stencil is None or plan.levels:
+        yield "tiles in shared memory of what is no stencil"
+    elif len(shape) != len(facts.op.shape) or prod(shape) % threads:
+        yield f"a tile of {shape} is not whole steps of {threads}, of {len(facts.op.shape)} axes"
+    elif sum(around.bytes_of(shape) for around in facts.stencil.arrays) > machine.shared_bytes:
+        yield f"a tile of {shape} does not fit into {machine.shared_bytes} bytes"
 
 
 def _variants(plan: SweepPlan, facts: SweepFacts) -> Iterator[str]:

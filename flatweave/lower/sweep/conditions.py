@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
+from flatweave.kernel_ir.host import SharedIsApart
 from flatweave.lower.host.context import YES, Lowering
+from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.plan import Variant
+from flatweave.lower.schedule.plan import NO_SHARED_TILE, SharedTile, Variant
+from flatweave.lower.sweep.fold_work import ceil_div
 from flatweave.ops import Locate
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom
 
+ENOUGH = 4
+"""This part of the blocks that are wanted is enough for all multiprocessors."""
 SUFFIXES = {
     "streaming": "_s", "rows": "_rows", "streaming-rows": "_rows_s", "fill": "_fill",
-    "tiled": "_tiled",
+    "tiled": "_tiled", "shared": "_shared",
 }  # fmt: skip
 """What is added to the name of a sweep's kernel for a variant."""
 
 
 def holds(
     lowering: Lowering, host: Builder, variant: Variant, facts: SweepFacts,
-    shape: Sequence[Atom], total: Atom,
+    shape: Sequence[Atom], total: Atom, stencil: SharedTile = NO_SHARED_TILE,
 ) -> Atom:  # fmt: skip
-    """Whether the sizes of a sweep are those that a variant is for."""
+    """Whether the sizes of a sweep are those that a variant is for; and the device, where a tile of
+    its elements is one of a `stencil`."""
     located = facts.located
     conditions: list[Atom] = []
     if variant.tiled:
         conditions += _is_tiled(lowering, host, variant, facts, shape, total)
+    if variant.shared and not variant.wished:
+        conditions += _is_shared(host, stencil, lowering.machine, shape, total)
     if variant.least:
         conditions.append(host.apply("ge", total, index(variant.least)))
     if variant.multiple > 1:
@@ -59,6 +68,22 @@ def _is_tiled(
     narrowest = index(variant.narrowest)
     large = [host.apply("ge", e, narrowest) for e in (*around, *shape) if variant.narrowest]
     return [host.apply("ge", total, least), *large, *(host.apply("le", a, b) for a, b in bounds)]
+
+
+def _is_shared(
+    host: Builder, tile: SharedTile, machine: Machine, shape: Sequence[Atom], total: Atom
+) -> list[Atom]:
+    """Whether shared memory is nearer than other memory, there are tiles for all multiprocessors,
+    and what reaches over the ends of the array does not cost more than they save."""
+    tiles = host.product([
+        ceil_div(host, extent, index(n)) for extent, n in zip(shape, tile.shape, strict=True)
+    ])  # fmt: skip
+    tiled = host.mul(tiles, index(prod(tile.shape) * tile.tiled))
+    return [
+        host.emit(SharedIsApart())[0],
+        host.apply("ge", tiles, index(machine.blocks_wanted // ENOUGH)),
+        host.apply("lt", tiled, host.mul(total, index(tile.cached))),
+    ]
 
 
 def rows_of_host(lowering: Lowering, located: Locate) -> Atom:

@@ -17,6 +17,7 @@ from flatweave.kernel_ir.load_tile import LoadTile
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.contraction import Contraction
+from flatweave.lower.sweep.share_tiles import for_each_tile
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import Position
@@ -57,20 +58,6 @@ class _Contracted:
     def write(self) -> None:
         """A loop over this block's share of the tiles."""
         raise NotImplementedError
-
-    def share(self, count: Atom, act: Callable[[Builder, Atom], None]) -> None:
-        """act for each of this block's tiles, of `count` in all."""
-        writer, b = self.writer, self.writer.b
-        block, _, _ = writer.block()
-        blocks = b.apply("maximum", _ceil(b, writer.total, writer.size), index(1))
-        first = b.apply("floordiv", b.mul(block, count), blocks)
-        behind = b.apply("floordiv", b.mul(b.add(block, index(1)), count), blocks)
-
-        def one(c: Builder, number: Atom) -> None:
-            c.assume_space(writer.shape)
-            act(c, number)
-
-        loop(b, first, behind, 1, one)
 
     def panels(self, b: Builder, lanes: tuple[Atom, Atom], act: Act) -> None:
         """act for each panel of some lanes, inside of lanes: its first lane, and which are there;
@@ -120,7 +107,7 @@ class _OfSpace(_Contracted):
             self.tiles.fold(c, extent)
             in_lanes(c, tile.lanes, lambda d: self._leave(d, extent))
 
-        self.share(count, one)
+        for_each_tile(self.writer, count, one)
 
     def _leave(self, b: Builder, extent: Extent) -> None:
         """The rest of the body, row by row."""
@@ -172,7 +159,7 @@ class _OfFold(_Contracted):
             loop(c, index(0), rows, tile.most_rows, some_rows)
             in_lanes(c, tile.lanes, lambda d: self._leave(d, across))
 
-        self.share(_ceil(b, lanes, width), one)
+        for_each_tile(writer, _ceil(b, lanes, width), one)
 
     def _begin(self, b: Builder, lanes: tuple[Atom, Atom]) -> None:
         """The results of no row."""

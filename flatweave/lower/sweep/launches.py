@@ -31,6 +31,7 @@ from flatweave.lower.schedule.words import WHY_ONES, why_variant
 from flatweave.lower.sweep.conditions import SUFFIXES, holds, rows_of_host
 from flatweave.lower.sweep.contracted import write_contracted
 from flatweave.lower.sweep.fold_work import ceil_div, fewer_with_folds
+from flatweave.lower.sweep.in_tiles import write_in_tiles
 from flatweave.lower.sweep.passes import Passes
 from flatweave.lower.sweep.sink import HostSweep, LoweredSink
 from flatweave.lower.sweep.writer import KernelWriter
@@ -156,6 +157,9 @@ class SweepLowering:
         *others, last = self.plan.variants
         in_branch = self.lowering.may_not_run and self.lowering.machine.shares_memory
         if not others and not in_branch and not self.plan.ones:
+            said = why_variant(last, self.plan.variants, self.plan.stencil)
+            if said:
+                self.lowering.note(said)
             kernel = self.lowering.kernel(self.sweep.let)
             self._write(kernel, last)
             self.lowering.launch(kernel, self.sweep.blocks)
@@ -177,13 +181,14 @@ class SweepLowering:
 
     def _holds(self, variant: Variant, facts: SweepFacts) -> Atom:
         shape = [self.lowering.scope.scalar(extent) for extent in facts.op.shape]
-        return holds(self.lowering, self.host, variant, facts, shape, self.sweep.total)
+        total, stencil = self.sweep.total, self.plan.stencil
+        return holds(self.lowering, self.host, variant, facts, shape, total, stencil)
 
     def _later(self, variant: Variant) -> Declared:
         return self.lowering.later(
             self.sweep.let, SUFFIXES.get(variant.name, ""), self._needs(),
             lambda kernel, own: self._write(kernel, variant),
-            why=why_variant(variant, self.plan.variants),
+            why=why_variant(variant, self.plan.variants, self.plan.stencil),
         )
 
     def _later_of_ones(
@@ -219,6 +224,8 @@ class SweepLowering:
         writer = self._writer(kernel, variant)
         if variant.tiled:
             write_contracted(writer, self.sinks)
+        elif variant.shared:
+            write_in_tiles(writer, self.sinks)
         elif self.plan.folds_rows:
             self.sinks[0].write_alone(writer, self.sinks)
         else:
