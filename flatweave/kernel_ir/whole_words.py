@@ -43,7 +43,8 @@ class LoadWhole(KernelOp):
 
 @op
 class StoreWhole(KernelOp):
-    """buffer[index * n + k] = values[k] for all n of them at once (uniform)."""
+    """buffer[index * n + k] = values[k] for all n of them at once; in lanes that differ, each lane
+    at an index of its own, of which no two are the same."""
 
     buffer: Var
     index: Atom

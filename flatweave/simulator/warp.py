@@ -12,10 +12,11 @@ from flatweave.kernel_ir.hierarchy import LEVELS, WARP, ForAll, Local, WarpShare
 from flatweave.kernel_ir.shuffle_lanes import ShuffleLanes
 from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.kernel_ir.updates import Atomic, AtomicUpdate, LockedUpdate
-from flatweave.kernel_ir.whole_words import LoadWhole
+from flatweave.kernel_ir.whole_words import LoadWhole, StoreWhole
 from flatweave.simulator.agents import Agent
 from flatweave.simulator.control import Event, Steps
-from flatweave.simulator.memory import Buffer, Private
+from flatweave.simulator.faults import Misuse
+from flatweave.simulator.memory import Buffer, Private, is_same
 from flatweave.simulator.progress import Progress
 from flatweave.simulator.schedules import TOGETHER
 from flatweave.simulator.updates import Updater
@@ -50,6 +51,8 @@ class Warp(Updater):
                 return (yield from self._acquire_lanes(self._buffer(env, buffer), at))
             case LoadWhole(buffer=buffer, index=index, count=count):
                 return (yield from self._load_whole(env, buffer, index, count))
+            case StoreWhole() if env.size is not None:
+                return (yield from self._store_whole(env, op))
             case ir.Backoff():
                 yield Event.WAIT
                 return ()
@@ -85,6 +88,24 @@ class Warp(Updater):
             yield Event.LOOK
             found += [buffer.load_whole(int(at) * count, count, self.agent) for at in half]
         return tuple(np.asarray(found).T)
+
+    def _store_whole(self, env: Env, op: StoreWhole) -> Steps:
+        """Words of a place for each lane: two halves of the lanes store apart."""
+        buffer, count = self._buffer(env, op.buffer), len(op.values_)
+        places, *words = self.columns(env, (op.index, *op.values_))
+        if np.unique(places).size < places.size and self._differ((places, *words)):
+            raise Misuse(f"lanes store whole words at {places}, of which some are the same.")
+        for half in np.array_split(np.arange(places.size), 2):
+            yield Event.LOOK
+            for lane in half:
+                values = [word[lane] for word in words]
+                buffer.store_whole(int(places[lane]) * count, values, self.agent)
+        self.progress.events += 1
+        return ()
+
+    def _differ(self, columns: Values) -> bool:
+        """Whether lanes have other values."""
+        return any(not is_same(column, column[:1]).all() for column in columns)
 
     def _acquire_lanes(self, buffer: Buffer, at: Value) -> Steps:
         """Not all at one time: what happens between two halves, only one of them sees."""

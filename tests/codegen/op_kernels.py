@@ -78,6 +78,7 @@ BODIES = {
     "StoreCompact near the limit": "c: i64 = count_lanes p\nstore_compact [ys, zs] 0 c p [x, k]",
     "AcquireLanes": "w: i64 = acquire_lanes ks k\nstore zs j w",
     "LoadWhole": "w: i64 = load_whole ks k\nstore zs j w",
+    "StoreWhole": "store_whole zs j [k]",
     "Atomic": "o: T = atomic add ys k x",
     "AtomicUpdate": "atomic_update (a: T, b: T =>\n c: T = maximum a b\n in c) ys k [x]",
     "Report": "if p (() => report 2 0 j k n) (() => ())",

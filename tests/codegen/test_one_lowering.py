@@ -54,7 +54,7 @@ CALLS = {
     ("schedule/in_registers.py", "kept_of"), ("schedule/in_registers.py", "words"),
     ("schedule/in_registers.py", "_kept"), ("schedule/in_registers.py", "_read"),
     ("schedule/in_registers.py", "_is_cheap"),
-    ("schedule/tiling.py", "blocks_of"),
+    ("schedule/tiling.py", "blocks_of"), ("schedule/sorting.py", "digit_bits"),
     ("sweep/prefixes.py", "_by_lanes"), ("traverse/steps.py", "__init__"),
     ("traverse/steps.py", "wait_for_lanes"),
 }  # fmt: skip
@@ -147,7 +147,7 @@ def kinds(name: str, machine: str) -> set[str]:
     return {let.op.name for kernel in unit.complete().kernels for let in walk_lets(kernel.body)}
 
 
-def test_machines_that_wait_scan_in_one_pass():
+def test_machines_that_wait_scan_and_sort_in_one_pass():
     """Publishing and looking back need forward progress; without it nobody ever waits."""
     waiting = {k.Release.name, k.Backoff.name}
     words = {LoadWhole.name, StoreWhole.name, k.Backoff.name}
@@ -156,7 +156,8 @@ def test_machines_that_wait_scan_in_one_pass():
     assert {AcquireLanes.name, *waiting} <= kinds("scan_order", "cuda")
     assert words <= kinds("scan", "cpu")
     assert words <= kinds("scan", "cuda")
-    for name in ("scan", "scan_order"):
+    assert words <= kinds("sort", "cuda")
+    for name in ("scan", "scan_order", "sort"):
         assert not {k.Acquire.name, AcquireLanes.name, *waiting, *words} & kinds(name, "opencl")
     assert {k.Shared.name, k.Sync.name, k.WarpIndex.name} <= kinds("scan", "cuda")
 

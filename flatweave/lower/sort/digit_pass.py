@@ -1,8 +1,8 @@
-"""What the kernels of a sort's pass share: one digit of one key, and how elements are divided."""
+"""What the kernels of a sort's passes share: one digit of one key, and what ways of passing do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from flatweave.base.dtypes import DType
@@ -18,33 +18,70 @@ from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Var
 from flatweave.terms.traverse import free_vars, needed_for
 
+Read = Callable[[Builder, int], Atom]
+"""Component number k of an element."""
+
+
+@record
+class KeyDigits:
+    """A key's bits that vary, as digits: `many` of them, from bit `least` on, each of `width` bits
+    with so many `values`. All as the host sees them."""
+
+    number: int
+    varying: Atom
+    least: Atom
+    many: Atom
+    width: Atom
+    values: Atom
+
 
 @record
 class DigitPass:
-    """A pass as the host sees it: `count` digits, which begin at bit `shift` of a key."""
+    """A pass as the host sees it: the digit number `turn`, which begins at bit `shift` of a key."""
 
     lowering: Lowering
     op: RadixSort
-    key: int
+    key: KeyDigits
+    turn: Atom
     shift: Atom
-    count: Atom
     source: tuple[Var, ...]
     target: tuple[Var, ...]
 
+    @property
+    def count(self) -> Atom:
+        """How many values the digit has."""
+        return self.key.values
+
     def digit(self, b: Builder, kernel: KernelBuilder, at: Atom) -> Atom:
         """The digit of the element at `at`, as wide as the key."""
+
+        def read(c: Builder, k: int) -> Atom:
+            return c.emit(Load(kernel.buffer(self.source[k]), at))[0]
+
+        return self.digit_of(b, kernel, self.key_of(b, kernel, read), kernel.capture(self.shift))
+
+    def key_of(self, b: Builder, kernel: KernelBuilder, read: Read) -> Atom:
+        """The key of an element."""
         fn = self._key()
         elements = Elements(kernel, index(0), self.lowering.checks)
-        used = free_vars(Lambda((), fn.lets, fn.results))
-        pairs = [pair for pair in zip(fn.params, self.source, strict=True) if pair[0] in used]
-        for param, buffer in pairs:
-            elements.env[param] = b.emit(Load(kernel.buffer(buffer), at))[0]
+        for k in self.read:
+            elements.env[fn.params[k]] = read(b, k)
         elements.emit(b, fn.lets)
-        key = elements.atoms(fn.results)[0]
+        return elements.atoms(fn.results)[0]
+
+    def digit_of(self, b: Builder, kernel: KernelBuilder, key: Atom, shift: Atom) -> Atom:
+        """The digit that begins at a bit of the key."""
         dtype = scalar_type(key)
-        shift = b.cast(kernel.capture(self.shift), dtype)
+        low = b.cast(shift, dtype)
         mask = b.cast(b.sub(kernel.capture(self.count), index(1)), dtype)
-        return b.apply("and", b.apply("shr", key, shift), mask)
+        return b.apply("and", b.apply("shr", key, low), mask)
+
+    @property
+    def read(self) -> list[int]:
+        """The components of an element that its key reads."""
+        fn = self._key()
+        used = free_vars(Lambda((), fn.lets, fn.results))
+        return [k for k, param in enumerate(fn.params) if param in used]
 
     @property
     def cost(self) -> int:
@@ -54,8 +91,22 @@ class DigitPass:
     def _key(self) -> Lambda:
         """The one key of this pass, as a function of the elements."""
         fn = self.op.fn
-        result = fn.results[self.key]
+        result = fn.results[self.key.number]
         return Lambda(fn.params, needed_for(fn.lets, [result]), (result,))
+
+
+class Passes(Protocol):
+    """How a machine moves elements by a digit: from `begin`, once for a key, each pass gets what
+    all of them share. Digits have up to `most_bits` bits."""
+
+    most_bits: Atom
+
+    def begin(self, digits: DigitPass) -> tuple[Var, ...]:
+        """Emit what comes before the passes of a key, the first of which this is; buffers that live
+        as long as they."""
+
+    def move(self, digits: DigitPass, shared: tuple[Var, ...]) -> None:
+        """Emit a pass: the source's elements go to the target, in the order of the digit."""
 
 
 class Runs(Protocol):
@@ -75,3 +126,8 @@ class Runs(Protocol):
 
     def write_move(self, digits: DigitPass, kernel: KernelBuilder, starts: Var) -> None:
         """Each element of run r with digit d goes to starts[d * runs + r], the next one behind."""
+
+
+def ceil_div(b: Builder, a: Atom, by: Atom) -> Atom:
+    """a / by, rounded up."""
+    return b.apply("floordiv", b.add(a, b.sub(by, index(1))), by)

@@ -2,13 +2,11 @@
 
     for each key, the last one first:
         for each digit of the bits that vary:
-            counts[d, r]   how many elements with digit d the run r has            one launch
-            starts         the prefixes of all counts, digit by digit               one launch
-            moved          each run moves its elements, in order, from its starts   one launch
+            move the elements into the order of the digit, equal ones as they are
 
-The elements are divided into consecutive *runs*: a block's on a CPU (`blocks.py`), a lane's
-where lanes are threads (`lanes.py`). Order is kept inside a run and between runs, so every
-pass is stable, and the result is the only one there is, however the elements are divided.
+How a pass moves them is the machine's: it counts runs of elements and scans the counts before
+(`counted_runs.py`), or does it in one launch whose blocks look back (`sweeps.py`). Every pass is
+stable, so that the result is the only one there is, however elements are divided.
 
 Which bits vary is known when the program runs: it decides on how many digits there are, and how
 wide they are. Elements go back and forth between two buffers; where nobody needs the unsorted array
@@ -21,21 +19,20 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain, Role
+from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
-from flatweave.lower.scan.block_partials import scan_block_partials
-from flatweave.lower.schedule.sorting import sorts_by_lane
+from flatweave.lower.schedule.sorting import elements_each, sorts_by_lane
 from flatweave.lower.sort.blocks import BlockRuns
-from flatweave.lower.sort.digit_pass import DigitPass, Runs
+from flatweave.lower.sort.counted_runs import CountedRuns
+from flatweave.lower.sort.digit_pass import DigitPass, KeyDigits, Passes, ceil_div
 from flatweave.lower.sort.lanes import LaneRuns
+from flatweave.lower.sort.sweeps import Sweeps
 from flatweave.ops import RadixSort
 from flatweave.ops.rows import array_type, scalar_type
-from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.build import index
 from flatweave.terms.control import For, If
 from flatweave.terms.syntax import Atom, Let, Var, constant
-
-ADD = lambda_of("add", i64)
 
 
 def lower_radix_sort(lowering: Lowering, let: Let) -> None:
@@ -75,8 +72,15 @@ class _RadixSortLowering:
         self.op = op
         self.dtypes = [array_type(x).dtype for x in op.xs]
         self.total = lowering.scope.array(op.xs[0]).shape[0]
+        self.passes = self._choose()
+
+    def _choose(self) -> Passes:
+        """How this machine passes."""
+        lowering, total, dtypes = self.lowering, self.total, self.dtypes
+        if (each := elements_each(lowering.machine, dtypes)) > 0:
+            return Sweeps(lowering, self.let, total, dtypes, each)
         made = LaneRuns if sorts_by_lane(lowering.machine) else BlockRuns
-        self.runs: Runs = made(lowering, self.total, self.dtypes)
+        return CountedRuns(lowering, self.let, made(lowering, total, dtypes))
 
     def run(self) -> None:
         lowering, host = self.lowering, self.lowering.host
@@ -120,68 +124,41 @@ class _RadixSortLowering:
         bits = host.sub(host.sub(index(dtype.bits), zeros), least)
         some = host.apply("gt", self.total, index(1))
         bits = host.apply("select", some, host.apply("maximum", bits, index(0)), index(0))
-        digits = _ceil_div(host, bits, self.runs.most_bits)
-        width = _ceil_div(host, bits, host.apply("maximum", digits, index(1)))
-        count = host.apply("shl", index(1), width)
-        entries = host.mul(count, self.runs.count)
-        counts = host.emit(Alloc(i64, entries, lowering.site()), "counts")[0]
+        many = ceil_div(host, bits, self.passes.most_bits)
+        width = ceil_div(host, bits, host.apply("maximum", many, index(1)))
+        values = host.apply("shl", index(1), width)
+        digits = KeyDigits(key, varying, least, many, width, values)
+        shared = self.passes.begin(self._digit(lowering, digits, index(0), least, buffers))
         inside = lowering.inner()
-        digit = inside.host.param("d", i64)
+        turn = inside.host.param("d", i64)
         state = [inside.host.param("buffer", buffer.type) for buffer in buffers.all()]
-        shift = inside.host.add(least, inside.host.mul(digit, width))
-        found = _Pass(self, inside, _Buffers.of(state), key, varying).emit(
-            shift, count, counts, entries
-        )
-        body = inside.host.close([digit, *state], found)
-        after = host.emit(For(index(0), digits, index(1), body, buffers.all()))
-        host.emit(Free(counts))
+        found = self._pass(inside, digits, turn, _Buffers.of(state), shared)
+        body = inside.host.close([turn, *state], found)
+        after = host.emit(For(index(0), many, index(1), body, buffers.all()))
+        for buffer in shared:
+            host.emit(Free(buffer))
         return _Buffers.of(after)
 
+    def _digit(
+        self, lowering: Lowering, key: KeyDigits, turn: Atom, shift: Atom, buffers: _Buffers
+    ) -> DigitPass:
+        return DigitPass(lowering, self.op, key, turn, shift, buffers.source, buffers.target)
 
-class _Pass:
-    """One turn of the loop over digits."""
-
-    def __init__(
-        self, sort: _RadixSortLowering, lowering: Lowering, buffers: _Buffers, key: int,
-        varying: Atom,
-    ) -> None:  # fmt: skip
-        self.sort = sort
-        self.lowering = lowering
-        self.buffers = buffers
-        self.key = key
-        self.varying = varying
-
-    def emit(self, shift: Atom, count: Atom, counts: Var, entries: Atom) -> tuple[Var, ...]:
-        """The buffers after the pass; a digit that is the same everywhere needs none."""
-        host, dtype = self.lowering.host, scalar_type(self.varying)
-        mask = host.cast(host.sub(count, index(1)), dtype)
-        digit = host.apply("and", host.apply("shr", self.varying, host.cast(shift, dtype)), mask)
+    def _pass(
+        self, lowering: Lowering, key: KeyDigits, turn: Atom, buffers: _Buffers,
+        shared: tuple[Var, ...],
+    ) -> tuple[Var, ...]:  # fmt: skip
+        """The buffers after a pass; a digit that is the same everywhere needs none."""
+        host, dtype = lowering.host, scalar_type(key.varying)
+        shift = host.add(key.least, host.mul(turn, key.width))
+        mask = host.cast(host.sub(key.values, index(1)), dtype)
+        digit = host.apply("and", host.apply("shr", key.varying, host.cast(shift, dtype)), mask)
         varies = host.apply("ne", digit, constant(0, dtype))
-        inside = self.lowering.inner()
-        self._move(inside, shift, count, counts, entries)
-        then = inside.host.close([], self.buffers.moved().all())
-        other = host.inner().close([], self.buffers.all())
+        inside = lowering.inner()
+        self.passes.move(self._digit(inside, key, turn, shift, buffers), shared)
+        then = inside.host.close([], buffers.moved().all())
+        other = host.inner().close([], buffers.all())
         return host.emit(If(varies, then, other), "buffer")
-
-    def _move(
-        self, lowering: Lowering, shift: Atom, count: Atom, counts: Var, entries: Atom
-    ) -> None:
-        sort = self.sort
-        digits = DigitPass(
-            lowering, sort.op, self.key, shift, count, self.buffers.source, self.buffers.target
-        )
-        counting = lowering.kernel(sort.let, "_count")
-        sort.runs.write_count(digits, counting, counts)
-        lowering.launch(counting, sort.runs.blocks, Role.COUNT)
-        starts = scan_block_partials(lowering, sort.let, [(ADD, (index(0),))], [counts], entries)[0]
-        moving = lowering.kernel(sort.let)
-        sort.runs.write_move(digits, moving, starts)
-        lowering.launch(moving, sort.runs.blocks)
-        lowering.host.emit(Free(starts))
-
-
-def _ceil_div(b: Builder, a: Atom, by: Atom) -> Atom:
-    return b.apply("floordiv", b.add(a, b.sub(by, index(1))), by)
 
 
 # Note [What a pass costs]

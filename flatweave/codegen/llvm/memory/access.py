@@ -293,9 +293,8 @@ def _load_atomic(e: Emitter, buffer: Var, index: Atom, order: str) -> Sequence[H
         at = element(e, text, dtype, e.uniform(index))
         text = e.code.let(f"load atomic {kept.llvm}, ptr {at} {order}, align {kept.bytes}")
         return (Held(UNIFORM, from_memory(e, dtype, 1, text)),)
-    kind, places, total = vec(kept, e.width), e.vector(index), "poison"
-    for lane in range(e.width):
-        place = e.code.let(f"extractelement <{e.width} x i64> {places}, i64 {lane}")
+    kind, total = vec(kept, e.width), "poison"
+    for lane, place in enumerate(_apart(e, index)):
         at = element(e, text, dtype, place)
         found = e.code.let(f"load atomic {kept.llvm}, ptr {at} {order}, align {kept.bytes}")
         total = e.code.let(f"insertelement {kind} {total}, {kept.llvm} {found}, i64 {lane}")
@@ -322,12 +321,27 @@ def emit_load_whole(e: Emitter, let: Let) -> Sequence[Held]:
 
 
 def emit_store_whole(e: Emitter, let: Let) -> Sequence[Held]:
-    """store atomic monotonic, of one word"""
+    """store atomic monotonic, of one word, or in lanes one for each"""
     op: StoreWhole = let.op  # type: ignore[assignment]
     (value,) = op.values_
-    at = element(e, e.held[op.buffer].text, i64, e.uniform(op.index))
-    e.code.line(f"store atomic i64 {e.uniform(value)}, ptr {at} monotonic, align 8")
+    text = e.held[op.buffer].text
+    if e.width == 1:
+        pairs = [(e.uniform(op.index), e.uniform(value))]
+    else:
+        pairs = list(zip(_apart(e, op.index), _apart(e, value), strict=True))
+    for place, word in pairs:
+        at = element(e, text, i64, place)
+        e.code.line(f"store atomic i64 {word}, ptr {at} monotonic, align 8")
     return ()
+
+
+def _apart(e: Emitter, atom: Atom) -> list[str]:
+    """An i64 of each lane."""
+    vector = e.vector(atom)
+    return [
+        e.code.let(f"extractelement <{e.width} x i64> {vector}, i64 {lane}")
+        for lane in range(e.width)
+    ]
 
 
 def fence_streams(e: Emitter) -> None:

@@ -1,0 +1,50 @@
+"""Passes of a sort whose elements are divided into runs, which are counted before they move.
+
+    counts[d, r]   how many elements with digit d the run r has            one launch
+    starts         the prefixes of all counts, digit by digit               one launch
+    moved          each run moves its elements, in order, from its starts   one launch
+
+A *run* is some neighbours: a block's on a CPU (`blocks.py`), a lane's where lanes are threads and
+blocks must not wait for each other (`lanes.py`). Order is kept inside a run and between runs.
+"""
+
+from __future__ import annotations
+
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.lower.host.context import Lowering
+from flatweave.lower.scan.block_partials import scan_block_partials
+from flatweave.lower.sort.digit_pass import DigitPass, Runs
+from flatweave.terms.build import index, lambda_of
+from flatweave.terms.syntax import Let, Var
+
+ADD = lambda_of("add", i64)
+
+
+class CountedRuns:
+    """Three launches for a digit."""
+
+    def __init__(self, lowering: Lowering, let: Let, runs: Runs) -> None:
+        self.lowering = lowering
+        self.let = let
+        self.runs = runs
+        self.most_bits = runs.most_bits
+
+    def begin(self, digits: DigitPass) -> tuple[Var, ...]:
+        """Room for the counts of a pass."""
+        host = self.lowering.host
+        entries = host.mul(digits.count, self.runs.count)
+        return host.emit(Alloc(i64, entries, self.lowering.site()), "counts")
+
+    def move(self, digits: DigitPass, shared: tuple[Var, ...]) -> None:
+        """Count, scan, move."""
+        lowering, runs, (counts,) = digits.lowering, self.runs, shared
+        counting = lowering.kernel(self.let, "_count")
+        runs.write_count(digits, counting, counts)
+        lowering.launch(counting, runs.blocks, Role.COUNT)
+        entries, parts = lowering.host.mul(digits.count, runs.count), [(ADD, (index(0),))]
+        starts = scan_block_partials(lowering, self.let, parts, [counts], entries)[0]
+        moving = lowering.kernel(self.let)
+        runs.write_move(digits, moving, starts)
+        lowering.launch(moving, runs.blocks)
+        lowering.host.emit(Free(starts))
