@@ -9,7 +9,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
 from flatweave.base.source import user_location
 from flatweave.cluster.divide import divide
-from flatweave.cluster.drive import Drive
+from flatweave.cluster.drive import results_of
 from flatweave.cluster.here import here
 from flatweave.cluster.place import ChunkFailed
 from flatweave.frontend.call.compiled import owned
@@ -32,7 +32,7 @@ class InChunks:
         place = PLACE.get() or here()
         args = [*flat, *self.traced.hidden]
         try:
-            results = Drive(self.divided, place).results(args)
+            results = results_of(self.divided, place, args)
             place.finish([p for x in results if isinstance(x, Chunked) for p in x.pieces])
         except Fault as fault:
             raise user_error(fault) from None

@@ -10,11 +10,13 @@ that costs less than memory does.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import Unsupported
+from flatweave.cluster.apart import apart, read_anywhere
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.exchange import Made
 from flatweave.cluster.local import local_program
@@ -41,21 +43,34 @@ def divide(program: Program, split: Collection[int]) -> Divided:
     Raises Unsupported for an operation that has no rule.
     """
     program = prepared(program, split)
-    return _Dividing(program, [program.fn.params[k] for k in split]).divided()
+    chosen = [program.fn.params[k] for k in split]
+
+    @functools.cache
+    def divided(large: frozenset[Var]) -> Divided:
+        return _Dividing(program, chosen, large, divided).divided()
+
+    return divided(frozenset())
 
 
 class _Dividing:
     """What is known of each variable: whether it is in chunks, and from which level on it is
     there, for its own row and for others."""
 
-    def __init__(self, program: Program, split: Collection[Var]) -> None:
+    def __init__(
+        self, program: Program, split: Collection[Var], large: frozenset[Var],
+        again: Callable[[frozenset[Var]], Divided],
+    ) -> None:  # fmt: skip
         self.program = program
+        self.large = large
+        self.again = again
+        self.anywhere: set[Var] = set()
+        self.lets: list[Let] = []
         self.split: set[Var] = set(split)
         self.spaces: set[Atom] = {array_type(var).shape[0] for var in split}
         self.own: dict[Var, int] = dict.fromkeys(program.fn.params, 0)
         self.kept: dict[Var, int] = dict.fromkeys(program.fn.params, 0)
         self.level: dict[Let, int] = {}
-        self.let_of: dict[Var, Let] = {var: let for let in program.fn.lets for var in let.vars}
+        self.let_of: dict[Var, Let] = {}
         self.made: dict[Let, Made] = {}
         self.far: set[Var] = set()  # of which other rows are read, or which are results
 
@@ -78,11 +93,23 @@ class _Dividing:
             local_program(f"{name}_{number}", step, split) if isinstance(step, Local) else None
             for number, step in enumerate(steps)
         )
-        return Divided(name, fn.params, fn.results, split, tuple(steps), programs)
+        anywhere = frozenset(self.anywhere)
+        return Divided(
+            name, fn.params, fn.results, split, tuple(steps), programs, anywhere, self.again, set()
+        )
 
     # -- levels -----------------------------------------------------------------------------------
 
     def _place(self, let: Let) -> None:
+        """A let, or those that it becomes where some of what it reads is asked of others."""
+        self.anywhere.update(read_anywhere(let.op, self.split - self.large))
+        made = apart(let, self.large & self.split)
+        if len(made) > 1:
+            for each in made:
+                self._place(each)
+            return
+        self.lets.append(let)
+        self.let_of.update((var, let) for var in let.vars)
         op = let.op
         free = free_vars(op)
         if not any(var in self.split for var in free) and not self._goes_over_chunks(op):
@@ -207,7 +234,7 @@ class _Dividing:
     def _whole(self, level: int) -> list[Whole | Exchanged]:
         """What the client computes, and has computed, before the chunks of a level."""
         found: list[Whole | Exchanged] = []
-        for let in self.program.fn.lets:
+        for let in self.lets:
             if self.level[let] != level or self._is_local(let):
                 continue
             if let in self.made:
@@ -228,7 +255,7 @@ class _Dividing:
     def _spaces_at(self, level: int, stored: dict[Var, int]) -> list[Atom]:
         """The spaces over which something is wanted at a level, in the order of the program."""
         found: dict[Atom, None] = {}
-        for let in self.program.fn.lets:
+        for let in self.lets:
             space = self.space_of(let)
             if space is not None and any(True for _ in self._wanted(let, level, stored)):
                 found.setdefault(space)
@@ -245,7 +272,7 @@ class _Dividing:
         """What a step computes, in order: all that is wanted of it, back to what is there."""
         wanted: set[Var] = set()
         lets: list[Let] = []
-        for let in reversed(self.program.fn.lets):
+        for let in reversed(self.lets):
             if self.space_of(let) != space:
                 continue
             wanted.update(self._wanted(let, level, stored))
@@ -253,8 +280,9 @@ class _Dividing:
                 continue
             lets.append(let)
             rule = self._rule(let)
-            wanted.update(v for v in free_vars(let.op) if v in self.split)
-            if rule and rule.stays:
+            if rule is None or rule.again:
+                wanted.update(v for v in free_vars(let.op) if v in self.split)
+            if rule and rule.stays and rule.again:
                 wanted.update(a for a in rule.fed(let.op) if isinstance(a, Var))
         return lets[::-1]
 
@@ -264,7 +292,7 @@ class _Dividing:
     def _step(self, space: Atom, level: int, stored: dict[Var, int]) -> Local:
         lets = self._lets(space, level, stored)
         folds = tuple(
-            let for let in self.program.fn.lets
+            let for let in self.lets
             if self.space_of(let) == space and self.level[let] == level
             and self._is_local(let) and self._rule(let)
         )  # fmt: skip

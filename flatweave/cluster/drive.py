@@ -1,13 +1,12 @@
 """Runs a divided program: for each step all chunks, then what is exchanged between them.
 
-    Drive(divided, place).results(args)      args: numbers, arrays, and Chunked for what is split
+    results_of(divided, place, args)      args: numbers, arrays, and Chunked for what is split
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,16 @@ from flatweave.array_ir import interp
 from flatweave.array_ir.syntax import Program
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
+from flatweave.cluster.ends import Ends
 from flatweave.cluster.exchanges import exchange_of
+from flatweave.cluster.exchanges.gather import brought
 from flatweave.cluster.fold import Folding
 from flatweave.cluster.known import Known
 from flatweave.cluster.local import Is, LocalProgram, Param
 from flatweave.cluster.needs import Needs, located_by
 from flatweave.cluster.place import Chunk, Place, Rows
 from flatweave.cluster.rules import rule_of
+from flatweave.cluster.rules.rule import Part
 from flatweave.cluster.steps import Divided, Exchanged, Local, Whole
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Chunked, Piece
@@ -30,10 +32,35 @@ from flatweave.ops.rows import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import free_vars, lambdas_in
 
-MOST_ROWS = 1 << 24
-"""Elements of an expansion that one chunk computes."""
 FEW = 1 << 12
 """Up to so many elements the client computes by the interpreter, which needs no compiling."""
+
+
+class TooLarge(Exception):
+    """An array in chunks that would go to every chunk as a whole, and need not."""
+
+    def __init__(self, array: Var) -> None:
+        super().__init__(array)
+        self.array = array
+
+
+def results_of(
+    divided: Divided, place: Place, args: Sequence[Any], known: Known | None = None
+) -> list[Any]:
+    """A program's results: values, and Chunked for those that are in chunks.
+
+    Arrays that are read at computed places go to every chunk; those that turn out to be too large
+    are asked of their owners, for which the program is divided once more and begins anew.
+    """
+    known = known or Known()
+    pairs = zip(divided.params, args, strict=True)
+    read = [(var, xs) for var, xs in pairs if var in divided.read_anywhere]
+    large = [var for var, xs in read if not place.replicates(xs.nbytes)]
+    while True:
+        try:
+            return Drive(divided.by_owner(large), place, known).results(args)
+        except TooLarge as found:
+            divided.large.add(found.array)
 
 
 class Drive:
@@ -45,7 +72,7 @@ class Drive:
         self.whole: dict[Var, Any] = {}
         self.chunks: dict[Var, Chunked] = {}
         self.bounds: dict[Atom, tuple[int, ...]] = {}
-        self.given: dict[Var, list[Any]] = {}
+        self.given: dict[Var, list[list[Any]]] = {}
         self._known = known or Known()
 
     def results(self, args: Sequence[Any]) -> list[Any]:
@@ -87,6 +114,9 @@ class Drive:
             return interp.run(Program(name, closed), given)
         return _run(Program(name, closed), given)
 
+    def brought(self, arrays: Sequence[Any], parts: Sequence[Part]) -> list[list[Any]]:
+        return brought(self.place, arrays, parts)
+
     # -- the client -------------------------------------------------------------------------------
 
     def _client(self, step: Whole) -> None:
@@ -107,7 +137,7 @@ class Drive:
 
     def run(self, divided: Divided, args: Sequence[Any]) -> list[Any]:
         """The results of a body, for exchanges."""
-        return Drive(divided, self.place, self._known).results(args)
+        return results_of(divided, self.place, args, self._known)
 
     # -- chunks -----------------------------------------------------------------------------------
 
@@ -140,9 +170,7 @@ class Drive:
         assert rule is not None
         self.whole.update(rule.whole(self, let, parts))
         if rule.stays:
-            missing = rule.missing(self, let, parts)
-            for k, var in enumerate(let.vars):
-                self.given[var] = [each[k] for each in missing]
+            self.given[let.vars[0]] = rule.missing(self, let, parts)
         if rule.stored:
             for k, var in enumerate(let.vars[1:], 1):
                 found = [self.place.piece(part[k], int(part[0])) for part in parts if part]
@@ -164,7 +192,7 @@ class Drive:
             extent = int(self.value(step.space))
             ends = located_by(step)
             if ends in self.chunks:
-                known = self.bounds[step.space] = self._ends_of_rows(ends, extent)
+                known = self.bounds[step.space] = self._ends(ends).cuts(extent)
                 return known
             read = [v for let in step.lets for v in free_vars(let.op) if v in self.chunks]
             largest = max((self.chunks[v] for v in read), key=lambda xs: xs.nbytes, default=None)
@@ -172,34 +200,8 @@ class Drive:
             known = self.bounds[step.space] = (0, *_cuts_within(cuts, extent), extent)
         return known
 
-    def _ends_of_rows(self, ends: Var, extent: int) -> tuple[int, ...]:
-        """The places where rows of varying lengths are cut: as the array of their ends is, and
-        again where the rows of one chunk are too many."""
-        lasts = [0, *self._lasts(ends)]
-        cuts = [0]
-        for begin, end in pairwise(lasts):
-            parts = max(-(-(end - begin) // MOST_ROWS), 1)
-            cuts += [begin + (end - begin) * (k + 1) // parts for k in range(parts)]
-        return (*cuts[:-1], extent) if len(cuts) > 1 else (0, extent)
-
-    def _rows_of(self, ends: Var, begin: int, end: int) -> tuple[int, int]:
-        """The first and the last row of the chunks in which some positions are located."""
-        lasts, bounds = self._lasts(ends), self.chunks[ends].bounds
-        first = bisect_right(lasts, begin)
-        last = min(bisect_right(lasts, end - 1), len(lasts) - 1)
-        return bounds[first], bounds[last + 1] - 1
-
-    def _lasts(self, ends: Var) -> list[int]:
-        """The last element of each chunk of ends, which do not decrease."""
-        array = self.chunks[ends]
-
-        def found() -> list[int]:
-            wanted = [(piece, piece.rows - 1, piece.rows) for piece in array.pieces if piece.rows]
-            last = iter(self.place.rows(wanted))
-            each = (int(next(last)[0]) if piece.rows else 0 for piece in array.pieces)
-            return list(accumulate(each, max))
-
-        return self._known.of("lasts", array, found)
+    def _ends(self, var: Var) -> Ends:
+        return Ends(self.chunks[var], self.place, self._known)
 
     def _arguments(self, step: Local, made: LocalProgram, chunk: Chunk) -> list[Any]:
         """What the program takes for one chunk."""
@@ -217,7 +219,7 @@ class Drive:
             return end - begin
         assert var is not None
         if kind is Is.GIVEN:
-            return self.given[var][number]
+            return self.given[var][number][param.number]
         if kind is Is.ROWS:
             return self._rows(var, begin, end)
         if kind is Is.WHOLE:
@@ -226,7 +228,7 @@ class Drive:
         if kind is Is.LEAST:
             return least
         if kind is Is.BASE:
-            return self._begin_of(var, least)
+            return self._ends(var).begin_of(least)
         if kind is Is.EXTENT:
             return most - least
         array = self.chunks.get(var)
@@ -235,15 +237,6 @@ class Drive:
         if (least, most) == (0, len(array)) and len(array.pieces) > 1:
             return self._shared_value(var)
         return Rows.of(array, (least, most), apart=True)
-
-    def _begin_of(self, ends: Var, row: int) -> int:
-        """Where a row begins: where the one before it ends."""
-        array = self.chunks[ends]
-        if not row:
-            return 0
-        if row in array.bounds:
-            return self._lasts(ends)[array.bounds.index(row) - 1]
-        return int(self.place.rows(array.between(row - 1, row))[0][0])
 
     def _rows(self, var: Var, begin: int, end: int) -> Any:
         array = self.chunks.get(var)
@@ -257,6 +250,8 @@ class Drive:
             return self.whole[var]
         array = self.chunks.get(var)
         if array is not None:
+            if var in self.divided.read_anywhere and not self.place.replicates(array.nbytes):
+                raise TooLarge(var)
             every = Rows.of(array, (0, len(array)))
             return self._known.of("shared", array, lambda: self.place.share(every))
         value = np.ascontiguousarray(self.whole[var])
@@ -269,7 +264,7 @@ class Drive:
         if not made.windows:
             return {}
         needs = Needs(
-            self._interval, made.windows, lambda ends: self._rows_of(ends, begin, end)
+            self._interval, made.windows, lambda ends: self._ends(ends).rows_of(begin, end)
         )  # fmt: skip
         needs.step(step.lets, (begin, end - 1))
         found = {}

@@ -49,6 +49,9 @@ class Here:
     def share(self, value: Any) -> Any:
         return self._given([value])[0]
 
+    def replicates(self, size: int) -> bool:
+        return size * SHARE <= self.memory
+
     def expect(self, args: Sequence[Any]) -> None:
         """Begin to read what a chunk will take of files."""
         rows = [each for each in args if isinstance(each, Rows) and _is_far(each)]
@@ -117,6 +120,11 @@ class Here:
             if at_hand is not None:
                 self.expect(at_hand[1])
             function(*self._given(args))
+
+    def cut(
+        self, groups: Groups, ends: Sequence[Sequence[int]], size: int
+    ) -> list[tuple[int, Sequence[Any]]]:
+        return [(int(cut[-1]), results) for results, cut in zip(groups, ends, strict=True)]
 
     def piece(self, result: Any, rows: int) -> Piece:
         return result  # type: ignore[no-any-return]

@@ -43,15 +43,16 @@ class Is(Enum):
     EXTENT = "extent"  # how many of those there are
     WINDOW = "window"  # these rows
     BASE = "base"  # of ends of rows: where the first of them begins
-    GIVEN = "given"  # what a let goes on with: the result's number
+    GIVEN = "given"  # what a let goes on with
 
 
 @record(eq=True)
 class Param:
-    """A parameter: what it is, and of which variable of the program."""
+    """A parameter: what it is, of which variable of the program, and which one of those given."""
 
     kind: Is
     of: Var | None = None
+    number: int = 0
 
 
 @record
@@ -122,9 +123,11 @@ class _Writing:
     def operation(self, op: Op) -> Op:
         return map_field(op, self.atom, self._function)  # type: ignore[no-any-return]
 
-    def given(self, let: Let, types: Sequence[Type]) -> tuple[Var, ...]:
-        pairs = zip(let.vars, types, strict=True)
-        return tuple(self._param(Param(Is.GIVEN, var), "given", type_) for var, type_ in pairs)
+    def given(self, let: Let, types: Sequence[Type], first: int = 0) -> tuple[Var, ...]:
+        return tuple(
+            self._param(Param(Is.GIVEN, let.vars[0], number), "given", type_)
+            for number, type_ in enumerate(types, first)
+        )
 
     def bind(self, let: Let, op: Op) -> None:
         for var, made in zip(let.vars, self.b.emit(op), strict=True):

@@ -13,6 +13,7 @@ import uuid
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from flatweave.terms.traverse import walk_lets
 
 APART = 1 << 21
 """Bytes that are brought as fast as one more task begins, which cuts off what is needed of them."""
+REPLICATED = 1 << 28
+"""Bytes of an array that each worker may have all of."""
 SMALL = 1 << 16
 """Bytes that go with each task; larger values are sent to the workers once."""
 
@@ -79,6 +82,9 @@ class OnDask:
         if isinstance(value, Rows):
             return (remote.VALUE, self._submitted(remote.together, self._argument(value)))
         return (remote.VALUE, value if value.nbytes <= SMALL else self._sent(value))
+
+    def replicates(self, size: int) -> bool:
+        return size <= REPLICATED
 
     def expect(self, args: Sequence[Any]) -> None:
         """Workers fetch what a task needs while they compute another one."""
@@ -174,6 +180,27 @@ class OnDask:
         for piece in pieces:
             if isinstance(piece, Remote):
                 _raise_if_failed(piece.task, piece.task.future)
+
+    def cut(
+        self, groups: Groups, ends: Sequence[Sequence[int]], size: int
+    ) -> list[tuple[int, Sequence[Any]]]:
+        """One task for each part of those who take them, of which there are as many as workers."""
+        workers, found = len(self.client.nthreads()), []
+        for results, cut in zip(groups, ends, strict=True):
+            takers = len(cut) - 1
+            parts = min(takers, workers)
+            if int(cut[-1]) * size * (parts - 1) <= APART * parts:
+                found.append((int(cut[-1]), results))
+                continue
+            at = [int(cut[takers * k // parts]) for k in range(parts + 1)]
+            found += [(end - begin, self._part(results, begin, end)) for begin, end in pairwise(at)]
+        return found
+
+    def _part(self, results: Sequence[Task], begin: int, end: int) -> list[Task]:
+        first, numbers = results[0], [task.number for task in results]
+        future = self._submitted(remote.parts, first.future, numbers, begin, end)
+        count = len(numbers)
+        return [Task(self, first.program, first.chunk, future, k, count) for k in range(count)]
 
     def piece(self, result: Any, rows: int) -> Piece:
         return Remote(result, rows)

@@ -79,6 +79,9 @@ class Place(Protocol):
     def share(self, value: Any) -> Any:
         """An argument that many chunks take: an array, or `Rows` that are put together."""
 
+    def replicates(self, size: int) -> bool:
+        """Whether so many bytes may go to every chunk."""
+
     def expect(self, args: Sequence[Any]) -> None:
         """What the chunk after the next will be run with."""
 
@@ -107,6 +110,13 @@ class Place(Protocol):
     ) -> None:
         """Call a function of ours with the arguments of each chunk, as `run` takes them, and wait
         until all is done."""
+
+    def cut(
+        self, groups: Groups, ends: Sequence[Sequence[int]], size: int
+    ) -> list[tuple[int, Sequence[Any]]]:
+        """Arrays of one length in each group, of which the rows between two ends go to one task:
+        cut for those who take them, or as they are. With the numbers of rows, one of which has
+        `size` bytes in all arrays of a group."""
 
     def piece(self, result: Any, rows: int) -> Piece:
         """A result that is an array, as rows of a Chunked."""

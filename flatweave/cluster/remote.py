@@ -113,6 +113,11 @@ def part(source: Any, number: int | None, begin: int, end: int) -> Any:
     return np.array(*read([_source((source, number, begin, end))]))
 
 
+def parts(results: Sequence[Any], numbers: Sequence[int], begin: int, end: int) -> list[Any]:
+    """Some rows of some results of a task."""
+    return [np.array(results[number][begin:end]) for number in numbers]
+
+
 def _taken(arguments: Sequence[Argument]) -> list[Any]:
     """Arguments as the program takes them."""
     parts = [part for kind, *what in arguments if kind == ROWS for part in what[0]]

@@ -10,10 +10,10 @@ that another chunk has. Between steps the client computes what is whole: scalars
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.terms.print import print_let
 from flatweave.terms.syntax import Atom, Let, Var
 
@@ -62,6 +62,19 @@ class Divided:
     steps: tuple[Step, ...]
     programs: tuple[Any, ...]
     """For each step its `local.LocalProgram`; None for what the client does."""
+    read_anywhere: frozenset[Var]
+    """Arrays in chunks that are read at computed places by rows that are: of which the chunks that
+    have them could be asked."""
+    again: Callable[[frozenset[Var]], Divided]
+    """The program divided so that these are."""
+    large: set[Var]
+    """Of these, the ones that are computed and were found to be too large to be everywhere."""
+
+    def by_owner(self, arrays: Collection[Var]) -> Divided:
+        """What is run where some arrays are too large: with the steps that it takes to ask for
+        their rows."""
+        large = self.read_anywhere & {*arrays, *self.large}
+        return replace(self.again(large), params=self.params) if large else self
 
 
 def print_divided(divided: Divided) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 import flatweave as fw
 from flatweave.cluster.divide import divide
-from flatweave.cluster.drive import Drive
+from flatweave.cluster.drive import results_of
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.terms.syntax import ArrayType
 
@@ -91,6 +91,26 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "standard deviation": (lambda xs: (fw.std(xs), fw.var(xs)), XS),
     "ends": (lambda xs: fw.cumsum(xs)[-1] + xs[0], XS),
     "gathered": (lambda xs, ks: xs[ks], XS, KEYS),
+    "computed places": (
+        lambda xs, ks: fw.map(lambda k: xs[k * 3] * k + xs[52 - k * k] + xs[-k], ks), XS, KEYS,
+    ),
+    "places of places": (lambda xs, ks: xs[ks[ks]] + ks[ks[ks] * 2] * ks, XS, KEYS),
+    "several arrays": (lambda xs, ks: fw.map(lambda k: xs[k * 7] / (ks[k * 7] + 1), ks), XS, KEYS),
+    "gathered rows": (lambda m, ks: m[ks * 5], ROWS, KEYS),
+    "sums of gathered rows": (
+        lambda m, ks: fw.map(lambda k: fw.sum(m[k * 5]) + m[k, 1] * m[k * 2, k % 4], ks),
+        ROWS, KEYS,
+    ),
+    "computed, then gathered": (lambda xs, ks: fw.cumsum(fw.sort(xs)[ks * 9]) * xs, XS, KEYS),
+    "gathered in a loop": (
+        lambda xs, ks: fw.fori_loop(0, 3, lambda i, s: s[(ks * 8 + i) % 53] + xs, xs), XS, KEYS,
+    ),
+    "gathered beside shifts": (lambda xs, ks: xs[ks[1:]] - xs[1:] + xs[:-1], XS, KEYS),
+    "gathered if": (
+        lambda xs, ks: fw.map(lambda k: fw.cond(k > 2, lambda: xs[k * 9], lambda: 0.0), ks),
+        XS, KEYS,
+    ),
+    "searched": (lambda xs, ks: fw.searchsorted(fw.sort(xs), ks), XS, KEYS),
     "rows": (lambda m: fw.map(lambda row: row / (1 + fw.sum(row)), m), ROWS),
     "matrix and vector": (lambda m: m @ fw.iota(4), ROWS),
     "scan of rows": (
@@ -153,7 +173,7 @@ def both(name: str, place: Any, rows: int) -> tuple[list[Any], list[Any]]:
     program = compiled.traced.program
     split = [k for k, p in enumerate(program.fn.params) if isinstance(p.type, ArrayType)]
     given = [Chunked.cut(arg, rows) if k in split else arg for k, arg in enumerate(flat)]
-    found = Drive(divide(program, split), place).results(given)
+    found = results_of(divide(program, split), place, given)
     return [np.asarray(each) for each in found], compiled.executable.run(flat)
 
 

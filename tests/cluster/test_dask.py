@@ -33,6 +33,15 @@ def test_values_are_those_of_one_machine(name, client):
     agree(name, OnDask(client), 19)
 
 
+def test_what_is_large_is_cut_where_it_is(client, monkeypatch):
+    """The places that a chunk reads, the runs of a sort, copies of a histogram."""
+    monkeypatch.setattr("flatweave.cluster.on_dask.REPLICATED", 0)
+    monkeypatch.setattr("flatweave.cluster.on_dask.APART", 0)
+    monkeypatch.setattr("flatweave.cluster.fold.AT_CLIENT", 0)
+    for name in ("places of places", "sorted by key", "histogram", "three neighbours"):
+        agree(name, OnDask(client), 19)
+
+
 def test_results_stay_on_the_workers(client):
     """What goes on in chunks is never here; what is asked for alone is."""
     xs = fw.Chunked.cut(np.arange(1000), 300)

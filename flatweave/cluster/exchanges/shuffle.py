@@ -6,7 +6,9 @@ in the order of the chunks, is what task k takes. So elements of equal keys keep
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,9 @@ from flatweave.ops import Map, Sort
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var
+
+Kind = tuple[Any, tuple[int, ...]]
+"""The dtype of an array, and the shape of its rows."""
 
 
 @record
@@ -54,21 +59,26 @@ def shuffled(
     chunks = chunks_of(arrays[0].bounds)
     found = [place.run(sorting, rows_of(arrays, chunk.begin, chunk.end), chunk) for chunk in chunks]
     keys = [each[-1:] for each in found]
-    ends = [0]
-    for chunk in chunks:
-        ends.append(ends[-1] + chunk.end - chunk.begin)
     cuts = place.each(cut_at, keys, splitters(keys))
-    ordered = [
-        Chunked.of(
-            [place.piece(each[k], c.end - c.begin) for each, c in zip(found, chunks, strict=True)],
-            xs.dtype,
-        )
-        for k, xs in enumerate(arrays)
+    rows = [each[: len(arrays)] for each in found]
+    return exchanged(place, rows, cuts, [(xs.dtype, xs.row) for xs in arrays])
+
+
+def exchanged(
+    place: Place, found: Groups, cuts: Sequence[Sequence[int]], kinds: Sequence[Kind]
+) -> Runs:
+    """The runs into which tasks' results are cut, each at its own rows from 0 to their number; all
+    results of a task have as many rows, of these kinds."""
+    size = sum(math.prod(row) * np.dtype(dtype).itemsize for dtype, row in kinds)
+    parts = place.cut(found, cuts, size)
+    arrays = [
+        Chunked.of([place.piece(results[k], rows) for rows, results in parts], *kind)
+        for k, kind in enumerate(kinds)
     ]
-    starts = zip(ends, cuts, strict=False)
-    columns = [[int(start + at) for at in cut] for start, cut in starts]
+    starts = [0, *accumulate(int(cut[-1]) for cut in cuts)]
+    columns = [[start + int(at) for at in cut] for start, cut in zip(starts, cuts, strict=False)]
     runs = zip(*(zip(column, column[1:], strict=False) for column in columns), strict=True)
-    return Runs(tuple(ordered), tuple(runs))
+    return Runs(tuple(arrays), tuple(runs))
 
 
 def rows_of(arrays: Sequence[Chunked], begin: int, end: int) -> list[Any]:

@@ -7,13 +7,16 @@ of the parts of all chunks.
 from __future__ import annotations
 
 from flatweave.cluster.rules.filter import FilterRule
+from flatweave.cluster.rules.gather import GatherRule
 from flatweave.cluster.rules.reduce import ReduceRule
 from flatweave.cluster.rules.rule import Rule
 from flatweave.cluster.rules.scan import ScanRule
 from flatweave.cluster.rules.scatter import PermuteRule, ScatterRule
 from flatweave.terms.syntax import Op
 
-RULES: tuple[Rule, ...] = (FilterRule(), PermuteRule(), ReduceRule(), ScanRule(), ScatterRule())
+RULES: tuple[Rule, ...] = (
+    FilterRule(), GatherRule(), PermuteRule(), ReduceRule(), ScanRule(), ScatterRule(),
+)  # fmt: skip
 
 
 def rule_of(op: Op) -> Rule | None:

@@ -28,6 +28,8 @@ class Chunk(Protocol):
     """The local program that is being written, as rules see it."""
 
     b: Builder
+    count: Var
+    """How many rows the chunk has."""
 
     def atom(self, atom: Atom) -> Atom:
         """What an atom of the program is on one chunk."""
@@ -35,8 +37,9 @@ class Chunk(Protocol):
     def operation(self, op: Op) -> Any:
         """The operation with all its atoms and functions as they are on one chunk."""
 
-    def given(self, let: Let, types: Sequence[Type]) -> tuple[Var, ...]:
-        """What the chunk is given to go on with, of these types: one for each result of the let."""
+    def given(self, let: Let, types: Sequence[Type], first: int = 0) -> tuple[Var, ...]:
+        """What the chunk is given to go on with, from the one with this number on; later ones may
+        have earlier ones for extents."""
 
     def bind(self, let: Let, op: Op) -> None:
         """Let `op` be what the chunk has of a let's results."""
@@ -51,6 +54,10 @@ class Parts(Protocol):
     def entire(self, atom: Atom) -> Any:
         """The same, an array in chunks put together."""
 
+    def brought(self, arrays: Sequence[Any], parts: Sequence[Part]) -> list[list[Any]]:
+        """For each chunk, of arrays in chunks, the rows at places, which are its first part, sorted
+        and each once: how many they are, its second part, and these rows of each array."""
+
     def call(self, name: str, fn: Any, args: Sequence[Any]) -> list[Any]:
         """A function of the program on values of the client."""
 
@@ -61,6 +68,8 @@ class Rule:
     op: ClassVar[type[Op]]
     stays: ClassVar[bool] = False
     """Whether its results are in the chunks that it goes over."""
+    again: ClassVar[bool] = True
+    """Whether a chunk that goes on takes the arrays that it went over once more."""
     stored: ClassVar[bool] = False
     """Whether the chunks keep results of their own, in a space that is new."""
 

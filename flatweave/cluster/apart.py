@@ -1,0 +1,147 @@
+"""Reads at computed places are taken out of element functions: the places are computed first.
+
+    ys = map (i => t = mul i 2; x = index xs [t]; .. x ..) ids
+
+    places = map (i => mul i 2) ids;  found = gather_rows [xs] places
+    ys = map (i, x => t = mul i 2; check t is inside of xs; .. x ..) ids found
+
+So the places can be sent to the chunks that have these rows (`rules/gather.py`). Places that follow
+from the number of a row, as in slices, are none of these: they have intervals (`needs.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from flatweave.array_ir.fault import INDEX
+from flatweave.base.dtypes import bool_
+from flatweave.cluster.rules.gather import GatherRows
+from flatweave.ops import Check, Generate, Index, Map
+from flatweave.ops.rows import array_type, row_type
+from flatweave.terms.build import Builder, index
+from flatweave.terms.control import Apply, Cast
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.traverse import free_vars, map_field, needed_for, walk_lets
+
+
+def read_anywhere(op: Op, arrays: Collection[Var]) -> Iterator[Var]:
+    """Those of some arrays that an operation reads at places computed from elements, one for each
+    of its rows."""
+    if isinstance(op, Generate | Map):
+        for read in _reads(op.fn, arrays):
+            if _places(op, read) is not None:
+                yield read.xs  # type: ignore[misc]
+
+
+def apart(let: Let, arrays: Collection[Var]) -> list[Let]:
+    """What a let becomes of which some arrays are read so: places, rows, the let without these
+    reads; reads at places that other reads give stay, for who asks again."""
+    if not isinstance(let.op, Generate | Map) or not arrays:
+        return [let]
+    for read in _reads(let.op.fn, arrays):
+        needed = _places(let.op, read)
+        if needed is not None and not any(True for _ in _reads(Lambda((), needed, ()), arrays)):
+            place, extent = read.indices[0], array_type(read.xs).shape[0]
+            same = [
+                each.xs for each in _reads(let.op.fn, arrays)
+                if each.indices[0] is place and array_type(each.xs).shape[0] == extent
+            ]  # fmt: skip
+            return _Taken(let, place, list(dict.fromkeys(same))).lets(needed)
+    return [let]
+
+
+def _reads(fn: Lambda, arrays: Collection[Var]) -> Iterator[Index]:
+    for let in walk_lets(fn):
+        if isinstance(let.op, Index) and let.op.xs in arrays:
+            yield let.op
+
+
+def _places(op: Generate | Map, read: Index) -> tuple[Let, ...] | None:
+    """The lets that compute the place of a read, which depends on elements, and is one for each
+    row; None for any other place."""
+    place, fn = read.indices[0], op.fn
+    known = {*fn.params, *(var for let in fn.lets for var in let.vars)}
+    if place not in known:
+        return None
+    needed = needed_for(fn.lets, [place])
+    if not all(isinstance(let.op, Apply | Cast | Index) for let in needed):
+        return None
+    used = {place, *(var for let in needed for var in free_vars(let.op))}
+    if isinstance(op, Map):
+        return needed if any(param in used for param in fn.params) else None
+    if any(param in used for param in fn.params[1:]):
+        return None
+    return needed if any(isinstance(let.op, Index) for let in needed) else None
+
+
+class _Taken:
+    """A let of which the reads of some arrays at one place are taken out."""
+
+    def __init__(self, let: Let, place: Atom, arrays: Sequence[Atom]) -> None:
+        self.let = let
+        self.place = place
+        self.arrays = arrays
+        self.op: Any = let.op
+        self.b = Builder()
+        self.b.hoists = False
+        self.b.where = let.where
+        self.found: dict[Atom, Var] = {}  # for each array its rows, or the row at hand of a map
+        self.renamed: dict[Atom, Atom] = {}
+
+    def lets(self, needed: Sequence[Let]) -> list[Let]:
+        """Places, rows, and what is left."""
+        places = self._places(needed)
+        rows = self.b.emit(GatherRows(tuple(self.arrays), places))
+        self.found = dict(zip(self.arrays, rows, strict=True))
+        if isinstance(self.op, Generate):
+            left = self.op.replace(fn=self._function(self.op.fn))
+            return [*self.b.lets, Let(self.let.vars, left, self.let.where)]
+        taken = {x: self.b.var("x", row_type(array_type(found))) for x, found in self.found.items()}
+        self.found = taken
+        fn = self._function(self.op.fn)
+        fn = Lambda((*fn.params, *taken.values()), fn.lets, fn.results)
+        left = self.op.replace(fn=fn, xs=(*self.op.xs, *rows))
+        return [*self.b.lets, Let(self.let.vars, left, self.let.where)]
+
+    def _places(self, needed: Sequence[Let]) -> Var:
+        fn = self.op.fn
+        if isinstance(self.op, Generate):
+            alone = Lambda(fn.params[:1], tuple(needed), (self.place,))
+            return self.b.emit(Generate(self.op.shape[:1], self.b.copy(alone)))[0]
+        used = {self.place, *(var for let in needed for var in free_vars(let.op))}
+        pairs = [(p, x) for p, x in zip(fn.params, self.op.xs, strict=True) if p in used]
+        alone = Lambda(tuple(p for p, _ in pairs), tuple(needed), (self.place,))
+        return self.b.emit(Map(self.b.copy(alone), tuple(x for _, x in pairs)))[0]
+
+    def _function(self, fn: Lambda) -> Lambda:
+        lets = [made for let in fn.lets for made in self._left(let)]
+        return Lambda(fn.params, tuple(lets), tuple(map(self._atom, fn.results)))
+
+    def _atom(self, atom: Atom) -> Atom:
+        return self.renamed.get(atom, atom)
+
+    def _left(self, let: Let) -> list[Let]:
+        op = let.op
+        if not isinstance(op, Index) or op.xs not in self.found or op.indices[0] is not self.place:
+            return [Let(let.vars, map_field(op, self._atom, self._function), let.where)]
+        others, found = tuple(map(self._atom, op.indices[1:])), self.found[op.xs]
+        row = tuple(map(self._atom, op.row))
+        lets = self._checked(array_type(op.xs).shape[0], row, let) if op.checked else []
+        at = (self.op.fn.params[0], *others) if isinstance(self.op, Generate) else others
+        if not isinstance(found.type, ArrayType):
+            self.renamed[let.vars[0]] = found
+            return lets
+        read = Index(found, at, op.checked and bool(others), row)
+        return [*lets, Let(let.vars, read, let.where)]
+
+    def _checked(self, extent: Atom, row: tuple[Atom, ...], let: Let) -> list[Let]:
+        """The test of a read, where rows have come that are anything for places outside."""
+        least, most, both = (self.b.var("t", bool_) for _ in range(3))
+        place = self._atom(self.place)
+        return [
+            Let((least,), Apply("ge", (place, index(0))), let.where),
+            Let((most,), Apply("lt", (place, extent)), let.where),
+            Let((both,), Apply("and", (least, most)), let.where),
+            Let((), Check(both, INDEX, (place, extent), "0", row), let.where),
+        ]

@@ -1,0 +1,122 @@
+"""Reads at computed places of arrays that are too large to be everywhere."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flatweave as fw
+from flatweave.cluster.here import Here
+from flatweave.frontend.call.on import PLACE
+from tests.cluster.programs import PROGRAMS, agree
+
+
+class ByOwner(Here):
+    """No array may be everywhere."""
+
+    def replicates(self, size):
+        return False
+
+
+PLACE_OF_ALL = ByOwner("interp")
+READS = [
+    "gathered", "computed places", "places of places", "several arrays", "gathered rows",
+    "sums of gathered rows", "computed, then gathered", "gathered in a loop",
+    "gathered beside shifts", "gathered if",
+]  # fmt: skip
+
+
+@pytest.fixture
+def by_owner():
+    """Functions that are called meanwhile ask for what they read."""
+    token = PLACE.set(PLACE_OF_ALL)
+    yield
+    PLACE.reset(token)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        pytest.param(name, rows, marks=[] if name in READS and rows == 7 else pytest.mark.slow)
+        for name in PROGRAMS for rows in (1, 7, 1000)
+    ],
+)
+def test_values_are_those_of_one_machine(name, rows):
+    """Whatever is read, and whatever the chunks."""
+    agree(name, PLACE_OF_ALL, rows)
+
+
+def test_as_machine_code():
+    """The same values."""
+    for name in ("places of places", "sums of gathered rows"):
+        agree(name, ByOwner(), 7)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=5), st.lists(st.integers(-20, 20)))
+@settings(max_examples=15, deadline=None)
+def test_any_chunks(lengths, places):
+    """Empty ones, and places that nobody asks for; what is outside is an error, as ever."""
+    parts = [np.arange(n) * 7 + k for k, n in enumerate(lengths)]
+    xs, token = np.concatenate(parts), PLACE.set(PLACE_OF_ALL)
+    try:
+        found = np.asarray(TAKE(fw.Chunked(parts), fw.Chunked.cut(np.array(places, int), 3)))
+    except fw.IndexOutOfBounds:
+        assert any(not -len(xs) <= place < len(xs) for place in places)
+    else:
+        assert np.array_equal(found, xs[np.array(places, int)])
+    finally:
+        PLACE.reset(token)
+
+
+TAKE = fw.jit(lambda xs, places: xs[places])
+
+
+def sent(place, monkeypatch):
+    """The rows that chunks send when a few are read: how many, and of which chunk's first one."""
+    found = []
+    run = place.run
+
+    def watched(step, args, chunk):
+        if step.program.name == "taken":
+            found.append((args[0], args[2]))
+        return run(step, args, chunk)
+
+    monkeypatch.setattr(place, "run", watched)
+    token = PLACE.set(place)
+    try:
+        xs = fw.Chunked.cut(np.arange(1000.0), 100)
+        places = np.array([5, 5, 730, 5, 731, 5, 5, -995])
+        assert np.asarray(TAKE(xs, fw.Chunked.cut(places, 4))).tolist() == [*places[:-1], 5]
+    finally:
+        PLACE.reset(token)
+    return found
+
+
+def test_only_what_is_read_is_sent(monkeypatch):
+    """Every row once to each chunk that reads it, by the chunk that has it."""
+    assert sent(ByOwner("interp"), monkeypatch) == [(0, 2), (700, 2)]
+
+
+def test_what_fits_is_everywhere(monkeypatch):
+    """Then nobody asks for rows; an array that is larger than its share of memory is not."""
+    assert sent(Here("interp", memory=64000), monkeypatch) == []
+    assert sent(Here("interp", memory=63999), monkeypatch) == [(0, 2), (700, 2)]
+
+
+@pytest.mark.parametrize("wrong", [77, -11])
+def test_an_index_outside_names_the_line_and_the_chunk(by_owner, wrong):
+    """The extent is that of the whole array, the element that of the whole call."""
+    f = fw.jit(lambda xs, idx: fw.map(lambda i: xs[i] + 1, idx))
+    with pytest.raises(fw.IndexOutOfBounds, match=rf"index {wrong} is outside an array of 10") as e:
+        f(fw.Chunked.cut(np.arange(10), 4), fw.Chunked.cut(np.array([1, 2, 3, wrong]), 2))
+
+    assert "(first found at element 3)" in str(e.value)
+    assert "in chunk 1, rows 2 to 3" in str(e.value)
+    assert "xs[i]" in str(e.value)
+
+
+def test_all_indices_outside(by_owner):
+    """No row is sent at all."""
+    f = fw.jit(lambda xs, idx: xs[idx])
+    with pytest.raises(fw.IndexOutOfBounds, match="index 10 is outside an array of 10"):
+        f(fw.Chunked.cut(np.arange(10), 4), fw.Chunked.cut(np.full(3, 10), 2))
