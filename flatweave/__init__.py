@@ -83,7 +83,7 @@ from flatweave.frontend.arrays.dot import dot
 from flatweave.frontend.arrays.indexing import getitem
 from flatweave.frontend.arrays.reading import backpermute, gather
 from flatweave.frontend.arrays.replacing import replace, shift
-from flatweave.frontend.arrays.segments import segmented_iota, segmented_reduce, segmented_scan
+from flatweave.frontend.functions.segments import segmented_iota, segmented_reduce, segmented_scan
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import (
     broadcast,

@@ -15,8 +15,8 @@ from flatweave.terms.syntax import Lambda
 
 
 def elements(fn: Lambda, xs: Values) -> Values:
-    """What an operator runs over: rows where it takes rows, else scalars in row-major order."""
-    if isinstance(fn.params[0].type, DType):
+    """What an operator runs over: rows where it takes one, else scalars in row-major order."""
+    if all(isinstance(param.type, DType) for param in fn.params):
         return tuple(x.reshape(-1) for x in xs)
     return xs
 

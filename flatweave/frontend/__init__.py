@@ -20,11 +20,11 @@ Where public functions are written:
     arrays/shapes.py           reshape, transpose, reverse, rotate, concat
     arrays/sorting.py          sort, argsort, sort_by_key
     arrays/stencil.py          functions of a neighbourhood
-    arrays/segments.py         segmented_scan, segmented_reduce, segmented_iota
     ragged/cutting.py          ragged
     functions/combinators.py   map, reduce, scan, filter, partition
     functions/reductions.py    sum, prod, min, ..; cumulative.py: cumsum, cumprod
     arrays/dot.py              dot
+    functions/segments.py      segmented_scan, segmented_reduce, segmented_iota
     functions/expand.py        expand, expand_reduce, replicated_iota
     functions/control.py       while_loop, fori_loop, cond
     call/schedule.py           schedule

@@ -13,6 +13,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.broadcast import broadcast_to, generated, read, read_stretched
+from flatweave.frontend.elements.independent import by_rank
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer
@@ -51,14 +52,6 @@ def scalar_operator(fn: Lambda) -> Lambda | None:
     return Lambda(params, tuple(lets), tuple(results))
 
 
-def need_scalar_operator(fn: Lambda, who: str) -> Lambda:
-    """As `scalar_operator`; Unsupported for an operator that needs whole rows."""
-    found = scalar_operator(fn)
-    if found is None:
-        raise _not_elementwise(who)
-    return found
-
-
 def _rank(var: Var) -> tuple[Atom, ...]:
     assert isinstance(var.type, ArrayType)
     return var.type.shape
@@ -71,20 +64,10 @@ def _scalar(param: Var) -> Var:
     return var
 
 
-def _not_elementwise(who: str) -> Unsupported:
-    return Unsupported(
-        f"{who} over rows with an operator that does not work element by element.",
-        where=user_location(),
-        remedy="Make the elements tuples: pass a tuple of rank-1 arrays, one for each column.",
-    )
-
-
 def _rows_shape(arrays: Sequence[Tracer], who: str) -> tuple[Atom, ...]:
     """The shape of a row, which all arrays share."""
     shape = arrays[0].extents[1:]
     for other in arrays[1:]:
-        if len(other.extents) != len(shape) + 1:
-            raise _not_elementwise(who)
         for a, b in zip(shape, other.extents[1:], strict=True):
             extents.same(a, b, f"{who} needs rows of one shape, got extents {{0}} and {{1}}.")
     return shape
@@ -120,9 +103,13 @@ def _column(arrays: Sequence[Tracer], at: Sequence[Atom]) -> list[Tracer]:
 
 
 def reduce_rows(fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer]) -> list[Tracer]:
-    """The rows combined element by element."""
+    """The rows combined: element by element where the operator does."""
+    return by_rank(fn, start, arrays, _reduce_rows)
+
+
+def _reduce_rows(fn: Lambda, start: list[Tracer], arrays: list[Tracer]) -> list[Tracer]:
     scalar = scalar_operator(fn)
-    if scalar is None:
+    if scalar is None or not _of_one_rank(arrays):
         return emit(Reduce(fn, *_rows(fn, start, arrays, "reduce")))
     shape = _rows_shape(arrays, "reduce")
 
@@ -132,15 +119,25 @@ def reduce_rows(fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer]) -
         copy = current().builder.copy(scalar)
         return emit(Reduce(copy, tuple(neutral), tuple(x.atom for x in column)))
 
-    return generated(shape, one)
+    return generated(shape, one) if shape else one()
 
 
 def scan_rows(
     fn: Lambda, start: Sequence[Tracer], arrays: Sequence[Tracer], exclusive: bool, reverse: bool
 ) -> list[Tracer]:
-    """Every prefix of the rows: a scan along each column."""
+    """Every prefix of the rows: a scan along each column where the operator goes by elements."""
+
+    def one(fn: Lambda, start: list[Tracer], arrays: list[Tracer]) -> list[Tracer]:
+        return _scan_rows(fn, start, arrays, exclusive, reverse)
+
+    return by_rank(fn, start, arrays, one)
+
+
+def _scan_rows(
+    fn: Lambda, start: list[Tracer], arrays: list[Tracer], exclusive: bool, reverse: bool
+) -> list[Tracer]:
     scalar = scalar_operator(fn)
-    if scalar is None or any(e.ndim for e in start):
+    if scalar is None or any(e.ndim for e in start) or not _of_one_rank(arrays):
         return emit(Scan(fn, *_rows(fn, start, arrays, "scan"), exclusive, reverse))
     shape = _rows_shape(arrays, "scan")
     length = arrays[0].extents[0]
@@ -151,6 +148,10 @@ def scan_rows(
     return generated(
         arrays[0].extents, lambda *at: [read(x, (*at[1:], at[0])) for x in results]
     )
+
+
+def _of_one_rank(arrays: Sequence[Tracer]) -> bool:
+    return all(x.ndim == arrays[0].ndim for x in arrays)
 
 
 def scan_last_axis(

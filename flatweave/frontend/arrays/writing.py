@@ -17,11 +17,17 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.columns import unravel
 from flatweave.frontend.arrays.reading import check_rank, index_arrays, index_atom
-from flatweave.frontend.arrays.sources import full
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import common_shape, generated, read, read_stretched
+from flatweave.frontend.elements.broadcast import (
+    broadcast_to,
+    common_shape,
+    generated,
+    read,
+    read_stretched,
+)
 from flatweave.frontend.elements.conversion import taken
 from flatweave.frontend.elements.elementwise import add
+from flatweave.frontend.elements.independent import independent, restricted
 from flatweave.frontend.elements.lambdas import neutral, operator, shape_text
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit
@@ -34,28 +40,35 @@ from flatweave.terms.syntax import Atom, Lambda
 
 
 class Writes:
-    """Where elements go: flat destinations, a flat index for each element, and the elements."""
+    """Where elements go: flat destinations, a flat index for each element, and the elements.
 
-    def __init__(self, dest: Any, idx: Any, vals: Any, who: str) -> None:
-        self.who = who
-        self.dest, self.tree = _destinations(dest, who)
-        self.indices = index_arrays(idx, who)
-        for array in self.dest:
-            check_rank(array, len(self.indices), who)
-        self.values = _elements(vals, self.tree, self.dest, who)
+    `dest` are arrays of one shape, `parts` which parts of the element they are.
+    """
+
+    def __init__(self, given: Given, parts: Sequence[int]) -> None:
+        self.who = given.who
+        self.parts = parts
+        self.dest = [given.dest[k] for k in parts]
+        self.indices = given.indices
+        self.values = [given.values[k] for k in parts]
         self.shape = self.dest[0].extents
+        for leaf in self.dest:
+            check_rank(leaf, len(self.indices), self.who)
+            for x, y in zip(self.shape, leaf.extents, strict=True):
+                message = f"{self.who} needs destinations of one shape, got {{0}} and {{1}}."
+                extents.same(x, y, message)
         self.rest = self.shape[len(self.indices) :]
         self.places = self._places()
-        self._check_values()
+        self._check_values([given.names[k] for k in parts])
 
     def _places(self) -> tuple[Atom, ...]:
         """The shape of the index arrays; scalars for all write one element."""
         return common_shape(self.indices, f"the indices of {self.who}")
 
-    def _check_values(self) -> None:
+    def _check_values(self, names: Sequence[str]) -> None:
         """Each value's shape is that of the indices and a row, or a row alone, for all."""
         rank = len(self.places)
-        for value, path in zip(self.values, paths(self.tree, "vals"), strict=True):
+        for value, path in zip(self.values, names, strict=True):
             own = value.extents
             if value.ndim == rank + len(self.rest):
                 wanted = (*self.places, *self.rest)
@@ -139,11 +152,31 @@ class Writes:
             return value
         return read(value, at[len(at) - value.ndim :])
 
-    def result(self, flat: Sequence[Tracer]) -> Any:
-        """The destinations in their own shape and structure."""
+    def result(self, flat: Sequence[Tracer]) -> list[Tracer]:
+        """The destinations in their own shape."""
         if len(self.shape) > 1:
-            flat = [emit(Reshape(x.atom, tuple(self.shape)))[0] for x in flat]
-        return unflatten(self.tree, flat)
+            return [emit(Reshape(x.atom, tuple(self.shape)))[0] for x in flat]
+        return list(flat)
+
+
+class Given:
+    """What a function that writes is given: destinations, indices, values; one each for a part."""
+
+    def __init__(self, dest: Any, idx: Any, vals: Any, who: str) -> None:
+        self.who = who
+        self.dest, self.tree = _destinations(dest, who)
+        self.indices = index_arrays(idx, who)
+        self.values = _elements(vals, self.tree, self.dest, who)
+        self.names = list(paths(self.tree, "vals"))
+
+    def each(self, write: Callable[[Writes], Sequence[Tracer]]) -> Any:
+        """What `write` gives for the destinations of each rank, in the structure of all."""
+        ranks = list(dict.fromkeys(x.ndim for x in self.dest))
+        found: dict[int, Tracer] = {}
+        for rank in ranks:
+            writes = Writes(self, [k for k, x in enumerate(self.dest) if x.ndim == rank])
+            found.update(zip(writes.parts, writes.result(write(writes)), strict=True))
+        return unflatten(self.tree, [found[k] for k in range(len(self.dest))])
 
 
 def _i64(value: Tracer) -> Tracer:
@@ -152,16 +185,14 @@ def _i64(value: Tracer) -> Tracer:
 
 
 def _destinations(dest: Any, who: str) -> tuple[list[Tracer], Tree]:
-    """The arrays written to, all of one shape, and their tree."""
+    """The arrays written to, and their tree."""
     leaves, tree = arrays_of(dest, f"the destination of {who}")
     for leaf in leaves:
-        if not leaf.ndim or leaf.ndim != leaves[0].ndim:
+        if not leaf.ndim:
             raise ShapeError(
-                f"{who} writes into arrays of one shape, got {describe(leaf)}.",
+                f"{who} writes into arrays, got {describe(leaf)}.",
                 where=user_location(), remedy="Give an array of rank 1 or more.",
             )  # fmt: skip
-        for a, b in zip(leaves[0].extents, leaf.extents, strict=True):
-            extents.same(a, b, f"{who} needs destinations of one shape, got {{0}} and {{1}}.")
     return leaves, tree
 
 
@@ -189,24 +220,48 @@ def scatter(dest: Any, idx: Any, vals: Any) -> Any:
         >>> fw.scatter(np.array([1, 2, 3]), [2, 0, 9], np.array([30, 10, 90]))
         Array([10,  2, 30], dtype=int64)
     """
-    writes = Writes(dest, idx, vals, "scatter")
-    target = writes.flat_dest()
-    places, values = writes.flat_writes()
-    op = Scatter(tuple(x.atom for x in target), places.atom, tuple(x.atom for x in values))
-    return writes.result(emit(op))
+
+    def write(writes: Writes) -> Sequence[Tracer]:
+        target = writes.flat_dest()
+        places, values = writes.flat_writes()
+        atoms = tuple(x.atom for x in values)
+        return emit(Scatter(tuple(x.atom for x in target), places.atom, atoms))
+
+    return Given(dest, idx, vals, "scatter").each(write)
 
 
-def _combined(writes: Writes, fn: Lambda, ne: Sequence[Tracer]) -> Any:
-    target = writes.flat_dest()
-    places, values = writes.flat_writes()
-    op = Permute(
-        fn,
-        tuple(e.atom for e in ne),
-        tuple(x.atom for x in target),
-        places.atom,
-        tuple(x.atom for x in values),
-    )
-    return writes.result(emit(op))
+def _combined(given: Given, fn: Lambda, ne: Sequence[Tracer]) -> Any:
+    """The values combined into the destinations, the parts of each rank by themselves.
+
+    A neutral element that is a row is left out: it could only begin private copies, of numbers.
+    """
+
+    def write(writes: Writes) -> Sequence[Tracer]:
+        own = restricted(fn, writes.parts) if len(writes.parts) < len(given.dest) else fn
+        first = [ne[k] for k in writes.parts] if ne else []
+        first = [] if any(e.ndim for e in first) else first
+        target = writes.flat_dest()
+        places, values = writes.flat_writes()
+        return emit(
+            Permute(
+                own,
+                tuple(e.atom for e in first),
+                tuple(x.atom for x in target),
+                places.atom,
+                tuple(x.atom for x in values),
+            )
+        )
+
+    for group in independent(fn):
+        if len({given.dest[k].ndim for k in group}) > 1:
+            raise ShapeError(
+                f"{given.who} combines parts that need one another in arrays of one shape, got"
+                f" {shape_text(given.tree, given.dest)}.",
+                where=user_location(),
+                remedy="Broadcast the parts of lower rank, fw.broadcast_to, to the shape of the"
+                " others.",
+            )
+    return given.each(write)
 
 
 @operation()
@@ -221,9 +276,9 @@ def permute(op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any) -
         >>> fw.permute(fw.add, np.array([10, 20]), [0, 0, 1], np.array([1, 2, 3]))
         Array([13, 23], dtype=int64)
     """
-    writes = Writes(defaults, idx, vals, "permute")
-    fn = operator(op, writes.tree, [x.element for x in writes.dest], "permute")
-    return _combined(writes, fn, ())
+    given = Given(defaults, idx, vals, "permute")
+    fn = operator(op, given.tree, [x.element for x in given.dest], "permute")
+    return _combined(given, fn, ())
 
 
 @operation()
@@ -246,10 +301,10 @@ def _by_index(
     dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any, vals: Any, who: str
 ) -> Any:
     """The common part of `reduce_by_index` and `histogram`; messages name the one called."""
-    writes = Writes(dest, idx, vals, who)
-    start = neutral(ne, writes.tree, writes.dest, who)
-    fn = operator(op, writes.tree, [x.element for x in writes.dest], who)
-    return _combined(writes, fn, start)
+    given = Given(dest, idx, vals, who)
+    start = neutral(ne, given.tree, given.dest, who)
+    fn = operator(op, given.tree, [x.element for x in given.dest], who)
+    return _combined(given, fn, start)
 
 
 @operation()
@@ -268,8 +323,10 @@ def histogram(
         Array([1, 0, 2], dtype=int64)
     """
     values, tree = arrays_of(vals, "the values of histogram")
+    rank = max(i.ndim for i in index_arrays(idx, "histogram"))
+    rows = [x.extents[rank:] for x in values]
     start = neutral(ne, tree, values, "histogram")
-    strong = [Tracer(e.atom, e.scope) for e in start]
     length = extents.scalar_i64(extents.length_of(n, "the number of bins"))
-    dest = full((length,), unflatten(tree, strong))
-    return _by_index(dest, op, ne, idx, vals, "histogram")
+    shapes = [(length.atom, *row) for row in rows]
+    dest = [broadcast_to(e, shape) for e, shape in zip(start, shapes, strict=True)]
+    return _by_index(unflatten(tree, dest), op, ne, idx, vals, "histogram")

@@ -10,14 +10,14 @@ One scan that starts anew at each flag (Blelloch; Elsman 2019, section 2.1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from flatweave.base.dtypes import bool_, i64
-from flatweave.base.errors import DTypeError, ShapeError, Unsupported
+from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.columns import compacted, need_scalar_operator
+from flatweave.frontend.arrays.columns import compacted, scalar_operator
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.arguments import arrays_of_one_length
 from flatweave.frontend.elements.broadcast import generated, read
@@ -28,13 +28,14 @@ from flatweave.frontend.elements.lambdas import (
     operator,
     single,
 )
-from flatweave.frontend.elements.scalars import apply
+from flatweave.frontend.elements.scalars import apply, where
+from flatweave.frontend.functions.combinators import map, scan
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.tree import Tree, unflatten
+from flatweave.frontend.values.tree import Tree, flatten, unflatten
 from flatweave.ops import ReduceSegments, Scan
 from flatweave.terms.syntax import Atom, Lambda
 
@@ -57,13 +58,18 @@ def flags_of(flags: Any, who: str) -> Tracer:
 
 @record(eq=True)
 class Segments:
-    """What a segmented operation is given: flags, arrays and their tree, operator, neutrals."""
+    """What a segmented operation is given: flags, arrays and their tree, operator, neutral element.
+
+    `fn` is the operator `op`, traced; `who` is the function that messages name.
+    """
 
     starts: Tracer
     arrays: list[Tracer]
     tree: Tree
+    op: Callable[[Any, Any], Any]
     fn: Lambda
     neutrals: list[Tracer]
+    who: str
 
 
 def _given(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any, who: str) -> Segments:
@@ -73,42 +79,70 @@ def _given(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any, who: str
     extents.same_length([starts, *arrays], who, ["flags", *["xs"] * len(arrays)])
     first = neutral(ne, tree, arrays, who)
     fn = operator(op, tree, [element_type(x) for x in arrays], who)
-    return Segments(starts, arrays, tree, fn, first)
+    return Segments(starts, arrays, tree, op, fn, first, who)
 
 
-def _scanned(given: Segments, who: str) -> list[Tracer]:
+def _scanned(given: Segments) -> list[Tracer]:
     """The scan of each segment."""
     if any(x.ndim > 1 for x in given.arrays):
-        return _scan_rows(given.fn, given.neutrals, given.starts, given.arrays, who)
+        scalar = scalar_operator(given.fn)
+        alike = all(x.ndim == given.arrays[0].ndim for x in given.arrays)
+        if scalar is None or not alike or any(e.ndim for e in given.neutrals):
+            return _scan_pairs(given)
+        return _scan_columns(given, scalar)
     atoms, neutrals = tuple(x.atom for x in given.arrays), tuple(e.atom for e in given.neutrals)
     return emit(Scan(given.fn, neutrals, atoms, starts=(given.starts.atom,)))
 
 
-def _scan_rows(
-    fn: Lambda, first: Sequence[Tracer], flags: Tracer, arrays: Sequence[Tracer], who: str
-) -> list[Tracer]:
-    """A segmented scan of rows: the columns one after the other, in one scan."""
-    if any(x.ndim != arrays[0].ndim for x in arrays) or any(e.ndim for e in first):
-        raise Unsupported(
-            f"{who} over rows of several ranks, or with a neutral element that is a row.",
-            where=user_location(), remedy="Give one neutral scalar for all columns.",
-        )  # fmt: skip
+def _scan_columns(given: Segments, scalar: Lambda) -> list[Tracer]:
+    """A segmented scan of rows, element by element: of the columns, one after the other."""
+    arrays, flags = given.arrays, given.starts
     length, *rest = arrays[0].extents
     for x in arrays[1:]:
         for a, b in zip(rest, x.extents[1:], strict=True):
-            extents.same(a, b, f"{who} needs rows of one shape, got extents {{0}} and {{1}}.")
+            extents.same(a, b, f"{given.who} needs rows of one shape, got extents {{0}} and {{1}}.")
 
     def turned(*at: Atom) -> list[Tracer]:
-        is_first = current().apply("eq", at[-1], ZERO)
-        flag = current().apply("or", is_first, read(flags, (at[-1],)).atom)
-        return [tracer_of(flag), *(read(x, (at[-1], *at[:-1])) for x in arrays)]
+        return [_begins(flags, at[-1]), *(read(x, (at[-1], *at[:-1])) for x in arrays)]
 
     starts, *columns = generated((*rest, length), turned)
-    atoms, neutrals = tuple(x.atom for x in columns), tuple(e.atom for e in first)
-    found = emit(Scan(need_scalar_operator(fn, who), neutrals, atoms, starts=(starts.atom,)))
+    atoms, neutrals = tuple(x.atom for x in columns), tuple(e.atom for e in given.neutrals)
+    found = emit(Scan(scalar, neutrals, atoms, starts=(starts.atom,)))
     return generated(
         arrays[0].extents, lambda *at: [read(x, (*at[1:], at[0])) for x in found]
     )
+
+
+def _scan_pairs(given: Segments) -> list[Tracer]:
+    """A segmented scan of rows by an operator that needs them whole: of pairs, with a flag.
+
+        (f, x) op' (g, y)  =  (f or g, y where g, else x op y)
+
+    `op'` is associative when `op` is (Blelloch 1990, section 1.5). The neutral element is combined
+    with the first element of each segment beforehand.
+    """
+    op, first = given.op, unflatten(given.tree, given.neutrals)
+    starts = generated(given.starts.extents, lambda i: _begins(given.starts, i))[0]
+
+    def joined(left: Any, right: Any) -> Any:
+        return left[0] | right[0], _either(right[0], right[1], op(left[1], right[1]))
+
+    elements = unflatten(given.tree, given.arrays)
+    entered = map(lambda begins, x: _either(begins, op(first, x), x), starts, elements)
+    scanned = scan(joined, (False, first), (starts, entered))[1]
+    return flatten(scanned)[0]
+
+
+def _begins(flags: Tracer, i: Atom) -> Tracer:
+    """Whether a segment begins at a place."""
+    scope = current()
+    return tracer_of(scope.apply("or", scope.apply("eq", i, ZERO), read(flags, (i,)).atom))
+
+
+def _either(p: Any, a: Any, b: Any) -> Any:
+    """One of two elements of one structure."""
+    (ones, tree), others = flatten(a), flatten(b)[0]
+    return unflatten(tree, [where(p, x, y) for x, y in zip(ones, others, strict=True)])
 
 
 @operation()
@@ -126,7 +160,7 @@ def segmented_scan(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) 
         Array([1, 3, 3], dtype=int64)
     """
     given = _given(op, ne, flags, xs, "segmented_scan")
-    return unflatten(given.tree, _scanned(given, "segmented_scan"))
+    return unflatten(given.tree, _scanned(given))
 
 
 @operation()
@@ -154,7 +188,7 @@ def segmented_reduce(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any
 
 def _last_rows(given: Segments) -> list[Tracer]:
     """A segmented reduction of rows: the last element of each segment's scan."""
-    starts, scanned = given.starts, _scanned(given, "segmented_reduce")
+    starts, scanned = given.starts, _scanned(given)
     length = starts.extents[0]
 
     def is_last(i: Atom) -> Tracer:
