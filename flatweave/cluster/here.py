@@ -108,7 +108,7 @@ class Here:
         return [piece.load(begin, end) for piece, begin, end in parts]
 
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
-        return [function(*map(_value, results), *args) for results in groups]
+        return [function(list(map(_value, results)), *args) for results in groups]
 
     def done(
         self, function: Callable[..., None], tasks: Iterable[tuple[Chunk, list[Any]]]

@@ -102,8 +102,8 @@ class Place(Protocol):
         """Rows of pieces in this process, all brought at once."""
 
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
-        """What a function of ours gives for the results of each group, which are of one task,
-        computed where they are."""
+        """What a function of ours gives for each list of results, which are of one task, computed
+        where they are."""
 
     def done(
         self, function: Callable[..., None], tasks: Iterable[tuple[Chunk, list[Any]]]

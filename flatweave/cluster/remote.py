@@ -100,7 +100,7 @@ def of_results(
     function: Callable[..., Any], results: Sequence[Any], numbers: Sequence[int], *args: Any
 ) -> Any:
     """A function of ours of some results of a task."""
-    return function(*(results[number] for number in numbers), *args)
+    return function([results[number] for number in numbers], *args)
 
 
 def called(function: Callable[..., None], arguments: Sequence[Argument]) -> None:

@@ -137,6 +137,13 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "sorted": (lambda xs: fw.sort(xs), XS),
     "order": (lambda xs: fw.argsort(xs), XS),
     "sorted by key": (lambda ks, xs: fw.sort_by_key(ks, xs), KEYS, XS),
+    "sorted pairs": (lambda ks, xs: fw.sort((ks, xs)), KEYS, XS),
+    "order of pairs": (lambda ks, xs: fw.argsort((ks % 3, xs, -ks), descending=True), KEYS, XS),
+    "by two keys": (lambda ks, xs: fw.sort_by_key((ks // 2, xs), (xs, ks)), KEYS, XS),
+    "by a key": (lambda ks, xs: fw.sort((ks, xs), key=lambda t: (t[1] > 0, -t[0])), KEYS, XS),
+    "sorted beside a whole array": (
+        lambda ks: fw.sort_by_key(ks, fw.iota(53) * fw.zeros(53, fw.i64)), KEYS,
+    ),
     "median": (lambda xs: fw.sort(xs)[xs.shape[0] // 2], XS),
     "while": (lambda xs: fw.while_loop(lambda s: fw.sum(s) < 9999, lambda s: s * 2 + 1, xs), XS),
     "for": (lambda xs: fw.fori_loop(0, 5, lambda i, s: s + i * xs, xs), XS),
@@ -159,6 +166,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
 
 
 QUICK = (
+    "by two keys",
     "normalised", "suffixes", "scan of a scan", "not commutative", "sum of kept", "scatter",
     "three neighbours", "twice", "gathered", "rows", "sorted by key", "k means", "branch", "expand",
     "flat", "permute into chunks", "groups", "scan of matrices", "folds of columns",

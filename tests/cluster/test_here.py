@@ -60,6 +60,19 @@ def test_other_extents_are_cut_at_the_same_parts():
     assert tail.bounds == (0, 4, 8, 9)
 
 
+def test_public_functions_take_chunks():
+    """Outside of jitted functions, too; called again, they are not compiled again."""
+    xs, ks = np.arange(20) % 7, np.arange(20) % 3
+    chunks, keys = fw.Chunked.cut(xs, 6), fw.Chunked.cut(ks, 7)
+    for _ in range(2):
+        assert int(fw.sum(chunks)) == xs.sum()
+    ordered = fw.sort((keys, chunks))
+    found = fw.map(lambda x: x + 1, chunks)
+
+    assert np.array_equal(np.asarray(ordered[1]), xs[np.lexsort((xs, ks))])
+    assert np.array_equal(np.asarray(found), xs + 1)
+
+
 def test_results_go_on():
     """What a function gives in chunks, another one takes."""
     xs = fw.Chunked.cut(np.arange(20), 6)

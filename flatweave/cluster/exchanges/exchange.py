@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from flatweave.array_ir.syntax import Program
 from flatweave.cluster.place import Place
 from flatweave.cluster.steps import Divided
-from flatweave.frontend.values.chunked import Chunked
+from flatweave.frontend.values.chunked import Chunked, Held
 from flatweave.terms.syntax import Atom, Let, Op, Var
 
 Divide = Callable[[Program, Collection[int]], Divided]
@@ -23,9 +24,12 @@ class Made(NamedTuple):
     kept: Any = None
 
 
-def in_chunks(value: Any) -> Any:
-    """A value that must be in chunks: one chunk, where it was whole."""
-    return value if isinstance(value, Chunked) else Chunked([value])
+def in_chunks(value: Any, cuts: Sequence[int] = ()) -> Any:
+    """A value that must be in chunks: if it was whole, those between the cuts, or one."""
+    if isinstance(value, Chunked):
+        return value
+    ends = pairwise(cuts or (0, len(value)))
+    return Chunked.of([Held(value[a:b]) for a, b in ends], value.dtype, value.shape[1:])
 
 
 class Client(Protocol):

@@ -34,7 +34,7 @@ def brought(
     asking = [part for part in parts if part]
     if not owners or not asking:
         return [[1, part[1], *map(_nothing, arrays)] if part else [] for part in parts]
-    ends = np.array([owner.end for owner in owners[:-1]], np.int64)
+    ends = [np.array([owner.end for owner in owners[:-1]], np.int64)]
     cuts = place.each(cut_at, [part[:1] for part in asking], ends)
     asked = exchanged(place, [part[:1] for part in asking], cuts, [PLACES])
     program = _taking(tuple((as_dtype(xs.dtype), len(xs.row)) for xs in arrays))

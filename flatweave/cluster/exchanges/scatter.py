@@ -49,7 +49,7 @@ class PermuteExchange(Exchange):
         chunks = chunks_of(dests[0].bounds)
         if not chunks or not len(taken[0]):
             return dict(zip(let.vars, dests, strict=True))
-        ends = np.array([chunk.end for chunk in chunks], np.uint64)
+        ends = [np.array([chunk.end for chunk in chunks], np.uint64)]
         runs = shuffled(client.place, taken, first, lambda keys: ends)
         tasks = []
         for k, chunk in enumerate(chunks):

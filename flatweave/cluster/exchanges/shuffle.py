@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var
 
+SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 Kind = tuple[Any, tuple[int, ...]]
 """The dtype of an array, and the shape of its rows."""
 
@@ -58,7 +59,7 @@ def shuffled(
     hold all keys."""
     chunks = chunks_of(arrays[0].bounds)
     found = [place.run(sorting, rows_of(arrays, chunk.begin, chunk.end), chunk) for chunk in chunks]
-    keys = [each[-1:] for each in found]
+    keys = [each[len(arrays) :] for each in found]
     cuts = place.each(cut_at, keys, splitters(keys))
     rows = [each[: len(arrays)] for each in found]
     return exchanged(place, rows, cuts, [(xs.dtype, xs.row) for xs in arrays])
@@ -118,6 +119,16 @@ def taking_rows(program: Program, arrays: Sequence[Var]) -> LocalProgram:
     return LocalProgram(program, params, (), (), ())
 
 
-def cut_at(keys: Any, splitters: Any) -> Any:
-    """The ends of runs of sorted keys: in each the keys from one splitter up to the next."""
-    return np.concatenate([[0], np.searchsorted(keys, splitters), [len(keys)]])
+def cut_at(keys: Sequence[Any], splitters: Sequence[Any]) -> Any:
+    """The ends of runs of sorted keys: in each the keys from one splitter up to the next. Both have
+    several columns, the first one counting most."""
+    if len(keys) == 1:
+        return np.concatenate([[0], np.searchsorted(keys[0], splitters[0]), [len(keys[0])]])
+    found = [0]
+    for splitter in zip(*splitters, strict=True):
+        low, high = 0, len(keys[0])
+        for column, key in zip(keys, splitter, strict=True):  # the rows that are equal up to here
+            equal = column[low:high]
+            low, high = (low + int(np.searchsorted(equal, key, side)) for side in SIDES)
+        found.append(low)
+    return np.array([*found, len(keys[0])])

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made
+from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made, in_chunks
 from flatweave.cluster.exchanges.shuffle import chunks_of, computed, rows_of, shuffled, sorting
 from flatweave.cluster.place import Chunk, Groups, Place
 from flatweave.frontend.values.chunked import Chunked
@@ -26,22 +26,22 @@ where keys differ."""
 
 
 class SortExchange(Exchange):
-    """Keys are one unsigned integer for each element."""
+    """Keys are unsigned integers, one or several for each element."""
 
     op: ClassVar[type[Op]] = Sort
 
     def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
         op: Any = let.op
-        if len(op.fn.results) != 1 or free_vars(op.fn):
-            return Made(frozenset(), "it goes by several keys")
-        if not all(x in split for x in op.xs):
-            return Made(frozenset(), "one of its arrays is whole")
+        if free_vars(op.fn):
+            return Made(frozenset(), "its keys are made of values from outside")
         kept = sorting(op.xs, op.fn), sorting(op.xs, op.fn, keys=False)
         return Made(frozenset(let.vars), kept=kept)
 
     def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
         first, merging = made.kept
         arrays = [client.value(x) for x in let.op.xs]  # type: ignore[attr-defined]
+        cuts = next(xs.bounds for xs in arrays if isinstance(xs, Chunked))
+        arrays = [in_chunks(xs, cuts) for xs in arrays]
         return computed(client.place, merging, _wanted(client.place, arrays, first), let.vars)
 
 
@@ -63,10 +63,13 @@ def _wanted(place: Place, arrays: Sequence[Chunked], first: Any) -> list[tuple[C
 def _splitters(place: Place, keys: Groups) -> Any:
     """Keys between the chunks of the result, of which there are as many as of what is sorted."""
     count = len(keys)
-    samples = np.sort(np.concatenate(place.each(sampled, keys, SAMPLES * count)))
-    return samples[[len(samples) * k // count for k in range(1, count)]]
+    found = place.each(sampled, keys, SAMPLES * count)
+    samples = [np.concatenate(columns) for columns in zip(*found, strict=True)]
+    order = np.lexsort(samples[::-1])
+    chosen = order[[len(order) * k // count for k in range(1, count)]]
+    return [column[chosen] for column in samples]
 
 
-def sampled(keys: Any, count: int) -> Any:
+def sampled(keys: Sequence[Any], count: int) -> list[Any]:
     """So many of some sorted keys, at equal distances."""
-    return keys[np.arange(count) * len(keys) // count]
+    return [column[np.arange(count) * len(column) // count] for column in keys]

@@ -32,10 +32,12 @@ from flatweave.frontend.call.signature import flat_of, identity, key_of, leaves_
 from flatweave.frontend.call.telling import is_telling
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.trace.tracers import is_array
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.complex import is_complex
 from flatweave.frontend.values.interop import is_number_list, list_values
 from flatweave.frontend.values.symbols import SYMBOLS
 from flatweave.frontend.values.tree import Tree, flatten, portions, unflatten
+from flatweave.runtime.door import opened
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Op, Part, Type, Var
 from flatweave.terms.traverse import walk_lets
 
@@ -122,10 +124,13 @@ class OperationCall:
 
     def make(self, target: str, schedule: Schedule, special: Specialisation) -> Compiled:
         """Trace the call and compile it, or take what was compiled for an equal program."""
+        return shared(self.traced(special), target, schedule)
+
+    def traced(self, special: Specialisation) -> Traced:
+        """The trace of the call."""
         names = [(self.names[i], f"{self.names[i]} of {self.known.name}") for i in self.dynamic]
         leaves = leaves_of(self.values, names, special.unit_axes)
-        traced = trace(self.known.name, self.body, leaves, special.stretches)
-        return shared(traced, target, schedule)
+        return trace(self.known.name, self.body, leaves, special.stretches)
 
 
 def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -184,13 +189,16 @@ def _entry(
         entry = _entries.get((target, config.cpu, schedule, signature))
     flat = flat_of(call.values)
     if entry is None:
-        entry = entry_for(
-            target,
-            lambda target: Entry(
-                lambda special: call.make(target, schedule, special), signature is not None
-            ),
-            schedule,
-        )
+        split = [k for k, value in enumerate(flat) if type(value) is Chunked]
+        entry = opened("chunks").InChunks(call.traced(Specialisation()), split) if split else (
+            entry_for(
+                target,
+                lambda target: Entry(
+                    lambda special: call.make(target, schedule, special), signature is not None
+                ),
+                schedule,
+            )
+        )  # fmt: skip
         if signature is not None:
             call.forget_values()  # a specialisation may be traced later: the entry keeps the call
             keep(_entries, (target, config.cpu, schedule, signature), entry)
