@@ -13,7 +13,7 @@ pytest.importorskip("distributed")
 pytest.importorskip("rich")
 FOLDER = ROOT / "examples" / "cluster"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__main__")
-LONG = ("csv_statistics", "graph")  # take a second and more to compile
+LONG = ("csv_statistics", "graph", "word_count")  # take a second and more to compile
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,189 @@
+"""Where each operation stops scaling: python -m bench.cluster.simulate FILE.json [--save]
+
+FILE holds what was measured on this machine; without it, that is measured first, and kept in it.
+A program's plan is recorded as the client makes it, at any number of chunks, of few rows each
+(`recorded.py`); what its tasks cost is measured on full chunks (`costs.py`); and a cluster is
+simulated (`simulation.py`). Checked on 1, 2 and 4 processes of this machine, then reported for
+up to 1,000 workers with a core of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+from distributed import Client, LocalCluster
+
+import flatweave as fw
+from bench.cluster.costs import CHUNKS, Rate, costs_of, rates
+from bench.cluster.programs import PROGRAMS, keys
+from bench.cluster.recorded import Recorder
+from bench.cluster.simulation import Costs, Simulation
+from bench.machine import model, slug
+from flatweave.cluster import on_dask
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+ROWS = 1 << 25  # of a chunk: 128 MiB
+PROCESSES = (1, 2, 4)
+EACH = 2  # chunks for each process, where it is checked
+CORES = 2
+WORKERS = (1, 2, 4, 8, 16, 32, 64, 125, 250, 500, 1000)
+FEW = 64  # rows of a chunk of a recording, for each chunk that there is
+LARGE = 1 << 20  # bytes; results of so many grow with the rows of a chunk
+LIMITS = ("SMALL", "APART", "REPLICATED")  # of bytes, which shrink with a recording's rows
+ROUNDS, REST = 7, 0.05  # seconds between two of them
+NETWORK = 1.25e9  # bytes a second between machines
+MESSAGE = 2.2e-3  # seconds, of which Dask collects messages for 2 ms
+
+
+class Measured(NamedTuple):
+    """What was measured on this machine, by the number of processes: seconds and bytes of tasks,
+    what a cluster costs, and seconds of whole programs."""
+
+    rates: dict[int, dict[str, Rate]]
+    costs: dict[int, Costs]
+    seconds: dict[int, dict[str, float]]
+
+
+def recorded(name: str, workers: int, each: int) -> tuple[Recorder, int]:
+    """A program's plan on so many workers, with so many chunks for each, and how many rows each of
+    these has."""
+    chunks = workers * each
+    rows, program = FEW * chunks, PROGRAMS[name]
+    shrunk = {each: getattr(on_dask, each) * rows // ROWS for each in LIMITS}
+    with mock.patch.multiple(on_dask, **shrunk):
+        with fw.on(Recorder(workers)):
+            program(keys(min(chunks, CHUNKS[-1]), rows))  # traced and compiled
+        recorder = Recorder(workers)
+        with fw.on(recorder):
+            xs = keys(chunks, rows)
+            recorder.mark()
+            program(xs)
+    return recorder, rows
+
+
+def predicted(
+    name: str, workers: int, each: int, found: Mapping[str, Rate], cores: int, costs: Costs, *,
+    shared: bool = False,
+) -> float:  # fmt: skip
+    """How long a program takes on so many workers, with so many chunks for each."""
+    plan, rows = recorded(name, workers, each)
+    sizes, seconds = [], []
+    for task in plan.tasks:
+        rate = found[task.kind]
+        size = task.size * ROWS / rows if rate.size > LARGE else task.size
+        sizes.append(size)
+        seconds.append(rate.seconds * (size / rate.size if rate.size > LARGE else 1))
+    run = Simulation(plan.tasks, seconds, sizes, workers, cores, costs, shared=shared)
+    return run.run(plan.events, plan.marked)
+
+
+def measured() -> Measured:
+    """All of it; takes some minutes."""
+    found = Measured({}, {}, {})
+    for processes in range(1, CORES + 1):
+        found.rates[processes] = rates(processes, ROWS)
+    for processes in PROCESSES:
+        with (
+            LocalCluster(n_workers=processes, threads_per_worker=1, dashboard_address=":0",
+                         memory_limit=None, silence_logs=50) as cluster,
+            Client(cluster) as client, fw.on(client),
+        ):  # fmt: skip
+            if processes > 1:
+                found.costs[processes] = costs_of(client)
+            xs = keys(processes * EACH, ROWS)
+            found.seconds[processes] = {n: _seconds(f, xs) for n, f in PROGRAMS.items()}
+    return found
+
+
+def _seconds(program: Any, xs: Any) -> float:
+    """The shortest of some runs, as others use this machine, too."""
+    times = []
+    for _ in range(ROUNDS + 1):
+        time.sleep(REST)
+        begun = time.perf_counter()
+        result = program(xs)
+        times.append(time.perf_counter() - begun)
+        del result
+    return min(times[1:])
+
+
+def checked(found: Measured) -> str:
+    """A table of what is simulated beside what was measured; four processes share two cores."""
+    heads = [f"{what}, {p}" for p in PROCESSES for what in ("simulated", "measured", "ratio")]
+    lines = [f"| program | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
+    for name in PROGRAMS:
+        cells = []
+        for processes in PROCESSES:
+            rate, costs = found.rates[min(processes, CORES)], found.costs[max(processes, 2)]
+            ours = predicted(name, processes, EACH, rate, CORES, costs, shared=True)
+            theirs = found.seconds[processes][name]
+            cells += [f"{1e3 * ours:.0f} ms", f"{1e3 * theirs:.0f} ms", f"{ours / theirs:.2f}"]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def scaled(found: Measured) -> str:
+    """A table of seconds by the number of workers, a core and one chunk for each of them."""
+    costs = found.costs[2]._replace(
+        latency=MESSAGE, bandwidth=min(NETWORK, found.costs[2].bandwidth)
+    )
+    lines = [f"| program | {' | '.join(map(str, WORKERS))} |", "|---" * (1 + len(WORKERS)) + "|"]
+    for name in PROGRAMS:
+        cells = []
+        for workers in WORKERS:
+            seconds = predicted(name, workers, 1, found.rates[1], workers, costs)
+            cells.append(f"{seconds:.3g} s")
+            sys.stderr.write(f"{name} {workers}: {cells[-1]}\n")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def read(path: Path) -> Measured:
+    """What was kept."""
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    return Measured(
+        {int(p): {k: Rate(*r) for k, r in each.items()} for p, each in kept["rates"].items()},
+        {int(p): Costs(*each) for p, each in kept["costs"].items()},
+        {int(p): each for p, each in kept["seconds"].items()},
+    )
+
+
+def main() -> None:
+    """Measure if needed, check, and go on to many workers."""
+    parser = argparse.ArgumentParser(description="where each operation stops scaling")
+    parser.add_argument("file", type=Path, help="what was measured, or will be")
+    parser.add_argument("--check", action="store_true", help="stop behind the check")
+    parser.add_argument("--save", action="store_true", help="keep the tables in bench/results")
+    options = parser.parse_args()
+    if not options.file.exists():
+        options.file.write_text(json.dumps(measured()._asdict()), encoding="utf-8")
+    found = read(options.file)
+    costs = "; ".join(f"{k} {v:.3g}" for k, v in found.costs[2]._asdict().items())
+    text = (
+        f"# Scaling, simulated\n`python -m bench.cluster.simulate`, {model()}, {CORES} cores;"
+        f" chunks of {ROWS:,} u32. Costs in seconds and bytes a second: {costs}.\n\n"
+        f"## Beside measurements\n{EACH} chunks for each process.\n\n{checked(found)}"
+    )
+    sys.stdout.write(text)
+    if options.check:
+        return
+    text += (
+        f"\n## Weak scaling\nSeconds by the number of workers, one chunk for each, a network of"
+        f" {NETWORK / 1e9} GB/s.\n\n{scaled(found)}"
+    )
+    sys.stdout.write(text)
+    if options.save:
+        day = datetime.now(UTC).strftime("%Y-%m-%d")
+        (RESULTS / f"{day}-{slug()}-scale.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
