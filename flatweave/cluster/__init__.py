@@ -2,14 +2,15 @@
 
     sources/        what arrays are read from: files, in the process that needs them
     chunks.py       a jitted function that is given `Chunked` arrays (frontend/values/chunked.py)
-    prepare.py      what its trace goes through first; segments.py, columns.py and
-                    folds.py are of these
+    prepare.py      what its trace goes through first; segments.py, columns.py,
+                    folds.py and nests.py are of these
     divide.py       the trace becomes steps (steps.py): one task for each chunk, and what the client
                     does between them
     rules/          for each operation that looks beyond its own row: what a chunk computes of it,
                     and what is made of all parts
     exchanges/      operations on whole arrays in chunks: sorts, writes, loops, branches
-    needs.py        which rows of other arrays a chunk reads
+    needs.py        which rows of other arrays a chunk reads; ends.py knows where rows of
+                    different lengths begin
     local.py        the program of a step on one chunk
     drive.py        runs the steps, chunk by chunk
     fold.py         what the client has of the chunks' parts, which tree.py joins where they are

@@ -14,6 +14,7 @@ from flatweave.cluster.here import here
 from flatweave.cluster.place import ChunkFailed
 from flatweave.frontend.call.compiled import owned
 from flatweave.frontend.call.on import PLACE
+from flatweave.frontend.ragged.chunked import chunked_tree
 from flatweave.frontend.trace.faults import user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.chunked import Chunked
@@ -26,6 +27,7 @@ class InChunks:
     def __init__(self, traced: Traced, split: Sequence[int]) -> None:
         self.traced = traced
         self.divided = divide(traced.program, split)
+        self._tree = chunked_tree(traced.tree)
 
     def __call__(self, flat: list[Any]) -> Any:
         """The results, what goes row by row in chunks; raises the user's error."""
@@ -42,7 +44,7 @@ class InChunks:
             error.where = error.where or user_location()  # files are read by other threads
             raise
         leaves = [x if isinstance(x, Chunked) else owned(x, args, self) for x in results]
-        return unflatten(self.traced.tree, leaves)
+        return unflatten(self._tree, leaves)
 
     @property
     def tree(self) -> Any:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import Unsupported
 from flatweave.cluster.apart import apart, read_anywhere
+from flatweave.cluster.ends import shorter_by_one
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.exchange import Made
 from flatweave.cluster.local import local_program
@@ -26,6 +27,7 @@ from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Rule
 from flatweave.cluster.steps import Divided, Exchanged, Local, Step, Whole
 from flatweave.ops import Generate, Index, Map
+from flatweave.ops.nests.nest import Nest
 from flatweave.ops.rows import array_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.control import Apply, Cast
@@ -114,6 +116,8 @@ class _Dividing:
         free = free_vars(op)
         if not any(var in self.split for var in free) and not self._goes_over_chunks(op):
             self._set(let, max([self.kept[v] for v in free], default=0), self.kept)
+            if shorter_by_one(op) in self.spaces:  # rows, of which there are one less than offsets
+                self.spaces.update(let.vars)
             return
         space = self.space_of(let)
         if space is None:
@@ -169,7 +173,8 @@ class _Dividing:
         self._set(let, level, self.own)
 
     def _goes_over_chunks(self, op: Op) -> bool:
-        return isinstance(op, Generate) and op.shape[0] in self.spaces
+        space = op.shape[0] if isinstance(op, Generate) else None
+        return (op.count if isinstance(op, Nest) else space) in self.spaces
 
     def space_of(self, let: Let) -> Atom | None:
         """The extent that a let goes over, row by row; None for what does no such thing."""
@@ -180,7 +185,7 @@ class _Dividing:
                 return array_type(xs[0]).shape[0]
             case op:
                 rule = self._rule(let)
-                return array_type(rule.fed(op)[0]).shape[0] if rule else None
+                return rule.space(op) if rule else None
 
     def _rule(self, let: Let) -> Rule | None:
         """What chunks do of a let: nothing, where it writes into an array that is in chunks."""
@@ -192,7 +197,7 @@ class _Dividing:
     def _others(self, let: Let, space: Atom) -> set[Var]:
         """The arrays in chunks of which a let reads rows that are not its own."""
         op, found = let.op, set[Var]()
-        row = op.fn.params[0] if isinstance(op, Generate) else None
+        row = op.fn.params[0] if isinstance(op, Generate | Nest) else None
         for inner in lambdas_in(op):
             found |= {v for v in _read_elsewhere(inner, row, space) if v in self.split}
         rule = self._rule(let)
@@ -248,7 +253,7 @@ class _Dividing:
     def _is_local(self, let: Let) -> bool:
         """Whether chunks compute a let, or parts of it."""
         rule = self._rule(let)
-        if rule and any(atom in self.split for atom in rule.fed(let.op)):
+        if rule and any(atom in self.split for atom in (*rule.fed(let.op), *let.vars)):
             return True
         return any(self._is_computed(var) for var in let.vars)
 

@@ -15,13 +15,13 @@ from flatweave.array_ir import interp
 from flatweave.array_ir.syntax import Program
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
-from flatweave.cluster.ends import Ends
+from flatweave.cluster.ends import Ends, cuts_of_rows, one_less, shorter_by_one
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.gather import brought
 from flatweave.cluster.fold import Folding
 from flatweave.cluster.known import Known
 from flatweave.cluster.local import Is, LocalProgram, Param
-from flatweave.cluster.needs import Needs, located_by
+from flatweave.cluster.needs import Needs, located_by, spanned_by
 from flatweave.cluster.place import Chunk, Place, Rows
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Part
@@ -74,6 +74,7 @@ class Drive:
         self.bounds: dict[Atom, tuple[int, ...]] = {}
         self.given: dict[Var, list[list[Any]]] = {}
         self._known = known or Known()
+        self._ends = Ends(place, self._known)
 
     def results(self, args: Sequence[Any]) -> list[Any]:
         """The program's results: values, and Chunked for those that are in chunks."""
@@ -125,6 +126,9 @@ class Drive:
             program = _program(let)
             args = [self.whole[var] for var in program.fn.params]
             self.whole.update(zip(let.vars, _run(program, args), strict=True))
+            longer = shorter_by_one(let.op)
+            if longer in self.bounds:
+                self.bounds[let.vars[0]] = one_less(self.bounds[longer])
 
     def _exchange(self, step: Exchanged) -> None:
         exchange = exchange_of(step.let.op)
@@ -163,18 +167,21 @@ class Drive:
         for k, var in enumerate(step.stores):
             self._store(var, [self.place.piece(x[k], n) for x, n in zip(stored, rows, strict=True)])
         for let, parts in zip(step.folds, folding.parts(), strict=True):
-            self._fold(let, parts)
+            self._fold(let, parts, rows)
 
-    def _fold(self, let: Let, parts: Sequence[Sequence[Any]]) -> None:
+    def _fold(self, let: Let, parts: Sequence[Sequence[Any]], rows: Sequence[int]) -> None:
+        """A fold of a step whose chunks have these numbers of rows, those without any left out."""
         rule = rule_of(let.op)
         assert rule is not None
         self.whole.update(rule.whole(self, let, parts))
         if rule.stays:
             self.given[let.vars[0]] = rule.missing(self, let, parts)
-        if rule.stored:
-            for k, var in enumerate(let.vars[1:], 1):
-                found = [self.place.piece(part[k], int(part[0])) for part in parts if part]
-                self._store(var, found)
+        for var, k, count in rule.keeps(let):
+            found = [
+                self.place.piece(part[k], own if count is None else int(part[count]))
+                for part, own in zip(filter(None, parts), rows, strict=True)
+            ]
+            self._store(var, found)
 
     def _store(self, var: Var, pieces: Sequence[Piece]) -> None:
         type_ = array_type(var)
@@ -187,21 +194,21 @@ class Drive:
 
     def _bounds(self, step: Local) -> tuple[int, ...]:
         """Where a space is cut: as the first array over it, or as the largest that is read."""
-        known = self.bounds.get(step.space)
-        if known is None:
-            extent = int(self.value(step.space))
-            ends = located_by(step)
-            if ends in self.chunks:
-                known = self.bounds[step.space] = self._ends(ends).cuts(extent)
-                return known
-            read = [v for let in step.lets for v in free_vars(let.op) if v in self.chunks]
-            largest = max((self.chunks[v] for v in read), key=lambda xs: xs.nbytes, default=None)
-            cuts = largest.bounds if largest is not None else (0,)
-            known = self.bounds[step.space] = (0, *_cuts_within(cuts, extent), extent)
-        return known
+        if step.space not in self.bounds:
+            self.bounds[step.space] = self._bounds_of(step, int(self.value(step.space)))
+        return self.bounds[step.space]
 
-    def _ends(self, var: Var) -> Ends:
-        return Ends(self.chunks[var], self.place, self._known)
+    def _bounds_of(self, step: Local, extent: int) -> tuple[int, ...]:
+        lets = (*step.lets, *step.folds)
+        read = [v for let in lets for v in free_vars(let.op) if v in self.chunks]
+        largest = max((self.chunks[v] for v in read), key=lambda xs: xs.nbytes, default=None)
+        cuts = largest.bounds if largest is not None else (0,)
+        located, spanned = located_by(step), spanned_by(step)
+        if located and located[0] in self.chunks:
+            return self._ends.cuts(self.chunks[located[0]], extent)
+        if spanned is not None:
+            return cuts_of_rows(self.value(spanned), cuts)
+        return (0, *_cuts_within(cuts, extent), extent)
 
     def _arguments(self, step: Local, made: LocalProgram, chunk: Chunk) -> list[Any]:
         """What the program takes for one chunk."""
@@ -217,7 +224,13 @@ class Drive:
             return begin
         if kind is Is.COUNT:
             return end - begin
+        if kind is Is.ENTRIES:
+            return end - begin + 1
         assert var is not None
+        if kind is Is.OFFSETS:
+            return self._rows(var, begin, end + 1)
+        if kind in (Is.FIRST, Is.TOTAL, Is.ALONG):
+            return self._elements(param, begin, end)
         if kind is Is.GIVEN:
             return self.given[var][number][param.number]
         if kind is Is.ROWS:
@@ -228,7 +241,7 @@ class Drive:
         if kind is Is.LEAST:
             return least
         if kind is Is.BASE:
-            return self._ends(var).begin_of(least)
+            return self._ends.begin(self.value(var), least)
         if kind is Is.EXTENT:
             return most - least
         array = self.chunks.get(var)
@@ -237,6 +250,15 @@ class Drive:
         if (least, most) == (0, len(array)) and len(array.pieces) > 1:
             return self._shared_value(var)
         return Rows.of(array, (least, most), apart=True)
+
+    def _elements(self, param: Param, begin: int, end: int) -> Any:
+        """Of rows of varying lengths their elements, where these begin, or how many there are."""
+        assert param.of is not None
+        offsets = self.value(param.along or param.of)
+        first, last = (self._ends.entry(offsets, k) for k in (begin, end))
+        if param.kind is Is.ALONG:
+            return self._rows(param.of, first, last)
+        return first if param.kind is Is.FIRST else last - first
 
     def _rows(self, var: Var, begin: int, end: int) -> Any:
         array = self.chunks.get(var)
@@ -264,9 +286,11 @@ class Drive:
         if not made.windows:
             return {}
         needs = Needs(
-            self._interval, made.windows, lambda ends: self._ends(ends).rows_of(begin, end)
+            self._interval, made.windows,
+            lambda ends, skip: self._ends.rows(self.chunks[ends], skip, begin, end),
+            lambda offsets, k: self._ends.entry(self.value(offsets), k),
         )  # fmt: skip
-        needs.step(step.lets, (begin, end - 1))
+        needs.step([*step.lets, *step.folds], (begin, end - 1))
         found = {}
         for var in made.windows:
             n, rows = len(self.chunks[var]), needs.rows.get(var)

@@ -61,6 +61,7 @@ class _Fold:
         rule = rule_of(let.op)
         assert rule is not None
         self.rule: Rule = rule
+        self.let = let
         self.count = count
         self._client = client
         self._joining = joining
@@ -80,12 +81,12 @@ class _Fold:
         if self._tree is not None:
             joined = self._tree.whole()
             self._tree, self._found = None, [joined[1]] if joined else []
-        known = self.rule.asked(self.count)
+        known = self.rule.asked(self.let, self.count)
         return [result for part in self._found for result in part[:known]]
 
     def given(self, values: Sequence[Any]) -> list[Part]:
         """The parts with these values."""
-        left, known = iter(values), self.rule.asked(self.count)
+        left, known = iter(values), self.rule.asked(self.let, self.count)
         parts = [[*(next(left) for _ in part[:known]), *part[known:]] for part in self._found]
         if self._joining is None:
             return list(parts)

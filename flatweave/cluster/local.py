@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import NamedTuple
 
 from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
@@ -23,6 +24,7 @@ from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Joining
 from flatweave.cluster.steps import Local
 from flatweave.ops import Check, Generate, Index, Locate
+from flatweave.ops.nests.span import Span
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
@@ -43,6 +45,11 @@ class Is(Enum):
     EXTENT = "extent"  # how many of those there are
     WINDOW = "window"  # these rows
     BASE = "base"  # of ends of rows: where the first of them begins
+    ENTRIES = "entries"  # how many offsets the chunk's rows have, one more than rows
+    OFFSETS = "offsets"  # of offsets of rows: those of the chunk's own ones
+    FIRST = "first"  # .. where the first of these begins
+    TOTAL = "total"  # .. how many elements these have
+    ALONG = "along"  # the elements of these rows, of an array whose rows the offsets `along` cut
     GIVEN = "given"  # what a let goes on with
 
 
@@ -52,6 +59,7 @@ class Param:
 
     kind: Is
     of: Var | None = None
+    along: Var | None = None
     number: int = 0
 
 
@@ -72,12 +80,19 @@ def local_program(name: str, step: Local, split: frozenset[Var]) -> LocalProgram
     return _Writing(step, split).program(name)
 
 
-class _Writing:
-    """A local program that is being written; what `rules.rule.Chunk` says."""
+class Spanned(NamedTuple):
+    """A row of the chunk: the offsets that cut it, where it begins among the chunk's elements, and
+    its length, as the program has it."""
 
-    def __init__(self, step: Local, split: frozenset[Var]) -> None:
-        self.step = step
-        self.split = split
+    offsets: Var
+    start: Atom
+    length: Var
+
+
+class _Taking:
+    """What a local program takes: its parameters, made as they are asked for."""
+
+    def __init__(self) -> None:
         self.b = Builder()
         self.b.hoists = False
         self.params: dict[Param, Var] = {}
@@ -85,8 +100,78 @@ class _Writing:
         self.begin = self._param(Param(Is.BEGIN), "begin")
         self.count = self._param(Param(Is.COUNT), "count")
         self.ends: dict[Var, Var] = {}
+        self.offsets: dict[Var, Var] = {}
+
+    def _param(self, key: Param, hint: str, type_: Type = i64) -> Var:
+        if key not in self.params:
+            self.params[key] = self.b.param(hint, type_)
+        return self.params[key]
+
+    def _elsewhere(self, atom: Atom) -> Atom:
+        """An atom inside of functions: arrays in chunks are taken whole."""
+        if not isinstance(atom, Var) or atom in self.renamed.mapping:
+            return self.renamed.atom(atom)
+        if not isinstance(atom.type, ArrayType):
+            return self._param(Param(Is.WHOLE, atom), atom.name, atom.type)
+        shape = tuple(map(self._elsewhere, atom.type.shape))
+        return self._param(Param(Is.WHOLE, atom), atom.name, ArrayType(atom.type.dtype, shape))
+
+    def _rows(self, var: Var) -> Var:
+        shape = (self.count, *map(self._elsewhere, array_type(var).shape[1:]))
+        type_ = ArrayType(array_type(var).dtype, shape)
+        return self._param(Param(Is.ROWS, var), var.name, type_)
+
+    def _along(self, var: Var, offsets: Var) -> Var:
+        """The elements of the chunk's own rows, which these offsets cut."""
+        total = self._param(Param(Is.TOTAL, offsets), "total")
+        shape = (total, *map(self._elsewhere, array_type(var).shape[1:]))
+        type_ = ArrayType(array_type(var).dtype, shape)
+        return self._param(Param(Is.ALONG, var, offsets), var.name, type_)
+
+    def _window(self, var: Var) -> Var:
+        extent = self._param(Param(Is.EXTENT, var), "m")
+        shape = (extent, *map(self._elsewhere, array_type(var).shape[1:]))
+        return self._param(Param(Is.WINDOW, var), var.name, ArrayType(array_type(var).dtype, shape))
+
+    def _offsets(self, offsets: Var) -> Var:
+        """The offsets of the chunk's own rows, counted from where the first one begins."""
+        if offsets not in self.offsets:
+            entries = self._param(Param(Is.ENTRIES), "entries")
+            own = self._param(Param(Is.OFFSETS, offsets), "o", ArrayType(i64, (entries,)))
+            first = self._param(Param(Is.FIRST, offsets), "first")
+
+            def entry(b: Builder, k: Var) -> tuple[Atom, ...]:
+                return (b.sub(b.emit(Index(own, (k,), checked=False))[0], first),)
+
+            made = Generate((entries,), self.b.function([i64], entry))
+            (self.offsets[offsets],) = self.b.emit(made)
+        return self.offsets[offsets]
+
+    def _ends(self, ends: Var, base: Var) -> Var:
+        """The ends of the chunk's rows, counted from where the first one begins."""
+        if ends not in self.ends:
+            window = self._window(ends)
+
+            def end(b: Builder, k: Var) -> tuple[Atom, ...]:
+                return (b.sub(b.emit(Index(window, (k,), checked=False))[0], base),)
+
+            made = Generate(array_type(window).shape, self.b.function([i64], end))
+            (self.ends[ends],) = self.b.emit(made)
+        return self.ends[ends]
+
+
+class _Writing(_Taking):
+    """A local program that is being written; what `rules.rule.Chunk` says."""
+
+    def __init__(self, step: Local, split: frozenset[Var]) -> None:
+        super().__init__()
+        self.step = step
+        self.split = split
         self.row: Var | None = None
         self.position: Var | None = None
+        self.spans: dict[Var, Spanned] = {}  # for each variable that says where a row begins
+        self.inside: dict[Var, tuple[Var, Atom]] = {}  # offsets, and the place among own elements
+        self.below: dict[Var, Atom] = {}
 
     def program(self, name: str) -> LocalProgram:
         """All lets, then the results."""
@@ -123,9 +208,22 @@ class _Writing:
     def operation(self, op: Op) -> Op:
         return map_field(op, self.atom, self._function)  # type: ignore[no-any-return]
 
+    def by_row(self, fn: Lambda) -> Lambda:
+        """The function's own number of the row is that on this chunk plus `begin`."""
+        inside = self.b.inner()
+        first, *others = fn.params
+        position = inside.param("k", i64)
+        self.row, self.position = first, position
+        if _is_read(fn, first, self.step.space):
+            self.renamed.mapping[first] = inside.add(position, self.begin)
+        params = [position, *(self._binder(inside, var) for var in others)]
+        results = self._body(inside, fn)
+        self.row = self.position = None
+        return inside.close(params, results)
+
     def given(self, let: Let, types: Sequence[Type], first: int = 0) -> tuple[Var, ...]:
         return tuple(
-            self._param(Param(Is.GIVEN, let.vars[0], number), "given", type_)
+            self._param(Param(Is.GIVEN, let.vars[0], number=number), "given", type_)
             for number, type_ in enumerate(types, first)
         )
 
@@ -146,18 +244,8 @@ class _Writing:
             self.bind(let, self.operation(let.op))
 
     def _generate(self, let: Let, op: Generate) -> None:
-        """Rows are counted from 0: the function's own number of the row is that plus `begin`."""
-        inside = self.b.inner()
-        first, *others = op.fn.params
-        position = inside.param("k", i64)
-        self.row, self.position = first, position
-        if _is_read(op.fn, first, self.step.space):
-            self.renamed.mapping[first] = inside.add(position, self.begin)
-        params = [position, *(self._binder(inside, var) for var in others)]
-        results = self._body(inside, op.fn)
-        self.row = self.position = None
         shape = (self.count, *map(self.atom, op.shape[1:]))
-        self.bind(let, Generate(shape, inside.close(params, results)))
+        self.bind(let, Generate(shape, self.by_row(op.fn)))
 
     def _function(self, fn: Lambda) -> Lambda:
         return self._inner(self.b, fn)
@@ -184,13 +272,20 @@ class _Writing:
             match let.op:
                 case Apply(fn=name, args=args):
                     self.renamed.mapping[let.vars[0]] = b.apply(name, *map(self._elsewhere, args))
+                    self._note_inside(b, let.vars[0], let.op)
                 case Cast(dtype=dtype, arg=arg):
                     self.renamed.mapping[let.vars[0]] = b.cast(self._elsewhere(arg), dtype)
-                case Index(xs=xs) if xs in self.split:
+                case Index(xs=xs) if xs in self.split or self._is_own(let.op):
                     self.renamed.mapping[let.vars[0]] = self._index(b, let.op)
-                case Locate(ends=Var() as ends, skip=0) if ends in self.split:
+                case Locate(ends=Var() as ends) if ends in self.split:
                     self._locate(b, let, let.op)
+                case Span(offsets=Var() as offsets) if self._is_own(let.op):
+                    self._own_span(b, let, offsets)
+                case Span(offsets=Var() as offsets) if offsets in self.split:
+                    self._span(b, let, let.op)
                 case op:
+                    if isinstance(op, Generate):
+                        self.below.update(zip(op.fn.params, op.shape, strict=True))
                     made = map_field(op, self._elsewhere, lambda inner: self._inner(b, inner))
                     b.append(Let(tuple(self._binder(b, var) for var in let.vars), made, let.where))
         return [self._elsewhere(atom) for atom in fn.results]
@@ -201,6 +296,9 @@ class _Writing:
         assert isinstance(xs, Var)
         others = [self._elsewhere(atom) for atom in rest]
         row = tuple(map(self._elsewhere, op.row))
+        if first in self.inside:
+            along, place = self.inside[first]  # type: ignore[index]
+            return b.emit(Index(self._along(xs, along), (place, *others), False, row))[0]
         if reads_own_row(op, self.row, self.step.space):
             assert self.position is not None
             return b.emit(Index(self.atom(xs), (self.position, *others), op.checked, row))[0]
@@ -217,52 +315,46 @@ class _Writing:
         least = self._param(Param(Is.LEAST, op.ends), "least")
         position = b.sub(self._elsewhere(op.position), base)
         row, start = b.emit(Locate(self._ends(op.ends, base), 0, position))
-        found = (b.add(row, least), b.add(start, base))
+        found = (b.sub(b.add(row, least), index(op.skip)), b.add(start, base))
         self.renamed.mapping.update(zip(let.vars, found, strict=True))
 
-    def _ends(self, ends: Var, base: Var) -> Var:
-        """The ends of the chunk's rows, counted from where the first one begins."""
-        if ends not in self.ends:
-            window = self._window(ends)
+    def _is_own(self, op: Index | Span) -> bool:
+        """Whether the row that is read is the chunk's own one, of what is not of that row alone."""
+        if isinstance(op, Index):
+            return reads_own_row(op, self.row, self.step.space)
+        return op.row is self.row and op.offsets not in self.renamed.mapping
 
-            def end(b: Builder, k: Var) -> tuple[Atom, ...]:
-                return (b.sub(b.emit(Index(window, (k,), checked=False))[0], base),)
+    def _own_span(self, b: Builder, let: Let, offsets: Var) -> None:
+        """Where the chunk's own row begins, among the elements of its rows and among all."""
+        assert self.position is not None
+        local, length = b.emit(Span(self._offsets(offsets), self.position))
+        start, count = let.vars
+        self.renamed.mapping[start] = b.add(local, self._param(Param(Is.FIRST, offsets), "first"))
+        self.renamed.mapping[count] = length
+        self.spans[start] = Spanned(offsets, local, count)
 
-            made = Generate(array_type(window).shape, self.b.function([i64], end))
-            (self.ends[ends],) = self.b.emit(made)
-        return self.ends[ends]
+    def _span(self, b: Builder, let: Let, op: Span) -> None:
+        """Where another row begins: one between the least and the greatest that the chunk reads."""
+        assert isinstance(op.offsets, Var)
+        least = self._param(Param(Is.LEAST, op.offsets), "least")
+        made = Span(self._window(op.offsets), b.sub(self._elsewhere(op.row), least))
+        self.renamed.mapping.update(zip(let.vars, b.emit(made), strict=True))
+
+    def _note_inside(self, b: Builder, var: Var, op: Apply) -> None:
+        """Whether a place is one of the chunk's own rows: where it begins, and an index below its
+        length."""
+        if op.fn != "add":
+            return
+        for start, k in (op.args, op.args[::-1]):
+            span = self.spans.get(start)  # type: ignore[arg-type]
+            if span and self.below.get(k) is span.length:  # type: ignore[arg-type]
+                self.inside[var] = span.offsets, b.add(span.start, self._elsewhere(k))
 
     def _check(self, b: Builder, i: Atom, extent: Atom, row: tuple[Atom, ...]) -> None:
         """The test of a read of the whole array, of which the chunk has a part."""
         n = self._elsewhere(extent)
         inside = b.apply("and", b.apply("ge", i, ZERO), b.apply("lt", i, n))
         b.append(Let((), Check(inside, INDEX, (i, n), "0", row), b.where))
-
-    # -- parameters -------------------------------------------------------------------------------
-
-    def _param(self, key: Param, hint: str, type_: Type = i64) -> Var:
-        if key not in self.params:
-            self.params[key] = self.b.param(hint, type_)
-        return self.params[key]
-
-    def _elsewhere(self, atom: Atom) -> Atom:
-        """An atom inside of functions: arrays in chunks are taken whole."""
-        if not isinstance(atom, Var) or atom in self.renamed.mapping:
-            return self.renamed.atom(atom)
-        if not isinstance(atom.type, ArrayType):
-            return self._param(Param(Is.WHOLE, atom), atom.name, atom.type)
-        shape = tuple(map(self._elsewhere, atom.type.shape))
-        return self._param(Param(Is.WHOLE, atom), atom.name, ArrayType(atom.type.dtype, shape))
-
-    def _rows(self, var: Var) -> Var:
-        shape = (self.count, *map(self._elsewhere, array_type(var).shape[1:]))
-        type_ = ArrayType(array_type(var).dtype, shape)
-        return self._param(Param(Is.ROWS, var), var.name, type_)
-
-    def _window(self, var: Var) -> Var:
-        extent = self._param(Param(Is.EXTENT, var), "m")
-        shape = (extent, *map(self._elsewhere, array_type(var).shape[1:]))
-        return self._param(Param(Is.WINDOW, var), var.name, ArrayType(array_type(var).dtype, shape))
 
 
 def _is_read(fn: Lambda, row: Var, space: Atom) -> bool:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.cluster.steps import Local
 from flatweave.ops import Generate, Index, Locate, Map
+from flatweave.ops.nests.nest import Nest
+from flatweave.ops.nests.span import Span
 from flatweave.ops.rows import array_type
 from flatweave.terms.control import Apply, Cast, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
@@ -30,13 +32,18 @@ class Needs:
     """Follows intervals through the functions of a step; `rows` has what each array must have.
 
     `known` says what is known of a scalar from outside; `arrays` are those whose reads count;
-    `located` gives the rows to which positions of the chunk belong.
+    `located` gives the rows to which positions of the chunk belong, `entry` an offset of rows.
     """
 
     def __init__(
-        self, known: Known, arrays: Iterable[Var], located: Callable[[Var], Interval]
-    ) -> None:
+        self, known: Known, arrays: Iterable[Var],
+        located: Callable[[Var, int], Interval], entry: Callable[[Var, int], int],
+    ) -> None:  # fmt: skip
         self._located = located
+        self._entry = entry
+        self._spans: dict[Var, tuple[Var, Interval]] = {}  # by start: length, places of elements
+        self._below: dict[Var, Atom] = {}
+        self._own: Var | None = None
         self.rows: dict[Var, Interval | None] = {}
         self._known = known
         self._arrays = frozenset(arrays)
@@ -47,8 +54,12 @@ class Needs:
         for let in lets:
             match let.op:
                 case Generate(shape=shape, fn=fn):
-                    others = [self._below(extent) for extent in shape[1:]]
+                    others = [self._under(extent) for extent in shape[1:]]
+                    self._own = fn.params[0]
                     self._function(fn, [first, *others])
+                case Nest(fn=fn):
+                    self._own = fn.params[0]
+                    self._function(fn, [first])
                 case Map(fn=fn):
                     self._function(fn, [EVERYTHING] * len(fn.params))
                 case op:
@@ -61,7 +72,7 @@ class Needs:
             return (atom.value, atom.value) if type(atom.value) in (int, bool) else None  # type: ignore[return-value]
         return self._found[atom] if atom in self._found else self._known(atom)
 
-    def _below(self, extent: Atom) -> Interval | None:
+    def _under(self, extent: Atom) -> Interval | None:
         """An index below an extent."""
         found = self.interval(extent)
         return (0, max(found[1] - 1, 0)) if found else None
@@ -80,15 +91,19 @@ class Needs:
                 is_bits = fn in ("and", "or", "not") and args[0].type is i64
                 inside = [self.interval(arg) for arg in args]
                 found = [EVERYTHING if is_bits else applied(fn, inside)]
+                if fn == "add" and (place := self._place(*args)) is not None:
+                    found = [place]
             case Cast(dtype=dtype, arg=arg):
                 value = self.interval(arg) if dtype in (i64, u64) else EVERYTHING
                 found = [value if value and value[0] >= 0 else EVERYTHING]
             case Index(xs=xs, indices=(first, *_)) if xs in self._arrays:
                 self._read(xs, self.interval(first))
-            case Locate(ends=Var() as ends, skip=0) if ends in self._arrays:
-                rows = self._located(ends)
-                self._read(ends, rows)
+            case Locate(ends=Var() as ends, skip=skip) if ends in self._arrays:
+                rows = self._located(ends, skip) if op.position is self._own else EVERYTHING
+                self._read(ends, (rows[0] + skip, rows[1] + skip) if rows else EVERYTHING)
                 found = [rows, EVERYTHING]
+            case Span(offsets=Var() as offsets, row=row):
+                found = self._span(let.vars, offsets, self.interval(row))
             case If(condition=condition, then=then, other=other):
                 found = self._branches(self.interval(condition), then, other)
             case For(lo=lo, hi=hi, body=body):
@@ -96,7 +111,8 @@ class Needs:
                 turns = (low[0], max(high[1] - 1, low[0])) if low and high else None
                 self._function(body, [turns, *[EVERYTHING] * (len(body.params) - 1)])
             case Generate(shape=shape, fn=fn):
-                self._function(fn, [self._below(extent) for extent in shape])
+                self._below.update(zip(fn.params, shape, strict=True))
+                self._function(fn, [self._under(extent) for extent in shape])
             case _:
                 for atom in atoms_in(op):
                     if atom in self._arrays:
@@ -104,6 +120,27 @@ class Needs:
                 for fn in lambdas_in(op):
                     self._function(fn, [EVERYTHING] * len(fn.params))
         self._found.update(zip(let.vars, found, strict=True))
+
+    def _span(
+        self, found: Sequence[Var], offsets: Var, rows: Interval | None
+    ) -> Sequence[Interval | None]:
+        """Where rows begin, and how long they are."""
+        if offsets in self._found:  # those of a row at hand
+            return EVERYTHING, EVERYTHING
+        self._read(offsets, (rows[0], rows[1] + 1) if rows else EVERYTHING)
+        if rows is None:
+            return EVERYTHING, EVERYTHING
+        begin, last, end = (self._entry(offsets, k) for k in (rows[0], rows[1], rows[1] + 1))
+        self._spans[found[0]] = found[1], (begin, end - 1)
+        return (begin, last), (0, end - begin)
+
+    def _place(self, a: Atom, b: Atom) -> Interval | None:
+        """The places of elements of rows: where one begins, and an index below its length."""
+        for start, k in ((a, b), (b, a)):
+            length, places = self._spans.get(start, (None, None))  # type: ignore[arg-type]
+            if length is not None and self._below.get(k) is length:  # type: ignore[arg-type]
+                return places
+        return None
 
     def _branches(
         self, condition: Interval | None, then: Lambda, other: Lambda
@@ -117,7 +154,8 @@ class Needs:
 
     def _read(self, xs: Atom, rows: Interval | None) -> None:
         assert isinstance(xs, Var)
-        self.rows[xs] = joined(self.rows.get(xs, rows), rows)
+        if xs in self._arrays:
+            self.rows[xs] = joined(self.rows.get(xs, rows), rows)
 
 
 def joined(a: Interval | None, b: Interval | None) -> Interval | None:
@@ -196,12 +234,26 @@ def reads_own_row(op: Index, row: Atom | None, space: Atom) -> bool:
     return op.indices[0] is row and array_type(op.xs).shape[0] == space
 
 
-def located_by(step: Local) -> Var | None:
-    """The ends of rows in which a step locates the positions of its own space."""
-    for let in step.lets:
-        if isinstance(let.op, Generate):
-            for each in let.op.fn.lets:
-                op = each.op
-                if isinstance(op, Locate) and op.position is let.op.fn.params[0]:
-                    return op.ends if isinstance(op.ends, Var) and op.skip == 0 else None
+def located_by(step: Local) -> tuple[Var, int] | None:
+    """The ends of rows in which a step locates the positions of its own space, and how many of
+    these are no ends."""
+    for fn in _by_row(step):
+        for op in (let.op for let in fn.lets):
+            if isinstance(op, Locate) and op.position is fn.params[0] and isinstance(op.ends, Var):
+                return op.ends, op.skip
     return None
+
+
+def spanned_by(step: Local) -> Var | None:
+    """The offsets that cut the rows of a step's own space."""
+    for fn in _by_row(step):
+        for op in (let.op for let in fn.lets):
+            if isinstance(op, Span) and op.row is fn.params[0] and isinstance(op.offsets, Var):
+                return op.offsets
+    return None
+
+
+def _by_row(step: Local) -> list[Lambda]:
+    """The functions of a step whose first parameter is the number of a row."""
+    ops = [let.op for let in (*step.lets, *step.folds)]
+    return [op.fn for op in ops if isinstance(op, Generate | Nest)]

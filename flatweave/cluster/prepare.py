@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.cluster.columns import by_rows
+from flatweave.cluster.nests import without_offsets
 from flatweave.cluster.segments import without_segments
 from flatweave.ops import Check, Generate, Index, Reshape
 from flatweave.ops.rows import array_type
@@ -22,7 +23,9 @@ from flatweave.terms.traverse import Substitution
 def prepared(program: Program, split: Collection[int]) -> Program:
     """The program as `divide` takes it; its parameters stay where they are, of which those with the
     numbers `split` are in chunks."""
-    for step in (simplify, cse, with_one_extent, without_reshapes, without_segments):
+    for step in (
+        simplify, cse, with_one_extent, without_reshapes, without_segments, without_offsets,
+    ):  # fmt: skip
         program = step(program)
     return dce(by_rows(program, split))
 

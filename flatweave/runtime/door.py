@@ -43,6 +43,7 @@ SELDOM = {
     "small": "flatweave.page.small",
     "numpy": "flatweave.frontend.standard.numpy_functions",
     "random": "flatweave.random",
+    "rows": "flatweave.frontend.ragged.chunked",
     "save": "flatweave.cluster.save",
     "sources": "flatweave.cluster.sources.open",
     "to_dask": "flatweave.cluster.to_dask",

@@ -38,6 +38,10 @@ def groups(keys, xs):
     begins = fw.concat([fw.full(1, True), keys[1:] != keys[:-1]])
     return keys[begins], fw.segmented_reduce(fw.add, 0.0, begins, xs)
 
+RAGGED = fw.ragged(XS, lengths=np.append(KEYS[:17] % 5, 53 - (KEYS[:17] % 5).sum()))
+NESTED = fw.ragged(RAGGED, lengths=[3, 0, 7, 1, 0, 0, 7])
+INDICES = np.array([3, 0, 17, 3, 9])
+
 
 def matrices(ks):
     """A matrix for each key, of which neighbours do not commute."""
@@ -47,6 +51,14 @@ def matrices(ks):
 def times(a, b):
     """A product that stays small."""
     return (a @ b) % 7
+
+
+def rows_of_groups(keys, xs):
+    """What belongs to each key that there is."""
+    keys, xs = fw.sort_by_key(keys, xs)
+    begins = fw.concat([fw.full(1, True), keys[1:] != keys[:-1]])
+    rows = fw.ragged(xs, flags=begins)
+    return keys[begins], rows, fw.map(lambda row: row - fw.mean(row), rows)
 
 
 PROGRAMS: dict[str, tuple[Any, ...]] = {
@@ -160,6 +172,35 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "segments": (lambda ks, xs: fw.segmented_scan(fw.add, 0.0, ks == 0, xs), KEYS, XS),
     "sums of segments": (lambda ks, xs: fw.segmented_reduce(fw.add, 1.0, ks == 0, xs), KEYS, XS),
     "groups": (groups, KEYS, XS),
+    "sums of rows": (lambda r: (fw.sum(r, axis=1), r.lengths, fw.sum(r.values)), RAGGED),
+    "rows alike": (lambda r: fw.map(lambda row: fw.cumsum(row) - fw.sum(row), r) * 2, RAGGED),
+    "rows in rows": (
+        lambda r: fw.map(lambda row: fw.map(lambda x: fw.sum(x * row), row), r), RAGGED,
+    ),
+    "shorter rows of each": (
+        lambda r: fw.map(lambda row: (row[row > 2], row[1:] - row[:-1], fw.sum(row)), r[5:]),
+        RAGGED,
+    ),
+    "rows that were made": (
+        lambda ks: fw.sum(fw.map(lambda k: fw.cumsum(fw.iota(k) * 3 % 5), ks), axis=1), KEYS,
+    ),
+    "rows kept": (lambda r: (r[r.lengths > 2], fw.filter(lambda x: fw.sum(x) > 3, r)), RAGGED),
+    "rows gathered": (lambda r, i: (r[i], r[3], fw.reverse(r)), RAGGED, INDICES),
+    "neighbouring rows": (
+        lambda r: fw.map(lambda i: fw.sum(r[i]) - fw.sum(r[i + 1]), fw.iota(17)),
+        RAGGED,
+    ),
+    "rows joined": (lambda r: fw.sum(fw.concat([r, r * 2]), axis=1), RAGGED),
+    "rows and one of each": (lambda r, i: (r + i, r.flags), RAGGED, np.arange(18)),
+    "sums of places": (lambda r: fw.sum(r, axis=0), RAGGED),
+    "groups as rows": (rows_of_groups, KEYS, XS),
+    "rows of rows": (
+        lambda r: (fw.map(lambda row: fw.map(lambda x: fw.sum(x), row), r), r * 2), NESTED,
+    ),
+    "sums of rows of rows": (
+        lambda r: fw.map(lambda row: fw.sum(fw.map(lambda x: x[x > 0] * 2, row), axis=1), r),
+        NESTED,
+    ),
     "expand": (lambda ks: fw.expand(lambda k: k, lambda k, i: k * 10 + i, ks), KEYS),
     "sum of expand": (lambda ks: fw.sum(fw.expand(lambda k: k, lambda k, i: k * 10 + i, ks)), KEYS),
 }
@@ -170,6 +211,7 @@ QUICK = (
     "normalised", "suffixes", "scan of a scan", "not commutative", "sum of kept", "scatter",
     "three neighbours", "twice", "gathered", "rows", "sorted by key", "k means", "branch", "expand",
     "flat", "permute into chunks", "groups", "scan of matrices", "folds of columns",
+    "rows kept", "rows of rows",
 )  # fmt: skip
 """Those that have one of each kind of exchange."""
 
@@ -197,4 +239,4 @@ def agree(name: str, place: Any, rows: int) -> None:
             np.testing.assert_array_equal(mine, theirs)
 
 
-ROUNDS = {"k means", "normalised", "softmax", "sum of kept", "standard deviation"}
+ROUNDS = {"groups as rows", "k means", "normalised", "softmax", "sum of kept", "standard deviation"}

@@ -51,6 +51,19 @@ def test_arrays_that_do_not_go_together(arrays):
         fw.Chunked(arrays)
 
 
+def test_rows_that_differ_in_length_are_no_array():
+    """Nor are they saved as one; what to do is said."""
+    rows = fw.Chunked.cut(fw.ragged([[1, 2], [], [3]]), 2)
+    with pytest.raises(fw.ArgumentError, match="is no array: its rows differ in length"):
+        np.asarray(rows)
+    with pytest.raises(fw.ArgumentError, match=r"(?s)save takes arrays,.* Chunked\.ragged puts"):
+        rows.save("rows.npy")
+    with pytest.raises(fw.ArgumentError, match="Ragged values of one structure, got a Ragged and"):
+        fw.Chunked([fw.ragged([[1]]), np.arange(3)])
+    with pytest.raises(fw.ArgumentError, match="so many rows, or of so many values: give one"):
+        fw.Chunked.cut(fw.ragged([[1]]))
+
+
 @pytest.mark.parametrize("rows", [0, -1, 2.5, None])
 def test_a_chunk_has_rows(rows):
     """A whole number of them."""

@@ -7,15 +7,24 @@ from hypothesis import strategies as st
 
 import flatweave as fw
 from flatweave.cluster.here import Here
-from tests.cluster.programs import PROGRAMS, agree
+from tests.cluster.programs import PROGRAMS, QUICK, agree
 
 PLACE = Here("interp")
 
 
-@pytest.mark.parametrize("rows", [1, 7, 1000])
-@pytest.mark.parametrize("name", PROGRAMS)
+CASES = [(name, rows) for name in PROGRAMS for rows in (1, 7, 1000)]
+"""Of one row, of some, one for all."""
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        case if case[0] in QUICK or case[1] == 7 else pytest.param(*case, marks=pytest.mark.slow)
+        for case in CASES
+    ],
+)
 def test_values_are_those_of_one_machine(name, rows):
-    """Whatever the chunks: of one row, of some, one for all."""
+    """Whatever the chunks."""
     agree(name, PLACE, rows)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from flatweave.cluster.rules.filter import FilterRule
 from flatweave.cluster.rules.gather import GatherRule
+from flatweave.cluster.rules.nest import NestRule
 from flatweave.cluster.rules.reduce import ReduceRule
 from flatweave.cluster.rules.rule import Rule
 from flatweave.cluster.rules.scan import ScanRule
@@ -15,7 +16,7 @@ from flatweave.cluster.rules.scatter import PermuteRule, ScatterRule
 from flatweave.terms.syntax import Op
 
 RULES: tuple[Rule, ...] = (
-    FilterRule(), GatherRule(), PermuteRule(), ReduceRule(), ScanRule(), ScatterRule(),
+    FilterRule(), GatherRule(), NestRule(), PermuteRule(), ReduceRule(), ScanRule(), ScatterRule(),
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ class FilterRule(Rule):
     def fed(self, op: Filter) -> tuple[Atom, ...]:
         return (op.mask, *op.xs)
 
-    def asked(self, count: int) -> int:
+    def asked(self, let: Let, count: int) -> int:
         return 1
 
     def parts(self, chunk: Chunk, let: Let) -> tuple[Atom, ...]:
@@ -27,3 +27,6 @@ class FilterRule(Rule):
 
     def whole(self, client: Parts, let: Let, parts: Sequence[Part]) -> Mapping[Var, Any]:
         return {let.vars[0]: sum(int(part[0]) for part in parts if part)}
+
+    def keeps(self, let: Let) -> list[tuple[Var, int, int | None]]:
+        return [(var, k, 0) for k, var in enumerate(let.vars[1:], 1)]

@@ -47,7 +47,7 @@ class GatherRule(Rule):
     def fed(self, op: GatherRows) -> tuple[Atom, ...]:
         return (op.index,)
 
-    def asked(self, count: int) -> int:
+    def asked(self, let: Let, count: int) -> int:
         return 0
 
     def parts(self, chunk: Chunk, let: Let) -> tuple[Atom, ...]:

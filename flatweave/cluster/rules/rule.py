@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Protocol
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
+from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder
-from flatweave.terms.syntax import Atom, Let, Op, Type, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Op, Type, Var
 
 Part = Sequence[Any]
 """What one chunk gave for the atoms of `Rule.parts`, as far as the client asks for it as values;
@@ -36,6 +37,9 @@ class Chunk(Protocol):
 
     def operation(self, op: Op) -> Any:
         """The operation with all its atoms and functions as they are on one chunk."""
+
+    def by_row(self, fn: Lambda) -> Lambda:
+        """A function of a row's number for the chunk's own rows, counted from 0."""
 
     def given(self, let: Let, types: Sequence[Type], first: int = 0) -> tuple[Var, ...]:
         """What the chunk is given to go on with, from the one with this number on; later ones may
@@ -71,7 +75,11 @@ class Rule:
     again: ClassVar[bool] = True
     """Whether a chunk that goes on takes the arrays that it went over once more."""
     stored: ClassVar[bool] = False
-    """Whether the chunks keep results of their own, in a space that is new."""
+    """Whether the chunks keep results of their own, which are there when all chunks are."""
+
+    def space(self, op: Any) -> Atom:
+        """The extent that it goes over."""
+        return array_type(self.fed(op)[0]).shape[0]
 
     def fed(self, op: Any) -> tuple[Atom, ...]:
         """The arrays that are taken row by row."""
@@ -89,7 +97,7 @@ class Rule:
         """The results of a chunk's program from which the whole is made."""
         raise NotImplementedError
 
-    def asked(self, count: int) -> int:
+    def asked(self, let: Let, count: int) -> int:
         """How many of a chunk's results for a let, the first ones, the client has the values of;
         the others stay where they are."""
         return count
@@ -110,6 +118,11 @@ class Rule:
         """The let's results that are whole, from all parts in order, or from one where these are
         joined."""
         return {}
+
+    def keeps(self, let: Let) -> list[tuple[Var, int, int | None]]:
+        """Of results that the chunks keep: which part each is, and which one is the number of its
+        rows; none where these are the chunk's own."""
+        return []
 
     def missing(self, client: Parts, let: Let, parts: Sequence[Part]) -> list[list[Any]]:
         """What each chunk is given to go on with."""

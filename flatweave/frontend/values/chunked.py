@@ -77,6 +77,12 @@ class Chunked:
     __slots__ = ("__weakref__", "_bounds", "dtype", "pieces", "row")
     dtype: np.dtype[Any]
 
+    def __new__(cls, arrays: Iterable[Any] = ()) -> Any:
+        is_list = isinstance(arrays, list | tuple) and len(arrays) > 0
+        if cls is Chunked and is_list and _is_ragged(arrays[0]):  # type: ignore[index]
+            return object.__new__(door.opened("rows").ChunkedRows)
+        return object.__new__(cls)
+
     def __init__(self, arrays: Iterable[Any]) -> None:
         found = [np.asarray(each, order="C") for each in arrays]
         kinds = {(each.dtype, each.shape[1:]) for each in found if each.ndim}
@@ -103,17 +109,25 @@ class Chunked:
     @classmethod
     def of(cls, pieces: Sequence[Piece], dtype: Any, row: tuple[int, ...] = ()) -> Chunked:
         """Pieces of one array, one after the other."""
-        made = cls.__new__(cls)
+        made: Chunked = cls.__new__(cls)
         made._set(pieces, dtype, row)
         return made
 
     @classmethod
-    def cut(cls, array: Any, rows: int) -> Chunked:
-        """An array that is in memory, in chunks of so many rows; nothing is copied."""
-        values = np.asarray(array)
-        rows = _positive(rows)
-        cuts = range(0, max(len(values), 1), rows)
-        return cls([values[begin : begin + rows] for begin in cuts])
+    def cut(cls, array: Any, rows: int | None = None, *, values: int | None = None) -> Chunked:
+        """An array that is in memory, in chunks of so many rows; nothing is copied.
+
+        Rows of a Ragged stay whole: its chunks have so many rows, or, if `values` says so, as many
+        as have at most so many values, but at least one.
+        """
+        if _is_ragged(array):
+            made: Chunked = door.opened("rows").ChunkedRows.cut(array, rows, values=values)
+            return made
+        whole = np.asarray(array)
+        rows = positive(rows)
+        cuts = range(0, max(len(whole), 1), rows)
+        found: Chunked = cls([whole[begin : begin + rows] for begin in cuts])
+        return found
 
     @overload
     @classmethod
@@ -140,11 +154,19 @@ class Chunked:
         beside each other. Chunks end where row groups, record batches, Zarr's chunks and lines do.
         Raises ArgumentError for files that do not go together, Unsupported without their library.
         """
-        rows = None if rows is None else _positive(rows)
+        rows = None if rows is None else positive(rows)
         found: Chunked | dict[str, Chunked] = door.opened("sources").opened(
             path, rows, column, format
         )
         return found
+
+    @classmethod
+    def ragged(cls, values: Any, offsets: Any) -> Chunked:
+        """Rows of different lengths, of values and offsets in chunks: row i is
+        `values[offsets[i]:offsets[i+1]]`. Offsets are not looked at before they are needed; rows
+        are cut where they are."""
+        made: Chunked = door.opened("rows").ChunkedRows.made(values, offsets)
+        return made
 
     @classmethod
     def from_dask(cls, collection: Any) -> Chunked:
@@ -235,7 +257,12 @@ class Chunked:
         return f"Chunked({self.dtype}[{extents}], {pretty.counted(len(self.pieces), 'chunk')})"
 
 
-def _positive(rows: Any) -> int:
+def _is_ragged(value: Any) -> bool:
+    """Whether a value is a Ragged."""
+    return bool(getattr(type(value), "irregular", False))
+
+
+def positive(rows: Any) -> int:
     """A number of rows."""
     try:
         found = operator.index(rows)

@@ -1,0 +1,199 @@
+"""Ragged rows in chunks: values and offsets, both cut where rows end.
+
+    rows = fw.Chunked.cut(fw.ragged([[1, 2], [], [3]]), 2)
+    rows.values, rows.offsets         Chunked(int64[3], 2 chunks), Chunked(int64[4], 2 chunks)
+
+Offsets count from the first row of all. A row is in one chunk: a chunk has at least one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from flatweave.base import pretty
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.values.array import host_array, kind_of
+from flatweave.frontend.values.chunked import Chunked, Held, positive
+from flatweave.frontend.values.tree import Node, Tree, flatten, map_leaves, spelled, unflatten
+
+
+class ChunkedRows(Node, Chunked):
+    """A Ragged in chunks: what `Chunked` makes of Ragged values."""
+
+    __slots__ = ("offsets", "values")
+    parts: ClassVar[tuple[str, ...]] = ("values", "offsets")
+    values: Any
+    offsets: Chunked
+
+    def __init__(self, arrays: Iterable[Any]) -> None:
+        found = list(arrays)
+        trees = {flatten(each)[1] for each in found if isinstance(each, Ragged)}
+        if len(trees) != 1 or not all(isinstance(each, Ragged) for each in found):
+            shown = pretty.listed([kind_of(each) for each in found])
+            raise ArgumentError(
+                f"Chunked needs Ragged values of one structure, got {shown}.",
+                where=user_location(), remedy="Make each of them with fw.ragged first.",
+            )  # fmt: skip
+        inner = [each.values for each in found]
+        if isinstance(inner[0], Ragged):
+            values: Any = ChunkedRows(inner)
+        else:
+            leaves = zip(*(flatten(each)[0] for each in inner), strict=True)
+            values = unflatten(flatten(inner[0])[1], map(Chunked, leaves))
+        self._made(values, _joined([np.asarray(each.offsets) for each in found]))
+
+    def _made(self, values: Any, offsets: Chunked) -> None:
+        self.values, self.offsets = values, offsets
+        self.pieces, self.row = (), ()
+        self.dtype = map_leaves(lambda leaf: leaf.dtype, values)
+
+    @classmethod
+    def made(cls, *parts: Any) -> Any:
+        """The rows with these parts, in chunks if any of these is."""
+        values, offsets = parts
+        if not any(isinstance(leaf, Chunked) for leaf in (*flatten(values)[0], offsets)):
+            return Ragged.made(values, offsets)
+        made = cls.__new__(cls)
+        made._made(map_leaves(_in_chunks, values), _in_chunks(offsets))
+        return made
+
+    @classmethod
+    def cut(cls, array: Any, rows: int | None = None, *, values: int | None = None) -> ChunkedRows:
+        """Rows in chunks of so many, or of as many as have so many values."""
+        if (rows is None) is (values is None):
+            raise ArgumentError(
+                "a Ragged is cut into chunks of so many rows, or of so many values: give one.",
+                where=user_location(), remedy="fw.Chunked.cut(rows, values=1 << 24).",
+            )  # fmt: skip
+        count = len(array)
+        if rows is not None:
+            cuts = [*range(0, max(count, 1), positive(rows)), count]
+        else:
+            cuts = _cuts_by_values(np.asarray(array.offsets), positive(values))
+        return cls([_part(array, begin, end) for begin, end in pairwise(cuts)])
+
+    @property
+    def lengths(self) -> Chunked:
+        """The number of elements in each row, from offsets that are here."""
+        return Chunked([np.diff(self.offsets.load(a, b + 1)) for a, b in pairwise(self.bounds)])
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """Where chunks begin, and the end of the last one."""
+        return tuple(sorted({0, *(cut - 1 for cut in self.offsets.bounds if cut)}))
+
+    def to_dask(self) -> Any:
+        """Not there: ArgumentError."""
+        raise self._by_parts("to_dask")
+
+    def save(self, path: Any, **options: Any) -> None:
+        """Not there: ArgumentError."""
+        raise self._by_parts("save")
+
+    def _by_parts(self, what: str) -> ArgumentError:
+        return ArgumentError(
+            f"{what} takes arrays, and rows that differ in length are two of them.",
+            where=user_location(),
+            remedy=f"xs.values.{what}(..) and xs.offsets.{what}(..); Chunked.ragged puts"
+            " them together again.",
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Not there, as rows differ in length: AttributeError."""
+        raise AttributeError("rows in chunks have no shape: len(rows) is the number of rows.")
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes: one for each level of rows, and those of the values."""
+        ndims: list[int] = [leaf.ndim for leaf in _arrays(self.values)]
+        return 1 + max(ndims)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all values and offsets."""
+        sizes: list[int] = [leaf.nbytes for leaf in flatten(self.values)[0]]
+        return self.offsets.nbytes + sum(sizes)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[Ragged]:  # type: ignore[override]
+        """The chunks, each loaded when its turn comes."""
+        return (self.load(begin, end) for begin, end in pairwise(self.bounds))
+
+    def load(self, begin: int, end: int) -> Ragged:  # type: ignore[override]
+        """Some rows of it, wherever they are."""
+        offsets = self.offsets.load(begin, end + 1)
+        first, last = int(offsets[0]), int(offsets[-1])
+        if isinstance(self.values, ChunkedRows):
+            return Ragged.made(self.values.load(first, last), host_array(offsets - first))
+        values = map_leaves(lambda leaf: host_array(leaf.load(first, last)), self.values)
+        return Ragged.made(values, host_array(offsets - first))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise ArgumentError(
+            f"{self!r} is no array: its rows differ in length.",
+            where=user_location(),
+            remedy="Go over its chunks, `for rows in xs`, or say xs.load(0, len(xs)).",
+        )
+
+    def __repr__(self) -> str:
+        inner, depth = self.values, 1
+        while isinstance(inner, ChunkedRows):
+            inner, depth = inner.values, depth + 1
+        leaves, tree = flatten(inner)
+        text = spelled(tree, [str(leaf.dtype) for leaf in leaves])
+        extents = ", ".join([str(len(self)), *"~" * depth])
+        chunks = pretty.counted(len(self.bounds) - 1, "chunk")
+        return f"Chunked(ragged {text}[{extents}], {chunks})"
+
+
+def chunked_tree(tree: Tree) -> Tree:
+    """A tree of results in which rows may be in chunks."""
+    children = tuple(map(chunked_tree, tree.children))
+    cls = ChunkedRows if tree.cls is Ragged else tree.cls
+    return Tree(tree.kind, cls, tree.names, children, tree.order, tree.factory)
+
+
+def _arrays(values: Any) -> list[Any]:
+    """What has axes of its own: rows, or the arrays of a tree."""
+    return [values] if isinstance(values, ChunkedRows) else flatten(values)[0]
+
+
+def _in_chunks(array: Any) -> Chunked:
+    return array if isinstance(array, Chunked) else Chunked([np.asarray(array)])
+
+
+def _joined(offsets: Sequence[Any]) -> Chunked:
+    """Offsets of several Ragged values as those of one."""
+    begins = accumulate((int(each[-1]) for each in offsets), initial=0)
+    moved = [each + begin if begin else each for each, begin in zip(offsets, begins, strict=False)]
+    pieces = [Held(each[1:] if k else each) for k, each in enumerate(moved)]
+    return Chunked.of(pieces, np.int64)
+
+
+def _cuts_by_values(offsets: Any, values: int) -> list[int]:
+    """Where rows are cut so that each chunk has at most so many values, or one row."""
+    cuts, rows = [0], len(offsets) - 1
+    while cuts[-1] < rows:
+        at = cuts[-1]
+        most = int(np.searchsorted(offsets, offsets[at] + values, side="right")) - 1
+        cuts.append(min(max(most, at + 1), rows))
+    return cuts if rows else [0, 0]
+
+
+def _part(rows: Ragged, begin: int, end: int) -> Ragged:
+    """Some rows of a Ragged, its values not copied."""
+    offsets = np.asarray(rows.offsets)[begin : end + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    if isinstance(rows.values, Ragged):
+        return Ragged.made(_part(rows.values, first, last), host_array(offsets - first))
+    values = map_leaves(lambda leaf: host_array(np.asarray(leaf)[first:last]), rows.values)
+    return Ragged.made(values, host_array(offsets - first))
