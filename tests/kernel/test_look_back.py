@@ -95,10 +95,15 @@ def test_a_warp_looks_at_blocks_farther_away_than_it_has_lanes():
 
 
 def test_it_is_compiled_for_cuda():
-    """With fences, a loop that waits, and lanes that look together."""
+    """With lanes that look together, at words where elements fit into them, and without fences."""
     running_sums(np.arange(SIZE, dtype=np.float32))
-    assert "__ballot_sync" in running_sums.text["cuda"]
-    assert "__threadfence" in running_sums.text["cuda"]
+    compositions(*lines(SIZE))
+    sums, composed = running_sums.text["cuda"], compositions.text["cuda"]
+    assert "__ballot_sync" in sums
+    assert "st.relaxed.gpu" in sums
+    assert "ld.acquire" not in sums
+    assert "ld.acquire" in composed
+    assert "st.relaxed.gpu" not in composed
     assert running_sums.text["ptx"]
 
 

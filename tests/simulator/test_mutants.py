@@ -233,14 +233,15 @@ def units_of(kernel, threads):
         (counted, np.bincount(XS, minlength=8), None, 0),
         (counted, np.bincount(XS, minlength=8), 64, 0),
         (running, XS.cumsum(), None, 0),
-        pytest.param(running, XS.cumsum(), 64, 0, marks=pytest.mark.slow),
+        pytest.param(running, XS.cumsum(), 64, 6, marks=pytest.mark.slow),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_kernels_of_users(kernel, wanted, threads, redundant):
     """As written, where threads are in no order, and in warps of 32 lanes in lock step."""
     # In lock step, barriers between threads of one warp are redundant: 64 sums are written by two
-    # warps, but 32 or fewer by the one that reads them. A scan of up to 32 stays in its warp, too.
+    # warps, but 32 or fewer by the one that reads them. A scan of up to 32 stays in its warp, too,
+    # and lanes that look at words back to the nearest prefix.
     unit, args = units_of(kernel, threads)
     for schedule in adversaries():
         np.testing.assert_array_equal(run(unit, list(args), AT_ONCE, schedule=schedule)[0], wanted)
@@ -248,7 +249,8 @@ def test_kernels_of_users(kernel, wanted, threads, redundant):
     missed = [
         mutant
         for mutant in mutants(unit)
-        if not is_found(mutant.unit, args, results, adversaries(), AT_ONCE)
+        if not (mutant.let.vars and mutant.let.vars in seldom(unit))  # as above
+        and not is_found(mutant.unit, args, results, adversaries(), AT_ONCE)
     ]
     assert len(missed) == redundant, [str(mutant) for mutant in missed]
     assert all(isinstance(mutant.lost, Sync) for mutant in missed)

@@ -15,7 +15,8 @@ wait for each other (Merrill, Garland 2016).
 
 A block publishes what its own elements combine to, goes back from its left neighbour to the nearest
 block that knows the whole of what is before it, combines in order what it meets, and publishes
-that. It is for machines whose blocks may wait for earlier ones: the CPU, CUDA, the simulator.
+that, and nothing of other memory. It is for machines whose blocks may wait for earlier ones: the
+CPU, CUDA, the simulator.
 OpenCL promises nothing of the kind. `signals.py` has the words to write another way of waiting.
 """
 
@@ -30,7 +31,7 @@ from flatweave.algorithms.lanes import reduce_in_lanes, scan_in_lanes
 from flatweave.algorithms.meet import by_first_warp
 from flatweave.algorithms.slots import Slots
 from flatweave.algorithms.window import lanes_look_back
-from flatweave.algorithms.words import NOTHING, PREFIX
+from flatweave.algorithms.words import NOTHING, PREFIX, Packing, Words, packing_of
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import NestingError
 from flatweave.base.records import record
@@ -53,9 +54,9 @@ from flatweave.kernel.arrays.loops import seq_for
 from flatweave.kernel.arrays.pulls import Pull, need_pull
 from flatweave.kernel.arrays.pushes import Push, Put
 from flatweave.kernel.storage.signals import expect_progress
-from flatweave.kernel.storage.stores import Memory, fill
-from flatweave.kernel.writing.code import Extent, extent_of, here, level, place, trace
-from flatweave.kernel.writing.elements import Kind
+from flatweave.kernel.storage.stores import fill
+from flatweave.kernel.writing.code import Extent, extent_of, here, level, numbers, place, trace
+from flatweave.kernel.writing.elements import Kind, kind_of_leaves, leaves_of
 from flatweave.kernel_ir import arrays
 from flatweave.kernel_ir.arrays import Values
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
@@ -187,22 +188,34 @@ class Chain:
     blocks, the first of which is what stands before all."""
 
     kind: Kind
-    ne: Any
-    states: Memory
-    aggregates: Memory
-    prefixes: Memory
+    first: Any
+    slots: Slots | Words
 
 
 def chain(blocks: Extent, first: Any) -> Chain:
     """Memory in which `blocks` blocks publish; `first` is what stands before all of them, of the
-    dtypes that are combined."""
+    dtypes that are combined. A slot is one word where the machine stores them at once."""
     _need(GRID, "chain")
     expect_progress()
     slots = blocks + 1
+    kind = kind_of_leaves(*leaves_of(first, "what stands before all blocks"))
+    components = [(dtype, dtype.bits) for dtype in kind.dtypes]
+    packing = packing_of(components, trace().machine.whole_words)
+    if packing is not None:
+        words = fill(Pull(slots * packing.count, lambda i: _word(packing, kind.atoms(first), i)))
+        return Chain(kind, first, Words(packing, words.buffers[0]))
     states = fill(Pull(slots, lambda i: where(i == 0, _value(PREFIX), _value(NOTHING))))
     aggregates = fill(Pull(slots, lambda i: first))
     prefixes = fill(Pull(slots, lambda i: first))
-    return Chain(aggregates.kind, first, states, aggregates, prefixes)
+    return Chain(kind, first, Slots(aggregates.buffers, states.buffers[0], prefixes.buffers))
+
+
+def _word(packing: Packing, first: list[Atom], i: Any) -> Any:
+    """Word i of a chain before any block has published: the first slot is known."""
+    found: Any = _value(NOTHING)
+    for k, word in enumerate(packing.pack(here().builder, first, PREFIX)):
+        found = where(i == k, numbers([word])[0], found)
+    return found
 
 
 def _value(atom: Any) -> int:
@@ -216,8 +229,7 @@ def look_back(op: Callable[[Any, Any], Any], chain: Chain, block: Any, total: An
     _need_below_grid("look_back")
     at = place(block, "the block")
     mine = tuple(chain.kind.atoms(total, "what a block has"))
-    slots = Slots(chain.aggregates.buffers, chain.states.buffers[0], chain.prefixes.buffers)
-    operator = operator_on(chain.kind, op, chain.ne)
+    slots, operator = chain.slots, operator_on(chain.kind, op, chain.first)
 
     b, machine = here().builder, trace().machine
     if not machine.simt:
