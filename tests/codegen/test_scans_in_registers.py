@@ -56,6 +56,21 @@ PROGRAMS = {
     "exclusive": (lambda x: fw.scan(fw.add, np.int32(3), x, exclusive=True), I32),
     "reverse": (lambda x: fw.scan(fw.add, np.int32(3), x, reverse=True), I32),
     "reduced": (summed, I64),
+    "segmented": (lambda x: fw.segmented_scan(fw.add, np.int32(0), x % 9 == 4, x), I32),
+    "segmented affine": (
+        lambda x, f: fw.segmented_scan(affine, (1.0, 0.0), x % 7 == 0, (0.5 + f / 2, f)), I64, F64,
+    ),
+    "three rows, exclusive": (
+        lambda x: fw.map(
+            lambda row: fw.scan(fw.add, np.int32(1), row, exclusive=True),
+            fw.reshape(fw.concat([x, x * 2, x + 5]), (3, x.shape[0])),
+        ), I32,
+    ),
+    "segmented and not": (
+        lambda x: (
+            fw.segmented_scan(fw.maximum, -1, x > 4, x), fw.scan(fw.add, np.int32(0), x),
+        ), I32,
+    ),
 }  # fmt: skip
 WIDEST = ("i64 and f64", "sm_80")
 KEPT = [name for name in PROGRAMS if name != "rows of four"]
@@ -99,7 +114,7 @@ def test_values_of_any_number_of_elements(name):
 
 def test_memory_is_read_once():
     """What the sinks want of an element is kept with its scan."""
-    for name, kept in (("i32", 1), ("four outputs", 3)):
+    for name, kept in (("i32", 1), ("four outputs", 3), ("segmented", 1)):
         lets = [let for kernel in unit_of(name)[0].unit.complete().kernels
                 for let in walk_lets(kernel.body)]  # fmt: skip
         loads = [let for let in lets if isinstance(let.op, Load)

@@ -45,21 +45,21 @@ class Kept:
 
     @property
     def words(self) -> int:
-        """Registers of 32 bits for one element."""
+        """Registers of 32 bits for one element; a flag's is free when its step is scanned."""
         values = [atom for scan in self.records for atom in scan.neutral]
         types = [atom.type for atom in (*values, *self.live)]
         return sum(-(-type_.bits // 32) for type_ in types if isinstance(type_, DType))
 
 
 def kept_of(facts: SweepFacts) -> Kept | None:
-    """What threads keep; None for scans of several levels, that start anew at flags or count, of
-    elements whose indices are checked, and for sinks that carry something themselves."""
+    """What threads keep; None for scans of several levels or that count, of elements whose indices
+    are checked, and for sinks that carry something themselves."""
     op, levels = facts.op, facts.scans.levels
     plain = all(isinstance(sink, Store) or sink.reduction() is not None for sink in op.sinks)
     if len(levels) != 1 or not plain or facts.located is not None:
         return None
     records = levels[0]
-    if any(scan.prefix is None or scan.inner is not None for scan in records):
+    if any(scan.prefix is None for scan in records):
         return None
     if any(isinstance(let.op, Check) or (isinstance(let.op, Index) and let.op.checked)
            for let in walk_lets(op.body)):  # fmt: skip

@@ -7,19 +7,26 @@
 So memory is read once, the operator is taken once more for each element instead of a second scan,
 and all loads of a thread are under way at once. Steps lie along memory, so that nothing is
 transposed: lanes meet by shuffles.
+
+Where prefixes start anew at flags, what lies before the warp is for the elements before the first
+flag; the number of that element is all that is kept of the flags.
 """
 
 from __future__ import annotations
 
-from flatweave.algorithms.lanes import scan_step
-from flatweave.kernel_ir.syntax import Load, Store
+from flatweave.algorithms.lanes import EMPTY, scan_step, segmented_scan_step
+from flatweave.algorithms.operator import select
+from flatweave.base.dtypes import i64
+from flatweave.kernel_ir.collectives import Ballot
+from flatweave.kernel_ir.syntax import Lane, Load, Store
 from flatweave.kernel_ir.thread_memory import ThreadMemory
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.in_registers import kept_of
+from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import Position, State, while_active
 from flatweave.ops.rows import scalar_type
-from flatweave.terms.build import Builder
+from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Var
 
 
@@ -28,24 +35,27 @@ class KeptScans:
 
     def __init__(self, writer: KernelWriter) -> None:
         self.writer = writer
-        self.kept = kept_of(writer.facts)
-        assert self.kept is not None
-        self.each = writer.plan.tiling.most // (
-            writer.plan.tiling.width * writer.lowering.machine.warps
-        )
+        kept = kept_of(writer.facts)
+        assert kept is not None
+        self.kept, self.width = kept, writer.plan.tiling.width
+        self.each = writer.plan.tiling.most // (self.width * writer.lowering.machine.warps)
         self.prefixes = [
-            [self._room(atom) for atom in record.neutral] for record in self.kept.records
+            [self._room(atom) for atom in _values_of(record).neutral] for record in kept.records
         ]
-        self.live = {var: self._room(var) for var in self.kept.live}
+        self.live = {var: self._room(var) for var in kept.live}
+        self.firsts: dict[ScanRecord, Atom] = {}
 
     def _room(self, atom: Atom) -> Var:
-        dtype, width = scalar_type(atom), self.writer.plan.tiling.width
-        return self.writer.b.emit(ThreadMemory(dtype, self.each, width))[0]
+        return self.writer.b.emit(ThreadMemory(scalar_type(atom), self.each, self.width))[0]
+
+    @property
+    def _all(self) -> Atom:
+        """How many elements a warp has room for."""
+        return index(self.each * self.width)
 
     def aggregate(self, lo: Atom, hi: Atom) -> State:
         """Evaluate this warp's elements, and keep them; what they combine to."""
         writer, kept = self.writer, self.kept
-        assert kept is not None
 
         def step(b: Builder, position: Position, state: State) -> State:
             elements = writer.elements(position)
@@ -54,22 +64,56 @@ class KeptScans:
                 self._keep(b, buffer, position, elements.atom(var))
             after: list[Atom] = []
             for record, buffers in zip(kept.records, self.prefixes, strict=True):
-                assert record.prefix is not None
-                exclusive: bool = record.prefix.op.exclusive  # type: ignore[attr-defined]
-                operator = writer.operator(record.fn, record.neutral)
-                part = state[len(after) : len(after) + len(buffers)]
-                args = elements.atoms(record.args)
-                values = while_active(b, args, operator.neutral, position)
-                found, last = scan_step(
-                    b, operator, part, values, position.width, exclusive=exclusive
-                )
+                part = state[len(after) : len(after) + len(record.neutral)]
+                found, last = self._scan(b, elements, record, part, position)
                 for buffer, value in zip(buffers, found, strict=True):
                     self._keep(b, buffer, position, value)
                 after += last
             return tuple(after)
 
-        neutral = [atom for record in kept.records for atom in writer.scalars(record.neutral)]
-        return writer.traverse(()).block(writer.b, lo, hi, tuple(neutral), step)
+        first = [atom for record in kept.records for atom in self._begin(record)]
+        state = writer.traverse(()).block(writer.b, lo, hi, tuple(first), step)
+        return self._combined(state)
+
+    def _begin(self, record: ScanRecord) -> State:
+        """Before all elements of a warp, none of which has a flag yet."""
+        if record.inner is None:
+            return self.writer.scalars(record.neutral)
+        return self._all, *self.writer.scalars(record.inner.neutral)
+
+    def _scan(
+        self, b: Builder, elements: Elements, record: ScanRecord, known: State, position: Position
+    ) -> tuple[State, State]:
+        """Prefixes of a step in the warp, and what is known behind it."""
+        assert record.prefix is not None
+        exclusive: bool = record.prefix.op.exclusive  # type: ignore[attr-defined]
+        operator = self.writer.operator(record.fn, record.neutral)
+        values = while_active(b, elements.atoms(record.args), operator.neutral, position)
+        width = position.width
+        if record.inner is None:
+            return scan_step(b, operator, known, values, width, exclusive=exclusive)
+        alone = self.writer.operator(record.inner.fn, record.inner.neutral)
+        found, last = segmented_scan_step(
+            b, alone, known[1:], values[0], values[1:], width, exclusive=exclusive, branches=False
+        )
+        starts = b.emit(Ballot(values[0]))[0]
+        here = b.add(self._number(b, position), b.cast(b.apply("ctz", starts), i64))
+        here = b.apply("select", b.apply("ne", starts, EMPTY), here, self._all)
+        return found, (b.apply("minimum", known[0], here), *last)
+
+    def _number(self, b: Builder, position: Position) -> Atom:
+        """The number of a step's first element among those of the warp."""
+        assert position.turn is not None
+        return b.mul(position.turn, index(self.width))
+
+    def _combined(self, state: State) -> State:
+        """What a warp passes on: of prefixes that start anew, whether one did."""
+        b, out = self.writer.b, list(state)
+        for slot, record in with_slots(self.kept.records):
+            if record.inner is not None:
+                self.firsts[record] = state[slot]
+                out[slot] = b.apply("lt", state[slot], self._all)
+        return tuple(out)
 
     def _keep(self, b: Builder, buffer: Var, position: Position, value: Atom) -> None:
         assert position.turn is not None
@@ -80,17 +124,33 @@ class KeptScans:
     ) -> State:
         """One step's elements again, going on from what lies before the warp; that."""
         kept, at = self.kept, position.turn
-        assert kept is not None
         assert at is not None
         for var, buffer in self.live.items():
             elements.env[var] = b.emit(Load(buffer, at))[0]
-        start = 0
-        for record, buffers in zip(kept.records, self.prefixes, strict=True):
+        for (slot, record), buffers in zip(
+            with_slots(kept.records), self.prefixes, strict=True
+        ):
             assert record.prefix is not None
-            operator = self.writer.operator(record.fn, record.neutral)
+            part = before[slot : slot + len(record.neutral)]
             alone = tuple(b.emit(Load(buffer, at))[0] for buffer in buffers)
-            found = operator.combine(b, before[start : start + len(buffers)], alone)
+            found = self._join(b, record, position, part, alone)
             elements.env.update(zip(record.prefix.vars, found, strict=True))
-            start += len(buffers)
         elements.emit(b, kept.behind)
         return before
+
+    def _join(
+        self, b: Builder, record: ScanRecord, position: Position, before: State, alone: State
+    ) -> State:
+        """What lies before the warp, and the prefix in it."""
+        values = _values_of(record)
+        operator = self.writer.operator(values.fn, values.neutral)
+        found = operator.combine(b, before[-len(alone) :], alone)
+        if record.inner is None:
+            return found
+        number = b.emit(Lane(self._number(b, position)))[0]
+        return select(b, b.apply("lt", number, self.firsts[record]), found, alone)
+
+
+def _values_of(record: ScanRecord) -> ScanRecord:
+    """The scan of elements, without the flags at which it starts anew."""
+    return record.inner or record
