@@ -79,6 +79,7 @@ from flatweave.base.errors import (
     Unsupported,
     UserError,
 )
+from flatweave.base.version import VERSION as __version__
 from flatweave.frontend.arrays.dot import dot
 from flatweave.frontend.arrays.indexing import getitem
 from flatweave.frontend.arrays.reading import backpermute, gather
@@ -291,7 +292,6 @@ if _TYPE_CHECKING:
     from flatweave import random as random
     from flatweave.frontend.standard import fft as fft, linalg as linalg
 
-__version__ = "0.1.0"
 __array_api_version__ = VERSION
 pow = power
 newaxis = None

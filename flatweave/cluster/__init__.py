@@ -18,7 +18,8 @@
     ends.py         rows of varying lengths, by their ends
     known.py        what was found out about arrays, for the next turn of a loop
     place.py        where that is: here.py, with spill.py for results beyond a bound on memory;
-                    on_dask.py, with remote.py for what workers do
+                    on_dask.py, with remote.py for what workers do and
+                    lost.py for what goes wrong
     save.py         an array in chunks as files (sinks/)
     to_dask.py      an array in chunks as a Dask array
 """

@@ -19,38 +19,34 @@ from typing import Any
 import numpy as np
 from distributed import Future
 
-from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
-from flatweave.cluster import remote
+from flatweave.base.records import record
+from flatweave.cluster import lost, remote
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Chunk, ChunkFailed, Groups, Rows
+from flatweave.cluster.place import Chunk, Groups, Rows
 from flatweave.cluster.sources.blocks import Block
 from flatweave.frontend.values.chunked import Held, Piece, Values
-from flatweave.terms.traverse import walk_lets
 
 APART = 1 << 21
 """Bytes that are brought as fast as one more task begins, which cuts off what is needed of them."""
 REPLICATED = 1 << 28
 """Bytes of an array that each worker may have all of."""
+REMEMBERED = 10_000
+"""Tasks of which is known what they run, for errors."""
 SMALL = 1 << 16
 """Bytes that go with each task; larger values are sent to the workers once."""
 
 
+@record
 class Task:
     """Result `number` of the `count` of a task on a worker."""
 
-    __slots__ = ("chunk", "count", "future", "number", "place", "program")
-
-    def __init__(
-        self, place: OnDask, program: Program, chunk: Chunk, future: Any, number: int, count: int
-    ) -> None:
-        self.chunk = chunk
-        self.place = place
-        self.program = program
-        self.future = future
-        self.number = number
-        self.count = count
+    place: OnDask
+    begun: lost.Begun
+    future: Any
+    number: int
+    count: int
 
 
 class Remote:
@@ -75,6 +71,7 @@ class OnDask:
         self.client = client
         self._threads = threads
         self._texts = functools.lru_cache(maxsize=1024)(print_program)
+        self._begun: dict[str, lost.Begun] = {}
         self._held = weakref.WeakKeyDictionary[Held, Any]()
 
     def share(self, value: Any) -> Any:
@@ -92,25 +89,32 @@ class OnDask:
     def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
         """One task."""
         given = [self._argument(each) for each in args]
-        return self._tasks(remote.run, step.program, chunk, given)
+        pairs = zip(step.program.fn.params, args, strict=True)
+        takes = tuple((var.name, rows.nbytes) for var, rows in pairs if isinstance(rows, Rows))
+        return self._tasks(remote.run, lost.Begun(step.program, chunk, takes), given)
 
     def joined(
         self, program: Program, head: Sequence[Any], parts: Sequence[Sequence[Any]], chunk: Chunk
     ) -> list[Any]:
         """One task."""
         groups = [(part[0].future, [task.number for task in part]) for part in parts]
-        return self._tasks(remote.joined, program, chunk, list(head), groups)
+        return self._tasks(remote.joined, lost.Begun(program, chunk, ()), list(head), groups)
 
-    def _tasks(
-        self, function: Callable[..., Any], program: Program, chunk: Chunk, *args: Any
-    ) -> list[Any]:
+    def _tasks(self, function: Callable[..., Any], begun: lost.Begun, *args: Any) -> list[Any]:
         """The results of a task that runs a program."""
-        name = f"{re.sub(r'[^a-zA-Z0-9_]', '', program.name)}-{uuid.uuid4().hex}"
-        future = self._submitted(function, self._texts(program), *args, self._threads, key=name)
+        program = begun.program
+        key = f"{re.sub(r'[^a-zA-Z0-9_]', '', program.name)}-{uuid.uuid4().hex}"
+        self._begun[key] = begun
+        if len(self._begun) > REMEMBERED:
+            del self._begun[next(iter(self._begun))]
+        asked = remote.Asked(key, self._threads, remote.VERSIONS)
+        future = self._submitted(function, self._texts(program), *args, asked, key=key)
         count = len(program.fn.results)
-        return [Task(self, program, chunk, future, k, count) for k in range(count)]
+        return [Task(self, begun, future, k, count) for k in range(count)]
 
     def _submitted(self, function: Callable[..., Any], *args: Any, key: str | None = None) -> Any:
+        if self.client.status != "running":
+            raise lost.without_scheduler()
         return self.client.submit(function, *args, key=key, pure=False)
 
     def gathered(self, results: Sequence[Any]) -> list[Any]:
@@ -170,22 +174,39 @@ class OnDask:
         """What was computed of tasks' results, brought at once; raises the first one's error."""
         try:
             return list(self.client.gather(list(futures)))
+        except lost.LOST:
+            raise lost.without_scheduler() from None
         except Exception:
             for task, future in zip(tasks, futures, strict=True):
-                _raise_if_failed(task, future)
+                self._raise_if_failed(task, future)
             raise
+
+    def _raise_if_failed(self, task: Task, future: Any) -> None:
+        """Wait for what is computed of a task; raise what went wrong, be it with another task."""
+        error = future.exception()
+        match error:
+            case None:
+                return
+            case remote.Failed():
+                raise lost.failed_in(self._begun.get(error.key, task.begun), error) from None
+            case lost.KilledWorker():
+                begun = self._begun.get(str(error.task), task.begun)
+                raise lost.without_workers(begun, error.allowed_failures + 1) from None
+            case remote.OtherVersions():
+                raise lost.with_others(error.versions) from None
+        raise lost.without_scheduler() if isinstance(error, lost.LOST) else error
 
     def finish(self, pieces: Sequence[Piece]) -> None:
         """Wait until results are there, and raise what went wrong."""
         for piece in pieces:
             if isinstance(piece, Remote):
-                _raise_if_failed(piece.task, piece.task.future)
+                self._raise_if_failed(piece.task, piece.task.future)
 
     def cut(
         self, groups: Groups, ends: Sequence[Sequence[int]], size: int
     ) -> list[tuple[int, Sequence[Any]]]:
         """One task for each part of those who take them, of which there are as many as workers."""
-        workers, found = len(self.client.nthreads()), []
+        workers, found = self._workers(), []
         for results, cut in zip(groups, ends, strict=True):
             takers = len(cut) - 1
             parts = min(takers, workers)
@@ -196,11 +217,17 @@ class OnDask:
             found += [(end - begin, self._part(results, begin, end)) for begin, end in pairwise(at)]
         return found
 
+    def _workers(self) -> int:
+        try:
+            return len(self.client.nthreads())
+        except lost.LOST:
+            raise lost.without_scheduler() from None
+
     def _part(self, results: Sequence[Task], begin: int, end: int) -> list[Task]:
         first, numbers = results[0], [task.number for task in results]
         future = self._submitted(remote.parts, first.future, numbers, begin, end)
         count = len(numbers)
-        return [Task(self, first.program, first.chunk, future, k, count) for k in range(count)]
+        return [Task(self, first.begun, future, k, count) for k in range(count)]
 
     def piece(self, result: Any, rows: int) -> Piece:
         return Remote(result, rows)
@@ -240,22 +267,4 @@ class OnDask:
         is lost; what is scattered would be lost with it."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph")
-            return self.client.submit(remote.kept, value, pure=False)
-
-
-def _raise_if_failed(task: Task, future: Any) -> None:
-    """Wait for what is computed of a task."""
-    exception = future.exception()
-    if isinstance(exception, remote.Failed):
-        raise _failed_in(task, exception) from None
-    if exception is not None:
-        raise exception
-
-
-def _failed_in(task: Task, failed: remote.Failed) -> ChunkFailed:
-    """A worker's fault, at the line of the let with this number."""
-    fault = Fault(*failed.facts)
-    lines = [let.where for let in walk_lets(task.program.fn)]
-    if 0 <= failed.line < len(lines):
-        fault.where = lines[failed.line]
-    return ChunkFailed(fault, task.chunk)
+            return self._submitted(remote.kept, value)

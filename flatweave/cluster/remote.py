@@ -1,6 +1,6 @@
 """What a worker of a cluster does: a local program, from its text, on arguments that have come.
 
-    run(text, [("rows", [(values, None, 0, 100)], None), ("value", 7)], 1)      a tuple of results
+    run(text, [("rows", [(values, None, 0, 100)], None), ("value", 7)], asked)      some results
 
 The program is compiled here, for this machine, once in each process, and kept on disk as ever; the
 lines of its lets are numbers, which the client knows.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program
 from flatweave.base.config import config
 from flatweave.base.schedule import CHOSEN
+from flatweave.base.version import FORMAT, VERSION
 from flatweave.cluster.sources.stored import one, read
 from flatweave.frontend.call.eager import compile_program
 from flatweave.terms.syntax import Lambda, Let
@@ -31,13 +32,34 @@ RESULT = "result"
 Argument = tuple[Any, ...]
 
 
-class Failed(Exception):
-    """A fault of a local program, on its way to the client: `line` is the number of a let."""
+class Asked(NamedTuple):
+    """What goes with every program: the name of the task, how many threads it has, and the versions
+    of Flatweave and of the text at the client."""
 
-    def __init__(self, line: int, *facts: Any) -> None:
-        super().__init__(line, *facts)
+    key: str
+    threads: int | None
+    versions: tuple[str, int]
+
+
+VERSIONS = VERSION, FORMAT
+
+
+class Failed(Exception):
+    """A fault of a local program, on its way to the client: of which task, and at which let."""
+
+    def __init__(self, key: str, line: int, *facts: Any) -> None:
+        super().__init__(key, line, *facts)
+        self.key = key
         self.line = line
         self.facts = facts
+
+
+class OtherVersions(Exception):
+    """The worker has other versions than the client."""
+
+    def __init__(self, versions: tuple[str, int]) -> None:
+        super().__init__(versions)
+        self.versions = versions
 
 
 class Numbered:
@@ -52,13 +74,15 @@ class Numbered:
         return f"let {self.number}"
 
 
-def run(text: str, arguments: Sequence[Argument], threads: int | None) -> tuple[Any, ...]:
-    """The results of a program for one chunk; raises Failed."""
-    return _run(text, _taken(arguments), threads)
+def run(text: str, arguments: Sequence[Argument], asked: Asked) -> tuple[Any, ...]:
+    """The results of a program for one chunk; raises Failed, OtherVersions."""
+    return _run(text, _taken(arguments), asked)
 
 
-def _run(text: str, given: list[Any], threads: int | None) -> tuple[Any, ...]:
-    with config.scoped(threads=threads):
+def _run(text: str, given: list[Any], asked: Asked) -> tuple[Any, ...]:
+    if asked.versions != VERSIONS:
+        raise OtherVersions(VERSIONS)
+    with config.scoped(threads=asked.threads):
         try:
             return tuple(_compiled(text).run(given))
         except Fault as fault:
@@ -67,7 +91,7 @@ def _run(text: str, given: list[Any], threads: int | None) -> tuple[Any, ...]:
                 fault.code, fault.index, fault.value, fault.extent, fault.axis, fault.values,
                 fault.message,
             )  # fmt: skip
-            raise Failed(line, *facts) from None
+            raise Failed(asked.key, line, *facts) from None
 
 
 def kept(value: Any) -> Any:
@@ -81,13 +105,12 @@ def some(results: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
 
 
 def joined(
-    text: str, head: Sequence[Any], parts: Sequence[tuple[Any, Sequence[int]]],
-    threads: int | None,
-) -> tuple[Any, ...]:  # fmt: skip
-    """Parts joined from left to right: each is some results of a task; raises Failed."""
+    text: str, head: Sequence[Any], parts: Sequence[tuple[Any, Sequence[int]]], asked: Asked
+) -> tuple[Any, ...]:
+    """Parts joined from left to right: each is some results of a task; raises as `run` does."""
     whole, *others = ([results[number] for number in numbers] for results, numbers in parts)
     for part in others:
-        whole = list(_run(text, [*head, *whole, *part], threads))
+        whole = list(_run(text, [*head, *whole, *part], asked))
     return tuple(whole)
 
 

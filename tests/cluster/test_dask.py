@@ -106,6 +106,30 @@ def test_workers_write_what_they_have(client, tmp_path):
     assert np.array_equal(np.load(tmp_path / "given.npy"), np.arange(10.0))
 
 
+def test_an_error_of_a_step_before_names_its_own_line_and_chunk(client):
+    """The client waits for what a later step makes of it."""
+
+    def f(xs, places):
+        squares = fw.map(lambda i: xs[i] * xs[i], places)
+        return fw.sum(squares[1:] * squares[:-1])
+
+    with fw.on(client), pytest.raises(fw.IndexOutOfBounds, match="index 77") as found:
+        fw.jit(f)(fw.Chunked.cut(np.arange(10), 4), fw.Chunked.cut(np.array([1, 2, 3, 4, 77]), 2))
+
+    assert "(first found at element 4)" in str(found.value)
+    assert "in chunk 2, rows 4 to 4" in str(found.value)
+    assert "xs[i] * xs[i]" in str(found.value)
+
+
+def test_workers_with_other_versions_are_refused(client, monkeypatch):
+    """Before they understand something else."""
+    monkeypatch.setattr("flatweave.cluster.remote.VERSIONS", ("0.0.9", 0))
+    with fw.on(client), pytest.raises(fw.DeviceError, match=r"this process has 0\.0\.9") as found:
+        fw.jit(lambda x: fw.sum(x) + 1)(fw.Chunked.cut(np.arange(10), 4))
+
+    assert f"a worker has flatweave {fw.__version__}, with programs of form" in str(found.value)
+
+
 def test_a_worker_that_is_killed_costs_time_alone(client):
     """Its chunks are computed again, by others or by the one that follows it."""
     xs = fw.Chunked.cut(np.arange(1000), 100)

@@ -106,7 +106,9 @@ def sorting(xs: Sequence[Atom], key: Lambda, *, keys: bool = True) -> LocalProgr
     """A program that sorts some rows; with `keys`, it gives these, too."""
     b = Builder()
     n = b.param("count", i64)
-    arrays = [b.param("x", ArrayType(array_type(x).dtype, (n,))) for x in xs]
+    names = [x.name if isinstance(x, Var) else "x" for x in xs]
+    types = [ArrayType(array_type(x).dtype, (n,)) for x in xs]
+    arrays = [b.param(*each) for each in zip(names, types, strict=True)]
     found = b.emit(Sort(b.copy(key), tuple(arrays)))
     results = [*found, *b.emit(Map(b.copy(key), found))] if keys else list(found)
     program = Program("sorted_keys" if keys else "merged", b.close([n, *arrays], results))

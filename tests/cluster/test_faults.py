@@ -1,0 +1,173 @@
+"""What a cluster loses, with real processes and signals: time, or a message that says what."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
+remote = pytest.importorskip("flatweave.cluster.remote")
+lost = pytest.importorskip("flatweave.cluster.lost")
+OnDask = pytest.importorskip("flatweave.cluster.on_dask").OnDask
+
+
+def cluster(**options):
+    """Some processes of this machine; no dashboard, no logs."""
+    options = {"n_workers": 1, "threads_per_worker": 1, **options}
+    return distributed.LocalCluster(dashboard_address=":0", silence_logs=50, **options)
+
+
+def sparse(path, rows):
+    """A file of so many zeros, which has none of them on disk."""
+    np.lib.format.open_memmap(path, "w+", np.float64, (rows,)).flush()
+    return path
+
+
+KINDS = {"kept", "run", "some", "of_results", "parts", "joined", "part"}
+"""What workers are asked to do (`remote.py`)."""
+
+
+@fw.jit
+def everything(xs, places):
+    """One of each kind of task."""
+    kept = xs[xs % 3 == 0]
+    return (
+        fw.sum(kept), fw.sort(xs), fw.histogram(8, xs % 8), xs[1:] - xs[:-1], fw.cumsum(xs[places]),
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_worker_killed_in_any_phase_costs_time_alone(monkeypatch):
+    """Whichever kind of task was just asked for, when a worker is killed."""
+    for name in ("on_dask.APART", "on_dask.REPLICATED", "fold.AT_CLIENT"):
+        monkeypatch.setattr(f"flatweave.cluster.{name}", 0)
+    xs, places = np.arange(4000) * 7919 % 4001, np.arange(4000) * 31 % 4000
+    wanted = [np.asarray(each) for each in everything(xs, places)]
+    submitted, seen, victims = OnDask._submitted, set(), []
+
+    def killing(self, function, *args, key=None):
+        made = submitted(self, function, *args, key=key)
+        if function.__name__ not in seen:
+            processes = self.client.cluster
+            known = set(processes.scheduler.workers)
+            up = [each.pid for each in processes.workers.values() if each.worker_address in known]
+            living = [pid for pid in up if pid and pid not in victims]
+            if living:  # the others are on their way
+                seen.add(function.__name__)
+                victims.append(living[0])
+                os.kill(living[0], signal.SIGKILL)
+        return made
+
+    monkeypatch.setattr(OnDask, "_submitted", killing)
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 100}),
+        cluster(n_workers=2) as processes, distributed.Client(processes) as client,
+        fw.on(client),
+    ):  # fmt: skip
+        for _ in range(40):
+            given = fw.Chunked.cut(xs, 400), fw.Chunked.cut(places, 300)
+            for mine, theirs in zip(everything(*given), wanted, strict=True):
+                assert np.array_equal(np.asarray(mine), theirs)
+            if len(seen) == len(KINDS):
+                break
+
+    assert seen == KINDS
+    assert not any(Path(f"/proc/{victim}").exists() for victim in victims)
+
+
+@pytest.mark.slow
+def test_a_worker_spills_what_does_not_fit(tmp_path):
+    """Results of more than its memory; Dask writes them to its folder."""
+    xs = fw.Chunked.open(sparse(tmp_path / "xs.npy", 1 << 26), 1 << 20)
+    with (
+        dask.config.set({"temporary-directory": str(tmp_path)}),
+        cluster(memory_limit="400MiB") as processes, distributed.Client(processes) as client,
+        fw.on(client),
+    ):  # fmt: skip
+        ys = fw.jit(lambda x: x + fw.iota(x.shape[0]))(xs)
+        assert float(fw.jit(fw.sum)(ys)) == float(sum(range(1 << 26)))
+
+
+@pytest.mark.slow
+def test_a_worker_without_memory_fails_with_the_name_of_the_array(tmp_path):
+    """The size of the chunk, its rows, and what to do."""
+    prices = fw.Chunked.open(sparse(tmp_path / "prices.npy", 1 << 26), 1 << 26)
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        cluster(memory_limit="400MiB") as processes, distributed.Client(processes) as client,
+        fw.on(client),
+        pytest.raises(fw.DeviceError) as found,
+    ):  # fmt: skip
+        fw.jit(lambda prices: fw.sum(fw.sort(prices)))(prices)
+
+    assert "2 workers were lost" in str(found.value)
+    assert "one chunk of prices, 512.0 MiB" in str(found.value)
+    assert "in chunk 0, rows 0 to 67108863" in str(found.value)
+
+
+def test_lost_workers_in_words():
+    """What the message names where a task has no arrays of its own, and where it has two."""
+    chunk = lost.Chunk(3, 20, 30)
+    found = str(lost.without_workers(lost.Begun(None, chunk, (("x_1", 80), ("y_2", 8192))), 4))
+    assert "4 workers were lost one after the other" in found
+    assert "one chunk of x, 80 B and y, 8.0 KiB" in found
+    assert "in chunk 3, rows 20 to 29" in found
+
+    assert "computed one chunk." in str(lost.without_workers(lost.Begun(None, chunk, ()), 1))
+
+
+def test_a_closed_cluster_is_an_error_at_once():
+    """Nothing waits for a connection to come back."""
+    with cluster(processes=False) as threads, distributed.Client(threads) as client:
+        client.close()
+        with fw.on(client), pytest.raises(fw.DeviceError, match="scheduler is lost") as found:
+            fw.jit(fw.sum)(fw.Chunked.cut(np.arange(10), 4))
+
+    assert "client = Client(address)" in str(found.value)
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_an_error_at_once(tmp_path, monkeypatch):
+    """While a program runs, and after; workers go with it."""
+    where = tmp_path / "scheduler.json"
+    began = [sys.executable, "-m"]
+    options = ["--scheduler-file", str(where), "--no-dashboard"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scheduler = subprocess.Popen(
+        [*began, "distributed.cli.dask_scheduler", "--port", "0", *options], **quiet
+    )
+    worker = subprocess.Popen(
+        [*began, "distributed.cli.dask_worker", "--nthreads", "1", *options], **quiet
+    )
+    try:
+        client = distributed.Client(scheduler_file=str(where), timeout=30)
+        client.wait_for_workers(1)
+        (process,) = client.run(os.getpid).values()
+        submitted, count = OnDask._submitted, []
+
+        def killing(self, function, *args, key=None):
+            count.append(1)
+            if len(count) == 30:
+                scheduler.kill()
+            return submitted(self, function, *args, key=key)
+
+        monkeypatch.setattr(OnDask, "_submitted", killing)
+        xs = fw.Chunked.cut(np.arange(1000.0), 100)
+        loop = fw.jit(lambda x: fw.fori_loop(0, 10**6, lambda i, s: s + fw.sum(x), 0.0))
+        for _ in range(2):
+            with fw.on(client), pytest.raises(fw.DeviceError, match="scheduler is lost"):
+                loop(xs)
+        worker.wait(30)
+        assert not Path(f"/proc/{process}").exists()
+    finally:
+        for each in (worker, scheduler):
+            each.kill()
+            each.wait()
+        client.close(timeout=1)
