@@ -13,13 +13,11 @@
                     different lengths begin
     local.py        the program of a step on one chunk
     drive.py        runs the steps, chunk by chunk
-    fold.py         what the client has of the chunks' parts, which tree.py joins where they are
+    parts/          what the client has of what chunks found out, joined where it is large
     apart.py        reads of large arrays at computed places, taken out of element functions
-    ends.py         rows of varying lengths, by their ends
     known.py        what was found out about arrays, for the next turn of a loop
     place.py        where that is: here.py, with spill.py for results beyond a bound on memory;
-                    on_dask.py, with remote.py for what workers do and
-                    lost.py for what goes wrong
+                    on_dask.py, with workers/
     save.py         an array in chunks as files (sinks/)
     to_dask.py      an array in chunks as a Dask array
 """

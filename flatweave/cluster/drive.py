@@ -18,10 +18,10 @@ from flatweave.base.schedule import CHOSEN
 from flatweave.cluster.ends import Ends, cuts_of_rows, one_less, shorter_by_one
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.gather import brought
-from flatweave.cluster.fold import Folding
 from flatweave.cluster.known import Known
 from flatweave.cluster.local import Is, LocalProgram, Param
 from flatweave.cluster.needs import Needs, located_by, spanned_by
+from flatweave.cluster.parts.fold import Folding
 from flatweave.cluster.place import Chunk, Place, Rows
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Part

@@ -22,10 +22,10 @@ from distributed import Future
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
 from flatweave.base.records import record
-from flatweave.cluster import lost, remote
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Chunk, Groups, Rows
 from flatweave.cluster.sources.blocks import Block
+from flatweave.cluster.workers import lost, remote
 from flatweave.frontend.values.chunked import Held, Piece, Values
 
 APART = 1 << 21

@@ -7,7 +7,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.cluster.here import Here
-from flatweave.cluster.tree import WIDTH, Tree
+from flatweave.cluster.parts.tree import WIDTH, Tree
 from flatweave.frontend.call.on import PLACE
 from tests.cluster.programs import agree
 
@@ -79,7 +79,7 @@ def test_a_chunk_is_one_task_for_each_step(f, wanted):
 
 def test_large_copies_are_joined_where_they_are(monkeypatch):
     """In groups of eight, with the same result."""
-    monkeypatch.setattr("flatweave.cluster.fold.AT_CLIENT", 100)
+    monkeypatch.setattr("flatweave.cluster.parts.fold.AT_CLIENT", 100)
     count, found = counted(lambda xs: fw.histogram(7, xs % 7), XS)
 
     assert count == {"run": CHUNKS, "joined": 4, "gathered": 1}  # 8, 8, 4, and these
@@ -110,6 +110,6 @@ def test_a_tree_joins_neighbours_in_order(count):
 
 def test_copies_joined_on_the_way_have_the_same_values(monkeypatch):
     """For any operator, and with no neutral element."""
-    monkeypatch.setattr("flatweave.cluster.fold.AT_CLIENT", 0)
+    monkeypatch.setattr("flatweave.cluster.parts.fold.AT_CLIENT", 0)
     for name in ("histogram", "permute", "permute, the last stays", "scatter", "k means"):
         agree(name, Here("interp"), 2)

@@ -13,8 +13,8 @@ import flatweave as fw
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
-remote = pytest.importorskip("flatweave.cluster.remote")
-lost = pytest.importorskip("flatweave.cluster.lost")
+remote = pytest.importorskip("flatweave.cluster.workers.remote")
+lost = pytest.importorskip("flatweave.cluster.workers.lost")
 OnDask = pytest.importorskip("flatweave.cluster.on_dask").OnDask
 
 
@@ -46,7 +46,7 @@ def everything(xs, places):
 @pytest.mark.slow
 def test_a_worker_killed_in_any_phase_costs_time_alone(monkeypatch):
     """Whichever kind of task was just asked for, when a worker is killed."""
-    for name in ("on_dask.APART", "on_dask.REPLICATED", "fold.AT_CLIENT"):
+    for name in ("on_dask.APART", "on_dask.REPLICATED", "parts.fold.AT_CLIENT"):
         monkeypatch.setattr(f"flatweave.cluster.{name}", 0)
     xs, places = np.arange(4000) * 7919 % 4001, np.arange(4000) * 31 % 4000
     wanted = [np.asarray(each) for each in everything(xs, places)]

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from flatweave.cluster.local import LocalProgram
+from flatweave.cluster.parts.tree import Tree
 from flatweave.cluster.place import Chunk, Place
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Joining, Part, Parts, Rule
 from flatweave.cluster.steps import Local
-from flatweave.cluster.tree import Tree
 from flatweave.terms.syntax import Let
 
 AT_CLIENT = 1 << 20

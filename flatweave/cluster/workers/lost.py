@@ -13,8 +13,8 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base import pretty
 from flatweave.base.errors import DeviceError
 from flatweave.base.source import user_location
-from flatweave.cluster import remote
 from flatweave.cluster.place import Chunk, ChunkFailed
+from flatweave.cluster.workers import remote
 from flatweave.terms.traverse import walk_lets
 
 __all__ = [
