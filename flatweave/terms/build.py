@@ -228,10 +228,12 @@ class Builder(BodyFacts):
         return self.apply("mul", a, b)
 
     def ravel(self, indices: Sequence[Atom], shape: Sequence[Atom]) -> Atom:
-        """The row-major position of an element."""
-        flat: Atom = indices[0]
+        """The row-major position of an element; the index along an extent of 1 is 0."""
+        one = index(1)
+        flat: Atom = index(0) if shape[0] == one else indices[0]
         for i, extent in zip(indices[1:], shape[1:], strict=True):
-            flat = self.add(self.mul(flat, extent), i)
+            if extent != one:
+                flat = self.add(self.mul(flat, extent), i)
         return flat
 
     def unravel(self, flat: Atom, shape: Sequence[Atom]) -> tuple[Atom, ...]:
