@@ -35,9 +35,9 @@ from flatweave.frontend.trace.tracers import is_array
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.complex import is_complex
 from flatweave.frontend.values.interop import is_number_list, list_values
-from flatweave.frontend.values.symbols import SYMBOLS
 from flatweave.frontend.values.tree import Tree, flatten, portions, unflatten
 from flatweave.runtime.door import opened
+from flatweave.scalar.symbols import SYMBOLS
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Op, Part, Type, Var
 from flatweave.terms.traverse import walk_lets
 

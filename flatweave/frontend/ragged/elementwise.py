@@ -23,7 +23,7 @@ from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import current
-from flatweave.frontend.values.symbols import SYMBOLS
+from flatweave.scalar.symbols import SYMBOLS
 from flatweave.terms.syntax import Atom
 
 

@@ -10,24 +10,23 @@ computed (`trace/pairs.py`). Nothing is copied at either end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype, c64, c128, f32
-from flatweave.frontend.values import misuse
-from flatweave.frontend.values.array import Array, HostComplex, describe
+from flatweave.frontend.values.array import Array, HostComplex
+from flatweave.frontend.values.composed import Composed
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.tree import Node
 
 
-class Complex(Array, Node):
+class Complex(Composed):
     """Complex numbers in a trace: two traced arrays of one shape, or two scalars."""
 
     __slots__ = ("imag", "real")
     parts: ClassVar[tuple[str, ...]] = ("real", "imag")
-    irregular: ClassVar[bool] = False
 
     def __init__(self, real: Any, imag: Any) -> None:
         self.real = real
@@ -39,63 +38,8 @@ class Complex(Array, Node):
         return cls(*parts)
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        shape: tuple[Any, ...] = self.real.shape
-        return shape
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         return (c64 if self.real.element is f32 else c128).numpy
-
-    @property
-    def ndim(self) -> int:
-        ndim: int = self.real.ndim
-        return ndim
-
-    def _refused(self, wanted: str) -> Exception:
-        """The error for what Python asks of a value that is known only at run time."""
-        if self.real.is_gone:
-            error: Exception = self.real.escaped()
-            return error
-        text = describe(self)
-        if wanted == "bool":
-            return misuse.truth(text)
-        if wanted == "iteration":
-            return misuse.iteration(text)
-        if wanted == "array":
-            return misuse.host_array(text)
-        return misuse.conversion(text, wanted)
-
-    def to_numpy(self) -> Values:
-        raise self._refused("array")
-
-    item = tolist = to_numpy
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
-        raise self._refused("array")
-
-    def __dlpack__(self, **options: Any) -> Any:
-        raise self._refused("array")
-
-    def __bool__(self) -> bool:
-        raise self._refused("bool")
-
-    def __complex__(self) -> complex:
-        raise self._refused("complex")
-
-    def __float__(self) -> float:
-        raise self._refused("float")
-
-    def __len__(self) -> int:
-        return len(self.real)
-
-    def __iter__(self) -> Iterator[Any]:
-        if self.ndim and type(self.shape[0]) is int:
-            return (self[i] for i in range(self.shape[0]))
-        raise self._refused("iteration")
-
-    def __repr__(self) -> str:
-        return f"Traced({describe(self)})"
 
 
 class Interleaved(Node):

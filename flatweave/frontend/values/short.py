@@ -9,25 +9,24 @@ only moves them moves the words. Nothing is copied at either end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from flatweave.base.dtypes import SHORT, DType, as_dtype, bf16, f16, short_float
-from flatweave.frontend.values import misuse
-from flatweave.frontend.values.array import Array, HostArray, describe, host_array
+from flatweave.frontend.values.array import HostArray, host_array
+from flatweave.frontend.values.composed import Composed
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.tree import Node, flatten, is_irregular
 from flatweave.scalar.ops import evaluate
 
 
-class Short(Array, Node):
+class Short(Composed):
     """Floats of 16 bits in a trace: the words that have their bits, an array or a scalar."""
 
     __slots__ = ("words",)
     parts: ClassVar[tuple[str, ...]] = ("words",)
-    irregular: ClassVar[bool] = False
     element: ClassVar[DType]
 
     def __init__(self, words: Any) -> None:
@@ -47,66 +46,8 @@ class Short(Array, Node):
         return texts[0].replace("u16", cls.element.name, 1)
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        shape: tuple[Any, ...] = self.words.shape
-        return shape
-
-    @property
     def dtype(self) -> np.dtype[Any]:
         return self.element.dtype
-
-    @property
-    def ndim(self) -> int:
-        ndim: int = self.words.ndim
-        return ndim
-
-    def _refused(self, wanted: str) -> Exception:
-        """The error for what Python asks of a value that is known only at run time."""
-        if self.words.is_gone:
-            error: Exception = self.words.escaped()
-            return error
-        text = describe(self)
-        if wanted == "bool":
-            return misuse.truth(text)
-        if wanted == "iteration":
-            return misuse.iteration(text)
-        if wanted == "array":
-            return misuse.host_array(text)
-        return misuse.conversion(text, wanted)
-
-    def to_numpy(self) -> Values:
-        raise self._refused("array")
-
-    item = tolist = to_numpy
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
-        raise self._refused("array")
-
-    def __dlpack__(self, **options: Any) -> Any:
-        raise self._refused("array")
-
-    def __bool__(self) -> bool:
-        raise self._refused("bool")
-
-    def __int__(self) -> int:
-        raise self._refused("int")
-
-    def __float__(self) -> float:
-        raise self._refused("float")
-
-    def __complex__(self) -> complex:
-        raise self._refused("complex")
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def __iter__(self) -> Iterator[Any]:
-        if self.ndim and type(self.shape[0]) is int:
-            return (self[i] for i in range(self.shape[0]))
-        raise self._refused("iteration")
-
-    def __repr__(self) -> str:
-        return f"Traced({describe(self)})"
 
 
 class F16(Short):
