@@ -633,12 +633,12 @@ def from_dlpack(
 ) -> Array: ...
 @overload
 def full(
-    shape: Shape, fill_value: Flat | None = None, *, dtype: DTypeLike | None = None,
+    shape: Shape, fill_value: Flat | None = None, dtype: DTypeLike | None = None, *,
     device: str | None = None, v: Any = None
 ) -> Array: ...
 @overload
 def full(
-    shape: Shape, fill_value: Any = None, *, dtype: DTypeLike | None = None,
+    shape: Shape, fill_value: Any = None, dtype: DTypeLike | None = None, *,
     device: str | None = None, v: Any = None
 ) -> Any: ...
 def full_like(

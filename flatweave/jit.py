@@ -34,7 +34,7 @@ from flatweave.frontend.call.quick import Known, put, quick
 from flatweave.frontend.call.schedule import in_force
 from flatweave.frontend.call.signature import flat_of, leaves_of
 from flatweave.frontend.call.stages import Stages
-from flatweave.frontend.parameters import Picked, items_of
+from flatweave.frontend.parameters import Picked, expect_none, items_of
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.values.array import kind_of
 from flatweave.frontend.values.chunked import Chunked
@@ -229,6 +229,7 @@ def jit(
     f: Any = None, *, target: str | None = None, static_argnames: Iterable[str] = (),
     checks: bool = True, deterministic: bool = True, devices: Iterable[str] = (),
     static_argnums: int | Iterable[int] = (), donate: int | Iterable[str | int] = (),
+    **unknown: Any,
 ) -> Any:
     """Compile `f` when it is called: once for its arguments' dtypes, ranks and static values.
 
@@ -247,6 +248,7 @@ def jit(
         >>> fw.jit(lambda x: fw.sum(x * x))(np.array([1.0, 2.0]))
         Array(5.0, dtype=float64)
     """
+    expect_none(unknown)
     if f is None:
         return functools.partial(
             jit, target=target, static_argnames=static_argnames, checks=checks,

@@ -88,6 +88,22 @@ WAYS = {
 }
 """How each option of jit picks parameters: by what, in words, for example."""
 
+ELSEWHERE = dict.fromkeys(
+    ("donate_argnums", "donate_argnames"), "Write donate=(0, 2): it takes positions and names."
+)
+"""Options of others' jit: what they are here."""
+OPTIONS = ("target", "checks", "deterministic", "devices", *WAYS)
+
+
+def expect_none(unknown: Iterable[str]) -> None:
+    """Refuse options that jit does not have."""
+    for option in unknown:
+        raise ArgumentError(
+            f"jit has no option {option}.",
+            where=user_location(),
+            remedy=ELSEWHERE.get(option, f"Its options are {pretty.listed(OPTIONS)}."),
+        )
+
 
 def items_of(picked: Any, option: str) -> tuple[Any, ...]:
     """What an option of jit picks: one, or several; ArgumentError for what picks nothing."""

@@ -265,7 +265,8 @@ def of_builtins(type_: str) -> str:
 
 def both_forms(jit: Callable[..., Any]) -> str:
     """jit as a function, and as a decorator with options."""
-    given = list(inspect.signature(jit).parameters.values())[1:]
+    given = [each for each in inspect.signature(jit).parameters.values()
+             if each.name != "f" and each.kind is not each.VAR_KEYWORD]  # fmt: skip
     options = ["*", *(parameter(each, {}) for each in given)]
     return "".join([
         "@overload\n",

@@ -340,3 +340,15 @@ def jit_of_a_coroutine():
         return x
 
     fw.jit(later)
+
+
+def option_of_another_jit():
+    fw.jit(lambda x: x, donate_argnums=0)
+
+
+def option_that_is_none_of_jit():
+    fw.jit(lambda x: x, parallel=True)
+
+
+def transform_of_nothing():
+    fw.fft.fft(M[:, :0])

@@ -60,6 +60,19 @@ def test_other_lengths():
         close(fw.fft.fft(z[:0]), z[:0])
 
 
+@pytest.mark.parametrize("name", ["fft", "rfft", "irfft"])
+def test_rows_of_no_elements(target, name):
+    """There is no transform of nothing; filled up to n elements they are zeros."""
+    transform, nothing = getattr(fw.fft, name), np.zeros((3, 0))
+    with pytest.raises(fw.ShapeError, match="at least one element"):
+        transform(nothing)
+    with pytest.raises(fw.ShapeError, match="at least one element"):
+        transform(np.ones((3, 4)), n=0)
+
+    if name != "irfft":
+        close(transform(nothing, n=4), getattr(np.fft, name)(nothing, 4))
+
+
 @pytest.mark.slow
 def test_the_way_back():
     """The inverse, of short and long rows."""

@@ -56,6 +56,7 @@ def test_full(target):
     same(fw.full(3, 1.5), np.full(3, 1.5))
     same(fw.full((2, 3), np.int8(7)), np.full((2, 3), 7, np.int8))
     same(fw.full(2, True), np.full(2, True))
+    same(fw.full(3, 7, np.float32), np.full(3, 7, np.float32))
     same(fw.full((), 7), np.int64(7))
     same(fw.replicate(2, (1, 2.5)), (np.full(2, 1), np.full(2, 2.5)))
     same(fw.replicate(2, np.arange(3)), np.tile(np.arange(3), (2, 1)))

@@ -63,7 +63,7 @@ def _need_room(length: Atom, dtype: DType) -> None:
 
 @operation(static="dtype device")
 def full(
-    shape: Any, fill_value: Any = None, *, dtype: Any = None, device: Any = None, v: Any = None
+    shape: Any, fill_value: Any = None, dtype: Any = None, *, device: Any = None, v: Any = None
 ) -> Any:
     """The array of `shape` whose elements are all one value: a scalar, a tuple of scalars, or a
     row; `v` is another name for it.

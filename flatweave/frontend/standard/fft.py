@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flatweave.base.dtypes import f64
-from flatweave.base.errors import ArgumentError, DTypeError
+from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_of, reshape
 from flatweave.frontend.arrays.sources import iota
@@ -18,15 +18,20 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, whole
 from flatweave.frontend.elements.elementwise import sqrt
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.control import cond
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.standard.arrangement import moveaxis, roll
 from flatweave.frontend.standard.real_transforms import of_reals, to_reals
 from flatweave.frontend.standard.transforms import fourier
+from flatweave.frontend.trace.extents import ZERO
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check, is_refused
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
 from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.scope import current
 
 FORWARD, INVERSE = -1, 1
 NORMS = ("backward", "ortho", "forward")
@@ -67,16 +72,26 @@ def _resized(rows: Any, n: Any) -> Any:
     length = rows.shape[1]
 
     def element(row: Any, j: Any) -> Any:
-        inside = j < length
-        return where(inside, rows[row, where(inside, j, 0)], 0)
+        return cond(j < length, lambda: rows[row, j], lambda: 0)
 
     return generate((rows.shape[0], n), element)
+
+
+def _expect_elements(length: Any, who: str) -> None:
+    """Refuse lines of no elements, of which there is no transform."""
+    extent = as_tracer(length).atom
+    message, remedy = f"{who} needs lines of at least one element.", "Check the length first."
+    condition = current().apply("gt", extent, ZERO)
+    if is_refused(condition):
+        raise ShapeError(message, where=user_location(), remedy=remedy)
+    check(condition, "empty", (extent,), check_message(message, [], remedy))
 
 
 def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     """The transform of complex, or real, lines."""
     rows, others, at = _rows(x, axis, who)
     given = _floats(whole(_resized(rows, n)))
+    _expect_elements(given.shape[1], who)
     return _back(_scaled(fourier(given, sign), given.shape[1], norm, sign), others, at)
 
 
@@ -97,6 +112,7 @@ def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
         )  # fmt: skip
     rows, others, at = _rows(array, axis, who)
     given = as_tracer(_resized(rows, n))
+    _expect_elements(given.shape[1], who)
     real = given if given.element.is_float else given.astype(f64)
     found = of_reals(real, sign)
     return _back(_scaled(found, given.shape[1], norm, sign), others, at)
@@ -108,6 +124,8 @@ def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     half = _floats(whole(rows))
     given = half.shape[1]
     length = 2 * (given - 1) if n is None else as_tracer(n)
+    for extent in (given, length):
+        _expect_elements(extent, who)
 
     def element(row: Any, k: Any) -> Complex:
         inside = k < given
