@@ -3,6 +3,7 @@
     examples/NAME.py               gallery/NAME.md, with docs/pictures/gallery/NAME.png or .svg
     examples/FOLDER/NAME.py        gallery/FOLDER/NAME.md, picture FOLDER_NAME
     examples/FOLDER/README.md      gallery/FOLDER/index.md
+    bench/results/*-gallery.md     times of examples/gallery, and of what was used before
 
 What stands in the folder is taken: a new program needs nothing but its docstring.
 """
@@ -10,7 +11,9 @@ What stands in the folder is taken: a new program needs nothing but its docstrin
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from docs.making.reference import markdown
@@ -33,7 +36,31 @@ def name_of(path: Path) -> str | None:
     return None
 
 
-def pages(examples: Path, pictures: Path) -> Iterator[tuple[str, str, Path]]:
+@dataclass
+class Time:
+    """Milliseconds of a program and of what was used before, and the page that says so."""
+
+    arguments: str
+    ours: str
+    peer: str
+    theirs: str
+    page: Path
+
+
+Times = Mapping[str, Time]
+
+
+def measured(results: Path) -> Times:
+    """The times of the programs of examples/gallery by their pages, as they were measured last."""
+    page = max(results.glob("*-gallery.md"))
+    rows = re.findall(r"^\| (\w+) \|(.+)\|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {
+        f"gallery/{name}": Time(*(cell.strip() for cell in cells.split("|")[:4]), page)
+        for name, cells in rows if name != "program"
+    }  # fmt: skip
+
+
+def pages(examples: Path, pictures: Path, times: Times) -> Iterator[tuple[str, str, Path]]:
     """Each page's place and text, and the file whose links it has."""
     folders = sorted(
         path for path in examples.iterdir()
@@ -49,8 +76,8 @@ def pages(examples: Path, pictures: Path) -> Iterator[tuple[str, str, Path]]:
         yield f"gallery/{folder.name}/index.md", text, folder / "README.md"
     for _, programs in groups:
         for path in programs:
-            yield f"gallery/{name_of(path)}.md", _program(path, pictures), path
-    yield "gallery/index.md", _index(groups, pictures), examples / "README.md"
+            yield f"gallery/{name_of(path)}.md", _program(path, pictures, times), path
+    yield "gallery/index.md", _index(groups, pictures, times), examples / "README.md"
 
 
 def picture_of(path: Path, pictures: Path) -> Path | None:
@@ -78,7 +105,7 @@ def _docstring(path: Path) -> tuple[str, str]:
     return " ".join(first.split()), rest
 
 
-def _program(path: Path, pictures: Path) -> str:
+def _program(path: Path, pictures: Path, times: Times) -> str:
     first, rest = _docstring(path)
     shown = path.parts[path.parts.index("examples") :]
     up = "../" * (len(shown) - 1)
@@ -86,12 +113,19 @@ def _program(path: Path, pictures: Path) -> str:
     parts = [f"# {path.stem}", markdown(first)]
     if picture is not None:
         parts.append(f"![{path.stem}]({up}pictures/gallery/{picture.name})")
+    time = times.get(name_of(path) or "")
+    if time is not None:
+        page = f"{up}bench/results/{time.page.name}"
+        parts.append(
+            f"**{time.ours} ms**, {time.peer} {time.theirs} ms (arguments {time.arguments}; "
+            f"[on which machine]({page}))."
+        )
     source = path.read_text(encoding="utf-8").rstrip()
     parts += [markdown(rest), f"## {'/'.join(shown)}", f"````python\n{source}\n````"]
     return "\n\n".join(parts) + "\n"
 
 
-def _index(groups: list[tuple[str, list[Path]]], pictures: Path) -> str:
+def _index(groups: list[tuple[str, list[Path]]], pictures: Path, times: Times) -> str:
     """For each group its pictures, then a table of its programs."""
     parts = [FIRST]
     for title, programs in groups:
@@ -101,10 +135,14 @@ def _index(groups: list[tuple[str, list[Path]]], pictures: Path) -> str:
             f"[![{path.stem}](../pictures/gallery/{picture.name})]({name_of(path)}.md)"
             for path, picture in drawn
         ]
-        parts.append("\n| program | what it does |\n|---|---|")
+        is_timed = any(name_of(path) in times for path in programs)
+        parts.append("\n| program | what it does |" + is_timed * " ms | before |")
+        parts.append("|---|---|" + is_timed * "---:|---|")
         for path in programs:
             said = markdown(_docstring(path)[0]).replace("\n", " ")
-            parts.append(f"| [{path.stem}]({name_of(path)}.md) | {said} |")
+            time = times.get(name_of(path) or "")
+            shown = f" **{time.ours}** | {time.peer} {time.theirs} |" if time else " | |" * is_timed
+            parts.append(f"| [{path.stem}]({name_of(path)}.md) | {said} |{shown}")
         parts.append("")
     names = [name_of(path) or "" for path in groups[0][1]]
     names += [f"{(name_of(programs[0]) or '').split('/')[0]}/index" for _, programs in groups[1:]]

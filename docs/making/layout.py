@@ -15,7 +15,7 @@ import shutil
 from os.path import relpath
 from pathlib import Path
 
-from docs.making import gallery, reference
+from docs.making import drawn, gallery, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS, RESULTS, EXAMPLES = ROOT / "docs", ROOT / "bench" / "results", ROOT / "examples"
@@ -95,7 +95,9 @@ def write(folder: Path) -> None:
         layout.write(folder / name, text, RESULTS / "index.md")
     for name, text in reference.pages():
         layout.write(folder / name, text, DOCS / name)
-    for name, text, path in gallery.pages(EXAMPLES, DOCS / "pictures" / "gallery"):
+    pictures = folder / "pictures" / "gallery"
+    drawn.write(EXAMPLES / "gallery", pictures)
+    for name, text, path in gallery.pages(EXAMPLES, pictures, gallery.measured(RESULTS)):
         layout.write(folder / name, text, path)
 
 

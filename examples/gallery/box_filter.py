@@ -4,8 +4,7 @@
 
 Sums of all rectangles from the corner are two scans; a square is made of four of them.
 
-Before: arrays in NumPy; at size 2000
-79.33 ms, here 13.28 ms (two cores of a Zen 5 with AVX-512).
+Before: arrays in NumPy.
 """
 
 import numpy as np

@@ -4,8 +4,7 @@
 
 Each sale is a tuple of the four aggregates of a group of one; `op` joins two groups.
 
-Before: arrays in NumPy; at size 1,000,000
-4.49 ms, here 0.70 ms (two cores of a Zen 5 with AVX-512).
+Before: arrays in NumPy.
 """
 
 import numpy as np

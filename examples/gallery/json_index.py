@@ -2,11 +2,10 @@
 
     python examples/gallery/json_index.py
 
-Whether a byte is escaped depends on the byte before it: each byte is a function from one answer
-to the next, and functions are composed by a scan. Quotes left over are summed by a second scan.
+A byte is escaped after an odd number of backslashes: a scan on pairs counts those before each byte,
+modulo 256. A second scan, by exclusive or, says which bytes are between quotes.
 
-Before: a loop in Python, compiled by Numba; at size 50,000
-2.59 ms, here 12.06 ms (two cores of a Zen 5 with AVX-512).
+Before: a loop in Python, compiled by Numba.
 """
 
 import json
@@ -28,21 +27,20 @@ def is_one(byte, of):
 @fw.jit
 def program(text):
     """The places of structure, and how deep each is nested."""
+
+    def joined(f, g):  # the backslashes at the end of a part, and whether it has nothing else
+        return fw.where(g[1], f[0] + g[0], g[0]), f[1] & g[1]
+
     backslash = text == ord("\\")
-    step = fw.map(lambda b: (b, False), backslash)  # next is escaped: if this is not, if it is
-
-    def then(f, g):
-        return fw.where(f[0], g[1], g[0]), fw.where(f[1], g[1], g[0])
-
-    escaped, _ = fw.scan(then, (False, True), step, exclusive=True)
-    quotes = fw.cumsum(((text == ord('"')) & ~escaped).astype(fw.i64))
-    outside = quotes % 2 == 0
-    opens = (outside & is_one(text, OPEN)).astype(fw.i64)
-    closes = (outside & is_one(text, CLOSE)).astype(fw.i64)
-    depth = fw.cumsum(opens - closes) + closes
-    shown = (opens + closes > 0) | (outside & is_one(text, BETWEEN))
+    ones = fw.map(lambda b: (b.astype(fw.u8), b), backslash)
+    before, _ = fw.scan(joined, (fw.u8(0), True), ones, exclusive=True)
+    quotes = (text == ord('"')) & (before % 2 == 0)
+    inside = fw.scan(fw.bitwise_xor, fw.u8(0), quotes.astype(fw.u8))
+    structure = is_one(text, OPEN) | is_one(text, CLOSE) | is_one(text, BETWEEN)
+    shown = structure & (inside == 0)
     places = fw.filter(lambda i: shown[i], fw.iota(text.shape[0]))
-    return places, depth[places]
+    opens, closes = is_one(text[places], OPEN), is_one(text[places], CLOSE)
+    return places, fw.cumsum(opens.astype(fw.i64) - closes.astype(fw.i64)) + closes
 
 
 def before(text):

@@ -2,11 +2,11 @@
 
     python examples/gallery/labelling.py
 
-Each pixel begins as a tree of its own; two neighbours hook the root of one onto the other, the
-least offer wins; pointer jumping makes trees flat, until nothing changes.
+Each run of pixels in a row begins as a tree of its own; two that meet in neighbouring rows hook the
+root of one onto the other, the least offer wins; pointer jumping makes trees flat, until nothing
+changes.
 
-Before: a function of SciPy; at size 1000
-4.90 ms, here 20.29 ms (two cores of a Zen 5 with AVX-512).
+Before: a function of SciPy.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ PEER = "SciPy"
 
 
 def flat(roots):
-    """Trees in which every pixel points at its root."""
+    """Trees in which every run points at its root."""
     step = fw.while_loop(
         lambda state: state[1],
         lambda state: (state[0][state[0]], fw.any(state[0][state[0]] != state[0])),
@@ -32,19 +32,27 @@ def program(image):
     """The number of each pixel's patch, 0 where the image is False."""
     height, width = image.shape
     here, pixels = image.reshape(-1), fw.iota(height * width)
-    right = fw.filter(lambda p: here[p] & (p % width < width - 1), pixels)
-    right = fw.filter(lambda p: here[p + 1], right)
-    below = fw.filter(lambda p: here[p] & here[p + width], pixels[: width * (height - 1)])
-    a, b = fw.concat([right, below]), fw.concat([right + 1, below + width])
+
+    def begins(p):  # a run of its row
+        return here[p] & ((p % width == 0) | ~here[fw.maximum(p - 1, 0)])
+
+    def meets(p):  # a run of this row one of the next, for the first time
+        return here[p] & here[p + width] & (begins(p) | begins(p + width))
+
+    first = fw.map(begins, pixels)
+    run, runs = fw.cumsum(first, dtype=fw.i32) - 1, fw.iota(fw.sum(first), fw.i32)
+    above = fw.filter(meets, pixels[: width * (height - 1)])
 
     def turn(state):
         roots, a, b = state
         roots = flat(fw.permute(fw.minimum, roots, fw.maximum(a, b), fw.minimum(a, b)))
         return roots, *fw.filter(lambda edge: edge[0] != edge[1], (roots[a], roots[b]))
 
-    roots = fw.while_loop(lambda state: state[1].shape[0] > 0, turn, (pixels, a, b))[0]
-    numbers = fw.cumsum(((roots == pixels) & here).astype(fw.i64))
-    return fw.reshape(fw.where(here, numbers[roots], 0), (height, width))
+    edges = run[above], run[above + width]
+    roots = fw.while_loop(lambda state: state[1].shape[0] > 0, turn, (runs, *edges))[0]
+    numbers = fw.cumsum(roots == runs, dtype=fw.i32)[roots]
+    labels = fw.map(lambda p: fw.cond(here[p], lambda: numbers[run[p]], lambda: 0), pixels)
+    return fw.reshape(labels, (height, width))
 
 
 def before(image):
@@ -56,6 +64,11 @@ def inputs(size=1000):
     """Noise, smoothed: patches of all sizes in a square image."""
     noise = np.random.default_rng(6).normal(size=(size, size))
     return (ndimage.uniform_filter(noise, 5, mode="constant") > 0.05,)
+
+
+def picture():
+    """For the gallery: patches in colours that differ from those of their neighbours."""
+    return program(*inputs(180)) * 37 % 101
 
 
 def main():

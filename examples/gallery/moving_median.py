@@ -2,10 +2,10 @@
 
     python examples/gallery/moving_median.py
 
-The middle of each window, sorted; the first and last value stand for what is outside.
+A network of minima and maxima, written by loops of Python while the program is traced: many windows
+go through it at a time, in vector registers. The first and last value stand for what is outside.
 
-Before: a function of SciPy; at size 200,000
-2.10 ms, here 17.76 ms (two cores of a Zen 5 with AVX-512).
+Before: a function of SciPy.
 """
 
 import numpy as np
@@ -16,16 +16,21 @@ import flatweave as fw
 PEER = "SciPy"
 
 
-@fw.jit
+def middle(values):
+    """The median, by exchanges of neighbours that bring the greater half to the end."""
+    half = len(values) // 2
+    for end in range(len(values) - 1, half - 1, -1):
+        for k in range(end):
+            a, b = values[k], values[k + 1]
+            values[k], values[k + 1] = fw.minimum(a, b), fw.maximum(a, b)
+    return values[half]
+
+
+@fw.jit(static_argnames="radius")
 def program(series, radius):
     """The median of each value and of `radius` neighbours on either side."""
-    n, width = series.shape[0], 2 * radius + 1
-
-    def median(i):
-        window = fw.map(lambda k: series[fw.clip(i - radius + k, 0, n - 1)], fw.iota(width))
-        return fw.sort(window)[radius]
-
-    return fw.map(median, fw.iota(n))
+    places = range(-radius, radius + 1)
+    return fw.stencil(lambda near: middle([near[k] for k in places]), series, 2 * radius + 1)
 
 
 def before(series, radius):

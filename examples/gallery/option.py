@@ -2,10 +2,10 @@
 
     python examples/gallery/option.py
 
-Every path has its own random numbers, from its own key; neither numbers nor paths are stored.
+A path is a row of a matrix of normal numbers; their sums, exponentials and the mean of these are
+one pass over it, and no path is stored.
 
-Before: arrays in NumPy; at size 200,000
-197.92 ms, here 370.90 ms (two cores of a Zen 5 with AVX-512).
+Before: arrays in NumPy.
 """
 
 import numpy as np
@@ -20,13 +20,10 @@ START, STRIKE, RATE, VOLATILITY, STEPS = 100.0, 100.0, 0.03, 0.2, 50
 @fw.jit
 def program(seed, paths):
     """The price of the right to buy at STRIKE what was worth the mean of a year, and its error."""
-
-    def pays(key):
-        z = fw.random.normal(key, STEPS)
-        logs = fw.cumsum((RATE - VOLATILITY**2 / 2) / STEPS + VOLATILITY / STEPS**0.5 * z)
-        return fw.maximum(START * fw.mean(fw.exp(logs)) - STRIKE, 0.0) * np.exp(-RATE)
-
-    paid = fw.map(pays, fw.random.keys(fw.random.key(seed), paths))
+    z = fw.random.normal(fw.random.key(seed), (paths, STEPS))
+    logs = fw.cumsum((RATE - VOLATILITY**2 / 2) / STEPS + VOLATILITY / STEPS**0.5 * z, axis=1)
+    means = fw.mean(fw.exp(logs), axis=1)
+    paid = fw.maximum(START * means - STRIKE, 0.0) * np.exp(-RATE)
     return fw.mean(paid), fw.std(paid) / fw.sqrt(paths)
 
 

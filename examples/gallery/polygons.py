@@ -4,8 +4,7 @@
 
 The shoelace formula of one polygon, mapped over rows of different lengths.
 
-Before: arrays in NumPy; at size 200,000
-8.01 ms, here 4.34 ms (two cores of a Zen 5 with AVX-512).
+Before: arrays in NumPy.
 """
 
 import numpy as np

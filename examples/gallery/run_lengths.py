@@ -4,8 +4,7 @@
 
 A run starts where a value differs from the one before; `expand` unpacks.
 
-Before: arrays in NumPy; at size 4,000,000
-1.99 ms, here 0.59 ms (two cores of a Zen 5 with AVX-512).
+Before: arrays in NumPy.
 """
 
 import numpy as np

@@ -4,8 +4,7 @@
 
 Each word's hash is a reduction of its letters; equal hashes meet by sorting.
 
-Before: lists of bytes and a Counter in Python; at size 500,000
-69.90 ms, here 17.67 ms (two cores of a Zen 5 with AVX-512).
+Before: lists of bytes and a Counter in Python.
 """
 
 from collections import Counter

@@ -46,6 +46,20 @@ def test_every_example_has_a_page(laid_out):
         assert f"({name}.md)" in shown
 
 
+def test_a_program_of_the_gallery_has_its_times_and_its_picture(laid_out):
+    """The times of the page of measurements, in one place; the picture that it draws itself."""
+    times = gallery.measured(ROOT / "bench" / "results")
+    index = (laid_out / "gallery" / "index.md").read_text()
+    for name, time in times.items():
+        text = (laid_out / "gallery" / f"{name}.md").read_text()
+        assert f"**{time.ours} ms**, {time.peer} {time.theirs} ms" in text
+        assert f"**{time.ours}** | {time.peer} {time.theirs} |" in index
+    picture = laid_out / "pictures" / "gallery" / "gallery_life.png"
+
+    assert set(times) == {f"gallery/{path.stem}" for path in ROOT.glob("examples/gallery/*.py")}
+    assert picture.read_bytes().startswith(b"\x89PNG") and f"gallery/{picture.name}" in index
+
+
 def test_every_page_is_in_the_list_at_the_left(laid_out):
     """A page that no list names is found by nobody, and Sphinx refuses it."""
     named = {laid_out / "index.md"}
