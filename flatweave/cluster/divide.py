@@ -21,11 +21,11 @@ from flatweave.cluster.ends import shorter_by_one
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.exchange import Made
 from flatweave.cluster.local import local_program
-from flatweave.cluster.needs import reads_own_row
-from flatweave.cluster.prepare import prepared
+from flatweave.cluster.needs import cutting, reads_own_row
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Rule
 from flatweave.cluster.steps import Divided, Exchanged, Local, Step, Whole
+from flatweave.cluster.traced.prepare import prepared
 from flatweave.ops import Generate, Index, Map
 from flatweave.ops.nests.nest import Nest
 from flatweave.ops.rows import array_type
@@ -95,10 +95,10 @@ class _Dividing:
             local_program(f"{name}_{number}", step, split) if isinstance(step, Local) else None
             for number, step in enumerate(steps)
         )
-        anywhere = frozenset(self.anywhere)
         return Divided(
-            name, fn.params, fn.results, split, tuple(steps), programs, anywhere, self.again, set()
-        )
+            name, fn.params, fn.results, split, tuple(steps), programs, cutting(fn),
+            frozenset(self.anywhere), self.again, set(),
+        )  # fmt: skip
 
     # -- levels -----------------------------------------------------------------------------------
 

@@ -20,12 +20,13 @@ from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.gather import brought
 from flatweave.cluster.known import Known
 from flatweave.cluster.local import Is, LocalProgram, Param
-from flatweave.cluster.needs import Needs, located_by, spanned_by
+from flatweave.cluster.needs import located_by, spanned_by
 from flatweave.cluster.parts.fold import Folding
 from flatweave.cluster.place import Chunk, Place, Rows
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Part
 from flatweave.cluster.steps import Divided, Exchanged, Local, Whole
+from flatweave.cluster.windows import Windows
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops.rows import array_type
@@ -75,6 +76,9 @@ class Drive:
         self.given: dict[Var, list[list[Any]]] = {}
         self._known = known or Known()
         self._ends = Ends(place, self._known)
+        self._windows = Windows(
+            divided, self.chunks, self.whole, place, self._known, self._ends
+        )  # fmt: skip
 
     def results(self, args: Sequence[Any]) -> list[Any]:
         """The program's results: values, and Chunked for those that are in chunks."""
@@ -212,7 +216,7 @@ class Drive:
 
     def _arguments(self, step: Local, made: LocalProgram, chunk: Chunk) -> list[Any]:
         """What the program takes for one chunk."""
-        windows = self._windows(step, made, chunk.begin, chunk.end)
+        windows = self._windows.of(step, made, chunk.begin, chunk.end)
         return [self._argument(param, *chunk, windows) for param in made.params]
 
     def _argument(
@@ -278,31 +282,6 @@ class Drive:
             return self._known.of("shared", array, lambda: self.place.share(every))
         value = np.ascontiguousarray(self.whole[var])
         return self._known.of("shared", self.whole[var], lambda: self.place.share(value))
-
-    def _windows(
-        self, step: Local, made: LocalProgram, begin: int, end: int
-    ) -> dict[Var, tuple[int, int]]:
-        """The rows that a chunk reads of arrays, from the first to behind the last."""
-        if not made.windows:
-            return {}
-        needs = Needs(
-            self._interval, made.windows,
-            lambda ends, skip: self._ends.rows(self.chunks[ends], skip, begin, end),
-            lambda offsets, k: self._ends.entry(self.value(offsets), k),
-        )  # fmt: skip
-        needs.step([*step.lets, *step.folds], (begin, end - 1))
-        found = {}
-        for var in made.windows:
-            n, rows = len(self.chunks[var]), needs.rows.get(var)
-            least, most = (0, n) if rows is None else (max(rows[0], 0), min(rows[1] + 1, n))
-            found[var] = (min(least, n), max(least, most) if least < n else n)
-        return found
-
-    def _interval(self, var: Var) -> tuple[int, int] | None:
-        value = self.whole.get(var)
-        if isinstance(value, int | bool | np.integer | np.bool_):
-            return int(value), int(value)
-        return None
 
 
 def _cuts_within(cuts: Sequence[int], extent: int) -> list[int]:

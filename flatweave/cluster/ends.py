@@ -49,6 +49,17 @@ class Ends:
             return self.lasts(array)[array.bounds.index(number + 1) - 1]
         return int(self._place.rows(array.between(number, number + 1))[0][0])
 
+    def around(self, array: Chunked, least: int, most: int) -> tuple[int, int]:
+        """An element that is no more than one, and one that is no less than another, of elements
+        that do not decrease."""
+        lasts, bounds = self.lasts(array), array.bounds
+        first = bisect_right(bounds, least) - 1  # the chunk that has it
+        if least + 1 == bounds[first + 1]:
+            low = lasts[first]
+        else:
+            low = lasts[first - 1] if first else min(lasts[0], 0)
+        return low, lasts[min(bisect_right(bounds, most), len(lasts)) - 1]
+
     def begin(self, array: Any, number: int) -> int:
         """Where what an element ends begins: where the one before it ends."""
         return self.entry(array, number - 1) if number else 0

@@ -22,7 +22,7 @@ from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Chunk, ChunkFailed, Groups, Rows, loaded
-from flatweave.cluster.sources.stored import Stored
+from flatweave.cluster.sources.stored import Stored, extremes
 from flatweave.cluster.spill import Store
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values
@@ -103,6 +103,9 @@ class Here:
         for part in others:
             whole = self._computed(program, [*head, *whole, *part], chunk)
         return [self._store.keep(each) for each in whole]
+
+    def extremes(self, rows: Sequence[Rows]) -> list[tuple[int, int]]:
+        return [extremes(*loaded([each])) for each in rows]
 
     def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
         return [piece.load(begin, end) for piece, begin, end in parts]

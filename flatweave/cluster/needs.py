@@ -9,7 +9,7 @@ the whole array.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.cluster.steps import Local
@@ -19,11 +19,12 @@ from flatweave.ops.nests.span import Span
 from flatweave.ops.rows import array_type
 from flatweave.terms.control import Apply, Cast, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Var
-from flatweave.terms.traverse import atoms_in, lambdas_in
+from flatweave.terms.traverse import atoms_in, lambdas_in, walk_lets
 
 Interval = tuple[int, int]
 """The least and the greatest value."""
 Known = Callable[[Var], Interval | None]
+Elements = Callable[[Var, int, int], Interval | None]
 EVERYTHING = None
 """The interval of which nothing is known: for an index, all rows."""
 
@@ -44,10 +45,32 @@ class Needs:
         self._spans: dict[Var, tuple[Var, Interval]] = {}  # by start: length, places of elements
         self._below: dict[Var, Atom] = {}
         self._own: Var | None = None
+        self._asked: set[Atom] = set()
+        self._computed: dict[Var, Interval | None] = {}  # elements of what the step itself computes
+        self._elements: Elements | None = None
         self.rows: dict[Var, Interval | None] = {}
         self._known = known
         self._arrays = frozenset(arrays)
         self._found: dict[Var, Interval | None] = {}
+
+    def ask(self, lets: Sequence[Let], arrays: Collection[Var], elements: Elements) -> None:
+        """Bound the places at which these are read by what they are read from: `elements` gives the
+        least and the greatest of some elements of an array of indices."""
+        self._elements = elements
+        for outer in reversed(lets):
+            for fn in lambdas_in(outer.op):
+                if any(var in self._asked for var in outer.vars):
+                    self._asked.update(fn.results)
+                for let in reversed(list(walk_lets(fn))):
+                    self._ask_for(let, arrays)
+
+    def _ask_for(self, let: Let, arrays: Collection[Var]) -> None:
+        op = let.op
+        is_asked = any(var in self._asked for var in let.vars)
+        if isinstance(op, Index) and (op.xs in arrays or is_asked):
+            self._asked.update((op.xs, op.indices[0]))
+        elif isinstance(op, Apply | Cast) and is_asked:
+            self._asked.update(atoms_in(op))
 
     def step(self, lets: Sequence[Let], first: Interval) -> None:
         """All lets of a step, the rows of whose chunk are `first`."""
@@ -56,7 +79,8 @@ class Needs:
                 case Generate(shape=shape, fn=fn):
                     others = [self._under(extent) for extent in shape[1:]]
                     self._own = fn.params[0]
-                    self._function(fn, [first, *others])
+                    results = self._function(fn, [first, *others])
+                    self._computed.update(zip(let.vars, results, strict=True))
                 case Nest(fn=fn):
                     self._own = fn.params[0]
                     self._function(fn, [first])
@@ -96,8 +120,13 @@ class Needs:
             case Cast(dtype=dtype, arg=arg):
                 value = self.interval(arg) if dtype in (i64, u64) else EVERYTHING
                 found = [value if value and value[0] >= 0 else EVERYTHING]
-            case Index(xs=xs, indices=(first, *_)) if xs in self._arrays:
-                self._read(xs, self.interval(first))
+            case Index(xs=Var() as xs, indices=(first, *_)) if xs not in self._found:
+                rows = self.interval(first)
+                self._read(xs, rows)
+                if let.vars[0] in self._asked and rows and let.vars[0].type is i64:
+                    assert self._elements is not None
+                    known = self._computed.get(xs)
+                    found = [known or self._elements(xs, *rows)]
             case Locate(ends=Var() as ends, skip=skip) if ends in self._arrays:
                 rows = self._located(ends, skip) if op.position is self._own else EVERYTHING
                 self._read(ends, (rows[0] + skip, rows[1] + skip) if rows else EVERYTHING)
@@ -251,6 +280,16 @@ def spanned_by(step: Local) -> Var | None:
             if isinstance(op, Span) and op.row is fn.params[0] and isinstance(op.offsets, Var):
                 return op.offsets
     return None
+
+
+def cutting(fn: Lambda) -> frozenset[Var]:
+    """The arrays by which a program's rows of varying lengths are cut."""
+    found = set()
+    for op in (let.op for let in walk_lets(fn)):
+        cut = op.offsets if isinstance(op, Span) else op.ends if isinstance(op, Locate) else None
+        if isinstance(cut, Var):
+            found.add(cut)
+    return frozenset(found)
 
 
 def _by_row(step: Local) -> list[Lambda]:

@@ -138,6 +138,12 @@ class OnDask:
             )
         return [found[task.future.key, task.number] for task in results]
 
+    def extremes(self, rows: Sequence[Rows]) -> list[tuple[int, int]]:
+        pieces = [each.parts[0][0] for each in rows]
+        tasks = [piece.task if isinstance(piece, Remote) else None for piece in pieces]
+        futures = [self._submitted(remote.extremes_of, self._argument(each)) for each in rows]
+        return self._awaited(tasks, futures)
+
     def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
         far = [(p.task, begin, end) for p, begin, end in parts if isinstance(p, Remote)]
         tasks = [task for task, *_ in far]
@@ -170,7 +176,7 @@ class OnDask:
         ]
         self.client.gather(futures)
 
-    def _awaited(self, tasks: Sequence[Task], futures: Sequence[Any]) -> list[Any]:
+    def _awaited(self, tasks: Sequence[Any], futures: Sequence[Any]) -> list[Any]:
         """What was computed of tasks' results, brought at once; raises the first one's error."""
         try:
             return list(self.client.gather(list(futures)))

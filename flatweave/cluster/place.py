@@ -98,6 +98,9 @@ class Place(Protocol):
         """Parts of neighbours as one, by a program that takes `head` and two of them. Errors name
         a chunk: the rows from which the parts are."""
 
+    def extremes(self, rows: Sequence[Rows]) -> list[tuple[int, int]]:
+        """The least and the greatest of some integers each, of which none are empty."""
+
     def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
         """Rows of pieces in this process, all brought at once."""
 

@@ -62,6 +62,8 @@ class Divided:
     steps: tuple[Step, ...]
     programs: tuple[Any, ...]
     """For each step its `local.LocalProgram`; None for what the client does."""
+    rises: frozenset[Var]
+    """Arrays whose elements do not decrease, as rows of varying lengths are cut by them."""
     read_anywhere: frozenset[Var]
     """Arrays in chunks that are read at computed places by rows that are: of which the chunks that
     have them could be asked."""

@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flatweave as fw
+from flatweave.cluster.here import Here
+from flatweave.cluster.place import Rows
 
 ROWS = fw.ragged([[1.0, 2.0], [], [3.0, 4.0, 5.0], [6.0], [7.0]])
 
@@ -58,6 +60,26 @@ def test_values_and_offsets_put_together():
     sums = fw.jit(lambda r: fw.sum(r, axis=1))(fw.Chunked.ragged(values, offsets))
 
     assert np.asarray(sums).tolist() == [1, 0, 14, 6]
+
+
+def test_rows_that_are_kept_are_all_that_is_read(monkeypatch):
+    """A chunk of the result is given the values of about its own rows, not all there are."""
+    most = []
+    run = Here.run
+
+    def watched(self, step, args, chunk):
+        sizes = [x.nbytes for x in args if isinstance(x, Rows) and x.dtype == float]
+        most.append(max(sizes, default=0))
+        return run(self, step, args, chunk)
+
+    rows = fw.ragged(np.arange(1200.0), offsets=np.arange(0, 1201, 6))
+    f = fw.jit(lambda r: fw.filter(lambda x: x[0] % 4 == 0, r))
+    monkeypatch.setattr("flatweave.cluster.windows.LITTLE", 0)
+    monkeypatch.setattr(Here, "run", watched)
+    kept = f(fw.Chunked.cut(rows, 20))
+
+    assert kept.load(0, len(kept)).tolist() == rows.tolist()[::2]
+    assert 0 < max(most) <= 2 * 20 * 6 * 8
 
 
 @pytest.mark.slow

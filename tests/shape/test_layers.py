@@ -39,7 +39,8 @@ ROOMS = {
     " < standard",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
-    "cluster": "sources < sinks, rules, steps < needs < local < place < exchanges, parts, workers",
+    "cluster": "sources < sinks, rules, steps, traced < needs < local < place"
+    " < exchanges, parts, workers",
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing < nests",
     "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"

@@ -20,7 +20,7 @@ class Npy:
     """An array's numbers, row by row from some byte of a file on."""
 
     path: str
-    dtype: str
+    dtype: Any
     row: tuple[int, ...]
     start: int
 
@@ -58,7 +58,7 @@ def opened_npy(name: str) -> Opened:
             f"{', column by column' if shape else ''}.",
             remedy="Save np.ascontiguousarray(xs).",
         )
-    return opened_rows(Npy(name, dtype.str, shape[1:], start), shape[0])
+    return opened_rows(Npy(name, dtype, shape[1:], start), shape[0])
 
 
 def opened_rows(file: Npy, rows: int) -> Opened:

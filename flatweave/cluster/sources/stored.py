@@ -13,6 +13,11 @@ import numpy as np
 from flatweave.frontend.values.chunked import Values
 
 
+def extremes(values: Values) -> tuple[int, int]:
+    """The least and the greatest of some integers."""
+    return int(values.min()), int(values.max())
+
+
 class File(Protocol):
     """A file of rows, or several beside each other; it goes to other processes as it is, equals
     what reads the same file, and can be a key."""

@@ -21,7 +21,7 @@ from flatweave.array_ir.text import parse_program
 from flatweave.base.config import config
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.version import FORMAT, VERSION
-from flatweave.cluster.sources.stored import one, read
+from flatweave.cluster.sources.stored import extremes, one, read
 from flatweave.frontend.call.eager import compile_program
 from flatweave.terms.syntax import Lambda, Let
 from flatweave.terms.traverse import map_field
@@ -124,6 +124,11 @@ def of_results(
 ) -> Any:
     """A function of ours of some results of a task."""
     return function([results[number] for number in numbers], *args)
+
+
+def extremes_of(argument: Argument) -> tuple[int, int]:
+    """The least and the greatest integer of an argument."""
+    return extremes(together(argument))
 
 
 def called(function: Callable[..., None], arguments: Sequence[Argument]) -> None:

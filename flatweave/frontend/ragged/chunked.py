@@ -50,6 +50,7 @@ class ChunkedRows(Node, Chunked):
 
     def _made(self, values: Any, offsets: Chunked) -> None:
         self.values, self.offsets = values, offsets
+        offsets.rises = True
         self.pieces, self.row = (), ()
         self.dtype = map_leaves(lambda leaf: leaf.dtype, values)
 

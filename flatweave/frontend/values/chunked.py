@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeAlias, overload
 import numpy as np
 
 from flatweave.base import pretty
+from flatweave.base.dtypes import short_float
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.source import user_location
 from flatweave.runtime import door
@@ -60,6 +61,46 @@ class Held:
         return self.values[begin:end]
 
 
+class Viewed:
+    """The rows of a piece as elements of another dtype, in rows of another shape."""
+
+    __slots__ = ("dtype", "piece", "row")
+
+    def __init__(self, piece: Piece, dtype: Any, row: tuple[int, ...]) -> None:
+        self.piece = piece
+        self.dtype = np.dtype(dtype)
+        self.row = row
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.piece.rows
+
+    def load(self, begin: int, end: int) -> Values:
+        """Some of them, nothing copied that lies in order."""
+        return _seen_as(self.piece.load(begin, end), self.dtype, self.row)
+
+
+class Field:
+    """One field of the records of a piece."""
+
+    __slots__ = ("name", "piece")
+
+    def __init__(self, piece: Piece, name: str) -> None:
+        self.piece = piece
+        self.name = name
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.piece.rows
+
+    def load(self, begin: int, end: int) -> Values:
+        """That field of some of them."""
+        found: Values = self.piece.load(begin, end)[self.name]
+        return found
+
+
 class Chunked:
     """An array as chunks along axis 0 that need not be in memory at once.
 
@@ -74,7 +115,7 @@ class Chunked:
         Array(6, dtype=int64)
     """
 
-    __slots__ = ("__weakref__", "_bounds", "dtype", "pieces", "row")
+    __slots__ = ("__weakref__", "_bounds", "dtype", "pieces", "rises", "row")
     dtype: np.dtype[Any]
 
     def __new__(cls, arrays: Iterable[Any] = ()) -> Any:
@@ -98,12 +139,14 @@ class Chunked:
     def _set(self, pieces: Sequence[Piece], dtype: Any, row: tuple[int, ...]) -> None:
         self.pieces = tuple(pieces)
         self.dtype = np.dtype(dtype)
-        if self.dtype.kind not in "biuf" or self.dtype.itemsize == 2 and self.dtype.kind == "f":
+        is_number = self.dtype.kind in "biufc" or short_float(self.dtype) is not None
+        if not is_number and self.dtype.names is None:
             raise DTypeError(
-                f"chunks hold booleans, integers, f32 and f64, not {self.dtype}.",
+                f"chunks hold numbers, booleans and records of these, not {self.dtype}.",
                 where=user_location(), remedy="Convert them first, for instance with astype.",
             )  # fmt: skip
         self.row = row
+        self.rises = False  # whether elements are known not to decrease
         self._bounds: tuple[int, ...] | None = None
 
     @classmethod
@@ -112,6 +155,26 @@ class Chunked:
         made: Chunked = cls.__new__(cls)
         made._set(pieces, dtype, row)
         return made
+
+    def viewed(self, dtype: Any, row: tuple[int, ...]) -> Chunked:
+        """The same memory as elements of another dtype, in rows of another shape."""
+        pieces = [_viewed(piece, np.dtype(dtype), row) for piece in self.pieces]
+        return Chunked.of(pieces, dtype, row)
+
+    def __getitem__(self, name: str) -> Chunked:
+        """The field of this name, of records."""
+        if not isinstance(name, str) or name not in (self.dtype.names or ()):
+            raise ArgumentError(
+                f"{self!r} has no {name!r}: it is nowhere as a whole.",
+                where=user_location(),
+                remedy="Index it in a jitted function, or say xs.load(begin, end) for some rows.",
+            )
+        field = self.dtype[name]
+        pieces = [
+            Held(piece.values[name]) if isinstance(piece, Held) else Field(piece, name)
+            for piece in self.pieces
+        ]
+        return Chunked.of(pieces, field.base, (*self.row, *field.shape))
 
     @classmethod
     def cut(cls, array: Any, rows: int | None = None, *, values: int | None = None) -> Chunked:
@@ -255,6 +318,21 @@ class Chunked:
     def __repr__(self) -> str:
         extents = ", ".join(map(str, self.shape))
         return f"Chunked({self.dtype}[{extents}], {pretty.counted(len(self.pieces), 'chunk')})"
+
+
+def _seen_as(values: Values, dtype: np.dtype[Any], row: tuple[int, ...]) -> Values:
+    """An array's memory as rows of other elements."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    return flat.view(dtype).reshape(len(values), *row)
+
+
+def _viewed(piece: Any, dtype: np.dtype[Any], row: tuple[int, ...]) -> Piece:
+    """A piece as other elements; one that was seen otherwise, as it was before."""
+    if isinstance(piece, Held):
+        return Held(_seen_as(piece.values, dtype, row))
+    while isinstance(piece, Viewed):
+        piece = piece.piece
+    return Viewed(piece, dtype, row)
 
 
 def _is_ragged(value: Any) -> bool:

@@ -17,8 +17,8 @@ import numpy as np
 
 from flatweave.base.dtypes import DType, as_dtype, c64, c128, f32
 from flatweave.frontend.values.array import Array, HostComplex
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.composed import Composed
-from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.tree import Node
 
 
@@ -54,13 +54,24 @@ class Interleaved(Node):
     @classmethod
     def made(cls, *parts: Any) -> Any:
         """The complex array over the floats that a program gave."""
+        if isinstance(parts[0], Chunked):
+            pairs = parts[0]
+            return pairs.viewed(complex_of(pairs.dtype), pairs.row[:-1])
         floats = parts[0].to_numpy()
-        dtype = np.complex64 if floats.dtype == np.float32 else np.complex128
+        dtype = complex_of(floats.dtype)
         return HostComplex(floats.view(dtype).reshape(floats.shape[:-1]))
 
 
-def pairs_of(values: Any) -> Values:
+def complex_of(dtype: np.dtype[Any]) -> type[np.complexfloating[Any, Any]]:
+    """The dtype of complex numbers whose parts are of this one."""
+    return np.complex64 if dtype == np.float32 else np.complex128
+
+
+def pairs_of(values: Any) -> Any:
     """The memory of complex numbers, in row-major order, as floats: one axis more, of extent 2."""
+    if isinstance(values, Chunked):
+        part = np.float32 if values.dtype == np.complex64 else np.float64
+        return values.viewed(part, (*values.row, 2))
     array = np.asarray(values)
     part = np.float32 if array.dtype == np.complex64 else np.float64
     return array.reshape(array.shape + (1,)).view(part)
@@ -73,7 +84,7 @@ def is_complex(value: Any) -> bool:
     """Whether a value is an array of complex numbers, or one of them."""
     if isinstance(value, Array):
         return isinstance(value, Complex | HostComplex)
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | Chunked):
         return bool(value.dtype.kind == "c")
     return isinstance(value, NUMBERS)
 

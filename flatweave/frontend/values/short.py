@@ -16,6 +16,7 @@ import numpy as np
 
 from flatweave.base.dtypes import SHORT, DType, as_dtype, bf16, f16, short_float
 from flatweave.frontend.values.array import HostArray, host_array
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.composed import Composed
 from flatweave.frontend.values.exchange import Values
 from flatweave.frontend.values.tree import Node, flatten, is_irregular
@@ -81,6 +82,8 @@ class Stored(Node):
     def made(cls, *parts: Any) -> Any:
         """The array of floats over the words that a program gave."""
         (words,) = parts
+        if isinstance(words, Chunked):
+            return words.viewed(cls.element.dtype, words.row)
         return host_array(words.to_numpy().view(cls.element.dtype))
 
 
@@ -105,8 +108,10 @@ SPELLED = frozenset({*SHORT, "float16", "half", "f2", "<f2", "=f2", "e"})
 """What NumPy and we call these dtypes."""
 
 
-def words_of(values: Any) -> Values:
+def words_of(values: Any) -> Any:
     """The memory of floats of 16 bits, in row-major order, as words."""
+    if isinstance(values, Chunked):
+        return values.viewed(np.uint16, values.row)
     return np.asarray(values).view(np.uint16)
 
 
@@ -120,7 +125,7 @@ def is_short(value: Any) -> bool:
     """Whether a value is an array of floats of 16 bits, or one of them."""
     if isinstance(value, Short):
         return True
-    if isinstance(value, HostArray | np.ndarray | np.generic):
+    if isinstance(value, HostArray | np.ndarray | np.generic | Chunked):
         return value.dtype.itemsize == 2 and short_float(value.dtype) is not None
     return False
 

@@ -25,6 +25,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
+from flatweave.frontend.values.chunked import Chunked
 
 
 class Node:
@@ -209,7 +210,7 @@ def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
         return Tree(kind, None, (), _children(value, leaves, is_leaf))
     if isinstance(value, Mapping):
         return _take_dict_apart(value, leaves, is_leaf)
-    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in STRUCTURED:
+    if isinstance(value, np.ndarray | np.generic | Chunked) and value.dtype.kind in STRUCTURED:
         parts = STRUCTURED[value.dtype.kind](value)
         if parts is not None:
             return _take_apart(parts, leaves, is_leaf)

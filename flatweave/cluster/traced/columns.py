@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
-from flatweave.cluster.folds import on_rows, without_folds
+from flatweave.cluster.traced.folds import on_rows, without_folds
 from flatweave.ops import Concat, Generate, Index, Map, Scan
 from flatweave.ops.rows import array_type, row_type
 from flatweave.terms.build import Builder, index

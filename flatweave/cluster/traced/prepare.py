@@ -6,15 +6,16 @@ from collections.abc import Collection, Sequence
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
-from flatweave.cluster.columns import by_rows
-from flatweave.cluster.nests import without_offsets
-from flatweave.cluster.segments import without_segments
+from flatweave.cluster.traced.columns import by_rows
+from flatweave.cluster.traced.nests import without_offsets
+from flatweave.cluster.traced.segments import without_segments
 from flatweave.ops import Check, Generate, Index, Reshape
 from flatweave.ops.rows import array_type
+from flatweave.ops.weave import Weave
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
 from flatweave.passes.simplify import simplify
-from flatweave.terms.build import Builder
+from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 from flatweave.terms.traverse import Substitution
@@ -59,11 +60,13 @@ def with_one_extent(program: Program) -> Program:
 
 def without_reshapes(program: Program) -> Program:
     """A reshape is an array that reads another one at the same place in row-major order: intervals
-    (`needs.py`) say which rows these are."""
+    (`needs.py`) say which rows these are. So is one that is woven of several."""
     lets = []
     for let in program.fn.lets:
         if isinstance(let.op, Reshape) and array_type(let.op.xs).rank and let.op.shape:
             let = Let(let.vars, _read_in_order(let.op), let.where)
+        elif isinstance(let.op, Weave):
+            let = Let(let.vars, _read_in_turn(let.op), let.where)
         lets.append(let)
     return Program(program.name, Lambda(program.fn.params, tuple(lets), program.fn.results))
 
@@ -74,5 +77,25 @@ def _read_in_order(op: Reshape) -> Generate:
     def element(b: Builder, *indices: Var) -> Sequence[Atom]:
         place = b.ravel(indices, op.shape)
         return b.emit(Index(op.xs, b.unravel(place, shape), checked=False))
+
+    return Generate(op.shape, Builder().function([i64] * len(op.shape), element))
+
+
+def _read_in_turn(op: Weave) -> Generate:
+    """Elements of several arrays in turn: complex numbers of their parts, along a last axis."""
+    shape = array_type(op.xs[0]).shape
+
+    def element(b: Builder, *indices: Var) -> Sequence[Atom]:
+        at: Sequence[Atom] = indices[:-1]
+        which: Atom = indices[-1]
+        if op.shape[:-1] != shape:
+            place, count = b.ravel(indices, op.shape), index(len(op.xs))
+            which = b.apply("mod", place, count)
+            at = b.unravel(b.apply("floordiv", place, count), shape)
+        found, *others = (b.emit(Index(x, tuple(at), checked=False))[0] for x in op.xs)
+        result: Atom = found
+        for k, other in enumerate(others, 1):
+            result = b.apply("select", b.apply("eq", which, index(k)), other, result)
+        return (result,)
 
     return Generate(op.shape, Builder().function([i64] * len(op.shape), element))
