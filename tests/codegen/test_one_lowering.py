@@ -53,7 +53,8 @@ CALLS = {
     ("host/places.py", "write_steps"), ("host/places.py", "step_blocks"),
     ("schedule/in_registers.py", "kept_of"), ("schedule/in_registers.py", "words"),
     ("schedule/in_registers.py", "_kept"), ("schedule/in_registers.py", "_read"),
-    ("schedule/in_registers.py", "_is_cheap"),
+    ("schedule/in_registers.py", "_is_cheap"), ("schedule/in_registers.py", "_before_levels"),
+    ("schedule/in_registers.py", "_words_behind"),
     ("schedule/tiling.py", "blocks_of"), ("schedule/sorting.py", "digit_bits"),
     ("sweep/prefixes.py", "_by_lanes"), ("traverse/steps.py", "__init__"),
     ("traverse/steps.py", "wait_for_lanes"),
@@ -130,7 +131,7 @@ def test_what_machines_have_apart_is_decided():
 @pytest.mark.parametrize("machine", ["opencl", "cuda"])
 def test_most_of_the_lowering_is_shared(machine):
     """The skeleton, its walk, its element functions and its sinks are common to all."""
-    shared = writers("scan_of_scan", "cpu") & writers("scan_of_scan", machine)
+    shared = writers("siblings", "cpu") & writers("siblings", machine)
 
     assert {
         ("sweep/passes.py", "write"), ("sweep/aggregates.py", "reduce_level"),

@@ -15,7 +15,7 @@ from flatweave.base.dtypes import DType
 from flatweave.base.records import record
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.facts import SweepFacts
-from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord
 from flatweave.ops import Check, Index, Store
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.control import Apply, Cast
@@ -29,64 +29,97 @@ UNDER_WAY = 4, 7
 scanned yet. Registers that NVRTC 13.5 takes for sm_80, of kernels of 16 elements of i32, 16 of i64,
 8 of five words, 10 of (i64, f64): 48, 94, 64, 112; the model's 68, 96, 110, 110."""
 
+LEAST = 3
+"""Elements of a thread that are worth a look-back for each of several levels, as fewer have too few
+loads under way; else blocks are as large as a near cache holds, and evaluated more than once."""
+
 CHEAP = 2
 """The cost of a scalar function that is computed again sooner than its result is kept."""
 
 
 @record(eq=True)
 class Kept:
-    """The scans of a sweep, its lets before and behind them, and what is `live` from the former to
-    the latter."""
+    """The scans of a sweep by level, the lets before each level and those behind all, and what is
+    `live` from the lets before a level to later ones."""
 
-    records: tuple[ScanRecord, ...]
-    before: tuple[Let, ...]
+    levels: tuple[tuple[ScanRecord, ...], ...]
+    before: tuple[tuple[Let, ...], ...]
     behind: tuple[Let, ...]
-    live: tuple[Var, ...]
+    results: tuple[Atom, ...]
+    live: tuple[tuple[Var, ...], ...]
 
     @property
     def words(self) -> int:
-        """Registers of 32 bits for one element; a flag's is free when its step is scanned."""
-        values = [atom for scan in self.records for atom in scan.neutral]
-        types = [atom.type for atom in (*values, *self.live)]
+        """Registers of 32 bits for one element behind the level that leaves most."""
+        return max(map(self._words_behind, range(len(self.levels))))
+
+    def _words_behind(self, level: int) -> int:
+        """What the level's scans gave, their flags, too, which are free when a step is scanned; and
+        of what comes before it what is read later."""
+        read = {atom for let in self.behind for atom in _read(let)} | set(self.results)
+        for records, lets in zip(self.levels[level + 1 :], self.before[level + 1 :], strict=True):
+            read.update(atom for let in lets for atom in _read(let))
+            read.update(atom for scan in records for atom in scan.args)
+        kept = [atom for scan in self.levels[level] for atom in scan.neutral]
+        for scan in (scan for records in self.levels[:level] for scan in records):
+            if scan.prefix is not None and not read.isdisjoint(scan.prefix.vars):
+                kept += scan.neutral
+        kept += [var for vars_ in self.live[: level + 1] for var in vars_ if var in read]
+        types = [atom.type for atom in kept]
         return sum(-(-type_.bits // 32) for type_ in types if isinstance(type_, DType))
 
 
 def kept_of(facts: SweepFacts) -> Kept | None:
-    """What threads keep; None for scans of several levels or that count, of elements whose indices
-    are checked, and for sinks that carry something themselves."""
+    """What threads keep; None for scans that count, of elements whose indices are checked, and for
+    sinks that carry something themselves."""
     op, levels = facts.op, facts.scans.levels
     plain = all(isinstance(sink, Store) or sink.reduction() is not None for sink in op.sinks)
-    if len(levels) != 1 or not plain or facts.located is not None:
+    if not levels or not plain or facts.located is not None:
         return None
-    records = levels[0]
-    if any(scan.prefix is None for scan in records):
+    if any(scan.prefix is None for scan in facts.scans.records):
         return None
     if any(isinstance(let.op, Check) or (isinstance(let.op, Index) and let.op.checked)
            for let in walk_lets(op.body)):  # fmt: skip
         return None
-    scans = [scan.prefix for scan in records]
-    before = needed_for(op.body.lets, [atom for scan in records for atom in scan.args])
-    rest = tuple(let for let in op.body.lets if let not in before and let not in scans)
-    ways = [_kept(records, op.body, before, rest, again) for again in (False, True)]
+    before = _before_levels(facts.scans, op.body)
+    ways = [_kept(facts.scans, op.body, before, again) for again in (False, True)]
     kept = min(ways, key=lambda way: way.words)
-    return kept if all(isinstance(var.type, DType) for var in kept.live) else None
+    live = [var for vars_ in kept.live for var in vars_]
+    return kept if all(isinstance(var.type, DType) for var in live) else None
+
+
+def _before_levels(scans: ScanLevels, body: Lambda) -> tuple[tuple[Let, ...], ...]:
+    """The lets that each level needs, but for those that an earlier one does, and scans."""
+    taken = [scan.prefix for scan in scans.records]
+    found = []
+    for records in scans.levels:
+        needed = needed_for(body.lets, [atom for scan in records for atom in scan.args])
+        found.append(tuple(let for let in needed if let not in taken))
+        taken += found[-1]
+    return tuple(found)
 
 
 def _kept(
-    records: tuple[ScanRecord, ...], body: Lambda, before: tuple[Let, ...], rest: tuple[Let, ...],
-    again: bool,
-) -> Kept:  # fmt: skip
-    """What is read of the lets before the scan is kept; or, `again`, cheap ones are computed once
-    more from what they read."""
+    scans: ScanLevels, body: Lambda, before: tuple[tuple[Let, ...], ...], again: bool
+) -> Kept:
+    """What is read of the lets before a level by later ones is kept; or, `again`, cheap ones before
+    the last level are computed once more, behind all, from what they read."""
+    others = [*(let for lets in before for let in lets), *(scan.prefix for scan in scans.records)]
+    rest = [let for let in body.lets if let not in others]
     read: set[Atom] = {*body.results, *(atom for let in rest for atom in _read(let))}
     once_more: list[Let] = []
-    for let in reversed(before):
-        if again and _is_cheap(let) and not read.isdisjoint(let.vars):
-            once_more.append(let)
-            read.update(_read(let))
-    live = [var for let in before if let not in once_more for var in let.vars if var in read]
+    live: list[tuple[Var, ...]] = []
+    for records, lets in zip(reversed(scans.levels), reversed(before), strict=True):
+        for let in reversed(lets):
+            if again and not live and _is_cheap(let) and not read.isdisjoint(let.vars):
+                once_more.append(let)
+                read.update(_read(let))
+        kept = [var for let in lets if let not in once_more for var in let.vars if var in read]
+        live.append(tuple(kept))
+        read.update(atom for let in lets for atom in _read(let))
+        read.update(atom for scan in records for atom in scan.args)
     behind = tuple(let for let in body.lets if let in once_more or let in rest)
-    return Kept(records, before, behind, tuple(live))
+    return Kept(scans.levels, before, behind, body.results, tuple(reversed(live)))
 
 
 def _read(let: Let) -> Iterator[Atom]:
@@ -107,4 +140,7 @@ def elements_each(facts: SweepFacts, machine: Machine) -> int:
         return 0
     kept_of_all, all_ = UNDER_WAY
     room = (machine.thread_registers - OTHERS) * kept_of_all // all_
-    return min(machine.most_each, room // kept.words)
+    each = room // kept.words
+    if len(kept.levels) > 1 and each < LEAST:
+        return 0
+    return min(machine.most_each, each)

@@ -1,7 +1,7 @@
 """A scan whose elements are evaluated once, and stay in the registers of threads meanwhile.
 
     first, for each step k    x = f elements;  kept[k] = all of the warp's up to x;  live[k] = x
-    look back                 what lies before the warp
+    look back                 what lies before the warp; for each level of scans, once more both
     then, for each step k     y = before fn kept[k], and what the sinks want of y and live[k]
 
 So memory is read once, the operator is taken once more for each element instead of a second scan,
@@ -13,6 +13,8 @@ flag; the number of that element is all that is kept of the flags.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from flatweave.algorithms.lanes import EMPTY, scan_step, segmented_scan_step
 from flatweave.algorithms.operator import select
@@ -39,10 +41,11 @@ class KeptScans:
         assert kept is not None
         self.kept, self.width = kept, writer.plan.tiling.width
         self.each = writer.plan.tiling.most // (self.width * writer.lowering.machine.warps)
-        self.prefixes = [
-            [self._room(atom) for atom in _values_of(record).neutral] for record in kept.records
-        ]
-        self.live = {var: self._room(var) for var in kept.live}
+        records = writer.scans.records
+        self.prefixes = {
+            record: [self._room(atom) for atom in _values_of(record).neutral] for record in records
+        }
+        self.live = [{var: self._room(var) for var in live} for live in kept.live]
         self.firsts: dict[ScanRecord, Atom] = {}
 
     def _room(self, atom: Atom) -> Var:
@@ -53,27 +56,29 @@ class KeptScans:
         """How many elements a warp has room for."""
         return index(self.each * self.width)
 
-    def aggregate(self, lo: Atom, hi: Atom) -> State:
-        """Evaluate this warp's elements, and keep them; what they combine to."""
-        writer, kept = self.writer, self.kept
+    def aggregate(self, level: int, lo: Atom, hi: Atom, carried: State) -> State:
+        """Evaluate this warp's elements as far as a level needs them, going on from what lies
+        before the warp of the levels below, and keep them; what they combine to."""
+        writer, records = self.writer, self.kept.levels[level]
 
         def step(b: Builder, position: Position, state: State) -> State:
             elements = writer.elements(position)
-            elements.emit(b, kept.before)
-            for var, buffer in self.live.items():
+            self._recall(b, elements, position, level, carried)
+            elements.emit(b, self.kept.before[level])
+            for var, buffer in self.live[level].items():
                 self._keep(b, buffer, position, elements.atom(var))
             after: list[Atom] = []
-            for record, buffers in zip(kept.records, self.prefixes, strict=True):
+            for record in records:
                 part = state[len(after) : len(after) + len(record.neutral)]
                 found, last = self._scan(b, elements, record, part, position)
-                for buffer, value in zip(buffers, found, strict=True):
+                for buffer, value in zip(self.prefixes[record], found, strict=True):
                     self._keep(b, buffer, position, value)
                 after += last
             return tuple(after)
 
-        first = [atom for record in kept.records for atom in self._begin(record)]
+        first = [atom for record in records for atom in self._begin(record)]
         state = writer.traverse(()).block(writer.b, lo, hi, tuple(first), step)
-        return self._combined(state)
+        return self._combined(records, state)
 
     def _begin(self, record: ScanRecord) -> State:
         """Before all elements of a warp, none of which has a flag yet."""
@@ -106,10 +111,10 @@ class KeptScans:
         assert position.turn is not None
         return b.mul(position.turn, index(self.width))
 
-    def _combined(self, state: State) -> State:
+    def _combined(self, records: Sequence[ScanRecord], state: State) -> State:
         """What a warp passes on: of prefixes that start anew, whether one did."""
         b, out = self.writer.b, list(state)
-        for slot, record in with_slots(self.kept.records):
+        for slot, record in with_slots(records):
             if record.inner is not None:
                 self.firsts[record] = state[slot]
                 out[slot] = b.apply("lt", state[slot], self._all)
@@ -123,20 +128,26 @@ class KeptScans:
         self, b: Builder, elements: Elements, position: Position, before: State
     ) -> State:
         """One step's elements again, going on from what lies before the warp; that."""
-        kept, at = self.kept, position.turn
+        self._recall(b, elements, position, len(self.kept.levels), before)
+        elements.emit(b, self.kept.behind)
+        return before
+
+    def _recall(
+        self, b: Builder, elements: Elements, position: Position, level: int, before: State
+    ) -> None:
+        """What is kept of a step below a level, its prefixes going on from what lies before."""
+        at = position.turn
         assert at is not None
-        for var, buffer in self.live.items():
-            elements.env[var] = b.emit(Load(buffer, at))[0]
-        for (slot, record), buffers in zip(
-            with_slots(kept.records), self.prefixes, strict=True
-        ):
+        for live in self.live[:level]:
+            for var, buffer in live.items():
+                elements.env[var] = b.emit(Load(buffer, at))[0]
+        known = [record for records in self.kept.levels[:level] for record in records]
+        for slot, record in with_slots(known):
             assert record.prefix is not None
             part = before[slot : slot + len(record.neutral)]
-            alone = tuple(b.emit(Load(buffer, at))[0] for buffer in buffers)
+            alone = tuple(b.emit(Load(buffer, at))[0] for buffer in self.prefixes[record])
             found = self._join(b, record, position, part, alone)
             elements.env.update(zip(record.prefix.vars, found, strict=True))
-        elements.emit(b, kept.behind)
-        return before
 
     def _join(
         self, b: Builder, record: ScanRecord, position: Position, before: State, alone: State

@@ -51,7 +51,7 @@ class Prefixes:
                 end = tuple(writer.total for _ in prefix)  # more than this it cannot keep
             else:
                 if self.kept is not None:
-                    mine = self.kept.aggregate(lo, hi)
+                    mine = self.kept.aggregate(level, lo, hi, carried)
                 else:
                     mine = self.aggregates.reduce_level(level, records, lo, hi, carried)
                 prefix, end = self.go_on(chain, block, records, mine)
