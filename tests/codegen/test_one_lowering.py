@@ -49,6 +49,8 @@ CALLS = {
     ("sweep/passes.py", "write_aggregates"), ("sinks/combine.py", "_join_by_launch"),
     ("traverse/warp_share.py", "warp_share"),
     ("scatter/costs.py", "turns_pay"), ("schedule/division.py", "searches"),
+    ("schedule/division.py", "along_on_device"), ("schedule/division.py", "side_by_side"),
+    ("traverse/along_rows.py", "of_row"),
     ("sweep/writer.py", "share"),
     ("host/places.py", "write_steps"), ("host/places.py", "step_blocks"),
     ("schedule/in_registers.py", "kept_of"), ("schedule/in_registers.py", "words"),
@@ -90,17 +92,22 @@ def writers(name: str, machine: str, wishes: Schedule = CHOSEN) -> frozenset[tup
 
 @cache
 def on_cpu() -> frozenset[tuple[str, str]]:
-    """What writes a CPU's kernels; those of a histogram by every variant that may be wished for."""
+    """What writes a CPU's kernels; those of a histogram by every variant that may be wished for,
+    and of an expansion with a source for each lane."""
     ran = [writers(name, "cpu") for name in NAMES]
     able = [name for name in PERMUTES if not name.startswith("shared")]
     wished = [writers("histogram_floats", "cpu", Schedule(permute=name)) for name in able]
+    wished.append(writers("expand", "cpu", Schedule(expand="per-source")))
     return frozenset().union(*ran, *wished)
 
 
 @cache
 def on_devices() -> frozenset[tuple[str, str]]:
-    """What writes the kernels of OpenCL and CUDA."""
-    return frozenset().union(*(writers(name, m) for name in NAMES for m in ("opencl", "cuda")))
+    """What writes the kernels of OpenCL and CUDA, by the same wish for expansions."""
+    wish = Schedule(expand="per-source")
+    wished = [writers("expand", machine, wish) for machine in ("opencl", "cuda")]
+    ran = [writers(name, machine) for name in NAMES for machine in ("opencl", "cuda")]
+    return frozenset().union(*ran, *wished)
 
 
 @cache

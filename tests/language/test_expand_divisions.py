@@ -136,12 +136,13 @@ def test_every_division_gives_the_same(target, variant):
 
 
 def test_lanes_search_on_their_own():
-    """What is chosen on devices where nothing is combined along rows, and what names do."""
+    """Or a block decides, where nothing is combined along rows and order does not matter."""
     def along(wish):
         plans = lower(swept(summed), CUDA, schedule=Schedule(expand=wish)).sweeps
         return [plan.traversal.along for plan in plans.values() if plan.scatter][0]
 
-    assert along(None) is along("16-per-block-search") is Along.SEARCH
+    assert along(None) is along("balanced") is Along.COST
+    assert along("balanced-search") is along("16-per-block-search") is Along.SEARCH
     assert along("16-per-block") is Along.POSITIONS
     assert along("per-source-random") is Along.ROWS
 

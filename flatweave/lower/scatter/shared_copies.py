@@ -183,8 +183,10 @@ class Copies:
         """Steps of a lane for each element. Where lanes of a warp meet in a step, and warps cannot
         do so alone, all of them take equally many."""
         traversal = self.writer.traversal
-        if meets and not self.machine.warps_meet_alone and traversal.along is Along.ROWS:
-            self.writer.traversal = replace(traversal, along=Along.POSITIONS)
+        if meets and not self.machine.warps_meet_alone:
+            alike = {Along.ROWS: Along.POSITIONS, Along.COST: Along.SEARCH}
+            along = alike.get(traversal.along, traversal.along)
+            self.writer.traversal = replace(traversal, along=along)
         return self.writer.traverse(())
 
     def clear(self, count: Atom, neutral: Sequence[Atom]) -> None:

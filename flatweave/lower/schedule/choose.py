@@ -15,10 +15,10 @@ from flatweave.lower.schedule.division import (
     PERMUTING,
     ROW_AT_ONCE,
     Division,
+    along_on_device,
     division_of,
     folds_at_once,
     is_filled,
-    searches,
 )
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.in_registers import elements_each
@@ -77,7 +77,7 @@ def plan_sweep(
     division = BALANCED if facts.located is None else division_of(wishes.expand, op, machine)
     along = division.along
     if machine.simt and facts.located is not None and along is Along.EITHER:
-        along = Along.SEARCH if searches(op) else Along.POSITIONS  # a warp's lanes go one way
+        along = along_on_device(op)
     tile = choose_register_tile(facts.contraction, machine)
     lanes = arrange_lanes(machine, op, tiling.width)
     panel = choose_panel(facts, machine, lanes)

@@ -1,7 +1,9 @@
 """How an expansion is divided among blocks, and how a block walks along its sources.
 
     balanced        equal numbers of results for each block, found by a search; short sources by
-                    position, long ones one after the other                 (Merrill, Garland 2016)
+                    position, long ones one after the other                 (Merrill, Garland 2016);
+                    on devices by what its sources cost a block: a search for each result, a source
+                    for each lane, or for each warp
     n-per-block     n sources for each block, by position
     per-block       one source for each block, all lanes along it
     per-warp        one source for each warp, where order does not matter and warps meet alone
@@ -21,10 +23,11 @@ from flatweave.base.records import record, replace
 from flatweave.lower.machine.machine import ROW_LANES, Machine
 from flatweave.lower.schedule.plan import Along
 from flatweave.lower.schedule.strides import Course, course_of, courses_along_rows
-from flatweave.ops import CombineRows, Index, Locate, Prefix, Store, Sweep
+from flatweave.ops import CombineRows, Fold, Index, Locate, Prefix, Store, Sweep
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
-from flatweave.terms.control import Apply, Cast
+from flatweave.terms.control import Apply, Cast, For, While
+from flatweave.terms.traverse import walk_lets
 
 
 @record(eq=True)
@@ -48,6 +51,8 @@ PERMUTING = 64
 """Bytes of registers whose lanes are permuted by places that are data, in one instruction."""
 CHEAP = 16
 """A value up to this cost is computed for empty rows, too, and for lanes without an element."""
+DEAR = 200
+"""An element that costs more, or is a loop, is computed in as few turns as there can be."""
 BALANCED = Division(0, Along.EITHER)
 SOURCES = 32 * ROW_LANES
 """Sources of a block where each lane takes one."""
@@ -135,6 +140,25 @@ def searches(op: Sweep) -> bool:
     """Whether lanes need not know of each other's rows: nothing is combined along them."""
     scans = any(isinstance(let.op, Prefix) for let in op.body.lets)
     return not scans and not any(isinstance(sink, CombineRows) for sink in op.sinks)
+
+
+def along_on_device(op: Sweep) -> Along:
+    """What lanes go along in blocks of equal numbers of results. Where an element costs more than
+    what it is saved, or order matters, they search."""
+    if not searches(op):
+        return Along.POSITIONS  # a warp's lanes go one way
+    loops = any(isinstance(let.op, For | While | Fold) for let in walk_lets(op.body))
+    dear = loops or cost_of_body(op.body) > DEAR
+    return Along.COST if _in_any_order(op) and not dear else Along.SEARCH
+
+
+def side_by_side(op: Sweep, located: Locate) -> int:
+    """How many reads and stores of neighbours are side by side in memory."""
+    known = courses_along_rows(op, located)
+    reads = [let.op for let in op.body.lets if isinstance(let.op, Index)]
+    linear = sum(any(course_of(known, i) is Course.LINEAR for i in read.indices) for read in reads)
+    pairs = zip(op.sinks, op.portions(), strict=True)
+    return linear + sum(len(sink.consecutive(taken)) for sink, taken in pairs)
 
 
 def _in_any_order(op: Sweep) -> bool:

@@ -46,6 +46,8 @@ class Along(Enum):
     """a row for each warp, lanes along it"""
     SEARCH = "search"
     """positions, each lane finding its own row"""
+    COST = "cost"
+    """one of the last three, which each block finds from its rows"""
     FILL = "fill"
     """one row after the other, whole steps that may go on into the next row"""
 

@@ -15,6 +15,7 @@ from flatweave.lower.kernel.operators import operator_in
 from flatweave.lower.scan.look_back import Chain, WordChain
 from flatweave.lower.scan.one_block import OnlyBlock
 from flatweave.lower.scan.two_pass import KnownPrefixes
+from flatweave.lower.schedule.division import side_by_side
 from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.plan import (
     NO_AGGREGATION,
@@ -31,6 +32,7 @@ from flatweave.lower.sweep.single_evaluation import SingleEvaluation
 from flatweave.lower.sweep.write_combining import WriteCombining
 from flatweave.lower.traverse.along_rows import ByLane, ByPosition, ByRow, ByWarp
 from flatweave.lower.traverse.blocked import Blocked
+from flatweave.lower.traverse.by_cost import APART, SUNK, ByCost
 from flatweave.lower.traverse.by_search import BySearch
 from flatweave.lower.traverse.fill_rows import FillRows
 from flatweave.lower.traverse.flat import Flat
@@ -43,6 +45,7 @@ from flatweave.lower.traverse.sources import groups, share_of
 from flatweave.lower.traverse.traversal import Space, Traversal
 from flatweave.lower.traverse.turns import Turns
 from flatweave.ops.rows import scalar_type
+from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda
 from flatweave.terms.traverse import needed_for
@@ -173,6 +176,10 @@ class KernelWriter:
                 return ByWarp(*made)
             case Along.SEARCH if width > 1:
                 return BySearch(*made)
+            case Along.COST if width > 1:
+                assert self.located is not None
+                apart = APART * side_by_side(self.op, self.located)
+                return ByCost(*made, cost_of_body(self.op.body) + SUNK, apart)
             case Along.FILL:
                 stored = [scalar_type(result) for result in self.op.body.results]
                 return replace(FillRows(*made), width=self.lowering.machine.lanes(stored))

@@ -62,6 +62,20 @@ class AlongRows(Traversal):
             return number
         return b.add(first, mixed(b, b.sub(number, first), b.sub(behind, first)))
 
+    def on_lanes(
+        self, b: Builder, base: Atom, first: Atom, behind: Atom, limit: Atom, lo: Atom, hi: Atom
+    ) -> OnLanes:
+        """The rows of a step's lanes, of those from `first` up to the one `behind`, as far as they
+        lie in lo to hi; lanes from `limit` on have none."""
+        number = b.emit(Lane(base))[0]
+        there = b.apply("lt", number, limit)
+        near = b.apply("minimum", number, b.sub(limit, index(1)))
+        row = self.row_at(b, near, first, behind)
+        start = self.rows.start(b, row)
+        p_lo = b.apply("maximum", start, lo)
+        stop = b.apply("minimum", self.rows.end(b, row), hi)
+        return OnLanes(row, start, p_lo, b.apply("select", there, b.sub(stop, p_lo), index(0)))
+
     def row_before(self, b: Builder, last: Atom) -> tuple[Atom, StepAt]:
         """Where the row of a position starts, and its steps."""
         number, start = self.rows.search(b, last)
@@ -71,6 +85,16 @@ class AlongRows(Traversal):
             return replace(step, row=RowOf(number, start), aligned=False)
 
         return start, at
+
+
+@record
+class OnLanes:
+    """The row of each lane, where it begins, its first position, and how many there are."""
+
+    row: Atom
+    start: Atom
+    first: Atom
+    length: Atom
 
 
 @record
@@ -119,18 +143,17 @@ class ByLane(AlongRows):
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
-        first, behind = self.rows.between(b, lo, hi)
+        return self.among(b, *self.rows.between(b, lo, hi), lo, hi, state, step)
+
+    def among(
+        self, b: Builder, first: Atom, behind: Atom, lo: Atom, hi: Atom, state: State, step: Step
+    ) -> State:
+        """The same where the rows of lo to hi are known."""
         begin, end, limit = self.space.steps.share(b, first, behind, self.width)
 
         def of_rows(c: Builder, base: Atom, known: State) -> State:
-            number = c.emit(Lane(base))[0]
-            there = c.apply("lt", number, limit)
-            near = c.apply("minimum", number, c.sub(limit, index(1)))
-            row = self.row_at(c, near, first, behind)
-            start = self.rows.start(c, row)
-            p_lo = c.apply("maximum", start, lo)
-            stop = c.apply("minimum", self.rows.end(c, row), hi)
-            length = c.apply("select", there, c.sub(stop, p_lo), index(0))
+            rows = self.on_lanes(c, base, first, behind, limit, lo, hi)
+            row, start, p_lo, length = rows.row, rows.start, rows.first, rows.length
             (longest,) = c.emit(ReduceLanes(lambda_of("maximum", i64), (length,)))
             inside = self.space.inside(c)
             turn = inside.param("t", i64)
@@ -153,8 +176,13 @@ class ByWarp(AlongRows):
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
+        return self.among(b, *self.rows.between(b, lo, hi), lo, hi, state, step)
+
+    def among(
+        self, b: Builder, first: Atom, behind: Atom, lo: Atom, hi: Atom, state: State, step: Step
+    ) -> State:
+        """The same where the rows of lo to hi are known."""
         machine = self.space.machine
-        first, behind = self.rows.between(b, lo, hi)
         mine = b.add(first, warp_index(b, machine))
 
         def of_row(c: Builder, number: Atom, known: State) -> State:

@@ -11,20 +11,26 @@ for threads, and for rows that are shorter than a step.
 
 from __future__ import annotations
 
+from flatweave.algorithms.operator import Operator
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Load, Shared, Store, Sync
 from flatweave.lower.traverse.along_rows import AlongRows
-from flatweave.lower.traverse.flat import flat, span_with_edges
-from flatweave.lower.traverse.position import Position, State, Step
+from flatweave.lower.traverse.flat import Flat, flat, span_with_edges
+from flatweave.lower.traverse.position import Position, State, Step, while_active
 from flatweave.lower.traverse.row_of_position import RowOf
-from flatweave.terms.build import Builder, index
+from flatweave.lower.traverse.traversal import Space
+from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Var
 
 MARKS = 256
 """A power of two; with ends of 64 bits they take 2 KiB of a block's memory."""
 FAR = index(1 << 62)
+LONGEST = Operator(
+    lambda b, left, right: (b.apply("maximum", left[0], right[0]),), (index(0),),
+    lambda b: lambda_of("maximum", i64),
+)  # fmt: skip
 
 
 @record
@@ -33,7 +39,12 @@ class BySearch(AlongRows):
 
     def block(self, b: Builder, lo: Atom, hi: Atom, state: State, step: Step) -> State:
         """Steps over the positions lo to hi; the accumulators stand first in the state."""
-        marks = Marks.of(b, self, lo, hi)
+        return self.among(b, Marks.of(b, self, lo, hi), lo, hi, state, step)
+
+    def among(
+        self, b: Builder, marks: Marks, lo: Atom, hi: Atom, state: State, step: Step
+    ) -> State:
+        """The same where there are marks."""
 
         def located(c: Builder, position: Position, known: State) -> State:
             row, start = marks.row_of(c, position.flat)
@@ -81,6 +92,23 @@ class Marks:
         assert position.active is not None
         b.emit(If(position.active, inside.close([], []), NO_BODY))
         return state
+
+    def most_between(self, b: Builder, lo: Atom, hi: Atom) -> Atom:
+        """The most positions between two marks, as a warp sees them: no row is longer."""
+
+        def gap(c: Builder, position: Position, state: State) -> State:
+            t = position.flat
+            end = c.emit(Load(self.memory, t))[0]
+            before = c.apply("maximum", c.sub(t, index(1)), index(0))
+            last = c.emit(Load(self.memory, before))[0]
+            start = c.apply("select", c.apply("eq", t, index(0)), lo, last)
+            length = c.sub(c.apply("minimum", end, hi), c.apply("minimum", start, hi))
+            (here,) = while_active(c, (length,), (index(0),), position)
+            return (c.apply("maximum", state[0], here),)
+
+        space = Space(self.walk.space.machine, (index(MARKS),), index(MARKS))
+        walk = Flat(space, self.walk.width, (LONGEST,))
+        return walk.block(b, index(0), index(MARKS), (index(0),), gap)[0]
 
     def row_of(self, b: Builder, position: Atom) -> tuple[Atom, ...]:
         """The row of a position, and where that begins."""
