@@ -20,6 +20,7 @@ from bench.cluster.recorded import Recorder
 from bench.cluster.simulation import Costs
 
 MANY = 2000
+RUNS, REST = 2, 0.01
 LARGE = 1 << 27  # bytes that are sent
 CHUNKS = (1, 2, 4)  # alone; so few that the array goes to everyone; more
 
@@ -56,7 +57,10 @@ def costs_of(client: Any) -> Costs:
     theirs = sum(client.run(time.process_time).values()) - theirs
     submit, schedule, start = mine / MANY, (ours - mine) / MANY, theirs / MANY
     once = _median(lambda: client.submit(nothing, 1, pure=False).result(), 50)
-    latency = max(once - submit - schedule - start, 0) / 4
+    known = client.submit(nothing, 1, pure=False)
+    known.exception()
+    call = _median(known.result, 50)
+    latency = max(once - submit - schedule - start - call, 0) / 4
     workers = list(client.scheduler_info(n_workers=-1)["workers"])
 
     def moved() -> float:
@@ -78,7 +82,7 @@ def costs_of(client: Any) -> Costs:
         return time.perf_counter() - begun
 
     between, here = (statistics.median(job() for _ in range(5)) for job in (moved, fetched))
-    return Costs(submit, schedule, start, latency, LARGE / between, LARGE / here)
+    return Costs(submit, schedule, start, latency, call, LARGE / between, LARGE / here)
 
 
 def rates(processes: int, rows: int) -> dict[str, Rate]:
@@ -106,17 +110,18 @@ def _rated(rows: int, barrier: Any, results: Any) -> None:
         recorder = Recorder(chunks)
         with fw.on(recorder):
             xs = keys(chunks, rows)
-            made.update(_by_kind(recorder))
+            made.update(by_kind(recorder))
             for program in PROGRAMS.values():
                 program(xs)
-                barrier.wait()
                 recorder.tasks.clear()
-                program(xs)
-                made.update(_by_kind(recorder))
+                for _ in range(RUNS):
+                    barrier.wait()
+                    program(xs)
+                made.update(by_kind(recorder))
     results.put(made)
 
 
-def _by_kind(recorder: Recorder) -> dict[str, Rate]:
+def by_kind(recorder: Recorder) -> dict[str, Rate]:
     """The fastest task of each kind."""
     found = defaultdict(list)
     for task in recorder.tasks:
@@ -133,6 +138,7 @@ def _by_kind(recorder: Recorder) -> dict[str, Rate]:
 def _median(job: Callable[[], Any], times: int) -> float:
     found = []
     for _ in range(times):
+        time.sleep(REST)  # Dask sends at once what comes 2 ms after the last message
         begun = time.perf_counter()
         job()
         found.append(time.perf_counter() - begun)

@@ -61,23 +61,25 @@ class Recorded(Future):
 class Recorder:
     """Stands for a client of `dask.distributed`, whose cluster has so many workers."""
 
+    status = "running"
+
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self.tasks: list[Task] = []
         self.events: list[Event] = []
         self.marked = 0
-        self._last = time.perf_counter()
+        self._last = time.thread_time()
 
     def mark(self) -> None:
         """What is measured begins with the next event."""
         self.marked = len(self.events)
-        self._last = time.perf_counter()
+        self._last = time.thread_time()
 
     def submit(
         self, function: Callable[..., Any], *args: Any, key: str | None = None, pure: bool = False
     ) -> Recorded:
         """One task, done when this returns."""
-        gap = time.perf_counter() - self._last
+        gap = time.thread_time() - self._last
         needs: dict[int, None] = {}
         given = [_value(each, needs) for each in args]
         start = time.perf_counter()
@@ -87,7 +89,7 @@ class Recorder:
         self.tasks.append(Task(kind, tuple(needs), _size(value), seconds))
         self.events.append(Event(gap, (number,)))
         made = Recorded(self, number, key or f"{kind}-{number}", value)
-        self._last = time.perf_counter()
+        self._last = time.thread_time()
         return made
 
     def gather(self, futures: Sequence[Recorded]) -> list[Any]:
@@ -106,8 +108,8 @@ class Recorder:
     def waited(self, futures: Sequence[Recorded], *, brings: bool) -> None:
         """The client went on when these were done."""
         numbers = tuple(each.number for each in futures)
-        self.events.append(Event(time.perf_counter() - self._last, numbers, True, brings))
-        self._last = time.perf_counter()
+        self.events.append(Event(time.thread_time() - self._last, numbers, True, brings))
+        self._last = time.thread_time()
 
 
 def _kind(function: Callable[..., Any], args: Sequence[Any], key: str | None) -> str:
@@ -122,7 +124,7 @@ def _value(arg: Any, needs: dict[int, None]) -> Any:
     if isinstance(arg, Recorded):
         needs[arg.number] = None
         return arg.value
-    if isinstance(arg, list | tuple):
+    if type(arg) in (list, tuple):
         return type(arg)(_value(each, needs) for each in arg)
     return arg
 

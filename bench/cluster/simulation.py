@@ -27,6 +27,7 @@ class Costs(NamedTuple):
     schedule: float  # the scheduler, for each task
     start: float  # a worker, for each task
     latency: float  # a message
+    call: float  # a question to the scheduler, and its answer
     bandwidth: float  # between two workers
     fetch: float  # from a worker to the client
 
@@ -56,7 +57,7 @@ class Simulation:
         self.costs = costs
         self.shared = shared
         self.workers = [Worker() for _ in range(workers)]
-        self.cores = cores
+        self.cores = self.all_cores = cores
         self.waiting: deque[int] = deque()  # workers that have a task and no core
         self.has: list[set[int]] = [set() for _ in tasks]  # the workers that have a result
         self.given: dict[int, int] = {}  # the worker of a task
@@ -79,7 +80,7 @@ class Simulation:
                 clock = max(clock, self._until(event.tasks))
                 if event.brings:
                     size = sum(self.sizes[task] for task in event.tasks)
-                    clock += 4 * self.costs.latency + size / self.costs.fetch
+                    clock += self.costs.call + size / self.costs.fetch
             else:
                 self.at(clock + self.costs.latency, self._submitted, *event.tasks)
         return clock - begun
@@ -91,8 +92,13 @@ class Simulation:
             return clock + seconds
         while self._events and self._events[0][0] <= clock:
             self._step()
-        self.scheduler = max(self.scheduler, clock) + seconds
+        self.scheduler = max(self.scheduler, clock) + seconds * self._slower()
         return self.scheduler
+
+    def _slower(self) -> float:
+        """How much longer the scheduler takes where it shares the workers' cores with them."""
+        busy = sum(worker.is_busy for worker in self.workers) if self.shared else 0
+        return max(1.0, (busy + 1) / self.all_cores)
 
     def _step(self) -> None:
         self.now, _, what, args = heapq.heappop(self._events)
@@ -120,7 +126,7 @@ class Simulation:
             self._ready(task)
 
     def _ready(self, task: int) -> None:
-        self.scheduler = max(self.scheduler, self.now) + self.costs.schedule / 2
+        self.scheduler = max(self.scheduler, self.now) + self.costs.schedule / 2 * self._slower()
         number = self._chosen(task)
         self.given[task] = number
         self.workers[number].expected += self.seconds[task]
@@ -143,7 +149,7 @@ class Simulation:
         return min(here or range(len(self.workers)), key=cost)
 
     def _finished(self, task: int) -> None:
-        self.scheduler = max(self.scheduler, self.now) + self.costs.schedule / 2
+        self.scheduler = max(self.scheduler, self.now) + self.costs.schedule / 2 * self._slower()
         self.done[task] = self.scheduler + self.costs.latency
         for each in self.dependents[task]:
             self.missing[each] -= 1

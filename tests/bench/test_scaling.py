@@ -10,7 +10,7 @@ recorded = pytest.importorskip("bench.cluster.recorded")
 simulation = pytest.importorskip("bench.cluster.simulation")
 Event, Task = recorded.Event, recorded.Task
 
-FREE = simulation.Costs(0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
+FREE = simulation.Costs(0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
 WAIT = True
 
 
@@ -55,7 +55,7 @@ def test_a_worker_sends_one_result_after_the_other():
 
 def test_the_client_and_the_scheduler_take_time_for_every_task():
     """The first is submitted, scheduled, computed, and heard of; the others meanwhile."""
-    costs = simulation.Costs(1.0, 2.0, 0.5, 0.25, 1.0, 1.0)
+    costs = simulation.Costs(1.0, 2.0, 0.5, 0.25, 0.0, 1.0, 1.0)
 
     assert taken([((), 0, 4.0)], submitted(0), costs=costs) == 1 + 2 + 0.5 + 4 + 4 * 0.25
     many = taken([((), 0, 0.0)] * 50, submitted(*range(50)), workers=50, costs=costs)

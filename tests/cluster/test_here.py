@@ -39,6 +39,19 @@ def test_any_chunks(lengths):
         assert np.array_equal(np.asarray(mine), np.asarray(theirs))
 
 
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=6), st.integers(0, 9), st.integers(0, 9))
+@settings(max_examples=60, deadline=None)
+def test_some_rows_are_those_of_their_pieces(lengths, begin, count):
+    """Chunks without rows have none of them; rows behind the last one are nowhere."""
+    parts = [np.arange(n) + 10 * k for k, n in enumerate(lengths)]
+    xs = fw.Chunked(parts)
+    found = xs.between(begin, begin + count)
+
+    assert all(first < last for _, first, last in found)
+    loaded = [x for piece, first, last in found for x in piece.load(first, last)]
+    assert loaded == np.concatenate(parts)[begin : begin + count].tolist()
+
+
 def test_arrays_of_other_chunks_meet():
     """Each chunk takes its rows wherever they are."""
     xs, ys = np.arange(20), np.arange(20) * 3

@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 import operator
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any, Protocol, TypeAlias, overload
 
 import numpy as np
@@ -297,10 +298,13 @@ class Chunked:
 
     def between(self, begin: int, end: int) -> list[tuple[Piece, int, int]]:
         """The pieces that hold some rows, and which of each one's own these are."""
+        bounds, last = self.bounds, min(end, self.bounds[-1])
+        if begin >= last:
+            return []
         return [
-            (piece, max(begin - first, 0), min(end, last) - first)
-            for piece, (first, last) in zip(self.pieces, pairwise(self.bounds), strict=True)
-            if first < end and begin < last and first < last
+            (self.pieces[k], max(begin - bounds[k], 0), min(last, bounds[k + 1]) - bounds[k])
+            for k in range(bisect_right(bounds, begin) - 1, bisect_left(bounds, last))
+            if bounds[k] < bounds[k + 1]
         ]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
