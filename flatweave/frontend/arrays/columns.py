@@ -12,15 +12,19 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.down import scan_along, scan_last_axis
 from flatweave.frontend.elements.broadcast import broadcast_to, generated, read, read_stretched
 from flatweave.frontend.elements.independent import by_rank
+from flatweave.frontend.elements.lambdas import combined_by
 from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE
 from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import current
 from flatweave.ops import Filter, Map, Reduce, Scan
+from flatweave.scalar import ops as scalars
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var, constant
 from flatweave.terms.traverse import Substitution
 
 
@@ -137,6 +141,10 @@ def _scan_rows(
     fn: Lambda, start: list[Tracer], arrays: list[Tracer], exclusive: bool, reverse: bool
 ) -> list[Tracer]:
     scalar = scalar_operator(fn)
+    identity = _identity(scalar) if scalar else None
+    if scalar and identity and _of_one_rank(arrays):
+        _rows_shape(arrays, "scan")
+        return _scan_from_identity(scalar, identity, start, arrays, exclusive, reverse)
     if scalar is None or any(e.ndim for e in start) or not _of_one_rank(arrays):
         return emit(Scan(fn, *_rows(fn, start, arrays, "scan"), exclusive, reverse))
     shape = _rows_shape(arrays, "scan")
@@ -150,22 +158,59 @@ def _scan_rows(
     )
 
 
+def _identity(fn: Lambda) -> list[Atom] | None:
+    """For each part the value that changes no element, where each is combined by one function."""
+    found = [scalars.identity(combined_by(fn, k), _dtype(r)) for k, r in enumerate(fn.results)]
+    if any(value is None for value in found):
+        return None
+    return [constant(v, _dtype(r)) for v, r in zip(found, fn.results, strict=True)]
+
+
+def _dtype(atom: Atom) -> DType:
+    assert isinstance(atom.type, DType)
+    return atom.type
+
+
+def _scan_from_identity(
+    fn: Lambda, identity: Sequence[Atom], start: Sequence[Tracer], arrays: Sequence[Tracer],
+    exclusive: bool, reverse: bool,
+) -> list[Tracer]:  # fmt: skip
+    """The prefixes from an identity on, which the first value is combined with where they are read.
+
+    An operator with an identity that is known commutes, so that a suffix is a prefix of the
+    reversed rows.
+    """
+    length = arrays[0].extents[0]
+
+    def place(i: Atom) -> Atom:
+        return extents.sub(extents.sub(length, ONE), i) if reverse else i
+
+    def turned(i: Atom, *at: Atom) -> list[Tracer]:
+        return [read(x, (place(i), *at)) for x in arrays]
+
+    rows = generated(arrays[0].extents, turned) if reverse else arrays
+    prefixes = scan_along(fn, identity, rows, 0)
+
+    def result(i: Atom, *at: Atom) -> list[Tracer]:
+        k = place(i)
+        known = [read_stretched(e, at).atom for e in start]
+        if exclusive:
+            before = extents.greatest(extents.sub(k, ONE), extents.ZERO)
+            inside = current().apply("gt", k, extents.ZERO)
+            values = [
+                current().apply("select", inside, read(x, (before, *at)).atom, e)
+                for x, e in zip(prefixes, identity, strict=True)
+            ]
+        else:
+            values = [read(x, (k, *at)).atom for x in prefixes]
+        copy = current().builder.copy(fn)
+        return [tracer_of(y) for y in current().builder.inline(copy, [*known, *values])]
+
+    return generated(arrays[0].extents, result)
+
+
 def _of_one_rank(arrays: Sequence[Tracer]) -> bool:
     return all(x.ndim == arrays[0].ndim for x in arrays)
-
-
-def scan_last_axis(
-    fn: Lambda, start: Sequence[Atom], arrays: Sequence[Tracer], exclusive: bool, reverse: bool
-) -> list[Tracer]:
-    """A segmented scan along the last axis: in row-major order, restarted in every row."""
-    shape = arrays[0].extents
-    starts: tuple[Atom, ...] = ()
-    if len(shape) > 1:
-        first = extents.sub(shape[-1], extents.ONE) if reverse else extents.ZERO
-        flags = generated(shape, lambda *at: tracer_of(current().apply("eq", at[-1], first)))
-        starts = (flags[0].atom,)
-    atoms = tuple(x.atom for x in arrays)
-    return emit(Scan(fn, tuple(start), atoms, exclusive, reverse, starts))
 
 
 def unravel(k: Atom, shape: Sequence[Atom]) -> list[Atom]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
-from flatweave.frontend.arrays.columns import scan_last_axis
 from flatweave.frontend.arrays.shapes import transposed
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.trace import extents
@@ -23,7 +22,7 @@ from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import current
-from flatweave.ops import Reduce
+from flatweave.ops import Reduce, Scan
 from flatweave.terms.syntax import Atom, Lambda, constant
 
 ROWS = 8
@@ -113,3 +112,17 @@ class _Blocks:
 
     def _at(self, at: Sequence[Atom], row: Atom) -> list[Atom]:
         return [row if axis == self.axis else i for axis, i in enumerate(at)]
+
+
+def scan_last_axis(
+    fn: Lambda, start: Sequence[Atom], arrays: Sequence[Tracer], exclusive: bool, reverse: bool
+) -> list[Tracer]:
+    """A segmented scan along the last axis: in row-major order, restarted in every row."""
+    shape = arrays[0].extents
+    starts: tuple[Atom, ...] = ()
+    if len(shape) > 1:
+        first = extents.sub(shape[-1], extents.ONE) if reverse else extents.ZERO
+        flags = generated(shape, lambda *at: tracer_of(current().apply("eq", at[-1], first)))
+        starts = (flags[0].atom,)
+    atoms = tuple(x.atom for x in arrays)
+    return emit(Scan(fn, tuple(start), atoms, exclusive, reverse, starts))

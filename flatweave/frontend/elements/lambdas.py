@@ -196,7 +196,7 @@ NOT_ASSOCIATIVE = {
 def _must_associate(fn: Lambda, op: Any, who: str) -> None:
     """Refuse an operator that is known not to be associative."""
     for k in range(len(fn.results)):
-        name = _combined_by(fn, k)
+        name = combined_by(fn, k)
         if name in NOT_ASSOCIATIVE:
             origin = defined_at(op)
             raise OperatorError(
@@ -208,7 +208,7 @@ def _must_associate(fn: Lambda, op: Any, who: str) -> None:
             )
 
 
-def _combined_by(fn: Lambda, k: int) -> str:
+def combined_by(fn: Lambda, k: int) -> str:
     """The one scalar function that combines part `k` of two elements, if there is one."""
     operands = {fn.params[k], fn.params[len(fn.params) // 2 + k]}
     for let in fn.lets:
@@ -217,7 +217,7 @@ def _combined_by(fn: Lambda, k: int) -> str:
         if isinstance(let.op, Apply) and set(let.op.args) == operands:
             return let.op.fn
         if isinstance(let.op, Map) and set(let.op.xs) == operands and len(let.op.fn.params) == 2:
-            return _combined_by(let.op.fn, 0)
+            return combined_by(let.op.fn, 0)
     return ""
 
 
