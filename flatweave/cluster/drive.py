@@ -22,7 +22,7 @@ from flatweave.cluster.known import Known
 from flatweave.cluster.local import Is, LocalProgram, Param
 from flatweave.cluster.needs import located_by, spanned_by
 from flatweave.cluster.parts.fold import Folding
-from flatweave.cluster.place import Chunk, Place, Rows
+from flatweave.cluster.place import Chunk, Job, Place, Rows, ran
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Part
 from flatweave.cluster.steps import Divided, Exchanged, Local, Whole
@@ -154,18 +154,12 @@ class Drive:
         chunks = [Chunk(k, begin, end) for k, (begin, end) in enumerate(pairwise(bounds))]
         folding = Folding(self, step, made, len(chunks))
         stored: list[list[Any]] = []
-        ready = ((c, self._arguments(step, made, c)) for c in chunks if c.begin < c.end)
-        at_hand = next(ready, None)
+        tasks = (Job(c, self._arguments(step, made, c)) for c in chunks if c.begin < c.end)
+        found = ran(self.place, made, tasks)
         for chunk in chunks:
-            if chunk.begin == chunk.end:
-                folding.add(chunk, [])
-                continue
-            assert at_hand is not None
-            args, at_hand = at_hand[1], next(ready, None)
-            if at_hand is not None:
-                self.place.expect(at_hand[1])
-            results = self.place.run(made, args, chunk)
-            stored.append(results[: len(step.stores)])
+            results = next(found)[1] if chunk.begin < chunk.end else []
+            if results:
+                stored.append(results[: len(step.stores)])
             folding.add(chunk, results)
         rows = [chunk.end - chunk.begin for chunk in chunks if chunk.begin < chunk.end]
         for k, var in enumerate(step.stores):

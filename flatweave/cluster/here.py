@@ -21,16 +21,20 @@ from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Chunk, ChunkFailed, Groups, Rows, loaded
+from flatweave.cluster.place import Chunk, ChunkFailed, Groups, Job, Rows, in_turn, loaded
 from flatweave.cluster.sources.stored import Stored, extremes
-from flatweave.cluster.spill import Store
+from flatweave.cluster.spill import Spilled, Store
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values
+from flatweave.runtime.buffers import buffer_pool
 from flatweave.runtime.systems.limits import memory_of_group
 
-SHARE = 8
-"""A chunk, the next one, what is computed of them, and results fit into memory with this part of it
-for each."""
+SHARE = 6
+"""What a chunk takes, what the next one takes, and what is computed of them, have this part of
+memory each; results that are kept have a quarter of it."""
+
+IDLE = 16
+"""Of memory that was bounded, buffers that nobody has keep this part, to be used again."""
 
 
 class Here:
@@ -41,8 +45,9 @@ class Here:
         self, target: str = "cpu", memory: int | None = None, folder: str | None = None
     ) -> None:
         self.memory = memory_of_group() if memory is None else memory
+        self._idle = None if memory is None else memory // IDLE
         self._target = target
-        self._store = Store(self.memory // 2, folder)
+        self._store = Store(self.memory // 4, folder, self.memory // SHARE)
         self._made: dict[Program, Any] = {}
         self._coming: dict[int, tuple[Rows, Future[list[Values]], int]] = {}
 
@@ -61,7 +66,10 @@ class Here:
 
     def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
         results = self._computed(step.program, self._given(args), chunk)
-        return [self._store.keep(each) if np.ndim(each) else each for each in results]
+        found = [self._store.keep(each) if np.ndim(each) else each for each in results]
+        if self._idle is not None:
+            buffer_pool().release_idle(self._idle)
+        return found
 
     def _computed(self, program: Program, args: Sequence[Any], chunk: Chunk) -> list[Any]:
         made = self._made.get(program)
@@ -76,18 +84,18 @@ class Here:
         """Arguments with their rows in memory: those that were expected, and those that were not,
         which are read now."""
         rows = [each for each in args if isinstance(each, Rows)]
-        for each in rows:
-            self._check(each)
+        self._check(sum(each.nbytes for each in rows))
         read = {id(each): self._coming.pop(id(each)) for each in rows if id(each) in self._coming}
         others = [each for each in rows if id(each) not in read]
         found = {id(each): values for each, values in zip(others, loaded(others), strict=True)}
         found.update({key: coming.result()[k] for key, (_, coming, k) in read.items()})
         return [found[id(each)] if isinstance(each, Rows) else each for each in args]
 
-    def _check(self, rows: Rows) -> None:
-        if rows.nbytes * SHARE > self.memory:
+    def _check(self, size: int) -> None:
+        """Raise the user's error for a chunk that takes so many bytes, if they are too many."""
+        if size * SHARE > self.memory:
             raise ArgumentError(
-                f"a chunk has {pretty.size(rows.nbytes)}, of which {SHARE} do not fit into"
+                f"a chunk has {pretty.size(size)}, of which {SHARE} do not fit into"
                 f" {pretty.size(self.memory)} of memory.",
                 where=user_location(),
                 remedy="Cut the array into chunks of fewer rows: fw.Chunked.open(path, rows).",
@@ -111,18 +119,13 @@ class Here:
         return [piece.load(begin, end) for piece, begin, end in parts]
 
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
-        return [function(list(map(_value, results)), *args) for results in groups]
+        return [function(list(map(_seen, results)), *args) for results in groups]
 
     def done(
-        self, function: Callable[..., None], tasks: Iterable[tuple[Chunk, list[Any]]]
+        self, function: Callable[..., None], tasks: Iterable[Job]
     ) -> None:
-        coming = iter(tasks)
-        at_hand = next(coming, None)
-        while at_hand is not None:
-            (_, args), at_hand = at_hand, next(coming, None)
-            if at_hand is not None:
-                self.expect(at_hand[1])
-            function(*self._given(args))
+        for task in in_turn(self, tasks):
+            function(*self._given(task.args))
 
     def cut(
         self, groups: Groups, ends: Sequence[Sequence[int]], size: int
@@ -133,7 +136,8 @@ class Here:
         return result  # type: ignore[no-any-return]
 
     def finish(self, pieces: Sequence[Piece]) -> None:
-        """Everything is there as soon as it has been asked for."""
+        """Everything has been computed as soon as it was asked for; it may still be written."""
+        self._store.settle()
 
 
 @functools.cache
@@ -158,6 +162,11 @@ def _reading(rows: Sequence[Rows]) -> Future[list[Values]]:
 
 def _is_far(rows: Rows) -> bool:
     return any(not isinstance(piece, Held) for piece, _, _ in rows.parts)
+
+
+def _seen(result: Any) -> Any:
+    """A result of which a few elements are looked at."""
+    return result.mapped() if isinstance(result, Spilled) else _value(result)
 
 
 def _value(result: Any) -> Any:

@@ -23,7 +23,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
 from flatweave.base.records import record
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Chunk, Groups, Rows
+from flatweave.cluster.place import Chunk, Groups, Job, Rows
 from flatweave.cluster.sources.blocks import Block
 from flatweave.cluster.workers import lost, remote
 from flatweave.frontend.values.chunked import Held, Piece, Values
@@ -168,7 +168,7 @@ class OnDask:
         return self._awaited(tasks, futures)
 
     def done(
-        self, function: Callable[..., None], tasks: Iterable[tuple[Chunk, list[Any]]]
+        self, function: Callable[..., None], tasks: Iterable[Job]
     ) -> None:
         futures = [
             self._submitted(remote.called, function, [self._argument(each) for each in args])

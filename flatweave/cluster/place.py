@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +12,8 @@ from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.records import record
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.sources.stored import one, read
+from flatweave.cluster.sources.memory import one
+from flatweave.cluster.sources.stored import read
 from flatweave.frontend.values.chunked import Chunked, Piece, Values
 
 
@@ -73,6 +74,13 @@ Groups = Sequence[Sequence[Any]]
 """Results that were computed together."""
 
 
+class Job(NamedTuple):
+    """A chunk, and what a program takes for it."""
+
+    chunk: Chunk
+    args: list[Any]
+
+
 class Place(Protocol):
     """Runs local programs, and has their results until somebody wants them."""
 
@@ -109,7 +117,7 @@ class Place(Protocol):
         where they are."""
 
     def done(
-        self, function: Callable[..., None], tasks: Iterable[tuple[Chunk, list[Any]]]
+        self, function: Callable[..., None], tasks: Iterable[Job]
     ) -> None:
         """Call a function of ours with the arguments of each chunk, as `run` takes them, and wait
         until all is done."""
@@ -126,3 +134,22 @@ class Place(Protocol):
 
     def finish(self, pieces: Sequence[Piece]) -> None:
         """Wait until these have been computed."""
+
+
+def in_turn(place: Place, tasks: Iterable[Job]) -> Iterator[Job]:
+    """Tasks one after the other; when one begins, the place knows what the next one will take."""
+    coming = iter(tasks)
+    at_hand = next(coming, None)
+    while at_hand is not None:
+        task, at_hand = at_hand, next(coming, None)
+        if at_hand is not None:
+            place.expect(at_hand.args)
+        yield task
+
+
+def ran(
+    place: Place, program: LocalProgram, tasks: Iterable[Job]
+) -> Iterator[tuple[Chunk, list[Any]]]:
+    """The results of a program for each task."""
+    for chunk, args in in_turn(place, tasks):
+        yield chunk, place.run(program, args, chunk)

@@ -10,7 +10,7 @@ from typing import Any
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.source import user_location
 from flatweave.cluster.here import here
-from flatweave.cluster.place import Chunk, Rows
+from flatweave.cluster.place import Chunk, Job, Rows
 from flatweave.cluster.sinks.npy import bytes_file, npy_file
 from flatweave.cluster.sinks.sink import Columns, Sink
 from flatweave.cluster.sinks.tables import arrow_folder, parquet_folder
@@ -68,11 +68,11 @@ def _save(
     sink.finish()
 
 
-def _rows(sink: Sink, arrays: list[Chunked]) -> Iterator[tuple[Chunk, list[Any]]]:
+def _rows(sink: Sink, arrays: list[Chunked]) -> Iterator[Job]:
     """What is written together, and the arguments of `Sink.write`."""
     for number, (begin, end) in enumerate(pairwise([0, *(sink.ends or [0])])):
         rows = [Rows.of(array, (begin, end)) for array in arrays]
-        yield Chunk(number, begin, end), [number, begin, *rows]
+        yield Job(Chunk(number, begin, end), [number, begin, *rows])
 
 
 def _format(path: str, format: str | None) -> str:

@@ -80,7 +80,7 @@ def test_memory_is_a_size(memory):
 
 def test_a_chunk_that_does_not_fit():
     """It says how large it is, and what to do, before it is read."""
-    with fw.on(memory="200 B"), pytest.raises(fw.ArgumentError, match=r"32 B, of which 8 do not"):
+    with fw.on(memory="150 B"), pytest.raises(fw.ArgumentError, match=r"32 B, of which 6 do not"):
         fw.jit(lambda x: fw.sum(x))(XS)
 
 

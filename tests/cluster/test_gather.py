@@ -99,8 +99,8 @@ def test_only_what_is_read_is_sent(monkeypatch):
 
 def test_what_fits_is_everywhere(monkeypatch):
     """Then nobody asks for rows; an array that is larger than its share of memory is not."""
-    assert sent(Here("interp", memory=64000), monkeypatch) == []
-    assert sent(Here("interp", memory=63999), monkeypatch) == [(0, 2), (700, 2)]
+    assert sent(Here("interp", memory=48000), monkeypatch) == []
+    assert sent(Here("interp", memory=47999), monkeypatch) == [(0, 2), (700, 2)]
 
 
 @pytest.mark.parametrize("wrong", [77, -11])

@@ -2,8 +2,11 @@
 
 import gc
 import os
+import subprocess
+import sys
 
 import numpy as np
+import pytest
 
 import flatweave as fw
 from flatweave.cluster.here import Here
@@ -60,3 +63,71 @@ def test_the_next_chunk_is_read_ahead(tmp_path, monkeypatch):
 
     assert float(fw.jit(lambda x: fw.sum(x))(xs)) == XS.sum()
     assert len(expected) == 4
+
+
+PEAKS = """
+import sys
+import numpy as np
+import flatweave as fw
+
+def groups(xs):
+    keys, ys = fw.sort_by_key(xs % 1000, fw.astype(xs, fw.f32))
+    begins = fw.concat([fw.full(1, True), keys[1:] != keys[:-1]])
+    return keys[begins], fw.segmented_reduce(fw.add, fw.f32(0), begins, ys)
+
+PROGRAMS = {
+    "sum": lambda x: fw.sum(x), "scan": lambda x: fw.cumsum(x), "filter": lambda x: x[x % 3 != 0],
+    "sort": lambda x: fw.sort(x), "groups": groups,
+}
+path, rows, bound, *names = sys.argv[1:]
+
+def status(key):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(key))
+
+for name in names:
+    f = fw.jit(PROGRAMS[name])
+    few = np.arange(4 * int(rows), dtype=np.uint32)[::-1].copy()
+    with fw.on(memory=int(bound)):
+        f(fw.Chunked.cut(few, int(rows)))
+        before = status("VmRSS")
+        open("/proc/self/clear_refs", "w").write("5")
+        found = f(fw.Chunked.open(path, int(rows)))
+        print(name, status("VmHWM") - before)
+    del found
+"""
+
+
+def peaks(folder, size, bound, names):
+    """The memory that programs take, beyond what the process has, on so many bytes of a file."""
+    xs = np.random.default_rng(1).integers(0, 2**32, size // 4, np.uint32)
+    np.save(folder / "xs.npy", xs)
+    args = [folder / "xs.npy", bound // 128, bound, *names]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAKS, *map(str, args)], check=True, capture_output=True, text=True
+    )
+    return {name: int(found) for name, found in map(str.split, done.stdout.splitlines())}
+
+
+on_linux = pytest.mark.skipif(
+    not os.access("/proc/self/clear_refs", os.W_OK), reason="only Linux forgets a peak"
+)
+
+
+@on_linux
+def test_sorting_takes_less_memory_than_the_bound(tmp_path):
+    """Chunks, what is read ahead, what is being written, and results: all of it."""
+    found = peaks(tmp_path, 48 << 20, 24 << 20, ["sort"])
+
+    assert found["sort"] < 24 << 20, found
+
+
+@on_linux
+@pytest.mark.slow
+def test_everything_takes_less_memory_than_the_bound(tmp_path):
+    """On four times as much data as memory."""
+    names = ["sum", "scan", "filter", "sort", "groups"]
+    found = peaks(tmp_path, 256 << 20, 64 << 20, names)
+
+    assert list(found) == names
+    assert all(peak < 64 << 20 for peak in found.values()), found

@@ -23,6 +23,7 @@ from flatweave.cluster.exchanges.shuffle import (
     taking_rows,
 )
 from flatweave.cluster.local import LocalProgram
+from flatweave.cluster.place import Job
 from flatweave.ops import Map, Permute, Scatter
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder
@@ -54,7 +55,7 @@ class PermuteExchange(Exchange):
         tasks = []
         for k, chunk in enumerate(chunks):
             count, *rows = rows_of(dests, chunk.begin, chunk.end)
-            tasks.append((chunk, [chunk.begin, count, runs.count(k), *rows, *runs.taken(k)]))
+            tasks.append(Job(chunk, [chunk.begin, count, runs.count(k), *rows, *runs.taken(k)]))
         return computed(client.place, writing, tasks, let.vars)
 
 

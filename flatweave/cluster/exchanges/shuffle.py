@@ -17,7 +17,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.cluster.local import Is, LocalProgram, Param
-from flatweave.cluster.place import Chunk, Groups, Place, Rows
+from flatweave.cluster.place import Chunk, Groups, Job, Place, Rows, ran
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops import Map, Sort
 from flatweave.ops.rows import array_type
@@ -27,6 +27,14 @@ from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 Kind = tuple[Any, tuple[int, ...]]
 """The dtype of an array, and the shape of its rows."""
+
+
+@record
+class Sorting:
+    """A program that sorts rows, and which of its results are the keys."""
+
+    program: LocalProgram
+    keys: tuple[int, ...]
 
 
 @record
@@ -52,14 +60,15 @@ def chunks_of(bounds: Sequence[int]) -> list[Chunk]:
 
 
 def shuffled(
-    place: Place, arrays: Sequence[Chunked], sorting: LocalProgram,
+    place: Place, arrays: Sequence[Chunked], sorting: Sorting,
     splitters: Callable[[Groups], Any],
 ) -> Runs:  # fmt: skip
     """The runs of arrays of one length; `splitters` gives keys between them, from the results that
     hold all keys."""
     chunks = chunks_of(arrays[0].bounds)
-    found = [place.run(sorting, rows_of(arrays, chunk.begin, chunk.end), chunk) for chunk in chunks]
-    keys = [each[len(arrays) :] for each in found]
+    tasks = (Job(each, rows_of(arrays, each.begin, each.end)) for each in chunks)
+    found = [results for _, results in ran(place, sorting.program, tasks)]
+    keys = [[each[k] for k in sorting.keys] for each in found]
     cuts = place.each(cut_at, keys, splitters(keys))
     rows = [each[: len(arrays)] for each in found]
     return exchanged(place, rows, cuts, [(xs.dtype, xs.row) for xs in arrays])
@@ -88,13 +97,13 @@ def rows_of(arrays: Sequence[Chunked], begin: int, end: int) -> list[Any]:
 
 
 def computed(
-    place: Place, program: LocalProgram, tasks: Iterable[tuple[Chunk, list[Any]]],
+    place: Place, program: LocalProgram, tasks: Iterable[Job],
     variables: Sequence[Var],
 ) -> dict[Var, Chunked]:  # fmt: skip
     """What a program gives for the arguments of each chunk: arrays whose chunks these are."""
     pieces: list[list[Piece]] = [[] for _ in variables]
-    for chunk, args in tasks:
-        for mine, result in zip(pieces, place.run(program, args, chunk), strict=True):
+    for chunk, results in ran(place, program, tasks):
+        for mine, result in zip(pieces, results, strict=True):
             mine.append(place.piece(result, chunk.end - chunk.begin))
     return {
         var: Chunked.of(mine, array_type(var).dtype.numpy)
@@ -102,16 +111,30 @@ def computed(
     }
 
 
-def sorting(xs: Sequence[Atom], key: Lambda, *, keys: bool = True) -> LocalProgram:
-    """A program that sorts some rows; with `keys`, it gives these, too."""
+def sorting(xs: Sequence[Atom], key: Lambda) -> Sorting:
+    """A program that sorts some rows, and gives the keys, unless they are arrays that it sorts."""
+    b = Builder()
+    n = b.param("count", i64)
+    arrays = [b.param("x", ArrayType(array_type(x).dtype, (n,))) for x in xs]
+    found = list(b.emit(Sort(b.copy(key), tuple(arrays))))
+    if all(each in key.params for each in key.results):
+        at = tuple(key.params.index(each) for each in key.results)
+    else:
+        at = tuple(range(len(found), len(found) + len(key.results)))
+        found += b.emit(Map(b.copy(key), tuple(found)))
+    program = Program("sorted_keys", b.close([n, *arrays], found))
+    return Sorting(taking_rows(program, [x for x in xs if isinstance(x, Var)]), at)
+
+
+def merging(xs: Sequence[Atom], key: Lambda) -> LocalProgram:
+    """A program that sorts some rows."""
     b = Builder()
     n = b.param("count", i64)
     names = [x.name if isinstance(x, Var) else "x" for x in xs]
     types = [ArrayType(array_type(x).dtype, (n,)) for x in xs]
     arrays = [b.param(*each) for each in zip(names, types, strict=True)]
     found = b.emit(Sort(b.copy(key), tuple(arrays)))
-    results = [*found, *b.emit(Map(b.copy(key), found))] if keys else list(found)
-    program = Program("sorted_keys" if keys else "merged", b.close([n, *arrays], results))
+    program = Program("merged", b.close([n, *arrays], found))
     return taking_rows(program, [x for x in xs if isinstance(x, Var)])
 
 

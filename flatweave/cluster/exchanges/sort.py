@@ -13,8 +13,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made, in_chunks
-from flatweave.cluster.exchanges.shuffle import chunks_of, computed, rows_of, shuffled, sorting
-from flatweave.cluster.place import Chunk, Groups, Place
+from flatweave.cluster.exchanges.shuffle import (
+    chunks_of,
+    computed,
+    merging,
+    rows_of,
+    shuffled,
+    sorting,
+)
+from flatweave.cluster.place import Chunk, Groups, Job, Place
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.ops import Sort
 from flatweave.terms.syntax import Let, Op, Var
@@ -34,7 +41,7 @@ class SortExchange(Exchange):
         op: Any = let.op
         if free_vars(op.fn):
             return Made(frozenset(), "its keys are made of values from outside")
-        kept = sorting(op.xs, op.fn), sorting(op.xs, op.fn, keys=False)
+        kept = sorting(op.xs, op.fn), merging(op.xs, op.fn)
         return Made(frozenset(let.vars), kept=kept)
 
     def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
@@ -45,17 +52,17 @@ class SortExchange(Exchange):
         return computed(client.place, merging, _wanted(client.place, arrays, first), let.vars)
 
 
-def _wanted(place: Place, arrays: Sequence[Chunked], first: Any) -> list[tuple[Chunk, list[Any]]]:
+def _wanted(place: Place, arrays: Sequence[Chunked], first: Any) -> list[Job]:
     """What each chunk of the result is made of."""
     chunks = chunks_of(arrays[0].bounds)
     if len(chunks) < 2:
-        return [(chunk, rows_of(arrays, chunk.begin, chunk.end)) for chunk in chunks]
+        return [Job(chunk, rows_of(arrays, chunk.begin, chunk.end)) for chunk in chunks]
     runs = shuffled(place, arrays, first, lambda keys: _splitters(place, keys))
     found, at = [], 0
     for k in range(len(chunks)):
         rows = runs.count(k)
         if rows:
-            found.append((Chunk(k, at, at + rows), [rows, *runs.taken(k)]))
+            found.append(Job(Chunk(k, at, at + rows), [rows, *runs.taken(k)]))
         at += rows
     return found
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.records import record
-from flatweave.cluster.sources.paths import opened
+from flatweave.cluster.sources.paths import opened, read_bytes
 from flatweave.cluster.sources.stored import Opened
 from flatweave.frontend.values.chunked import Values
 
@@ -28,18 +28,13 @@ class Npy:
         """Rows of the array, in this machine's order of bytes."""
         dtype, size = np.dtype(self.dtype), math.prod(self.row)
         first, count = self.start + begin * size * dtype.itemsize, (end - begin) * size
-        if "://" in self.path:
-            with opened(self.path) as file:
-                file.seek(first)
-                found = np.frombuffer(file.read(count * dtype.itemsize), dtype)
-        else:
-            found = np.fromfile(self.path, dtype, count, offset=first)
-        if found.size != count:
+        raw = read_bytes(self.path, first, count * dtype.itemsize)
+        if raw.size != count * dtype.itemsize:
             raise ArgumentError(
                 f"{self.path} ends before row {end - 1}, which it had when it was opened.",
                 remedy="Open it again with fw.Chunked.open.",
             )
-        native = found.astype(dtype.newbyteorder("="), copy=False)
+        native = raw.view(dtype).astype(dtype.newbyteorder("="), copy=False)
         return [native.reshape(end - begin, *self.row)] * len(columns)
 
 

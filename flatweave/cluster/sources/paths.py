@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
+from flatweave.cluster.sources.memory import room
+from flatweave.frontend.values.chunked import Values
 
 FOLDERS = ("zarr.json", ".zarray", ".zgroup")
 """What is in a folder that is one array, or one group of arrays."""
@@ -38,7 +40,17 @@ def names_of(path: Any) -> list[str]:
 
 def opened(name: str) -> Any:
     """A file, to read bytes of it."""
-    return filesystem(name).open(name, "rb") if "://" in name else open(name, "rb")
+    return filesystem(name).open(name, "rb") if "://" in name else open(name, "rb", buffering=0)
+
+
+def read_bytes(name: str, begin: int, count: int) -> Values:
+    """Bytes of a file from some place on, fewer where it ends."""
+    with opened(name) as file:
+        file.seek(begin)
+        found, done = room(count), 0
+        while done < count and (more := file.readinto(found[done:])):
+            done += more
+    return found[:done]
 
 
 def is_folder(name: str) -> bool:

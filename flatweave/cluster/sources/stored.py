@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from flatweave.cluster.sources.memory import one
 from flatweave.frontend.values.chunked import Values
 
 
@@ -91,8 +92,3 @@ def read(parts: Iterable[tuple[Any, int, int]]) -> list[Values]:
         else:
             found.append(piece.load(begin, end))
     return found
-
-
-def one(arrays: Sequence[Values]) -> Values:
-    """Arrays one after the other."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -10,7 +10,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.records import record
-from flatweave.cluster.sources.paths import opened
+from flatweave.cluster.sources.paths import opened, read_bytes
 from flatweave.cluster.sources.stored import Opened
 from flatweave.frontend.values.chunked import Values
 
@@ -29,12 +29,7 @@ class Bytes:
     def read(self, columns: Sequence[str], begin: int, end: int) -> list[Values]:
         """Some bytes."""
         last = min(end, self.size)
-        if "://" in self.path:
-            with opened(self.path) as file:
-                file.seek(begin)
-                found = np.frombuffer(file.read(last - begin), np.uint8)
-        else:
-            found = np.fromfile(self.path, np.uint8, last - begin, offset=begin)
+        found = read_bytes(self.path, begin, last - begin)
         if len(found) != last - begin:
             raise ArgumentError(
                 f"{self.path} ends before byte {last - 1}, which it had when it was opened.",

@@ -21,7 +21,8 @@ from flatweave.array_ir.text import parse_program
 from flatweave.base.config import config
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.version import FORMAT, VERSION
-from flatweave.cluster.sources.stored import extremes, one, read
+from flatweave.cluster.sources.memory import one
+from flatweave.cluster.sources.stored import extremes, read
 from flatweave.frontend.call.eager import compile_program
 from flatweave.terms.syntax import Lambda, Let
 from flatweave.terms.traverse import map_field
