@@ -155,7 +155,9 @@ class Drive:
         folding = Folding(self, step, made, len(chunks))
         stored: list[list[Any]] = []
         tasks = (Job(c, self._arguments(step, made, c)) for c in chunks if c.begin < c.end)
-        found = ran(self.place, made, tasks)
+        read = [p.of for p in made.params if p.kind is Is.ROWS and p.of in self.chunks]
+        size = sum(self.chunks[var].nbytes for var in read if var is not None)
+        found = ran(self.place, made, tasks, size)
         for chunk in chunks:
             results = next(found)[1] if chunk.begin < chunk.end else []
             if results:

@@ -22,6 +22,7 @@ from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Chunk, ChunkFailed, Groups, Job, Rows, in_turn, loaded
+from flatweave.cluster.progress import Bars
 from flatweave.cluster.sources.stored import Stored, extremes
 from flatweave.cluster.spill import Spilled, Store
 from flatweave.frontend.call.eager import compile_program
@@ -42,8 +43,10 @@ class Here:
     by default of the machine's; the others are written to `folder`."""
 
     def __init__(
-        self, target: str = "cpu", memory: int | None = None, folder: str | None = None
-    ) -> None:
+        self, target: str = "cpu", memory: int | None = None, folder: str | None = None,
+        progress: bool = False,
+    ) -> None:  # fmt: skip
+        self._bars = Bars() if progress else None
         self.memory = memory_of_group() if memory is None else memory
         self._idle = None if memory is None else memory // IDLE
         self._target = target
@@ -57,6 +60,14 @@ class Here:
     def replicates(self, size: int) -> bool:
         return size * SHARE <= self.memory
 
+    def begin(self, name: str, size: int) -> None:
+        if self._bars is not None:
+            self._bars.begin(name, size)
+
+    def end(self) -> None:
+        if self._bars is not None:
+            self._bars.end()
+
     def expect(self, args: Sequence[Any]) -> None:
         """Begin to read what a chunk will take of files."""
         rows = [each for each in args if isinstance(each, Rows) and _is_far(each)]
@@ -67,6 +78,8 @@ class Here:
     def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
         results = self._computed(step.program, self._given(args), chunk)
         found = [self._store.keep(each) if np.ndim(each) else each for each in results]
+        if self._bars is not None:
+            self._bars.advance(sum(each.nbytes for each in args if isinstance(each, Rows)))
         if self._idle is not None:
             buffer_pool().release_idle(self._idle)
         return found
@@ -137,6 +150,7 @@ class Here:
 
     def finish(self, pieces: Sequence[Piece]) -> None:
         """Everything has been computed as soon as it was asked for; it may still be written."""
+        self.end()
         self._store.settle()
 
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from distributed import Future
+from distributed import Future, progress
 
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
@@ -67,8 +67,11 @@ class Remote:
 class OnDask:
     """The workers of a `dask.distributed` client."""
 
-    def __init__(self, client: Any, threads: int | None = 1) -> None:
+    def __init__(
+        self, client: Any, threads: int | None = 1, *, progress: bool = False
+    ) -> None:
         self.client = client
+        self._progress = progress
         self._threads = threads
         self._texts = functools.lru_cache(maxsize=1024)(print_program)
         self._begun: dict[str, lost.Begun] = {}
@@ -82,6 +85,18 @@ class OnDask:
 
     def replicates(self, size: int) -> bool:
         return size <= REPLICATED
+
+    def begin(self, name: str, size: int) -> None:
+        """Dask's own bar counts tasks."""
+
+    def end(self) -> None:
+        """Dask's own bar ends by itself."""
+
+    def _watched(self, futures: Sequence[Any]) -> None:
+        """Show how many tasks have been done of those that something needs."""
+        if self._progress and futures:
+            show: Any = progress  # which says nothing of types
+            show(list(futures), notebook=False)
 
     def expect(self, args: Sequence[Any]) -> None:
         """Workers fetch what a task needs while they compute another one."""
@@ -178,6 +193,7 @@ class OnDask:
 
     def _awaited(self, tasks: Sequence[Any], futures: Sequence[Any]) -> list[Any]:
         """What was computed of tasks' results, brought at once; raises the first one's error."""
+        self._watched(futures)
         try:
             return list(self.client.gather(list(futures)))
         except lost.LOST:
@@ -204,6 +220,8 @@ class OnDask:
 
     def finish(self, pieces: Sequence[Piece]) -> None:
         """Wait until results are there, and raise what went wrong."""
+        tasks = [piece.task for piece in pieces if isinstance(piece, Remote)]
+        self._watched([task.future for task in tasks])
         for piece in pieces:
             if isinstance(piece, Remote):
                 self._raise_if_failed(piece.task, piece.task.future)

@@ -90,6 +90,12 @@ class Place(Protocol):
     def replicates(self, size: int) -> bool:
         """Whether so many bytes may go to every chunk."""
 
+    def begin(self, name: str, size: int) -> None:
+        """A step begins, whose chunks take so many bytes in all."""
+
+    def end(self) -> None:
+        """No call is left, whether it went well or not."""
+
     def expect(self, args: Sequence[Any]) -> None:
         """What the chunk after the next will be run with."""
 
@@ -148,8 +154,9 @@ def in_turn(place: Place, tasks: Iterable[Job]) -> Iterator[Job]:
 
 
 def ran(
-    place: Place, program: LocalProgram, tasks: Iterable[Job]
+    place: Place, program: LocalProgram, tasks: Iterable[Job], size: int
 ) -> Iterator[tuple[Chunk, list[Any]]]:
-    """The results of a program for each task."""
+    """The results of a program for each task; all of them take so many bytes."""
+    place.begin(program.program.name, size)
     for chunk, args in in_turn(place, tasks):
         yield chunk, place.run(program, args, chunk)

@@ -22,10 +22,11 @@ Values = np.ndarray[Any, np.dtype[Any]]
 class Spilled(Stored):
     """Rows in a file of our own, which is removed with the last one who knows of them."""
 
-    def __init__(self, path: str, values: Values, written: Future[None]) -> None:
+    def __init__(self, path: str, values: Values, written: Future[None], home: Any) -> None:
         file = Npy(path, values.dtype, values.shape[1:], 0)
         super().__init__([Region(file, 0, len(values))])
         self._written = written
+        self._home = home  # the folder, which is there as long as somebody has it
         self._shape = values.shape
         weakref.finalize(self, _remove, path, written)
 
@@ -73,7 +74,7 @@ class Store:
         written = self._last = _writing(path, values)
         if values.nbytes > self._behind:
             self.settle()
-        return Spilled(path, values, written)
+        return Spilled(path, values, written, self._own)
 
     def settle(self) -> None:
         """Wait for what is being written; raises what went wrong."""

@@ -139,3 +139,10 @@ def test_a_worker_that_is_killed_costs_time_alone(client):
         total = fw.jit(lambda x: fw.sum(x))(squares)
 
     assert int(total) == sum(k * k for k in range(1000))
+
+
+def test_bars_are_those_of_dask(client):
+    """They only show: values are what they are."""
+    xs = fw.Chunked.cut(np.arange(1000), 300)
+    with fw.on(client, progress=True):
+        assert int(fw.jit(lambda x: fw.sum(x * x))(xs)) == sum(k * k for k in range(1000))

@@ -123,3 +123,17 @@ def test_a_file_is_read_by_chunks(tmp_path):
 
     assert repr(opened) == "Chunked(float64[6, 2], 2 chunks)"
     assert np.array_equal(np.asarray(found), xs.sum(1))
+
+
+def test_bars_count_bytes(capsys):
+    """One for each step, full when it is done; none is left when a call fails."""
+    pytest.importorskip("rich")
+    xs = fw.Chunked.cut(np.arange(3000), 1000)
+    with fw.on(progress=True):
+        fw.jit(lambda x: fw.sum(x - fw.mean(x)))(xs)
+        with pytest.raises(fw.IndexOutOfBounds):
+            places = fw.Chunked.cut(np.arange(2990, 3008), 9)
+            fw.jit(lambda x, k: fw.map(lambda i: x[i], k))(xs, places)
+
+    lines = [line for line in capsys.readouterr().out.splitlines() if "/" in line]
+    assert len([line for line in lines if "23.4/23.4 KiB" in line]) >= 2

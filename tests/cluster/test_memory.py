@@ -42,6 +42,19 @@ def test_files_go_with_their_arrays(tmp_path):
     assert os.listdir(folder) == []
 
 
+def test_results_outlive_the_bound(tmp_path):
+    """Their files are there as long as they are, whoever wrote them."""
+    with fw.on(memory="4 KiB", folder=str(tmp_path)):
+        found = fw.jit(lambda x: x * 2)(fw.Chunked.cut(XS, 64))
+    gc.collect()
+
+    assert type(found.pieces[-1]) is Spilled
+    assert np.array_equal(np.asarray(found), XS * 2)
+    del found
+    gc.collect()
+    assert os.listdir(tmp_path) == []
+
+
 def test_memory_that_is_free_again_is_used_again():
     """What nobody has any more counts no more."""
     store = Store(XS.nbytes)

@@ -66,8 +66,9 @@ def shuffled(
     """The runs of arrays of one length; `splitters` gives keys between them, from the results that
     hold all keys."""
     chunks = chunks_of(arrays[0].bounds)
+    size = sum(xs.nbytes for xs in arrays)
     tasks = (Job(each, rows_of(arrays, each.begin, each.end)) for each in chunks)
-    found = [results for _, results in ran(place, sorting.program, tasks)]
+    found = [results for _, results in ran(place, sorting.program, tasks, size)]
     keys = [[each[k] for k in sorting.keys] for each in found]
     cuts = place.each(cut_at, keys, splitters(keys))
     rows = [each[: len(arrays)] for each in found]
@@ -102,7 +103,9 @@ def computed(
 ) -> dict[Var, Chunked]:  # fmt: skip
     """What a program gives for the arguments of each chunk: arrays whose chunks these are."""
     pieces: list[list[Piece]] = [[] for _ in variables]
-    for chunk, results in ran(place, program, tasks):
+    tasks = list(tasks)
+    size = sum(each.nbytes for job in tasks for each in job.args if isinstance(each, Rows))
+    for chunk, results in ran(place, program, tasks, size):
         for mine, result in zip(pieces, results, strict=True):
             mine.append(place.piece(result, chunk.end - chunk.begin))
     return {

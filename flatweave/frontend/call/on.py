@@ -29,14 +29,15 @@ PLACE: ContextVar[Any] = ContextVar("place", default=None)
 
 def on(
     client: Any = None, *, memory: int | str | None = None,
-    folder: str | PathLike[str] | None = None,
+    folder: str | PathLike[str] | None = None, progress: bool = False,
 ) -> AbstractContextManager[None]:
     """Within it, functions that are given `Chunked` arrays run there; others run as ever.
 
     `client` is one of `dask.distributed`, of the extra `flatweave[cluster]`: chunks are computed by
     the workers of its cluster. Without one they are computed here, one after the other, within
-    `memory`, a number of bytes or "2 GiB": results of chunks that are more than half of it go to
-    files in `folder`. Types: a client, a size `->` what `with` takes.
+    `memory`, a number of bytes or "2 GiB": results of chunks that are more than a quarter of it go
+    to files in `folder`. `progress` shows how far a call has come, with a bar for each step, which
+    needs rich, on a cluster with Dask's own bar. Types: a client, a size `->` what `with` takes.
     Raises ArgumentError for anything else.
 
         >>> xs = fw.Chunked.cut(np.arange(9), 4)
@@ -44,7 +45,7 @@ def on(
         Array(36, dtype=int64)
     """
     if client is None:
-        return _at(opened("here").Here(memory=_bytes(memory), folder=folder))
+        return _at(opened("here").Here(memory=_bytes(memory), folder=folder, progress=progress))
     if memory is not None or folder is not None:
         raise ArgumentError(
             "on takes a client, or memory and folder: the memory of workers is bounded by Dask.",
@@ -57,7 +58,7 @@ def on(
             where=user_location(),
             remedy="Make one: from distributed import Client; client = Client().",
         )
-    return _at(opened("dask").OnDask(client))
+    return _at(opened("dask").OnDask(client, progress=progress))
 
 
 def _bytes(memory: int | str | None) -> int | None:
@@ -84,3 +85,4 @@ def _at(place: Any) -> Iterator[None]:
         yield
     finally:
         PLACE.reset(token)
+        place.end()

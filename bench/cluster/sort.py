@@ -1,0 +1,107 @@
+"""A sort of more keys than memory has room for: python -m bench.cluster.sort FOLDER [--save]
+
+    --make           write 2^28 keys of 32 bits there first, 1 GiB
+    --memory 1GiB    what the sort may take
+
+The floor reads the file and writes as many bytes, twice: a sort that does not fit into memory must
+write what it sorted of each chunk, read that again, and write the result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+import flatweave as fw
+from bench.cluster.peaks import peak, resident
+from bench.machine import model, slug
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+KEYS = 1 << 28
+BLOCK = 1 << 24  # keys that the floor reads and writes at once
+NAME = "keys.npy"
+order = fw.jit(lambda keys: fw.sort(keys))
+
+
+def make(folder: Path) -> None:
+    """Random keys."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(1)
+    keys = np.lib.format.open_memmap(folder / NAME, "w+", np.uint32, (KEYS,))
+    for begin in range(0, KEYS, BLOCK):
+        keys[begin : begin + BLOCK] = rng.integers(0, 1 << 32, BLOCK, np.uint32)
+    keys.flush()
+
+
+def floor(folder: Path) -> float:
+    """Reading and writing all bytes, twice, block by block."""
+    begun = time.perf_counter()
+    source = folder / NAME
+    for copy in (folder / "first", folder / "second"):
+        start = 128 if source.name == NAME else 0
+        with open(source, "rb") as whole, open(copy, "wb") as file:
+            whole.seek(start)
+            for _ in range(0, KEYS, BLOCK):
+                np.fromfile(whole, np.uint32, BLOCK).tofile(file)
+        source = copy
+    found = time.perf_counter() - begun
+    for name in ("first", "second"):
+        os.unlink(folder / name)
+    return found
+
+
+def total(keys: fw.Chunked) -> int:
+    """All keys added: none is lost, and none is there twice."""
+    return sum(int(chunk.sum(dtype=np.uint64)) for chunk in keys)
+
+
+def is_sorted(keys: fw.Chunked) -> bool:
+    """Within chunks, and from each to the next."""
+    last = 0
+    for chunk in keys:
+        if np.any(chunk[:-1] > chunk[1:]) or (len(chunk) and chunk[0] < last):
+            return False
+        last = int(chunk[-1]) if len(chunk) else last
+    return True
+
+
+def main() -> None:
+    """Run, print, and keep what was found."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--make", action="store_true")
+    parser.add_argument("--memory", default="1GiB")
+    parser.add_argument("--save", action="store_true", help="keep the result in bench/results")
+    options = parser.parse_args()
+    if options.make:
+        make(options.folder)
+        return
+    keys = fw.Chunked.open(options.folder / NAME)
+    with fw.on(memory=options.memory, folder=options.folder):
+        order(fw.Chunked.cut(keys.load(0, 4096), 1024))  # compiled
+        least = floor(options.folder)
+        before, begun = resident(), time.perf_counter()
+        found = order(keys)
+        own, most = time.perf_counter() - begun, peak() - before
+    fine = len(found) == KEYS and total(found) == total(keys) and is_sorted(found)
+    text = (
+        f"# Sorting keys in less memory than they and their copies take\n`python -m"
+        f" bench.cluster.sort FOLDER --memory {options.memory}`: 2^28 keys of 32 bits,"
+        f" {model()}.\n\n| s | reading and writing all bytes twice, s |"
+        f" ratio | peak memory | sorted |\n|---|---|---|---|---|\n| {own:.2f} | {least:.2f} |"
+        f" {own / least:.2f} | {most / 2**20:.0f} MiB | {'yes' if fine else 'NO'} |\n"
+    )
+    sys.stdout.write(text)
+    if options.save:
+        day = datetime.now(UTC).strftime("%Y-%m-%d")
+        (RESULTS / f"{day}-{slug()}-sort-out-of-core.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
