@@ -173,21 +173,21 @@ def main() -> None:
     found = read(options.file)
     costs = "; ".join(f"{k} {v:.3g}" for k, v in found.costs[2]._asdict().items())
     text = (
-        f"# Scaling, simulated\n`python -m bench.cluster.simulate`, {model()}, {CORES} cores;"
-        f" chunks of {ROWS:,} u32. Costs in seconds and bytes a second: {costs}.\n\n"
+        f"# Scaling, simulated\n`python -m bench.cluster.simulate {options.file.name}`, {model()},"
+        f" {CORES} cores; chunks of {ROWS:,} u32. Costs in seconds and bytes a second: {costs}.\n\n"
         f"## Beside measurements\n{EACH} chunks for each process.\n\n{checked(found)}"
     )
     sys.stdout.write(text)
     if options.check:
         return
-    text += (
+    more = (
         f"\n## Weak scaling\nSeconds by the number of workers, one chunk for each, a network of"
         f" {NETWORK / 1e9} GB/s.\n\n{scaled(found)}"
     )
-    sys.stdout.write(text)
+    sys.stdout.write(more)
     if options.save:
         day = datetime.now(UTC).strftime("%Y-%m-%d")
-        (RESULTS / f"{day}-{slug()}-scale.md").write_text(text, encoding="utf-8")
+        (RESULTS / f"{day}-{slug()}-scale.md").write_text(text + more, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
                 done; a task goes to that one of the workers with something of what it takes that
                 would be first with what it has to do and to receive; without any, of all workers,
                 and of equals to the one whose turn it is
-    network     each worker sends one result after the other, and receives one after the other
+    network     each worker sends and receives so many bytes a second, of all results together
     workers     one task at a time, on a core each, where there are as many
 """
 
@@ -164,10 +164,13 @@ class Simulation:
         for each in self.tasks[task].needs:
             if number not in self.has[each]:
                 other = self.workers[self.given[each]]
-                start = max(self.now, mine.receives, other.sends)
-                end = start + 2 * self.costs.latency + self.sizes[each] / self.costs.bandwidth
-                mine.receives = other.sends = there = end
+                seconds = self.sizes[each] / self.costs.bandwidth
+                mine.receives = max(self.now, mine.receives) + seconds
+                other.sends = max(self.now, other.sends) + seconds
+                there = max(there, mine.receives, other.sends)
                 self.has[each].add(number)
+        if there > self.now:
+            there += 2 * self.costs.latency
         self.at(there, self._queued, task, number)
 
     def _queued(self, task: int, number: int) -> None:
