@@ -10,7 +10,7 @@ from flatweave.cluster.on_dask import Remote
 from flatweave.cluster.sources.blocks import Block, dask
 from flatweave.cluster.sources.paths import missing
 from flatweave.cluster.workers import remote
-from flatweave.frontend.values.chunked import Chunked, Held, Piece, Values
+from flatweave.frontend.values.chunked import Chunked, Held, Piece, Several, Values
 
 
 def to_dask(xs: Chunked) -> Any:
@@ -36,8 +36,15 @@ def _delayed(piece: Piece) -> Any:
             return delayed(blocks.blocks[number])
         case Held(values=values):
             return delayed(values)
+        case Several(parts=parts):
+            found = [delayed(_rows)(_delayed(part), *ends) for part, *ends in parts]
+            return delayed(np.concatenate)(found)
         case _:
             return delayed(_loaded)(piece)
+
+
+def _rows(values: Values, begin: int, end: int) -> Values:
+    return values[begin:end]
 
 
 def _loaded(piece: Piece) -> Values:

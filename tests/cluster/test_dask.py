@@ -52,6 +52,9 @@ def test_results_stay_on_the_workers(client):
     assert int(total) == sum(range(0, 1000, 3))
     assert type(kept.pieces[0]).__name__ == "Remote"
     assert kept.load(99, 101).tolist() == [297, 300]
+    with fw.on(client):
+        highest = fw.jit(lambda x: fw.scan(fw.maximum, 0, x))(kept.rechunk(70))
+    assert np.array_equal(np.asarray(highest), np.arange(0, 1000, 3))
 
 
 def test_an_error_names_the_line_and_the_chunk(client):

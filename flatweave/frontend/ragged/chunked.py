@@ -89,6 +89,10 @@ class ChunkedRows(Node, Chunked):
         """Where chunks begin, and the end of the last one."""
         return tuple(sorted({0, *(cut - 1 for cut in self.offsets.bounds if cut)}))
 
+    def _cut_at(self, bounds: Sequence[int]) -> ChunkedRows:
+        ends = [0, *(bound + 1 for bound in bounds[1:])]
+        return ChunkedRows.made(self.values, self.offsets._cut_at(ends))  # type: ignore[no-any-return]
+
     def to_dask(self) -> Any:
         """Not there: ArgumentError."""
         raise self._by_parts("to_dask")

@@ -14,92 +14,24 @@ import operator
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
-from typing import Any, Protocol, TypeAlias, overload
+from itertools import accumulate, pairwise
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
 from flatweave.base import pretty
 from flatweave.base.dtypes import short_float
 from flatweave.base.errors import ArgumentError, DTypeError
+from flatweave.base.pieces import Field, Held, Piece, Several, Values, Viewed, parts_of, seen_as
 from flatweave.base.source import user_location
 from flatweave.runtime import door
 
-Values = np.ndarray[Any, np.dtype[Any]]
+__all__ = ["Chunked", "Field", "Held", "Piece", "Several", "Values", "Viewed"]
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 ROWS_BYTES = 128 << 20
 """A chunk where nobody says how large."""
 GATHERED = 1 << 30
 """Up to so many bytes np.asarray puts all chunks together; of more it is an error."""
-
-
-class Piece(Protocol):
-    """Rows of an array that can be had, wherever they are."""
-
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-
-    def load(self, begin: int, end: int) -> Values:
-        """Some of them, in this process."""
-
-
-class Held:
-    """Rows in the memory of this process."""
-
-    __slots__ = ("__weakref__", "values")
-
-    def __init__(self, values: Values) -> None:
-        self.values = values
-
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-        return len(self.values)
-
-    def load(self, begin: int, end: int) -> Values:
-        """Some of them, nothing copied."""
-        return self.values[begin:end]
-
-
-class Viewed:
-    """The rows of a piece as elements of another dtype, in rows of another shape."""
-
-    __slots__ = ("dtype", "piece", "row")
-
-    def __init__(self, piece: Piece, dtype: Any, row: tuple[int, ...]) -> None:
-        self.piece = piece
-        self.dtype = np.dtype(dtype)
-        self.row = row
-
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-        return self.piece.rows
-
-    def load(self, begin: int, end: int) -> Values:
-        """Some of them, nothing copied that lies in order."""
-        return _seen_as(self.piece.load(begin, end), self.dtype, self.row)
-
-
-class Field:
-    """One field of the records of a piece."""
-
-    __slots__ = ("name", "piece")
-
-    def __init__(self, piece: Piece, name: str) -> None:
-        self.piece = piece
-        self.name = name
-
-    @property
-    def rows(self) -> int:
-        """How many there are."""
-        return self.piece.rows
-
-    def load(self, begin: int, end: int) -> Values:
-        """That field of some of them."""
-        found: Values = self.piece.load(begin, end)[self.name]
-        return found
 
 
 class Chunked:
@@ -243,6 +175,26 @@ class Chunked:
         found: Chunked = door.opened("collections").from_dask(collection)
         return found
 
+    def rechunk(self, rows: int | Chunked) -> Chunked:
+        """The same array in chunks of so many rows, or as another one of that length is cut.
+
+        Nothing is moved before a chunk is read. Sums of floats round as chunks are cut: cut alike,
+        they have the same bits. Raises ArgumentError for what is no number of rows.
+        """
+        if not isinstance(rows, Chunked):
+            return self._cut_at([*range(0, len(self), positive(rows)), len(self)])
+        if len(rows) != len(self):
+            raise ArgumentError(
+                f"rechunk cuts an array of {pretty.counted(len(self), 'row')} as one of"
+                f" {pretty.counted(len(rows), 'row')}.",
+                where=user_location(), remedy="Give a number of rows, or an array of that length.",
+            )  # fmt: skip
+        return self._cut_at(rows.bounds)
+
+    def _cut_at(self, bounds: Sequence[int]) -> Chunked:
+        pieces = [Several(self.between(*ends)) for ends in pairwise(bounds)]
+        return Chunked.of(pieces, self.dtype, self.row)
+
     def to_dask(self) -> Any:
         """A Dask array of the same chunks; what is on workers stays there."""
         return door.opened("to_dask").to_dask(self)
@@ -302,9 +254,12 @@ class Chunked:
         if begin >= last:
             return []
         return [
-            (self.pieces[k], max(begin - bounds[k], 0), min(last, bounds[k + 1]) - bounds[k])
+            part
             for k in range(bisect_right(bounds, begin) - 1, bisect_left(bounds, last))
             if bounds[k] < bounds[k + 1]
+            for part in parts_of(
+                self.pieces[k], max(begin - bounds[k], 0), min(last, bounds[k + 1]) - bounds[k]
+            )
         ]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
@@ -324,16 +279,10 @@ class Chunked:
         return f"Chunked({self.dtype}[{extents}], {pretty.counted(len(self.pieces), 'chunk')})"
 
 
-def _seen_as(values: Values, dtype: np.dtype[Any], row: tuple[int, ...]) -> Values:
-    """An array's memory as rows of other elements."""
-    flat = np.ascontiguousarray(values).reshape(-1)
-    return flat.view(dtype).reshape(len(values), *row)
-
-
 def _viewed(piece: Any, dtype: np.dtype[Any], row: tuple[int, ...]) -> Piece:
     """A piece as other elements; one that was seen otherwise, as it was before."""
     if isinstance(piece, Held):
-        return Held(_seen_as(piece.values, dtype, row))
+        return Held(seen_as(piece.values, dtype, row))
     while isinstance(piece, Viewed):
         piece = piece.piece
     return Viewed(piece, dtype, row)
