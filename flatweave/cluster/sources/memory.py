@@ -13,13 +13,18 @@ from flatweave.frontend.values.chunked import Values
 
 MAPPED = 1 << 17
 """Bytes from which on an array is a mapping."""
+HUGE = 1 << 23
+"""Bytes from which on it is one of large pages."""
 
 
 def room(count: int) -> Values:
     """So many bytes, which somebody will write."""
-    return np.frombuffer(mmap.mmap(-1, count), np.uint8) if count >= MAPPED else (
-        np.empty(count, np.uint8)
-    )  # fmt: skip
+    if count < MAPPED:
+        return np.empty(count, np.uint8)
+    memory = mmap.mmap(-1, count)
+    if count >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)  # a page of 4 KiB at a time takes as long as reading
+    return np.frombuffer(memory, np.uint8)
 
 
 def one(arrays: Sequence[Values]) -> Values:
