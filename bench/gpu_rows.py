@@ -201,7 +201,7 @@ def _segments(kind: str, small: bool) -> Case:
 
 
 def _spmv(percent: int, small: bool) -> Case:
-    from sparse import numpy_spmv, random_rows, spmv
+    from sparse_matrices import numpy_spmv, random_rows, spmv
 
     n = 500 if small else 10_000
     rows, x = random_rows(n, percent / 100), np.random.default_rng(2).random(n, np.float32)

@@ -3,7 +3,7 @@
     python examples/nests matrices
 
 A matrix is an array of rows, and a product a map of a map of a sum. A sparse matrix is a Ragged of
-(number, column), as in `examples/sparse.py`; a row of a product has as many as it comes to.
+(number, column), as in `examples/sparse_matrices.py`; a row of a product has as many as there are.
 """
 
 from __future__ import annotations

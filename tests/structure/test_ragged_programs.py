@@ -42,7 +42,7 @@ def test_the_nested_sieve_stores_primes_only(example):
 
 def test_spmv_is_one_kernel_and_its_result(example):
     """The products are summed where they are computed, in one pass over the numbers."""
-    stages = opened(example("sparse").spmv, ROWS, NUMBERS)
+    stages = opened(example("sparse_matrices").spmv, ROWS, NUMBERS)
 
     assert stages.kernels == 1
     (result,) = stored_types(stages)
@@ -51,7 +51,7 @@ def test_spmv_is_one_kernel_and_its_result(example):
 
 def test_sparse_times_dense_is_one_kernel_and_its_result(example):
     """Each element of the product is a sum of its own."""
-    stages = opened(example("sparse").spmm, ROWS, np.ones((5, 3), np.float32))
+    stages = opened(example("sparse_matrices").spmm, ROWS, np.ones((5, 3), np.float32))
 
     assert stages.kernels == 1
     (result,) = stored_types(stages)

@@ -1,4 +1,4 @@
-"""examples/sparse.py multiplies as dense matrices do, and ranks what is linked to."""
+"""examples/sparse_matrices.py multiplies as dense matrices do, and ranks what is linked to."""
 
 from types import SimpleNamespace
 
@@ -34,7 +34,7 @@ def matrix(filled, dtype=np.int64):
 )
 def test_products_are_those_of_dense_matrices(example, target, filled):
     """Empty rows first, last, in between, and nothing else."""
-    sparse, dense = example("sparse"), matrix(filled)
+    sparse, dense = example("sparse_matrices"), matrix(filled)
     rows = sparse.rows_of(compressed(dense))
     x, xs = np.arange(7), np.arange(21).reshape(7, 3)
 
@@ -46,7 +46,7 @@ def test_products_are_those_of_dense_matrices(example, target, filled):
 @pytest.mark.needs_opencl
 def test_products_on_another_machine(example):
     """OpenCL gives the same."""
-    sparse, dense = example("sparse"), matrix([3, 0, 7, 1])
+    sparse, dense = example("sparse_matrices"), matrix([3, 0, 7, 1])
     rows = sparse.rows_of(compressed(dense))
     with config.scoped(target="opencl"):
         assert np.array_equal(sparse.spmv(rows, np.arange(7)), dense @ np.arange(7))
@@ -54,7 +54,7 @@ def test_products_on_another_machine(example):
 
 def test_random_matrices(example, target):
     """Any rows, any columns."""
-    sparse = example("sparse")
+    sparse = example("sparse_matrices")
 
     @given(st.lists(st.integers(0, 7), max_size=12))
     def check(filled):
@@ -67,7 +67,7 @@ def test_random_matrices(example, target):
 
 def test_one_long_row_for_every_number_of_threads(example, threads):
     """A row of 100,000 among empty and short ones: the same sums, whoever adds them."""
-    sparse = example("sparse")
+    sparse = example("sparse_matrices")
     lengths = np.array([3, 0, 100_000, 1, 0])
     numbers = np.random.default_rng(4).integers(-9, 10, lengths.sum()).astype(np.float32)
     columns = np.arange(len(numbers), dtype=np.int32) % 50
@@ -79,7 +79,7 @@ def test_one_long_row_for_every_number_of_threads(example, threads):
 
 def test_a_column_that_is_not_there(example, target):
     """A matrix that is broader than the vector is long is refused, whole."""
-    sparse = example("sparse")
+    sparse = example("sparse_matrices")
     rows = sparse.rows_of(compressed(np.eye(7)))
 
     with pytest.raises(fw.IndexOutOfBounds, match="index 5 is outside an array of 5 elements"):
@@ -88,7 +88,7 @@ def test_a_column_that_is_not_there(example, target):
 
 def test_numbers_and_columns_are_not_copied(example):
     """The Ragged sees the matrix's own memory; where rows end is checked, and kept as i64."""
-    sparse, made = example("sparse"), compressed(np.eye(7))
+    sparse, made = example("sparse_matrices"), compressed(np.eye(7))
     rows = sparse.rows_of(made)
 
     assert np.shares_memory(np.asarray(rows.values[0]), made.data)
@@ -99,7 +99,7 @@ def test_numbers_and_columns_are_not_copied(example):
 def test_matrices_of_scipy(example):
     """Both of its CSR classes, sparse times vector, sparse times dense."""
     scipy = pytest.importorskip("scipy.sparse", reason="SciPy comes with the extra `bench`")
-    sparse = example("sparse")
+    sparse = example("sparse_matrices")
     made = scipy.random(40, 30, 0.1, "csr", np.float32, random_state=1)
     x, xs = np.arange(30, dtype=np.float32), np.ones((30, 4), np.float32)
 
@@ -112,7 +112,7 @@ def test_matrices_of_scipy(example):
 
 def test_ranks_of_a_small_web(example, target):
     """Everybody links to the first page, which links to the second; the last one links nowhere."""
-    sparse = example("sparse")
+    sparse = example("sparse_matrices")
     web = np.array([[0, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], np.float64)
     start = np.full((4, 1), 0.25)
     rows = sparse.rows_of(compressed(web))
@@ -126,7 +126,7 @@ def test_ranks_of_a_small_web(example, target):
 
 def test_imports_are_found(example):
     """Absolute, relative, several at once, of modules and of what is in them."""
-    sparse = example("sparse")
+    sparse = example("sparse_matrices")
     known = dict.fromkeys(["os", "os.path", "re", "a", "a.b", "a.c"])
     text = b"import os.path, re as r\nfrom a import b, nothing\nfrom .c import x\nif 1:\n import io"
 
@@ -134,11 +134,11 @@ def test_imports_are_found(example):
 
 
 def test_the_program_ends_well(example, tmp_path, capsys):
-    """`python examples/sparse.py FOLDER` ends with 0."""
+    """`python examples/sparse_matrices.py FOLDER` ends with 0."""
     for name, text in {"a": "import b", "b": "import c", "c": "", "asyncio": "import b, c"}.items():
         (tmp_path / f"{name}.py").write_text(text)
     for k in range(10):
         (tmp_path / f"m{k}.py").write_text("import a")
 
-    assert example("sparse").main([str(tmp_path)]) == 0
+    assert example("sparse_matrices").main([str(tmp_path)]) == 0
     assert "14 modules with 14 imports" in capsys.readouterr().out

@@ -1,7 +1,7 @@
 """Sparse matrices as ragged arrays: the product with a vector, and PageRank of modules by it.
 
-    python examples/sparse.py                     the modules of Python's own library
-    python examples/sparse.py FOLDER              the modules below a folder
+    python examples/sparse_matrices.py            the modules of Python's own library
+    python examples/sparse_matrices.py FOLDER     the modules below a folder
 
 In compressed rows (CSR), as SciPy keeps them too, a matrix is a Ragged whose values are pairs: a
 number and its column. The function for one row is all there is to write; rows may be empty, and
