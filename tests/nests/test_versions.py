@@ -11,7 +11,7 @@ from tests.nests.report import report
 
 BY_ROW = ("loops", "choices", "lengths")
 FIRST = 5000
-NESTS = 60
+NESTS = 36
 GROUPS = 6
 
 
