@@ -46,6 +46,13 @@ def test_records(tmp_path):
         assert np.asarray(chunks["weight"]).tolist() == [1.5] * 7
 
 
+def test_another_order_of_bytes():
+    """It is swapped, as on one machine."""
+    xs = np.arange(5, dtype=">i4")
+
+    assert int(fw.sum(fw.Chunked.cut(xs, 2))) == 10
+
+
 def test_what_is_no_number():
     """Nor a record; and what is nowhere as a whole has no rows at hand."""
     with pytest.raises(fw.DTypeError, match="numbers, booleans and records of these, not <U1"):

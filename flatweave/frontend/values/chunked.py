@@ -58,7 +58,7 @@ class Chunked:
         return object.__new__(cls)
 
     def __init__(self, arrays: Iterable[Any]) -> None:
-        found = [np.asarray(each, order="C") for each in arrays]
+        found = [_native(np.asarray(each, order="C")) for each in arrays]
         kinds = {(each.dtype, each.shape[1:]) for each in found if each.ndim}
         if len(kinds) != 1 or any(each.ndim == 0 for each in found):
             shown = pretty.listed([f"{each.dtype}{list(each.shape)}" for each in found]) or "none"
@@ -277,6 +277,11 @@ class Chunked:
     def __repr__(self) -> str:
         extents = ", ".join(map(str, self.shape))
         return f"Chunked({self.dtype}[{extents}], {pretty.counted(len(self.pieces), 'chunk')})"
+
+
+def _native(values: Values) -> Values:
+    """An array in this machine's order of bytes."""
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def _viewed(piece: Any, dtype: np.dtype[Any], row: tuple[int, ...]) -> Piece:
