@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 import flatweave as fw
-from bench.machine import slug
+from bench.machine import keep
 
 PLACES = 1000
 VARIANTS = ("per-source", "per-block", "2-per-block", "16-per-block", "128-per-block",
@@ -243,15 +242,11 @@ def main() -> None:
     for line in missed(table):
         print(f"missed: {line}")
     if args.save:
-        name = f"{datetime.now(UTC):%Y-%m-%d}-{slug()}-expand-permute"
-        folder = Path(__file__).resolve().parent / "results"
-        (folder / f"{name}.md").write_text(
-            "\n".join(["# expand fused into permute", "", markdown(table),
-                       *(f"- missed: {line}" for line in missed(table)), ""]),
-            encoding="utf-8",
-        )  # fmt: skip
-        heat_map(table).save(folder / f"{name}.png")
-        print(f"kept in {folder / name}.md and .png")
+        lines = ["# expand fused into permute", "", markdown(table)]
+        lines += [f"- missed: {line}" for line in missed(table)]
+        page = keep("\n".join([*lines, ""]), "expand-permute")
+        heat_map(table).save(page.with_suffix(".png"))
+        print(f"kept in {page} and .png")
 
 
 if __name__ == "__main__":

@@ -31,10 +31,10 @@ import numpy as np
 import flatweave as fw
 from bench.gpu_clocks import EventClock, HostClock, cupy_clock, torch_clock
 from bench.gpu_rows import Case, Row, rows
+from bench.machine import keep
 from flatweave.base.config import config
 from flatweave.runtime.devices import cuda, opencl
 
-ROOT = Path(__file__).resolve().parent.parent
 ALL_ROWS = 440.0  # seconds, after which rows are left out
 OF_A_ROW, LEAST, MOST = 1.0, 3, 25  # seconds for samples of one program, and how many
 OF_OTHERS = 0.4  # the same for what it is compared with, of which there may be many
@@ -269,8 +269,7 @@ def main(argv: Sequence[str]) -> int:
     lines = table(bench, given.only)
     if given.save:
         name = "-".join(bench.device.name.lower().replace(",", "").split()[:4])
-        path = ROOT / "bench" / "results" / f"{datetime.now(UTC):%Y-%m-%d}-{name}.md"
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        keep("\n".join(lines) + "\n", device=name)
     return int(any("WRONG" in each or "Error" in each for each in lines))
 
 

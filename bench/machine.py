@@ -13,6 +13,7 @@ from typing import Any
 
 from flatweave.codegen.llvm.isa import here
 
+RESULTS = Path(__file__).resolve().parent / "results"
 PACKAGES = ("flatweave", "numpy", "llvmlite", "numba", "scipy", "jax", "jaxlib")
 
 
@@ -69,6 +70,15 @@ def slug() -> str:
     """The processor's model as part of a file's name: amd-epyc-2."""
     words = re.sub(r"\((R|TM)\)|CPU|Processor|@.*", " ", model())
     return re.sub(r"[^a-z0-9]+", "-", f"{words} {os.cpu_count()}".lower()).strip("-")
+
+
+def keep(text: str, what: str = "", device: str | None = None) -> Path:
+    """Write a page to bench/results, named by the day, the device and what was measured."""
+    day = datetime.now(UTC).strftime("%Y-%m-%d")
+    name = "-".join(filter(None, [day, device or slug(), what]))
+    path = RESULTS / f"{name}.md"
+    path.write_text(text, encoding="utf-8")
+    return path
 
 
 def load() -> float:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[0] = str(ROOT)
 
 import flatweave as fw  # noqa: E402
-from bench.machine import model, slug  # noqa: E402
+from bench.machine import keep, model  # noqa: E402
 from bench.measure import sample  # noqa: E402
 from bench.rows import ROWS  # noqa: E402
 from bench.values import leaves, total_bytes  # noqa: E402
@@ -83,8 +83,7 @@ def main() -> None:
     said = "A call has work outside of kernels: Python, memory for results. (!): more than 10 %."
     text = "\n".join([*lines, "", said]) + "\n"
     if options.save:
-        name = f"{datetime.now(UTC):%Y-%m-%d}-{slug()}-profile.md"
-        (ROOT / "bench" / "results" / name).write_text(text, encoding="utf-8")
+        keep(text, "profile")
 
 
 if __name__ == "__main__":

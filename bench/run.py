@@ -24,7 +24,6 @@ from bench import machine, table  # noqa: E402
 from bench.row import Row  # noqa: E402
 from bench.rows import ROWS  # noqa: E402
 
-RESULTS = ROOT / "bench" / "results"
 FIRST_CALL = "first_call"
 METHOD = """\
 Medians of interleaved rounds, one process per row, everything in every round; ratios are taken
@@ -131,13 +130,11 @@ def arguments() -> argparse.Namespace:
 
 
 def save(about: dict[str, Any], results: list[dict[str, Any]], method: str) -> None:
-    """results/DATE-machine.json and .md"""
-    RESULTS.mkdir(exist_ok=True)
-    stem = RESULTS / f"{about['date'][:10]}-{machine.slug()}"
+    """Keep the page, and the same as JSON."""
+    page = machine.keep(table.markdown(about, results, method))
     kept = {"machine": about, "rows": results}
-    stem.with_suffix(".json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    stem.with_suffix(".md").write_text(table.markdown(about, results, method), encoding="utf-8")
-    print(f"kept in bench/results/{stem.name}.json and .md")
+    page.with_suffix(".json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    print(f"kept in {page} and .json")
 
 
 def main() -> int:

@@ -19,7 +19,6 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 import flatweave as fw
-from bench.machine import model, slug
+from bench.machine import keep, model
 from flatweave.base.config import config
 from flatweave.codegen.llvm.isa import here
 
@@ -230,12 +229,10 @@ def main() -> None:
     print(markdown(table))
     print("every cell is measured" if whole else "cells are left: run it again")
     if options.save:
-        name = f"{datetime.now(UTC):%Y-%m-%d}-{slug()}-scatter-variants"
-        folder = Path(__file__).resolve().parent / "results"
         title = (f"# permute by its variants, {ELEMENTS:,} elements; types, skew, threads\n\n"
                  f"{model()}, {os.cpu_count()} cores, code for {here().name}.\n\n")  # fmt: skip
-        (folder / f"{name}.md").write_text(title + markdown(table), encoding="utf-8")
-        heat_map(table).save(folder / f"{name}.png")
+        page = keep(title + markdown(table), "scatter-variants")
+        heat_map(table).save(page.with_suffix(".png"))
 
 
 if __name__ == "__main__":

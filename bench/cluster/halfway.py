@@ -15,7 +15,6 @@ import sys
 import tempfile
 import threading
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,8 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import flatweave as fw
-from bench.cluster.kills import RESULTS, bits
-from bench.machine import model, slug
+from bench.cluster.kills import bits
+from bench.machine import keep, model
 
 LENGTH = 1 << 22
 ROWS = LENGTH // 16
@@ -89,8 +88,7 @@ def main() -> None:
     )
     sys.stdout.write(text)
     if options.save:
-        day = datetime.now(UTC).strftime("%Y-%m-%d")
-        (RESULTS / f"{day}-{slug()}-halfway.md").write_text(text, encoding="utf-8")
+        keep(text, "halfway")
     if ratio > AT_MOST or not found["same"]:
         raise SystemExit(1)
 

@@ -16,7 +16,6 @@ import sys
 import tempfile
 import threading
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,8 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import flatweave as fw
-from bench.machine import model, slug
+from bench.machine import keep, model
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 LENGTH = 400_000
 ROWS = 25_000
 PAUSE = 0.5  # seconds between two kills, on the average, once both workers are there
@@ -152,8 +150,7 @@ def main() -> None:
     )
     sys.stdout.write(text)
     if options.save:
-        day = datetime.now(UTC).strftime("%Y-%m-%d")
-        (RESULTS / f"{day}-{slug()}-kills.md").write_text(text, encoding="utf-8")
+        keep(text, "kills")
     if found["different"] or found["left"]:
         raise SystemExit(1)
 

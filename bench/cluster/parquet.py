@@ -13,7 +13,6 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,9 +21,8 @@ from pyarrow import parquet, table
 
 import flatweave as fw
 from bench.cluster.peaks import peak, resident
-from bench.machine import model, slug
+from bench.machine import keep, model
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 GROUPS = 1000
 ROWS = 1 << 26  # of a file: half a GiB
 ROUNDS = 2
@@ -120,8 +118,7 @@ def main() -> None:
     )
     sys.stdout.write(text)
     if options.save:
-        day = datetime.now(UTC).strftime("%Y-%m-%d")
-        (RESULTS / f"{day}-{slug()}-parquet.md").write_text(text, encoding="utf-8")
+        keep(text, "parquet")
 
 
 if __name__ == "__main__":

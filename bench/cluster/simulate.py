@@ -14,7 +14,6 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -26,10 +25,9 @@ from bench.cluster.costs import CHUNKS, Rate, by_kind, costs_of, rates
 from bench.cluster.programs import PROGRAMS, keys
 from bench.cluster.recorded import Recorder
 from bench.cluster.simulation import Costs, Simulation
-from bench.machine import model, slug
+from bench.machine import keep, model
 from flatweave.cluster import on_dask
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 ROWS = 1 << 25  # of a chunk: 128 MiB
 PROCESSES = (1, 2, 4)
 EACH = 2  # chunks for each process, where it is checked
@@ -186,8 +184,7 @@ def main() -> None:
     )
     sys.stdout.write(more)
     if options.save:
-        day = datetime.now(UTC).strftime("%Y-%m-%d")
-        (RESULTS / f"{day}-{slug()}-scale.md").write_text(text + more, encoding="utf-8")
+        keep(text + more, "scale")
 
 
 if __name__ == "__main__":

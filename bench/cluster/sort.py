@@ -13,16 +13,14 @@ import argparse
 import os
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 import flatweave as fw
 from bench.cluster.peaks import peak, resident
-from bench.machine import model, slug
+from bench.machine import keep, model
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 KEYS = 1 << 28
 BLOCK = 1 << 24  # keys that the floor reads and writes at once
 NAME = "keys.npy"
@@ -99,8 +97,7 @@ def main() -> None:
     )
     sys.stdout.write(text)
     if options.save:
-        day = datetime.now(UTC).strftime("%Y-%m-%d")
-        (RESULTS / f"{day}-{slug()}-sort-out-of-core.md").write_text(text, encoding="utf-8")
+        keep(text, "sort-out-of-core")
 
 
 if __name__ == "__main__":

@@ -15,9 +15,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import dask
@@ -26,9 +24,8 @@ import numpy as np
 from distributed import Client, LocalCluster, wait
 
 import flatweave as fw
-from bench.machine import model, slug
+from bench.machine import keep, model
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 BINS = 256
 ROUNDS = 5
 
@@ -239,8 +236,7 @@ def main() -> None:
     )
     sys.stdout.write(text)
     if options.save:
-        day = datetime.now(UTC).strftime("%Y-%m-%d")
-        (RESULTS / f"{day}-{slug()}-cluster.md").write_text(text, encoding="utf-8")
+        keep(text, "cluster")
 
 
 if __name__ == "__main__":

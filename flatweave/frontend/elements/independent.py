@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.frontend.values.array import Tracer
-from flatweave.terms.syntax import Lambda, Let, Var
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.syntax import Lambda, Var
+from flatweave.terms.traverse import free_vars, needed_for
 
 
 def independent(fn: Lambda) -> list[list[int]]:
@@ -37,13 +37,7 @@ def restricted(fn: Lambda, group: Sequence[int]) -> Lambda:
     width = len(fn.results)
     params = [fn.params[k] for k in group] + [fn.params[width + k] for k in group]
     results = tuple(fn.results[k] for k in group)
-    live = set(free_vars(Lambda((), (), results)))
-    lets: list[Let] = []
-    for let in reversed(fn.lets):
-        if live.intersection(let.vars):
-            live.update(free_vars(Lambda((), (let,), ())))
-            lets.append(let)
-    return Lambda(tuple(params), tuple(reversed(lets)), results)
+    return Lambda(tuple(params), needed_for(fn.lets, results), results)
 
 
 def by_rank(
