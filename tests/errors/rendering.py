@@ -14,6 +14,7 @@ from tests.errors import (
     nest_misuses,
     operator_misuses,
     ragged_misuses,
+    trace_misuses,
     vmap_misuses,
 )
 
@@ -22,7 +23,7 @@ CASES: dict[str, Callable[[], None]] = {
     name: case
     for module in (
         misuses, argument_misuses, nest_misuses, ragged_misuses, operator_misuses, kernel_misuses,
-        vmap_misuses,
+        vmap_misuses, trace_misuses,
     )
     for name, case in vars(module).items()
     if callable(case) and getattr(case, "__module__", "") == module.__name__

@@ -1,0 +1,134 @@
+"""Mistakes with values that are known only when a program runs, or kept after its trace."""
+
+import math
+
+import numpy as np
+
+import flatweave as fw
+
+X = np.arange(5.0)
+
+
+def if_on_a_tracer():
+    @fw.jit
+    def f(x):
+        if x[0] > 0:
+            return x
+        return -x
+
+    f(X)
+
+
+def while_on_a_tracer():
+    @fw.jit
+    def f(n):
+        while n > 1:
+            n = n // 2
+        return n
+
+    f(8)
+
+
+def and_on_tracers():
+    @fw.jit
+    def f(x):
+        return fw.map(lambda v: v > 0 and v < 3, x)
+
+    f(X)
+
+
+def assert_on_a_tracer():
+    @fw.jit
+    def f(x):
+        assert x[0] == 0
+        return x
+
+    f(X)
+
+
+def int_of_a_tracer():
+    fw.jit(lambda x: x[int(x[0])])(X)
+
+
+def float_of_a_tracer():
+    fw.jit(lambda x: x * float(x[0]))(X)
+
+
+def math_of_a_tracer():
+    fw.map(lambda v: math.sin(v), X)
+
+
+def range_of_a_tracer():
+    @fw.jit
+    def f(x):
+        for i in range(x.shape[0]):
+            x = x + i
+        return x
+
+    f(X)
+
+
+def len_of_a_tracer():
+    fw.jit(lambda x: x * len(x))(X)
+
+
+def iteration_over_a_tracer():
+    @fw.jit
+    def f(x):
+        return sum(v for v in x)
+
+    f(X)
+
+
+def numpy_array_of_a_tracer():
+    fw.jit(lambda x: np.asarray(x))(X)
+
+
+def numpy_function_of_a_tracer():
+    fw.jit(lambda x: np.heaviside(x, 0.5))(X)
+
+
+def numpy_array_at_a_traced_index():
+    table = np.arange(3.0)
+    fw.map(lambda i: table[i], [0, 1])
+
+
+def hash_of_a_tracer():
+    fw.jit(lambda x: {x: 1})(X)
+
+
+def assignment_to_an_array():
+    @fw.jit
+    def f(x):
+        x[0] = 5.0
+        return x
+
+    f(X)
+
+
+def tracer_kept_after_its_trace():
+    kept = []
+
+    @fw.jit
+    def f(x):
+        kept.append(x * 2)
+        return x
+
+    f(X)
+    fw.sum(kept[0])
+
+
+def tracer_kept_for_another_trace():
+    kept = []
+    fw.jit(lambda x: kept.append(x))(X)
+    fw.jit(lambda y: y + kept[0])(X)
+
+
+def element_kept_outside_its_function():
+    @fw.jit
+    def f(x):
+        kept = []
+        fw.map(lambda v: kept.append(v) or v, x)
+        return x + kept[0]
+
+    f(X)
