@@ -68,7 +68,7 @@ def _scalar(param: Var) -> Var:
     return var
 
 
-def _rows_shape(arrays: Sequence[Tracer], who: str) -> tuple[Atom, ...]:
+def rows_shape(arrays: Sequence[Tracer], who: str) -> tuple[Atom, ...]:
     """The shape of a row, which all arrays share."""
     shape = arrays[0].extents[1:]
     for other in arrays[1:]:
@@ -115,7 +115,7 @@ def _reduce_rows(fn: Lambda, start: list[Tracer], arrays: list[Tracer]) -> list[
     scalar = scalar_operator(fn)
     if scalar is None or not _of_one_rank(arrays):
         return emit(Reduce(fn, *_rows(fn, start, arrays, "reduce")))
-    shape = _rows_shape(arrays, "reduce")
+    shape = rows_shape(arrays, "reduce")
 
     def one(*at: Atom) -> list[Tracer]:
         column = _column(arrays, at)
@@ -143,11 +143,11 @@ def _scan_rows(
     scalar = scalar_operator(fn)
     identity = _identity(scalar) if scalar else None
     if scalar and identity and _of_one_rank(arrays):
-        _rows_shape(arrays, "scan")
+        rows_shape(arrays, "scan")
         return _scan_from_identity(scalar, identity, start, arrays, exclusive, reverse)
     if scalar is None or any(e.ndim for e in start) or not _of_one_rank(arrays):
         return emit(Scan(fn, *_rows(fn, start, arrays, "scan"), exclusive, reverse))
-    shape = _rows_shape(arrays, "scan")
+    shape = rows_shape(arrays, "scan")
     length = arrays[0].extents[0]
     columns = generated(
         (*shape, length), lambda *at: [read(x, (at[-1], *at[:-1])) for x in arrays]

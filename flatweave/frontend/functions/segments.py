@@ -17,7 +17,7 @@ from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import DTypeError, ShapeError
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.columns import compacted, scalar_operator
+from flatweave.frontend.arrays.columns import compacted, rows_shape, scalar_operator
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.arguments import arrays_of_one_length
 from flatweave.frontend.elements.broadcast import generated, read
@@ -97,10 +97,7 @@ def _scanned(given: Segments) -> list[Tracer]:
 def _scan_columns(given: Segments, scalar: Lambda) -> list[Tracer]:
     """A segmented scan of rows, element by element: of the columns, one after the other."""
     arrays, flags = given.arrays, given.starts
-    length, *rest = arrays[0].extents
-    for x in arrays[1:]:
-        for a, b in zip(rest, x.extents[1:], strict=True):
-            extents.same(a, b, f"{given.who} needs rows of one shape, got extents {{0}} and {{1}}.")
+    length, rest = arrays[0].extents[0], rows_shape(arrays, given.who)
 
     def turned(*at: Atom) -> list[Tracer]:
         return [_begins(flags, at[-1]), *(read(x, (at[-1], *at[:-1])) for x in arrays)]
