@@ -10,6 +10,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.cluster.here import Here
+from flatweave.cluster.sources.memory import HUGE, room
 from flatweave.cluster.spill import Spilled, Store
 
 XS = np.arange(4096.0)
@@ -120,6 +121,20 @@ def peaks(folder, size, bound, names):
         [sys.executable, "-c", PEAKS, *map(str, args)], check=True, capture_output=True, text=True
     )
     return {name: int(found) for name, found in map(str.split, done.stdout.splitlines())}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_what_is_read_is_this_process_own():
+    """A child's writes stay its own, as with any other array; only such pages may be large."""
+    memory = room(HUGE)
+    memory[:] = 1
+    child = os.fork()
+    if not child:
+        memory[:] = 2
+        os._exit(0)
+    os.waitpid(child, 0)
+
+    assert memory.min() == memory.max() == 1
 
 
 on_linux = pytest.mark.skipif(

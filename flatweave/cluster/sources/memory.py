@@ -4,6 +4,7 @@ keeps what it was given back, up to 64 MiB for each thread that ever asked, and 
 from __future__ import annotations
 
 import mmap
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,10 +22,17 @@ def room(count: int) -> Values:
     """So many bytes, which somebody will write."""
     if count < MAPPED:
         return np.empty(count, np.uint8)
-    memory = mmap.mmap(-1, count)
+    memory = _mapping(count)
     if count >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)  # a page of 4 KiB at a time takes as long as reading
     return np.frombuffer(memory, np.uint8)
+
+
+def _mapping(count: int) -> mmap.mmap:
+    """Pages of this process alone: the system makes none large that could be shared."""
+    if os.name == "nt":
+        return mmap.mmap(-1, count)
+    return mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def one(arrays: Sequence[Values]) -> Values:
