@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.source import user_location
 from flatweave.cluster.here import here
-from flatweave.cluster.place import Chunk, Job, Rows
+from flatweave.cluster.place import Chunk, Job, Place, Rows
 from flatweave.cluster.sinks.npy import bytes_file, npy_file
 from flatweave.cluster.sinks.sink import Columns, Sink
 from flatweave.cluster.sinks.tables import arrow_folder, parquet_folder
 from flatweave.cluster.sinks.zarr import zarr_arrays
 from flatweave.cluster.sources.paths import filesystem
 from flatweave.frontend.call.on import PLACE
-from flatweave.frontend.values.chunked import Chunked
+from flatweave.frontend.ragged.chunked import ChunkedRows, arrays_in, offsets_in
+from flatweave.frontend.values.array import host_array
+from flatweave.frontend.values.chunked import Chunked, Values
+from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
 
 FORMATS: dict[str, tuple[Callable[[str, Columns], Sink], tuple[str, ...]]] = {
     "npy": (npy_file, (".npy",)),
@@ -60,19 +64,55 @@ def _save(
             f"{path} is there already, and has files in it.",
             remedy="Remove it first, or give another name.",
         )
+    if how not in TABLES and any(isinstance(array, ChunkedRows) for array in arrays.values()):
+        raise ArgumentError(
+            f"save as {how} takes arrays, and rows that differ in length are two of them.",
+            remedy="Save them as Parquet or Arrow; or xs.values and xs.offsets by themselves, which"
+            " Chunked.ragged puts together again.",
+        )
     kinds = {name: (array.dtype, array.row) for name, array in arrays.items()}
     ends = [end for begin, end in pairwise(xs.bounds) if begin < end]
     sink = FORMATS[how][0](path, Columns(kinds, ends))
     place = PLACE.get() or here()
-    place.done(sink.write, list(_rows(sink, list(arrays.values()))))
+    trees = [flatten(array)[1] for array in arrays.values()]
+    place.done(
+        functools.partial(_written, sink, trees),
+        list(_jobs(place, [0, *(sink.ends or [0])], list(arrays.values()))),
+    )
     sink.finish()
 
 
-def _rows(sink: Sink, arrays: list[Chunked]) -> Iterator[Job]:
-    """What is written together, and the arguments of `Sink.write`."""
-    for number, (begin, end) in enumerate(pairwise([0, *(sink.ends or [0])])):
-        rows = [Rows.of(array, (begin, end)) for array in arrays]
-        yield Job(Chunk(number, begin, end), [number, begin, *rows])
+def _jobs(place: Place, cuts: Sequence[int], arrays: Sequence[Chunked]) -> Iterator[Job]:
+    """What is written together, and the arguments of `_written`."""
+    parts = [rows for array in arrays for rows in _parts(place, array, cuts)]
+    for number, (begin, end) in enumerate(pairwise(cuts)):
+        yield Job(Chunk(number, begin, end), [number, begin, *(each[number] for each in parts)])
+
+
+def _parts(place: Place, xs: Chunked, cuts: Sequence[int]) -> list[list[Rows]]:
+    """The rows between two cuts each; of a Ragged those of its values, then its offsets."""
+    if not isinstance(xs, ChunkedRows):
+        return [[Rows.of(xs, ends) for ends in pairwise(cuts)]]
+    at = [part for cut in cuts for part in xs.offsets.between(cut, cut + 1)]
+    inner = [int(found[0]) for found in place.rows(at)]
+    own = [Rows.of(xs.offsets, (begin, end + 1)) for begin, end in pairwise(cuts)]
+    return [*(part for each in arrays_in(xs.values) for part in _parts(place, each, inner)), own]
+
+
+def _written(sink: Sink, trees: Sequence[Tree], number: int, begin: int, *arrays: Values) -> None:
+    """Write some rows of columns, of which those of a Ragged are several arrays."""
+    found = iter(arrays)
+    columns = [_column(tree, [next(found) for _ in range(tree.size)]) for tree in trees]
+    sink.write(number, begin, *columns)
+
+
+def _column(tree: Tree, arrays: Sequence[Values]) -> Any:
+    """An array, or a Ragged, whose offsets count from its own first row."""
+    if tree == LEAF:
+        return arrays[0]
+    offsets = offsets_in(tree)
+    own = [x - x[0] if k in offsets else x[:] for k, x in enumerate(arrays)]
+    return unflatten(tree, map(host_array, own))
 
 
 def _format(path: str, format: str | None) -> str:

@@ -109,6 +109,23 @@ def test_workers_write_what_they_have(client, tmp_path):
     assert np.array_equal(np.load(tmp_path / "given.npy"), np.arange(10.0))
 
 
+def test_workers_count_read_and_write_lists(client, tmp_path):
+    """Rows of different lengths in files; what is kept of them, beside what is made of it."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    texts = ["word " * (k % 5) + str(k) for k in range(40)]
+    table = __import__("pyarrow").table({"text": texts})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=7)
+    with fw.on(client):
+        rows = fw.Chunked.open(tmp_path / "t.parquet", 7, column="text")
+        kept = fw.jit(lambda rows: rows[rows.lengths > 9])(rows)
+        first = fw.jit(lambda rows: fw.map(lambda row: row[0], rows))(kept)
+        kept.save(tmp_path / "kept.parquet", column="text", beside={"first": first})
+
+    wanted = [list(text.encode()) for text in texts if len(text) > 9]
+    found = pq.read_table(tmp_path / "kept.parquet").to_pydict()
+    assert found == {"text": wanted, "first": [row[0] for row in wanted]}
+
+
 def test_an_error_of_a_step_before_names_its_own_line_and_chunk(client):
     """The client waits for what a later step makes of it."""
 

@@ -56,7 +56,8 @@ def test_rows_that_differ_in_length_are_no_array():
     rows = fw.Chunked.cut(fw.ragged([[1, 2], [], [3]]), 2)
     with pytest.raises(fw.ArgumentError, match="is no array: its rows differ in length"):
         np.asarray(rows)
-    with pytest.raises(fw.ArgumentError, match=r"(?s)save takes arrays,.* Chunked\.ragged puts"):
+    message = r"(?s)save as npy takes arrays,.* Chunked\.ragged puts"
+    with pytest.raises(fw.ArgumentError, match=message):
         rows.save("rows.npy")
     with pytest.raises(fw.ArgumentError, match="Ragged values of one structure, got a Ragged and"):
         fw.Chunked([fw.ragged([[1]]), np.arange(3)])

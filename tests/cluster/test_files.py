@@ -127,6 +127,76 @@ def test_several_columns_go_beside_each_other(tmp_path, monkeypatch):
     assert set(map(frozenset, asked)) == {frozenset(columns)}
 
 
+LISTS = [[1, 2], [], [3], [], [4, 5, 6], [7]]
+TEXTS = ["ab", "", "c", "de", "", "f"]
+NESTED = [[[1], []], [], [[2, 3]], [[]], [], [[4]]]
+
+
+def lists(folder):
+    """Two files of two row groups each, and one without rows."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    def row(k):
+        return {"f": [float(k), -1.0], "dates": [k] * (k % 2), "codes": "xy"[k % 2]}
+
+    whole = pa.table({"l": LISTS, "s": TEXTS, "n": NESTED, "t": [[t] for t in TEXTS]})
+    dates, fixed = pa.list_(pa.date32()), pa.list_(pa.float64(), 2)
+    for name, kind in (("f", fixed), ("dates", dates), ("codes", pa.string())):
+        column = pa.array([row(k)[name] for k in range(6)], kind)
+        whole = whole.append_column(
+            name, column.dictionary_encode() if name == "codes" else column
+        )
+    for k, (begin, end) in enumerate([(0, 4), (4, 4), (4, 6)]):
+        part = whole.slice(begin, end - begin)
+        parquet.write_table(part, folder / f"{k}.parquet", row_group_size=2)
+    return folder
+
+
+def test_columns_of_lists_and_text(tmp_path):
+    """Are rows that differ in length; of text its bytes; of lists of one length an array."""
+    columns = ["l", "s", "n", "t", "f", "dates", "codes"]
+    found = fw.Chunked.open(lists(tmp_path), 2, column=columns)
+
+    texts = [list(text.encode()) for text in TEXTS]
+    assert repr(found["l"]) == "Chunked(ragged int64[6, ~], 3 chunks)"
+    assert repr(found["n"]) == "Chunked(ragged int64[6, ~, ~], 3 chunks)"
+    assert found["s"].bounds == (0, 2, 4, 6)
+    for name, rows in (
+        ("l", LISTS), ("s", texts), ("n", NESTED), ("t", [[text] for text in texts]),
+        ("dates", [[k] * (k % 2) for k in range(6)]), ("codes", [[120 + k % 2] for k in range(6)]),
+    ):  # fmt: skip
+        assert found[name].load(0, 6).tolist() == rows
+        assert found[name].load(1, 5).tolist() == rows[1:5]
+    assert np.asarray(found["f"]).tolist() == [[k, -1.0] for k in range(6)]
+
+
+def test_each_chunk_of_lists_is_read_once(tmp_path, monkeypatch):
+    """With the columns beside it, after all were counted: nothing is asked of another chunk's."""
+    t = fw.Chunked.open(lists(tmp_path), 2, column=["l", "s"])
+    from flatweave.cluster.sources.parquet import Parquet
+
+    asked = []
+    read = Parquet.read
+    monkeypatch.setattr(Parquet, "read", lambda *args: asked.append(args) or read(*args))
+    f = fw.jit(lambda t: fw.map(lambda x, s: fw.sum(x) + s.shape[0], t["l"], t["s"]))
+
+    sums = f(t)
+    wanted = [sum(x) + len(s) for x, s in zip(LISTS, TEXTS, strict=True)]
+    assert np.asarray(sums).tolist() == wanted
+    both = [each for each in asked if len(each[1]) == 2]
+    assert len(asked) == 3 * 3 and len(both) == len(set(both)) == 3
+
+
+def test_no_rows_of_lists(tmp_path):
+    """Is a Ragged without rows."""
+    lists(tmp_path)
+    xs = fw.Chunked.open(tmp_path / "1.parquet", column="l")
+
+    assert len(xs) == 0 and xs.load(0, 0).tolist() == []
+    assert np.asarray(fw.sum(xs, axis=1)).tolist() == []
+
+
 def test_files_of_arrow(tmp_path):
     """Chunks end where record batches do."""
     pa = pytest.importorskip("pyarrow")
@@ -141,6 +211,8 @@ def test_files_of_arrow(tmp_path):
         assert found["x"].bounds == bounds
         assert np.array_equal(np.asarray(found["x"]), XS)
         assert np.array_equal(np.asarray(found["y"]), YS)
+        names = fw.Chunked.open(tmp_path / name, column="name")
+        assert names.load(3, 5).tolist() == [[97], [97]]
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -182,21 +254,26 @@ def test_what_is_not_there_or_not_known(tmp_path):
 
 
 def test_what_parquet_has_no_numbers_for(tmp_path):
-    """Text, nulls, and columns that nobody named."""
+    """Dates, nulls, and columns that nobody named."""
     pa = pytest.importorskip("pyarrow")
     path = parquet(tmp_path) / "0.parquet"
     with pytest.raises(fw.ArgumentError, match=r"has 4 columns[^$]*'x', 'name', 'y' and 'b'"):
         fw.Chunked.open(path)
-    with pytest.raises(fw.DTypeError, match="column 'name' of"):
-        fw.Chunked.open(path, column="name")
-
     from pyarrow import parquet as pq
 
-    pq.write_table(pa.table({"x": [1, None, 3]}), tmp_path / "holes.parquet")
-    holes = fw.Chunked.open(tmp_path / "holes.parquet")
-    with pytest.raises(fw.ArgumentError, match="holds 1 nulls among 3 rows") as found:
-        total(holes)
-    assert "fw.sum(x" in str(found.value)
+    table = {"x": [1, None, 3], "s": ["a", "b", None], "l": [[1], [None], []], "d": [{"y": 1}] * 3}
+    pq.write_table(pa.table(table), tmp_path / "holes.parquet")
+    with pytest.raises(fw.ArgumentError, match="column 'd' of"):
+        fw.Chunked.open(tmp_path / "holes.parquet", column="d")
+    for column, message in (
+        ("x", "'x' of .* holds a null among 3 rows, the first in row 1"),
+        ("s", "'s' of .* holds a null among 3 rows, the first in row 2"),
+        ("l", "'l' of .*: ragged got an Arrow column with a null among the elements"),
+    ):
+        holes = fw.Chunked.open(tmp_path / "holes.parquet", column=column)
+        with pytest.raises(fw.ArgumentError, match=message) as found:
+            total(holes) if column == "x" else fw.sum(holes, axis=1)
+        assert "fw.sum(" in str(found.value)
 
 
 def test_a_file_that_became_shorter(tmp_path):

@@ -68,6 +68,29 @@ def test_tables(tmp_path, kind):
     assert len(os.listdir(tmp_path / f"t.{kind}")) == 4
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_tables_of_lists(tmp_path, kind):
+    """Rows that differ in length are lists, of lists, of records, beside numbers; cut anywhere."""
+    pytest.importorskip("pyarrow")
+    rows = fw.ragged([[1, 2], [], [3], [], [], [4, 5, 6]])
+    nested = fw.ragged([[[1], []], [], [[2, 3]], [[]], [], [[4]]])
+    records = fw.ragged({"a": np.arange(6), "b": np.arange(6) > 2}, lengths=[0, 4, 0, 0, 1, 1])
+    xs = fw.Chunked.cut(rows, 4)
+    beside = {
+        "n": fw.Chunked.cut(nested, 5), "r": fw.Chunked.cut(records, 1), "x": xs.offsets,
+    }  # fmt: skip
+    with pytest.raises(fw.ArgumentError, match="'x' has 7 rows beside 6"):
+        xs.save(tmp_path / f"t.{kind}", beside=beside)
+    beside["x"] = fw.Chunked.cut(XS[:6], 3)
+    xs.save(tmp_path / f"t.{kind}", column="l", beside=beside)
+    fw.jit(lambda r: r[r.lengths > 9])(xs).save(tmp_path / f"none.{kind}")
+
+    found = fw.Chunked.open(tmp_path / f"t.{kind}", 4, column=["l", "n", "r", "x"])
+    for name, there in (("l", rows), ("n", nested), ("r", records), ("x", XS[:6])):
+        assert found[name].load(0, 6).tolist() == there.tolist()
+    assert len(fw.Chunked.open(tmp_path / f"none.{kind}")) == 0
+
+
 def kept_mask(xs):
     """Booleans as long as an array."""
     return fw.jit(lambda x: x > 4)(xs)
@@ -104,6 +127,9 @@ def test_what_cannot_be_written(tmp_path):
         xs.save(tmp_path / "xs.npy", beside={"y": xs})
     with pytest.raises(fw.ArgumentError, match="'y' has 20 rows beside 24"):
         xs.save(tmp_path / "xs.npy", beside={"y": fw.Chunked.cut(XS[:20], 7)})
+    rows = fw.Chunked.cut(fw.ragged([[1], []]), 1)
+    with pytest.raises(fw.ArgumentError, match="save as npy takes arrays, and rows"):
+        rows.save(tmp_path / "rows.npy")
     with pytest.raises(fw.ArgumentError, match="is on a disk"):
         xs.save("memory://xs.npy")
     (tmp_path / "old.parquet").mkdir()

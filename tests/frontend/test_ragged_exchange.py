@@ -4,6 +4,7 @@ Each test runs where its library is installed: pip install flatweave[exchange].
 """
 
 import ctypes
+import datetime as dt
 import gc
 import subprocess
 import sys
@@ -151,6 +152,10 @@ def test_kinds_of_arrow_arrays():
         (pa.array([[], []]), [[], []]),
         (pa.array([[1, None], [2]])[1:], [[2]]),
         (pa.table({"rows": ROWS})["rows"], ROWS),
+        (pa.array(["ab", "", "\u00e9"])[1:], [[], [195, 169]]),
+        (pa.chunked_array([["a"], []], pa.large_string()), [[97]]),
+        (pa.array([b"ab"], pa.binary()), [[97, 98]]),
+        (pa.array([["a", ""], []]), [[[97], []], []]),
     ):
         assert fw.ragged(found).tolist() == expected
     assert fw.ragged(pa.chunked_array([], numbers)).dtype == np.int32
@@ -166,10 +171,12 @@ def test_what_arrow_holds_beside_numbers():
         (pa.array([[None, None]]), fw.ArgumentError, "2 nulls"),
         (pa.array([[{"x": None}]]), fw.ArgumentError, "null"),
         (pa.array([[1, 2], None], pa.list_(pa.int8(), 2)), fw.ArgumentError, "a null"),
-        (pa.array([["a"]]), fw.DTypeError, "no numbers"),
+        (pa.array(["a", None]), fw.ArgumentError, "a null among its rows, the first at 1"),
+        (pa.array([[dt.date(2026, 1, 1)]]), fw.DTypeError, "no numbers"),
         (pa.array([1, 2]), fw.ArgumentError, "no lists"),
         (pa.table({"rows": ROWS}), fw.ArgumentError, "one column"),
         (pa.array(ROWS, pa.list_view(pa.int64())), fw.Unsupported, "views"),
+        (pa.array(["a"], pa.string_view()), fw.Unsupported, "views of lists or text"),
         (pa.array([[{"x": [1]}]]), fw.Unsupported, "records that hold lists"),
     ):
         with pytest.raises(error) as caught:

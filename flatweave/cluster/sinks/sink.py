@@ -7,8 +7,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from flatweave.frontend.values.chunked import Values
-
 
 class Columns(NamedTuple):
     """Arrays of as many rows, by name: what is to be written; where their chunks end."""
@@ -30,8 +28,9 @@ class Sink(Protocol):
     def ends(self) -> Sequence[int]:
         """Where the rows end that are written together."""
 
-    def write(self, number: int, begin: int, *columns: Values) -> None:
-        """Some rows of all columns, the first of which is row `begin`."""
+    def write(self, number: int, begin: int, *columns: Any) -> None:
+        """Some rows of all columns, the first of which is row `begin`: arrays, or in tables a
+        Ragged where they differ in length."""
 
     def finish(self) -> None:
         """Everything has been written."""

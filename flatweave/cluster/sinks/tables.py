@@ -11,6 +11,7 @@ from flatweave.cluster.sinks.npy import partial
 from flatweave.cluster.sinks.sink import Columns
 from flatweave.cluster.sources.arrow import pyarrow
 from flatweave.cluster.sources.paths import filesystem
+from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.chunked import Values
 
 
@@ -23,7 +24,7 @@ class Tables:
     names: tuple[str, ...]
     kind: str
 
-    def write(self, number: int, begin: int, *columns: Values) -> None:
+    def write(self, number: int, begin: int, *columns: Values | Ragged) -> None:
         """A file of its own: row group or record batch, whole or not at all."""
         pa = pyarrow(self.path)
         table = pa.table(
@@ -68,8 +69,11 @@ def _folder(path: str, columns: Columns, kind: str) -> Tables:
     return Tables(path, columns.ends, tuple(columns.kinds), kind)
 
 
-def _column(pa: Any, values: Values) -> Any:
-    """An array as a column: axes behind the first are lists of a fixed size."""
+def _column(pa: Any, values: Values | Ragged) -> Any:
+    """A Ragged as a column of lists, an array as one of numbers: axes behind the first are lists of
+    a fixed size."""
+    if isinstance(values, Ragged):
+        return values.to_arrow()
     found = pa.array(values.reshape(-1))
     for extent in values.shape[:0:-1]:
         found = pa.FixedSizeListArray.from_arrays(found, extent)

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from flatweave.base.records import record
-from flatweave.cluster.sources.arrow import bytes_of, columns_of, ends_of, kinds, pyarrow, reached
+from flatweave.cluster.sources.arrow import Kinds, bytes_of, columns_of, ends_of, pyarrow, reached
 from flatweave.cluster.sources.paths import stamp
 from flatweave.cluster.sources.stored import Opened
-from flatweave.frontend.values.chunked import Values
 
 
 @record(eq=True)
@@ -21,7 +20,7 @@ class ArrowFile:
     path: str
     stamp: tuple[Any, ...]
 
-    def read(self, columns: Sequence[str], begin: int, end: int) -> list[Values]:
+    def read(self, columns: Sequence[str], begin: int, end: int) -> list[Any]:
         """Rows of some columns; of a record batch every row is read."""
         schema, ends = _batches(self)
         batches, first = reached(ends, begin, end)
@@ -34,7 +33,7 @@ class ArrowFile:
         ):
             found = [reader.get_batch(k) for k in batches]
             table = pa.Table.from_batches(found, schema=pa.schema([schema[k] for k in wanted]))
-        return columns_of(table.slice(begin - first, end - begin), columns, self.path)
+        return columns_of(table.slice(begin - first, end - begin), columns, self.path, begin)
 
 
 def opened_ipc(name: str) -> Opened:
@@ -42,7 +41,9 @@ def opened_ipc(name: str) -> Opened:
     file = ArrowFile(name, stamp(name))
     schema, ends = _batches(file)
     rows = ends[-1] if ends else 0
-    return Opened(file, rows, kinds(schema, name), lambda each: ends)
+    with bytes_of(name) as source:
+        width = source.size() // max(rows, 1)
+    return Opened(file, rows, Kinds(schema, name), lambda each: ends, lambda column: width)
 
 
 @functools.lru_cache(maxsize=1024)

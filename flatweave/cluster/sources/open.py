@@ -13,6 +13,7 @@ from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.source import user_location
 from flatweave.cluster.sources.ipc import opened_ipc
+from flatweave.cluster.sources.lists import Lists, in_chunks
 from flatweave.cluster.sources.npy import opened_npy
 from flatweave.cluster.sources.parquet import opened_parquet
 from flatweave.cluster.sources.paths import is_folder, names_of
@@ -52,15 +53,26 @@ def _array(
     with ThreadPoolExecutor(OPENING, "flatweave-opener") as threads:
         files = list(threads.map(lambda name: _opened(how, name), names))
     columns = _columns(files[0], names[0], column)
-    kinds = [_kind(files, names, each) for each in columns]
-    width = sum(dtype.itemsize * math.prod(row) for dtype, row in kinds)
+    kinds = {each: _kind(files, names, each) for each in columns}
+    width = sum(_width(files, *each) for each in kinds.items())
     most = max(ROWS_BYTES // max(width, 1), 1) if rows is None else rows
     regions = list(_joined(_regions(files, most), most))
-    found = {
-        name: Chunked.of([Stored(each, name) for each in regions], *kind)
-        for name, kind in zip(columns, kinds, strict=True)
-    }
+    found = {name: _in_chunks(regions, name, kind) for name, kind in kinds.items()}
     return found[columns[0]] if column is None or isinstance(column, str) else found
+
+
+def _in_chunks(regions: Sequence[Sequence[Region]], column: str, kind: Any) -> Chunked:
+    if isinstance(kind, Lists):
+        return in_chunks(regions, column, kind)
+    return Chunked.of([Stored(each, column) for each in regions], *kind)
+
+
+def _width(files: Sequence[Opened], column: str, kind: Any) -> int:
+    """The bytes of a row, of rows that differ in length those of a file whose rows are long."""
+    if isinstance(kind, Lists):
+        return max(file.width(column) for file in files)
+    dtype, row = kind
+    return int(dtype.itemsize * math.prod(row))
 
 
 def _format(names: Sequence[str], format: str | None) -> str:
@@ -110,12 +122,12 @@ def _columns(first: Opened, name: str, column: str | Sequence[str] | None) -> li
     raise ArgumentError(f"{problem}.", remedy=f"Say column=: there is {shown}.")
 
 
-def _kind(files: Sequence[Opened], names: Sequence[str], column: str) -> tuple[Any, Any]:
-    """The dtype and the shape of a row, which all files share."""
-    first: tuple[Any, Any] | None = None
+def _kind(files: Sequence[Opened], names: Sequence[str], column: str) -> Any:
+    """What a column holds in all files: a dtype and the shape of a row, or lists."""
+    first = None
     for file, name in zip(files, names, strict=True):
-        found = tuple(file.columns[column]) if column in file.columns else None
-        first = first or found  # type: ignore[assignment]
+        found = file.columns.get(column)
+        first = first or found
         if found != first:
             raise ArgumentError(
                 f"{names[0]} and {name} do not go together: {_shown(first)} and {_shown(found)}.",
@@ -128,6 +140,8 @@ def _kind(files: Sequence[Opened], names: Sequence[str], column: str) -> tuple[A
 def _shown(kind: Any) -> str:
     if kind is None:
         return "no such column"
+    if isinstance(kind, Lists):
+        return str(kind)
     dtype, row = kind
     return f"{np.dtype(dtype)}{['n', *row]}".replace("'", "")
 

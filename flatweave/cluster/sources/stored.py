@@ -23,18 +23,20 @@ class File(Protocol):
     """A file of rows, or several beside each other; it goes to other processes as it is, equals
     what reads the same file, and can be a key."""
 
-    def read(self, columns: Sequence[str], begin: int, end: int) -> list[Values]:
-        """Some rows of some columns."""
+    def read(self, columns: Sequence[str], begin: int, end: int) -> list[Any]:
+        """Some rows of some columns: an array of each; of lists, the arrays of a Ragged."""
 
 
 class Opened(NamedTuple):
-    """What is known of a file: its rows, the dtype and the shape of a row for each column, and a
-    function that says where it is cut into pieces of so many rows."""
+    """What is known of a file: its rows, what each column holds, a function that says where it is
+    cut into pieces of so many rows, and one that says about how many bytes a row of a column has
+    where rows differ in length. A column's dtype and the shape of a row, or `Lists`."""
 
     file: File
     rows: int
-    columns: Mapping[str, tuple[np.dtype[Any], tuple[int, ...]]]
+    columns: Mapping[str, Any]
     ends: Callable[[int], Sequence[int]]
+    width: Callable[[str], int] = lambda column: 0
 
 
 class Region(NamedTuple):
@@ -48,12 +50,16 @@ class Region(NamedTuple):
 class Stored:
     """Rows of one column, in files one after the other."""
 
-    __slots__ = ("column", "regions", "rows")
+    __slots__ = ("column", "regions")
 
     def __init__(self, regions: Sequence[Region], column: str = "") -> None:
         self.regions = tuple(regions)
         self.column = column
-        self.rows = sum(end - begin for _, begin, end in regions)
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return sum(end - begin for _, begin, end in self.regions)
 
     def load(self, begin: int, end: int) -> Values:
         """Some of them, read from the files."""
@@ -69,6 +75,10 @@ class Stored:
                 found.append(Region(file, low + begins - first, low + ends - first))
             first = last
         return found or [Region(file, low, low) for file, low, _ in self.regions[:1]]
+
+    def part(self, found: Sequence[Any], begin: int, end: int) -> Values:
+        """Some of them, of what was read of each region within which they are."""
+        return one(found)
 
 
 def read(parts: Iterable[tuple[Any, int, int]]) -> list[Values]:
@@ -88,7 +98,8 @@ def read(parts: Iterable[tuple[Any, int, int]]) -> list[Values]:
         if isinstance(piece, np.ndarray):
             found.append(piece[begin:end])
         elif regions:
-            found.append(one([found_of[region][piece.column] for region in regions]))
+            there = [found_of[region][piece.column] for region in regions]
+            found.append(piece.part(there, begin, end))
         else:
             found.append(piece.load(begin, end))
     return found

@@ -5,8 +5,8 @@
     to_arrow(rows)                                a pyarrow.LargeListArray
 
 Values of one chunk are not copied, but for bools, which Arrow keeps as bits. Structs are dicts of
-arrays, lists of a fixed size inside rows elements of a higher rank. pyarrow is imported only to
-make an array of it.
+arrays, lists of a fixed size inside rows elements of a higher rank, texts rows of their bytes.
+pyarrow is imported only to make an array of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import flatten, unflatten
 
 LISTS = {"+l": np.int32, "+L": np.int64}
-VIEWS = ("+vl", "+vL")
+TEXT = {"u": np.int32, "z": np.int32, "U": np.int64, "Z": np.int64}
+VIEWS = ("+vl", "+vL", "vu", "vz")
 VALUES, FIELDS = "the elements of its rows", "the fields of its structs"
 
 
@@ -49,7 +50,7 @@ def _rows(chunk: Chunk) -> Ragged:
             where=user_location(),
             remedy="Pass one column of lists: fw.ragged(table['name']).",
         )
-    if form not in LISTS and not form.startswith(FIXED) and form not in VIEWS:
+    if form not in LISTS | TEXT and not form.startswith(FIXED) and form not in VIEWS:
         raise ArgumentError(
             "ragged got an Arrow column whose elements are no lists.",
             where=user_location(),
@@ -76,16 +77,20 @@ def _values(chunk: Chunk, start: int, count: int, whose: str) -> Any:
     _refuse_nulls(chunk, whose, start, count)
     first = chunk.offset + start
     if chunk.is_dictionary or form in VIEWS:
-        kind = "dictionaries" if chunk.is_dictionary else "views of lists"
+        kind = "dictionaries" if chunk.is_dictionary else "views of lists or text"
         raise Unsupported(
             f"ragged got an Arrow column with {kind}.",
-            where=user_location(), remedy="Cast it to a list of numbers first.",
+            where=user_location(), remedy="Cast it to a list of numbers, or to text, first.",
         )  # fmt: skip
     if form in LISTS:
         offsets = chunk.buffer(1, LISTS[form], first, count + 1)
         begin, end = int(offsets[0]), int(offsets[-1])
         inner = _values(chunk.children[0], begin, end - begin, VALUES)
         return on_host(inner, offsets=offsets - offsets[0] if begin else offsets)
+    if form in TEXT:
+        offsets = chunk.buffer(1, TEXT[form], first, count + 1)
+        begin, end = int(offsets[0]), int(offsets[-1])
+        return on_host(chunk.buffer(2, np.uint8, begin, end - begin), offsets=offsets - begin)
     if form.startswith(FIXED):
         size = int(form.removeprefix(FIXED))
         inner = _values(chunk.children[0], first * size, count * size, VALUES)
@@ -101,7 +106,7 @@ def _values(chunk: Chunk, start: int, count: int, whose: str) -> Any:
         raise DTypeError(
             f"ragged got an Arrow column whose rows hold no numbers (format {form!r}).",
             where=user_location(),
-            remedy="Cast them first: text to bytes or codes, dates and decimals to integers.",
+            remedy="Cast them first: dates and decimals to integers.",
         )
     return checked(chunk.buffer(1, NUMBERS[form], first, count), "the values of ragged")
 

@@ -95,18 +95,11 @@ class ChunkedRows(Node, Chunked):
 
     def to_dask(self) -> Any:
         """Not there: ArgumentError."""
-        raise self._by_parts("to_dask")
-
-    def save(self, path: Any, **options: Any) -> None:
-        """Not there: ArgumentError."""
-        raise self._by_parts("save")
-
-    def _by_parts(self, what: str) -> ArgumentError:
-        return ArgumentError(
-            f"{what} takes arrays, and rows that differ in length are two of them.",
+        raise ArgumentError(
+            "to_dask takes arrays, and rows that differ in length are two of them.",
             where=user_location(),
-            remedy=f"xs.values.{what}(..) and xs.offsets.{what}(..); Chunked.ragged puts"
-            " them together again.",
+            remedy="xs.values.to_dask() and xs.offsets.to_dask(); Chunked.ragged puts them"
+            " together again.",
         )
 
     @property
@@ -117,7 +110,7 @@ class ChunkedRows(Node, Chunked):
     @property
     def ndim(self) -> int:
         """The number of axes: one for each level of rows, and those of the values."""
-        ndims: list[int] = [leaf.ndim for leaf in _arrays(self.values)]
+        ndims: list[int] = [leaf.ndim for leaf in arrays_in(self.values)]
         return 1 + max(ndims)
 
     @property
@@ -167,7 +160,16 @@ def chunked_tree(tree: Tree) -> Tree:
     return Tree(tree.kind, cls, tree.names, children, tree.order, tree.factory)
 
 
-def _arrays(values: Any) -> list[Any]:
+def offsets_in(tree: Tree, first: int = 0) -> set[int]:
+    """Which leaves of a tree are offsets: the last one of every Ragged."""
+    found = {first + tree.size - 1} if tree.cls in (Ragged, ChunkedRows) else set()
+    for child in tree.children:
+        found |= offsets_in(child, first)
+        first += child.size
+    return found
+
+
+def arrays_in(values: Any) -> list[Any]:
     """What has axes of its own: rows, or the arrays of a tree."""
     return [values] if isinstance(values, ChunkedRows) else flatten(values)[0]
 

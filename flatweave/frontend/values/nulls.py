@@ -84,4 +84,5 @@ def parted(value: Any) -> tuple[Values, Values | None]:
 def is_masked(value: Any) -> bool:
     """Whether an array is masked; numpy.ma is slow to load, and without it there is none."""
     masked = sys.modules.get("numpy.ma")
-    return masked is not None and isinstance(value, masked.MaskedArray)
+    cls = getattr(masked, "MaskedArray", None)  # also none while another thread loads the module
+    return cls is not None and isinstance(value, cls)

@@ -87,6 +87,10 @@ class Tree:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # made anew: in another process the same names have other hashes
+        return Tree, (self.kind, self.cls, self.names, self.children, self.order, self.factory)
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True

@@ -1,0 +1,176 @@
+"""Columns whose rows differ in length, in chunks: lists of numbers, lists of lists, text as bytes.
+
+    words ["ab", "", "c"]      values [97, 98, 99] and offsets [0, 2, 2, 3], each a Chunked
+
+A file says how many rows it has, not how many values are in them: all rows are read once to count
+these, by the workers where there are some, when a function is given the column. Then it is known
+where each piece begins and ends, and a chunk reads its own piece alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.records import record
+from flatweave.base.source import user_location
+from flatweave.cluster.sources.memory import one
+from flatweave.cluster.sources.stored import Region, Stored, read
+from flatweave.frontend.call.on import PLACE
+from flatweave.frontend.ragged.chunked import chunked_tree
+from flatweave.frontend.values.chunked import Chunked, Held, Values
+from flatweave.frontend.values.tree import Tree, unflatten
+
+COUNTING = 2
+"""Pieces that are counted at once in this process, each of which is in memory then."""
+
+
+@record(eq=True)
+class Lists:
+    """What a column of lists holds: its structure as a Ragged, and for each array in it the dtype
+    and the shape of an element; None for offsets."""
+
+    tree: Tree
+    arrays: tuple[tuple[np.dtype[Any], tuple[int, ...]] | None, ...]
+
+    def __str__(self) -> str:
+        shown = [f"{dtype}{list(row) or ''}" for dtype, row in filter(None, self.arrays)]
+        return f"rows of {', '.join(shown)}"
+
+
+class Span(NamedTuple):
+    """How many elements of an array are in a piece; of offsets, where the piece's first row begins
+    and its last one ends."""
+
+    rows: int
+    begin: int
+    end: int
+
+
+class Leaf(Stored):
+    """One array of such a column in a piece. Offsets count from the first row of all files; there
+    is one for each row, where it ends."""
+
+    __slots__ = ("_array", "_is_offsets", "_span")
+
+    def __init__(
+        self, regions: Sequence[Region], column: str, array: int, is_offsets: bool,
+        span: Span | Callable[[], Span],
+    ) -> None:  # fmt: skip
+        super().__init__(regions, column)
+        self._array = array
+        self._is_offsets = is_offsets
+        self._span = span
+
+    @property
+    def span(self) -> Span:
+        """Where it is among all."""
+        if not isinstance(self._span, Span):
+            self._span = self._span()
+        return self._span
+
+    @property
+    def rows(self) -> int:
+        """How many elements there are."""
+        return self.span.rows
+
+    def load(self, begin: int, end: int) -> Values:
+        """Some of them; the last offset, where the next piece begins, is known."""
+        if self._is_known(begin, end):
+            return np.full(end - begin, self.span.end, np.int64)
+        return read([(self, begin, end)])[0]
+
+    def within(self, begin: int, end: int) -> list[Region]:
+        """What is read for them: everything, for nobody knows where in a file they are."""
+        return [] if self._is_known(begin, end) else list(self.regions)
+
+    def part(self, found: Sequence[Any], begin: int, end: int) -> Values:
+        """Some of them, of what was read of each region."""
+        arrays = [each[self._array] for each in found]
+        rows, first, last = self.span
+        is_same = sum(map(len, arrays)) == rows
+        if self._is_offsets:
+            begins = list(accumulate((int(each[-1]) for each in arrays), initial=first))
+            is_same = begins[-1] == last
+            arrays = [each[1:] + at for each, at in zip(arrays, begins, strict=False)]
+        if not is_same:
+            raise ArgumentError(
+                f"{self.regions[0].file.path} was written anew while it was read.",  # type: ignore[attr-defined]
+                remedy="Open it again with fw.Chunked.open.",
+            )
+        return one(arrays)[begin:end]
+
+    def _is_known(self, begin: int, end: int) -> bool:
+        return self._is_offsets and begin >= self.rows - 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Leaf, (self.regions, self.column, self._array, self._is_offsets, self.span)
+
+
+def in_chunks(pieces: Sequence[Sequence[Region]], column: str, kind: Lists) -> Chunked:
+    """A column of lists, of the regions of each piece."""
+    counts = _Counts(pieces, column, kind)
+    found = []
+    for number, array in enumerate(kind.arrays):
+        leaves: list[Any] = [
+            Leaf(regions, column, number, array is None, functools.partial(counts.span, number, k))
+            for k, regions in enumerate(pieces)
+        ]
+        if array is None:
+            found.append(Chunked.of([Held(np.zeros(1, np.int64)), *leaves], np.int64))
+        else:
+            found.append(Chunked.of(leaves, *array))
+    rows: Chunked = unflatten(chunked_tree(kind.tree), found)
+    return rows
+
+
+class _Counts:
+    """How many elements the arrays of a column have in each piece, found out once."""
+
+    def __init__(self, pieces: Sequence[Sequence[Region]], column: str, kind: Lists) -> None:
+        self._pieces = pieces
+        self._column = column
+        self._kind = kind
+
+    def span(self, number: int, piece: int) -> Span:
+        """Where an array's elements in a piece are among all. What offsets are those of comes
+        before them, as in every Ragged."""
+        ends = self._ends
+        begin, end = (int(at[number - 1]) for at in ends[piece : piece + 2])
+        return Span(int(ends[piece + 1][number] - ends[piece][number]), begin, end)
+
+    @functools.cached_property
+    def _ends(self) -> Values:
+        """The elements of each array before each piece, and at last those of all."""
+        try:
+            found = self._counted()
+        except UserError as error:  # it happens in threads, which know no line of the user
+            error.where = error.where or user_location()
+            raise
+        return np.cumsum([[0] * len(self._kind.arrays), *found], axis=0)
+
+    def _counted(self) -> list[list[int]]:
+        are_offsets = [array is None for array in self._kind.arrays]
+        count = functools.partial(_count, column=self._column, are_offsets=are_offsets)
+        client = getattr(PLACE.get(), "client", None)
+        if client is not None:
+            found: list[list[int]] = client.gather(client.map(count, self._pieces, pure=False))
+            return found
+        with ThreadPoolExecutor(COUNTING, "flatweave-counter") as threads:
+            return list(threads.map(count, self._pieces))
+
+
+def _count(regions: Sequence[Region], column: str, are_offsets: Sequence[bool]) -> list[int]:
+    """The elements of each array, of offsets without the first of all."""
+    counts = np.zeros(len(are_offsets), np.int64)
+    for file, begin, end in regions:
+        (arrays,) = file.read((column,), begin, end)
+        counts += [len(each) - one for each, one in zip(arrays, are_offsets, strict=True)]
+    found: list[int] = counts.tolist()
+    return found
