@@ -106,18 +106,20 @@ class OnDask:
         given = [self._argument(each) for each in args]
         pairs = zip(step.program.fn.params, args, strict=True)
         takes = tuple((var.name, rows.nbytes) for var, rows in pairs if isinstance(rows, Rows))
-        return self._tasks(remote.run, lost.Begun(step.program, chunk, takes), given)
+        return self._tasks(remote.run, step.program, lost.Begun(step.program, chunk, takes), given)
 
     def joined(
         self, program: Program, head: Sequence[Any], parts: Sequence[Sequence[Any]], chunk: Chunk
     ) -> list[Any]:
         """One task."""
         groups = [(part[0].future, [task.number for task in part]) for part in parts]
-        return self._tasks(remote.joined, lost.Begun(program, chunk, ()), list(head), groups)
+        begun = lost.Begun(program, chunk, ())
+        return self._tasks(remote.joined, program, begun, list(head), groups)
 
-    def _tasks(self, function: Callable[..., Any], begun: lost.Begun, *args: Any) -> list[Any]:
+    def _tasks(
+        self, function: Callable[..., Any], program: Program, begun: lost.Begun, *args: Any
+    ) -> list[Any]:
         """The results of a task that runs a program."""
-        program = begun.program
         key = f"{re.sub(r'[^a-zA-Z0-9_]', '', program.name)}-{uuid.uuid4().hex}"
         self._begun[key] = begun
         if len(self._begun) > REMEMBERED:
@@ -144,9 +146,9 @@ class OnDask:
                 first.future if len(numbers) == first.count
                 else self._submitted(remote.some, first.future, numbers)
             )  # fmt: skip
-        firsts = [tasks[0] for tasks in asked.values()]
+        begun = [tasks[0].begun for tasks in asked.values()]
         found: dict[tuple[str, int], Any] = {}
-        for tasks, values in zip(asked.values(), self._awaited(firsts, futures), strict=True):
+        for tasks, values in zip(asked.values(), self._awaited(begun, futures), strict=True):
             numbers = sorted({task.number for task in tasks})
             found.update(
                 ((tasks[0].future.key, k), x) for k, x in zip(numbers, values, strict=True)
@@ -154,65 +156,74 @@ class OnDask:
         return [found[task.future.key, task.number] for task in results]
 
     def extremes(self, rows: Sequence[Rows]) -> list[tuple[int, int]]:
-        pieces = [each.parts[0][0] for each in rows]
-        tasks = [piece.task if isinstance(piece, Remote) else None for piece in pieces]
+        begun = [
+            next((p.task.begun for p, *_ in each.parts if isinstance(p, Remote)), None)
+            for each in rows
+        ]
         futures = [self._submitted(remote.extremes_of, self._argument(each)) for each in rows]
-        return self._awaited(tasks, futures)
+        return self._awaited(begun, futures)
 
     def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
         far = [(p.task, begin, end) for p, begin, end in parts if isinstance(p, Remote)]
-        tasks = [task for task, *_ in far]
+        begun = [task.begun for task, *_ in far]
         futures = [
             self._submitted(remote.part, task.future, task.number, begin, end)
             for task, begin, end in far
         ]
-        found = iter(self._awaited(tasks, futures))
+        found = iter(self._awaited(begun, futures))
         return [
             next(found) if isinstance(piece, Remote) else piece.load(begin, end)
             for piece, begin, end in parts
         ]
 
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
-        tasks = [results[0] for results in groups]
+        begun = [results[0].begun for results in groups]
         futures = [
             self._submitted(
                 remote.of_results, function, results[0].future,
                 [task.number for task in results], *args,
             ) for results in groups
         ]  # fmt: skip
-        return self._awaited(tasks, futures)
+        return self._awaited(begun, futures)
 
     def done(
         self, function: Callable[..., None], tasks: Iterable[Job]
     ) -> None:
+        jobs = list(tasks)
         futures = [
             self._submitted(remote.called, function, [self._argument(each) for each in args])
-            for _, args in tasks
+            for _, args in jobs
         ]
-        self.client.gather(futures)
+        self._awaited([lost.Begun(None, chunk, ()) for chunk, _ in jobs], futures)
 
-    def _awaited(self, tasks: Sequence[Any], futures: Sequence[Any]) -> list[Any]:
-        """What was computed of tasks' results, brought at once; raises the first one's error."""
+    def _awaited(
+        self, begun: Sequence[lost.Begun | None], futures: Sequence[Any]
+    ) -> list[Any]:
+        """What was computed of results of tasks, brought at once; raises the first one's error."""
         self._watched(futures)
         try:
             return list(self.client.gather(list(futures)))
         except lost.LOST:
             raise lost.without_scheduler() from None
         except Exception:
-            for task, future in zip(tasks, futures, strict=True):
-                self._raise_if_failed(task, future)
+            for each, future in zip(begun, futures, strict=True):
+                self._raise_if_failed(each, future)
             raise
 
-    def _raise_if_failed(self, task: Task, future: Any) -> None:
-        """Wait for what is computed of a task; raise what went wrong, be it with another task."""
+    def _raise_if_failed(self, begun: lost.Begun | None, future: Any) -> None:
+        """Wait for a task, or what is computed of one, which ran what was `begun`; raise what went
+        wrong, be it with another task."""
+        if future.status == "finished":
+            return
         error = future.exception()
         match error:
             case None:
                 return
             case remote.Failed():
-                raise lost.failed_in(self._begun.get(error.key, task.begun), error) from None
+                begun = self._begun.get(error.key, begun)
+                raise (lost.failed_in(begun, error) if begun else error) from None
             case lost.KilledWorker():
-                begun = self._begun.get(str(error.task), task.begun)
+                begun = self._begun.get(str(error.task), begun)
                 raise lost.without_workers(begun, error.allowed_failures + 1) from None
             case remote.OtherVersions():
                 raise lost.with_others(error.versions) from None
@@ -224,7 +235,7 @@ class OnDask:
         self._watched([task.future for task in tasks])
         for piece in pieces:
             if isinstance(piece, Remote):
-                self._raise_if_failed(piece.task, piece.task.future)
+                self._raise_if_failed(piece.task.begun, piece.task.future)
 
     def cut(
         self, groups: Groups, ends: Sequence[Sequence[int]], size: int

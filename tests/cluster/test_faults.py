@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.cluster.place import Job, Rows
+from flatweave.cluster.sources.stored import Region, Stored
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -120,7 +122,29 @@ def test_lost_workers_in_words():
     assert "one chunk of x, 80 B and y, 8.0 KiB" in found
     assert "in chunk 3, rows 20 to 29" in found
 
-    assert "computed one chunk." in str(lost.without_workers(lost.Begun(None, chunk, ()), 1))
+    assert "a worker was lost while it computed one chunk." in str(lost.without_workers(None, 1))
+
+
+class Deadly:
+    """A file that ends whoever reads it."""
+
+    def read(self, columns, begin, end):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_is_lost_is_told_where_no_program_runs():
+    """A worker that reads a file for the client; a scheduler, while files are written."""
+    piece = Stored([Region(Deadly(), 0, 4)])
+    rows = Rows(((piece, 0, 4),), np.dtype(np.int64), ())
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        cluster() as processes, distributed.Client(processes) as client,
+    ):  # fmt: skip
+        place = OnDask(client)
+        with pytest.raises(fw.DeviceError, match=r"a worker was lost while it computed one chunk"):
+            place.extremes([rows])
+    with pytest.raises(fw.DeviceError, match="scheduler is lost"):
+        place.done(print, [Job(lost.Chunk(2, 8, 12), [1])])
 
 
 def test_a_closed_cluster_is_an_error_at_once():

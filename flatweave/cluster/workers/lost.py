@@ -26,9 +26,10 @@ LOST = (CancelledError, CommClosedError)
 
 
 class Begun(NamedTuple):
-    """What a task runs: a program on a chunk, which takes arrays of so many bytes."""
+    """What a task runs: a program, or a function of ours, on a chunk, which takes arrays of so many
+    bytes."""
 
-    program: Program
+    program: Program | None
     chunk: Chunk
     takes: tuple[tuple[str, int], ...]
 
@@ -36,21 +37,24 @@ class Begun(NamedTuple):
 def failed_in(begun: Begun, failed: remote.Failed) -> ChunkFailed:
     """A worker's fault, at the line of the let with this number."""
     fault = Fault(*failed.facts)
-    lines = [let.where for let in walk_lets(begun.program.fn)]
+    lines = [let.where for let in walk_lets(begun.program.fn)] if begun.program else []
     if 0 <= failed.line < len(lines):
         fault.where = lines[failed.line]
     return ChunkFailed(fault, begun.chunk)
 
 
-def without_workers(begun: Begun, count: int) -> DeviceError:
-    """Every worker that began a task was lost with it."""
+def without_workers(begun: Begun | None, count: int) -> DeviceError:
+    """Every worker that began a task was lost with it; nothing else is known of tasks that ask
+    something of files."""
     takes = pretty.listed(
         [f"{name.rsplit('_', 1)[0]}, {pretty.size(size)}" for name, size in begun.takes]
+        if begun else []
     )
+    lost = f"{count} workers were lost one after the other while they"
     return DeviceError(
-        f"{pretty.counted(count, 'worker')} were lost one after the other while they computed one"
+        f"{'a worker was lost while it' if count == 1 else lost} computed one"
         f" chunk{f' of {takes}' if takes else ''}.",
-        where=user_location(), origins=[str(begun.chunk)],
+        where=user_location(), origins=[str(begun.chunk)] if begun else [],
         remedy="If it was memory: cut the array into chunks of fewer rows, or give workers more"
         " (memory_limit). The logs of the workers say what it was.",
     )  # fmt: skip
