@@ -21,15 +21,17 @@ from typing import Any
 
 import dask
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Status
 
 import flatweave as fw
 from bench.machine import keep, model
 
+WORKERS = 2
 LENGTH = 400_000
 ROWS = 25_000
 PAUSE = 0.5  # seconds between two kills, on the average, once both workers are there
-GIVEN_UP = 10.0  # seconds after which a worker that was killed will not come back
+GIVEN_UP = (Status.closing, Status.closed, Status.failed)  # of a nanny whose worker stays away
+PATIENCE = 300.0  # seconds in which a worker comes back, on a machine that has other things to do
 COME_UP = 1.0  # seconds before a process that was just begun is killed
 MOST_FAILURES = 1000  # of one task, before Dask gives it up; its own default is 3
 
@@ -53,25 +55,30 @@ def bits(found: Any) -> list[bytes]:
 
 
 class Killer(threading.Thread):
-    """Kills one worker after the other, so many in all, at random moments."""
+    """Kills one worker after the other, so many in all, at random moments; ends when both are
+    there again."""
 
     def __init__(self, cluster: Any, kills: int, seed: int) -> None:
         super().__init__(daemon=True)
         self.cluster = cluster
         self.left = kills
         self.victims: set[int] = set()
-        self.wanted = 2
+        self.replaced = 0
+        self.ready = 0
         self.both = time.monotonic()  # when two were there last
         self.seen: dict[int, float] = {}  # when each process was seen first
         self.random = random.Random(seed)
 
     def run(self) -> None:
-        while self.left:
+        while time.monotonic() - self.both < PATIENCE:
             time.sleep(self.random.expovariate(1 / PAUSE))
             living = self._workers()
-            if len(living) < 2:
-                self._replace()
+            self.ready = len(living)
+            if self.ready < WORKERS:
+                self.replaced += self.cluster.sync(self._replace)
                 continue
+            if not self.left:
+                return
             self.both = time.monotonic()
             victim = self.random.choice(living)
             try:
@@ -81,19 +88,26 @@ class Killer(threading.Thread):
             self.victims.add(victim)
             self.left -= 1
 
-    def _replace(self) -> None:
-        """Ask for one worker more, as whoever runs a cluster does when a nanny has given up."""
-        if time.monotonic() - self.both > GIVEN_UP:
-            self.wanted += 1
-            self.cluster.scale(self.wanted)
-            self.both = time.monotonic()
+    async def _replace(self) -> int:
+        """One worker more for each nanny that has given up, as whoever runs a cluster does; none
+        for those that are still being begun."""
+        nannies = self.cluster.workers
+        gone = [name for name, nanny in nannies.items() if nanny.status in GIVEN_UP]
+        for name in gone:
+            del nannies[name], self.cluster.worker_spec[name]
+        if gone:
+            self.cluster.scale(WORKERS)
+        return len(gone)
 
     def _workers(self) -> list[int]:
         """The processes of workers that have come up: a nanny gives up on one that never does."""
         known = set(self.cluster.scheduler.workers)
-        nannies = [each for each in self.cluster.workers.values() if each.worker_address in known]
+        nannies = list(self.cluster.workers.values())
         now = time.monotonic()
-        began = {nanny.pid: self.seen.setdefault(nanny.pid, now) for nanny in nannies if nanny.pid}
+        began = {
+            nanny.pid: self.seen.setdefault(nanny.pid, now)
+            for nanny in nannies if nanny.pid and nanny.worker_address in known
+        }  # fmt: skip
         ready = [pid for pid, first in began.items() if now - first > COME_UP]
         return [pid for pid in ready if pid not in self.victims]
 
@@ -105,9 +119,12 @@ def disturbed(kills: int, seed: int) -> dict[str, Any]:
         np.save(path, np.random.default_rng(seed).random(LENGTH))
         xs = fw.Chunked.open(path, ROWS)
         with (
-            dask.config.set({"distributed.scheduler.allowed-failures": MOST_FAILURES}),
+            dask.config.set({
+                "distributed.scheduler.allowed-failures": MOST_FAILURES,
+                "distributed.deploy.lost-worker-timeout": PATIENCE,  # then a nanny is closed
+            }),
             LocalCluster(
-                n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+                n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0", silence_logs=50
             ) as cluster,
             Client(cluster) as client,
             fw.on(client),
@@ -116,17 +133,17 @@ def disturbed(kills: int, seed: int) -> dict[str, Any]:
             killer = Killer(cluster, kills, seed)
             killer.start()
             runs = different = 0
-            while killer.left:
+            while killer.is_alive():
                 different += bits(job(xs)) != wanted
                 runs += 1
                 if runs % 10 == 0:
                     sys.stderr.write(f"{runs} runs, {kills - killer.left} kills\n")
-            killer.join()
             seconds = time.perf_counter() - began
         time.sleep(2)
         left = [pid for pid in killer.seen if Path(f"/proc/{pid}").exists()]
     return {
-        "kills": kills, "replaced": killer.wanted - 2, "runs": runs, "different": different,
+        "kills": kills - killer.left, "ready": killer.ready, "replaced": killer.replaced,
+        "runs": runs, "different": different,
         "left": len(left), "workers": len(killer.seen), "seconds": round(seconds),
     }  # fmt: skip
 
@@ -142,16 +159,18 @@ def main() -> None:
     text = (
         f"# Workers killed at random moments\n`python -m bench.cluster.kills --kills"
         f" {options.kills} --seed {options.seed}`, {model()}, two worker processes.\n\n"
-        f"| kills | processes that were workers | workers that Dask did not begin again | runs of"
-        f" the program | runs with other bits | processes left behind | seconds |\n"
-        f"|---|---|---|---|---|---|---|\n| {found['kills']} | {found['workers']} |"
-        f" {found['replaced']} | {found['runs']} | {found['different']} |"
+        f"| kills | processes that were workers | workers that Dask did not begin again"
+        f" | workers at the end | runs of the program | runs with other bits | processes left"
+        f" behind | seconds |\n|---|---|---|---|---|---|---|---|\n| {found['kills']} |"
+        f" {found['workers']} |"
+        f" {found['replaced']} | {found['ready']} | {found['runs']} | {found['different']} |"
         f" {found['left']} | {found['seconds']} |\n"
     )
     sys.stdout.write(text)
     if options.save:
         keep(text, "kills")
-    if found["different"] or found["left"]:
+    complete = found["kills"] == options.kills and found["ready"] == WORKERS
+    if found["different"] or found["left"] or not complete:
         raise SystemExit(1)
 
 

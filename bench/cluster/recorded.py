@@ -40,7 +40,10 @@ class Event(NamedTuple):
 
 
 class Recorded(Future):
-    """The result of a task, which is there."""
+    """The result of a task, which is there; of a task on a cluster the client does not know that
+    before it asks."""
+
+    status = "pending"
 
     def __init__(self, recorder: Recorder, number: int, key: str, value: Any) -> None:
         self.recorder = recorder
