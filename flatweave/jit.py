@@ -19,20 +19,21 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from flatweave import recall
 from flatweave.base.config import config
-from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.errors import ArgumentError, Unsupported, UserError
 from flatweave.base.locks import Lock
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import user_location
 from flatweave.frontend.arguments import Call, called, check_gives_values
 from flatweave.frontend.call.anywhere import AUTO, entry_for, shared_by
-from flatweave.frontend.call.compiled import Compiled, Entry, Specialisation
+from flatweave.frontend.call.compiled import Compiled, Entry
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.donation import Leaves, claim, given_plainly
 from flatweave.frontend.call.eager import COMPILER, compile_program
 from flatweave.frontend.call.quick import Known, put, quick
 from flatweave.frontend.call.schedule import in_force
 from flatweave.frontend.call.signature import flat_of, leaves_of
+from flatweave.frontend.call.special import Specialisation
 from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.parameters import Picked, expect_none, items_of
 from flatweave.frontend.trace.trace import Traced, trace
@@ -120,6 +121,11 @@ class Jitted(Generic[P, R]):
         the function reads beside."""
         entry, flat, _ = self._entry(args, kwargs)
         compiled, given = entry.chosen(flat)
+        if not isinstance(compiled, Compiled):
+            raise Unsupported(
+                "stages shows what one machine runs, and an argument is in chunks.",
+                where=user_location(), remedy="Give it a few rows of it: xs.load(0, 1000).",
+            )  # fmt: skip
         return compiled, [*given, *compiled.hidden, *compiled.flags]
 
     def forget(self) -> None:
@@ -149,10 +155,9 @@ class Jitted(Generic[P, R]):
 
     def _new_entry(self, call: Call, target: str, schedule: Schedule, flat: list[Any]) -> Entry:
         """What runs the calls of a new signature."""
-        split = [k for k, value in enumerate(flat) if type(value) is Chunked]
-        if split:
-            traced = self._traced(call, Specialisation())
-            return opened("chunks").InChunks(traced, split)  # type: ignore[no-any-return]
+        if any(type(value) is Chunked for value in flat):
+            made = functools.partial(self._traced, call)
+            return opened("chunks").InChunks(made, flat)  # type: ignore[no-any-return]
         return entry_for(
             target,
             lambda target: Entry(lambda special: self._make(call, target, schedule, special)),
@@ -181,7 +186,8 @@ class Jitted(Generic[P, R]):
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the page in small of what was compiled last, if anything was."""
-        found = [entry.plain.executable for entry in list(self._entries.values())]
+        made = [entry.plain for entry in list(self._entries.values())]
+        found = [each.executable for each in made if isinstance(each, Compiled)]
         if not found or not found[-1].is_whole:
             return None
         return Stages(self.__name__, found[-1])._repr_html_()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.array_ir.fault import Fault
@@ -14,35 +14,36 @@ from flatweave.cluster.here import here
 from flatweave.cluster.place import ChunkFailed
 from flatweave.frontend.call.compiled import owned
 from flatweave.frontend.call.on import PLACE
+from flatweave.frontend.call.special import Specialisation, Specialised, arrays_of
 from flatweave.frontend.ragged.chunked import chunked_tree
 from flatweave.frontend.trace.faults import user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.tree import unflatten
+from flatweave.terms.syntax import ArrayType
 
 
-class InChunks:
-    """One signature of a function some of whose arguments are in chunks."""
+class Steps:
+    """A trace that is divided: `split` are the numbers of its parameters that are in chunks.
+
+    Other arguments in chunks have one row, which is broadcast: the client has it.
+    """
 
     def __init__(self, traced: Traced, split: Sequence[int]) -> None:
         self.traced = traced
+        self.split = frozenset(split)
         self.divided = divide(traced.program, split)
         self._tree = chunked_tree(traced.tree)
 
-    def __call__(self, flat: list[Any]) -> Any:
-        """The results, what goes row by row in chunks; raises the user's error."""
+    def __call__(self, flat: Sequence[Any]) -> Any:
+        """The results, what goes row by row in chunks; raises Fault or ChunkFailed."""
         place = PLACE.get() or here()
-        args = [*flat, *self.traced.hidden]
-        try:
-            results = results_of(self.divided, place, args)
-            place.finish([p for x in results if isinstance(x, Chunked) for p in x.pieces])
-        except Fault as fault:
-            raise user_error(fault) from None
-        except ChunkFailed as failed:
-            raise _told(failed) from None
-        except UserError as error:
-            error.where = error.where or user_location()  # files are read by other threads
-            raise
+        args = [
+            x.load(0, 1) if type(x) is Chunked and k not in self.split else x
+            for k, x in enumerate([*flat, *self.traced.hidden])
+        ]
+        results = results_of(self.divided, place, args)
+        place.finish([p for x in results if isinstance(x, Chunked) for p in x.pieces])
         leaves = [x if isinstance(x, Chunked) else owned(x, args, self) for x in results]
         return unflatten(self._tree, leaves)
 
@@ -56,8 +57,41 @@ class InChunks:
         return user_error(fault)
 
 
-def _told(failed: ChunkFailed) -> UserError:
+class InChunks(Specialised[Steps]):
+    """One signature of a function some of whose arguments are in chunks, as some of `flat` are."""
+
+    def __init__(self, make: Callable[[Specialisation], Traced], flat: Sequence[Any]) -> None:
+        split = {n for n, value in enumerate(arrays_of(flat)) if type(value) is Chunked}
+
+        def made(special: Specialisation) -> Steps:
+            traced = make(special)
+            params = enumerate(traced.program.fn.params)
+            arrays = [k for k, var in params if isinstance(var.type, ArrayType)]
+            return Steps(traced, [arrays[n] for n in split if (n, 0) not in special.unit_axes])
+
+        super().__init__(made)
+
+    def __call__(self, flat: list[Any]) -> Any:
+        """The function's result for flat arguments."""
+        steps, args = self.chosen(flat)
+        while True:
+            try:
+                return steps(args)
+            except (Fault, ChunkFailed) as failure:
+                fault = failure.fault if isinstance(failure, ChunkFailed) else failure
+                found = self.after(steps, fault, flat)
+                if found is None:
+                    raise _told(failure) from None
+                steps, args = found
+            except UserError as error:
+                error.where = error.where or user_location()  # files are read by other threads
+                raise
+
+
+def _told(failed: Fault | ChunkFailed) -> UserError:
     """The error of the whole call: elements are counted from its first row."""
+    if isinstance(failed, Fault):
+        return user_error(failed)
     fault = failed.fault
     if fault.index >= 0:
         fault.index += failed.chunk.begin

@@ -3,10 +3,7 @@
     entry = Entry(retrace)           one for each signature: dtypes and ranks
     entry(flat)                      the results' leaves; flat = [n, xs, 2.5, ..]
 
-A trace knows no sizes, so it takes axes that meet for equally long. Where a call brings an axis of
-extent 1 to be broadcast, that check fails; then the function is traced once more, those extents
-constants, and such calls take that specialisation from then on. Where an extent that the program
-computes is 1, a specialisation that compares such extents with 1 runs instead.
+Where a call brings an axis of extent 1 to be broadcast, a specialisation runs (`special.py`).
 """
 
 from __future__ import annotations
@@ -16,37 +13,27 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from flatweave.array_ir.fault import SAME, Fault
+from flatweave.array_ir.fault import Fault
 from flatweave.base.errors import UserError
-from flatweave.base.locks import Lock
 from flatweave.base.recording import OPEN, run
 from flatweave.base.source import Location
 from flatweave.base.told import Note, StoredArray
+from flatweave.frontend.call.special import Specialisation, Specialised
 from flatweave.frontend.trace.faults import out_of_memory, user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.array import HostArray
 from flatweave.frontend.values.device_array import Teller, device_array
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
-from flatweave.runtime.devices.arrays import ARRAYS, Resident
+from flatweave.runtime.devices.arrays import Resident
 from flatweave.runtime.ownership import is_frozen, shared
 
 Values = np.ndarray[Any, np.dtype[Any]]
-UnitAxes = frozenset[tuple[int, int]]  # of extent 1: (number of the array argument, axis)
-
-
 class Given(NamedTuple):
     """What a call gives away: for each array that it may give whether its memory can be written,
     and all arguments that are kept."""
 
     flags: list[bool]
     kept: list[Any]
-
-
-class Specialisation(NamedTuple):
-    """What a trace takes for granted: which extents are 1, and whether computed ones may be."""
-
-    unit_axes: UnitAxes = frozenset()
-    stretches: bool = False
 
 
 class Executable(Protocol):
@@ -143,10 +130,10 @@ class Compiled:
         return user_error(fault)
 
 
-class Entry:
+class Entry(Specialised[Compiled]):
     """One signature of a function: its trace, and specialisations that broadcast extents of 1."""
 
-    __slots__ = ("_is_one_line", "_lock", "_make", "plain", "specialisations")
+    __slots__ = ("_is_one_line",)
 
     def __init__(
         self, make: Callable[[Specialisation], Compiled], is_one_line: bool = False
@@ -158,10 +145,7 @@ class Entry:
             found.is_one_line = is_one_line
             return found
 
-        self._make = made
-        self._lock = Lock()
-        self.plain = made(Specialisation())
-        self.specialisations: dict[Specialisation, Compiled] = {}
+        super().__init__(made)
 
     def __call__(self, flat: list[Any], given: Given | None = None) -> Any:
         """The function's result for flat arguments: extents and arrays in turn, and scalars; some
@@ -180,14 +164,6 @@ class Entry:
             return rebuilt(compiled, results, given.kept)
         return rebuilt(compiled, results, [*flat, *compiled.hidden] if compiled.hidden else flat)
 
-    def chosen(self, flat: list[Any]) -> tuple[Compiled, list[Any]]:
-        """The compiled specialisation for these extents, and the arguments it takes."""
-        unit_axes = unit_axes_of(flat)
-        found = self.specialisations.get(Specialisation(unit_axes))
-        if found is None:
-            return self.plain, flat
-        return found, without_unit_extents(flat, unit_axes)
-
     def _broadcast(
         self, fault: Fault, tried: Compiled, flat: list[Any], given: Given | None
     ) -> tuple[Compiled, list[Any]]:
@@ -195,67 +171,19 @@ class Entry:
 
         Raises the user's error where none does.
         """
-        unit_axes = unit_axes_of(flat)
-        for special in (Specialisation(unit_axes), Specialisation(unit_axes, True)):
-            if fault.code != SAME or (special.stretches and 1 not in fault.values):
-                break
-            compiled = self._specialised(special)
-            if compiled is None or compiled is tried:
-                continue
+        while (found := self.after(tried, fault, flat)) is not None:
+            tried, args = found
             try:
-                return compiled, compiled.run(without_unit_extents(flat, unit_axes), given)
+                return tried, tried.run(args, given)
             except Fault as second:
                 fault = second
         raise self._error(fault) from None
-
-    def _specialised(self, special: Specialisation) -> Compiled | None:
-        """A specialisation, compiled when first needed; None if the function has no such one."""
-        found = self.specialisations.get(special)
-        if found is not None or special == Specialisation():
-            return found
-        try:
-            found = self._make(special)
-        except UserError:
-            return None
-        if found.tree != self.plain.tree:
-            return None  # rows repeated to one length are an array, where others are a Ragged
-        with self._lock:
-            self.specialisations = {**self.specialisations, special: found}
-        return found
 
     def _error(self, fault: Fault) -> UserError:
         """The user's error for a fault."""
         if self._is_one_line:
             fault.where = None
         return user_error(fault)
-
-
-def arrays_of(flat: Sequence[Any]) -> list[Any]:
-    """The arrays among flat arguments."""
-    return [value for value in flat if isinstance(value, ARRAYS) and value.ndim]
-
-
-def unit_axes_of(flat: Sequence[Any]) -> UnitAxes:
-    """Every axis of extent 1 among the arguments."""
-    return frozenset(
-        (number, axis)
-        for number, values in enumerate(arrays_of(flat))
-        for axis, extent in enumerate(values.shape)
-        if extent == 1
-    )
-
-
-def without_unit_extents(flat: Sequence[Any], unit_axes: UnitAxes) -> list[Any]:
-    """The flat arguments without the extents of unit axes, which are constants of the trace."""
-    kept: list[Any] = []
-    number = -1
-    for value in flat:
-        if isinstance(value, ARRAYS) and value.ndim:
-            number += 1
-            del kept[len(kept) - value.ndim :]
-            kept.extend(e for a, e in enumerate(value.shape) if (number, a) not in unit_axes)
-        kept.append(value)
-    return kept
 
 
 class Called(Teller, Protocol):

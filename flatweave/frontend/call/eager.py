@@ -22,13 +22,14 @@ from flatweave.base.errors import UserError
 from flatweave.base.schedule import Schedule
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.call.anywhere import entry_for
-from flatweave.frontend.call.compiled import Compiled, Entry, Executable, Specialisation
+from flatweave.frontend.call.compiled import Compiled, Entry, Executable
 from flatweave.frontend.call.depth import too_deep
 from flatweave.frontend.call.operation import EVALUATOR, OPERATIONS, Operation
 from flatweave.frontend.call.quick import HIGH, LOW, Known, keep, put, quick
 from flatweave.frontend.call.ranks import AnyRank, Run, of_fewer_axes
 from flatweave.frontend.call.schedule import in_force
 from flatweave.frontend.call.signature import flat_of, identity, key_of, leaves_of, plain, stand_in
+from flatweave.frontend.call.special import Specialisation
 from flatweave.frontend.call.telling import is_telling
 from flatweave.frontend.trace.trace import Traced, trace
 from flatweave.frontend.trace.tracers import is_array
@@ -189,8 +190,8 @@ def _entry(
         entry = _entries.get((target, config.cpu, schedule, signature))
     flat = flat_of(call.values)
     if entry is None:
-        split = [k for k, value in enumerate(flat) if type(value) is Chunked]
-        entry = opened("chunks").InChunks(call.traced(Specialisation()), split) if split else (
+        is_split = any(type(value) is Chunked for value in flat)
+        entry = opened("chunks").InChunks(call.traced, flat) if is_split else (
             entry_for(
                 target,
                 lambda target: Entry(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import as_dtype, bool_, c128, f64, i64
-from flatweave.frontend.call.compiled import UnitAxes
+from flatweave.frontend.call.special import TAKEN, UnitAxes
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.chunked import Chunked
@@ -21,9 +21,7 @@ from flatweave.frontend.values.device_array import DeviceArray
 from flatweave.frontend.values.interop import no_array, on_gpu, values_of
 from flatweave.frontend.values.promotion import literal_dtype
 from flatweave.frontend.values.short import is_short, words_of
-from flatweave.runtime.devices.arrays import ARRAYS
 
-TAKEN = (*ARRAYS, Chunked)
 NUMBERS = {bool: bool_, int: i64, float: f64}
 
 
@@ -137,6 +135,6 @@ def leaves_of(
 
 def stand_in(value: Any) -> Any:
     """A placeholder of the same dtype and shape that takes no memory."""
-    if isinstance(value, ARRAYS):
+    if isinstance(value, TAKEN):
         return np.broadcast_to(np.zeros((), value.dtype), value.shape)
     return value
