@@ -236,7 +236,7 @@ class Drive:
         if kind is Is.ROWS:
             return self._rows(var, begin, end)
         if kind is Is.WHOLE:
-            return self._shared_value(var)
+            return self.shared(var)
         least, most = windows[var]
         if kind is Is.LEAST:
             return least
@@ -248,7 +248,7 @@ class Drive:
         if array is None:
             return self.whole[var][least:most]
         if (least, most) == (0, len(array)) and len(array.pieces) > 1:
-            return self._shared_value(var)
+            return self.shared(var)
         return Rows.of(array, (least, most), apart=True)
 
     def _elements(self, param: Param, begin: int, end: int) -> Any:
@@ -266,7 +266,7 @@ class Drive:
             return self.whole[var][begin:end]
         return Rows.of(array, (begin, end))
 
-    def _shared_value(self, var: Var) -> Any:
+    def shared(self, var: Var) -> Any:
         """A value of the client, or an array in chunks that every chunk needs all of."""
         if not isinstance(var.type, ArrayType):
             return self.whole[var]

@@ -22,8 +22,8 @@ from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import flatten, unflatten
 from flatweave.jit import Jitted
 
-MOST = 4096
-"""Elements of the arrays of a call up to which it is made once more."""
+MOST, CHUNKS = 4096, 400
+"""Elements and chunks of an array up to which a call is made once more."""
 
 
 class InChunks:
@@ -76,15 +76,20 @@ class InChunks:
         """An argument with its arrays in chunks; as it is, where it has none."""
         if isinstance(value, fw.Ragged):
             is_small = not isinstance(value.offsets, Tracer) and value.size <= MOST
-            return fw.Chunked.cut(value, self.rows) if is_small else value
+            return self._small(value) if is_small else value
         if isinstance(value, tuple | list | dict):
             leaves, tree = flatten(value)
             cut = [self._cut(leaf) for leaf in leaves]
             changed = any(a is not b for a, b in zip(cut, leaves, strict=True))
             return unflatten(tree, cut) if changed and not tree.irregular else value
         if isinstance(value, np.ndarray | HostArray) and value.ndim and value.size <= MOST:
-            return fw.Chunked.cut(np.asarray(value), self.rows)
+            return self._small(np.asarray(value))
         return value
+
+    def _small(self, value: Any) -> Any:
+        """A small array in chunks."""
+        few = len(value) <= CHUNKS * self.rows
+        return fw.Chunked.cut(value, self.rows) if few else value
 
 
 def _same(mine: Any, theirs: Any) -> bool:

@@ -153,6 +153,10 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "order of pairs": (lambda ks, xs: fw.argsort((ks % 3, xs, -ks), descending=True), KEYS, XS),
     "by two keys": (lambda ks, xs: fw.sort_by_key((ks // 2, xs), (xs, ks)), KEYS, XS),
     "by a key": (lambda ks, xs: fw.sort((ks, xs), key=lambda t: (t[1] > 0, -t[0])), KEYS, XS),
+    "by a key from outside": (
+        lambda ks, xs: (fw.argsort(xs, key=lambda x: x % ks[2]), fw.sort(ks, key=lambda k: xs[k])),
+        KEYS, XS,
+    ),
     "sorted beside a whole array": (
         lambda ks: fw.sort_by_key(ks, fw.iota(53) * fw.zeros(53, fw.i64)), KEYS,
     ),
@@ -169,6 +173,13 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "scatter into chunks": (lambda xs, ks: fw.scatter(xs, ks * 9 - 1, xs * 100), XS, KEYS),
     "permute into chunks": (lambda xs, ks: fw.permute(fw.add, xs * 1.0, ks * 11 - 2, xs), XS, KEYS),
     "the last one into chunks": (lambda xs, ks: fw.permute(lambda a, b: b, xs, ks, -xs), XS, KEYS),
+    "an operator that reads": (
+        lambda ks, xs: (
+            fw.permute(lambda a, b: (a + b + 2 * ks[3]) % xs[9], xs, ks * 11 - 2, xs % 7),
+            fw.permute(lambda a, b: (a + b + 2 * ks[3]) % xs[9], fw.zeros(6), ks, xs % 7),
+        ),
+        KEYS, XS,
+    ),
     "segments": (lambda ks, xs: fw.segmented_scan(fw.add, 0.0, ks == 0, xs), KEYS, XS),
     "sums of segments": (lambda ks, xs: fw.segmented_reduce(fw.add, 1.0, ks == 0, xs), KEYS, XS),
     "groups": (groups, KEYS, XS),

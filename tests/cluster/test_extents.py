@@ -12,7 +12,7 @@ scaled = fw.jit(lambda m, c: (m - c) * 2)
 
 @ROWS
 def test_one_row_of_chunks_is_broadcast(rows):
-    """Along the axis that is in chunks, along the other one, along both; then equal shapes again."""
+    """Along the axis in chunks, along the other one, along both; then equal shapes again."""
     m = fw.Chunked.cut(M, rows)
     for other in (M[:1], M[:, :1], M[:1, :1], M):
         found = scaled(m, fw.Chunked.cut(other, rows))

@@ -39,7 +39,7 @@ ROOMS = {
     " < standard",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
-    "cluster": "sources < sinks, rules, steps, traced < needs < local < place"
+    "cluster": "beside, sources < sinks, rules, steps, traced < needs < local < place"
     " < exchanges, parts, workers",
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing < nests",

@@ -40,6 +40,9 @@ class Client(Protocol):
     def value(self, atom: Atom) -> Any:
         """A value that is whole, or a Chunked."""
 
+    def shared(self, var: Var) -> Any:
+        """What every task is given for a value that is whole, or an array that it needs all of."""
+
     def run(self, divided: Divided, args: Sequence[Any]) -> list[Any]:
         """The results of a program that was divided."""
 

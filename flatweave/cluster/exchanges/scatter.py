@@ -13,6 +13,7 @@ import numpy as np
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64, u64
+from flatweave.cluster.beside import with_beside
 from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made, in_chunks
 from flatweave.cluster.exchanges.shuffle import (
     chunks_of,
@@ -28,7 +29,6 @@ from flatweave.ops import Map, Permute, Scatter
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import free_vars
 
 
 class PermuteExchange(Exchange):
@@ -38,13 +38,11 @@ class PermuteExchange(Exchange):
 
     def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
         op: Any = let.op
-        if isinstance(op, Permute) and free_vars(op.fn):
-            return Made(frozenset(), "its operator reads values from outside")
         taken = (op.indices, *op.xs)
-        return Made(frozenset(let.vars), kept=(sorting(taken, _place_key(taken)), _writing(op)))
+        return Made(frozenset(let.vars), kept=(sorting(taken, _place_key(taken)), *_writing(op)))
 
     def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
-        (first, writing), op = made.kept, let.op
+        (first, beside, writing), op = made.kept, let.op
         dests = [in_chunks(client.value(x)) for x in op.dest]  # type: ignore[attr-defined]
         taken = [in_chunks(client.value(x)) for x in (op.indices, *op.xs)]  # type: ignore[attr-defined]
         chunks = chunks_of(dests[0].bounds)
@@ -52,10 +50,12 @@ class PermuteExchange(Exchange):
             return dict(zip(let.vars, dests, strict=True))
         ends = [np.array([chunk.end for chunk in chunks], np.uint64)]
         runs = shuffled(client.place, taken, first, lambda keys: ends)
+        read = list(map(client.shared, beside))
         tasks = []
         for k, chunk in enumerate(chunks):
             count, *rows = rows_of(dests, chunk.begin, chunk.end)
-            tasks.append(Job(chunk, [chunk.begin, count, runs.count(k), *rows, *runs.taken(k)]))
+            sizes = chunk.begin, count, runs.count(k)
+            tasks.append(Job(chunk, [*sizes, *read, *rows, *runs.taken(k)]))
         return computed(client.place, writing, tasks, let.vars)
 
 
@@ -72,18 +72,20 @@ def _place_key(taken: Sequence[Atom]) -> Lambda:
     return b.function(types, lambda inside, index, *_: (inside.cast(index, u64),))
 
 
-def _writing(op: Any) -> LocalProgram:
-    """A program that writes elements into some rows of the destination."""
+def _writing(op: Any) -> tuple[list[Var], LocalProgram]:
+    """A program that writes elements into rows of the destination, and what it reads beside."""
     b = Builder()
     begin, rows, count = (b.param(name, i64) for name in ("begin", "rows", "count"))
+    changes: dict[str, Any] = {}
+    beside, params = list[Var](), list[Var]()
+    if isinstance(op, Permute):
+        beside, params, changes["fn"] = with_beside(b, op.fn)
     dests = [b.param("dest", ArrayType(array_type(x).dtype, (rows,))) for x in op.dest]
     indices = b.param("indices", ArrayType(i64, (count,)))
     xs = [b.param("x", ArrayType(array_type(x).dtype, (count,))) for x in op.xs]
     shift = b.function([i64], lambda inside, i: (inside.sub(i, begin),))
     own = b.emit(Map(shift, (indices,)))[0]
-    changes = {"dest": tuple(dests), "indices": own, "xs": tuple(xs)}
-    if isinstance(op, Permute):
-        changes["fn"] = b.copy(op.fn)
+    changes.update(dest=tuple(dests), indices=own, xs=tuple(xs))
     results = b.emit(op.replace(**changes))
-    params = [begin, rows, count, *dests, indices, *xs]
-    return taking_rows(Program("written", b.close(params, results)), [])
+    fn = b.close([begin, rows, count, *params, *dests, indices, *xs], results)
+    return beside, taking_rows(Program("written", fn), [])

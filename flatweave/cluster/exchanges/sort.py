@@ -25,7 +25,6 @@ from flatweave.cluster.place import Chunk, Groups, Job, Place
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.ops import Sort
 from flatweave.terms.syntax import Let, Op, Var
-from flatweave.terms.traverse import free_vars
 
 SAMPLES = 32
 """Keys that each chunk gives for each chunk of the result: these differ in length by a few percent
@@ -39,8 +38,6 @@ class SortExchange(Exchange):
 
     def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
         op: Any = let.op
-        if free_vars(op.fn):
-            return Made(frozenset(), "its keys are made of values from outside")
         kept = sorting(op.xs, op.fn), merging(op.xs, op.fn)
         return Made(frozenset(let.vars), kept=kept)
 

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, cast
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64
+from flatweave.cluster.beside import with_beside
 from flatweave.cluster.rules.rule import Chunk, Joining, Part, Parts, Rule
 from flatweave.ops import Generate, Map, Permute, Scatter
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.passes.monoid import Monoid, monoid
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Var, constant
-from flatweave.terms.traverse import Substitution, free_vars
 
 
 class PermuteRule(Rule):
@@ -101,11 +101,9 @@ def _filled(b: Builder, shape: tuple[Atom, ...], atom: Atom) -> Var:
 def _place_by_place(fn: Lambda, extent: Atom) -> Joining:
     """Arrays of one extent combined by an operator; what it reads from outside comes first."""
     b = Builder()
-    beside = free_vars(fn)
-    inside = {var: b.param(var.name, var.type) for var in beside}
     n = b.param("n", i64)
+    beside, params, operator = with_beside(b, fn)
     arrays = [b.param("x", ArrayType(scalar_type(param), (n,))) for param in fn.params]
-    copied = Substitution(dict(inside), lambda var, type_: b.var(var.name, type_)).function(fn)
-    results = b.emit(Map(copied, tuple(arrays)))
-    program = Program("joined", b.close([*inside.values(), n, *arrays], results))
-    return Joining(program, (*beside, extent))
+    results = b.emit(Map(operator, tuple(arrays)))
+    program = Program("joined", b.close([n, *params, *arrays], results))
+    return Joining(program, (extent, *beside))

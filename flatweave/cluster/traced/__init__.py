@@ -3,5 +3,6 @@
     prepare.py      all of them, in order
     segments.py     scans and reductions of segments become plain ones, over pairs
     columns.py      what goes down columns becomes operations on rows; folds.py for reductions
+    sorts.py        keys that are made of values from outside are computed before
     nests.py        offsets of rows that a nest gives become a scan of lengths
 """

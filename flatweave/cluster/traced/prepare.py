@@ -9,6 +9,7 @@ from flatweave.base.dtypes import i64
 from flatweave.cluster.traced.columns import by_rows
 from flatweave.cluster.traced.nests import without_offsets
 from flatweave.cluster.traced.segments import without_segments
+from flatweave.cluster.traced.sorts import with_keys
 from flatweave.ops import Check, Generate, Index, Reshape
 from flatweave.ops.rows import array_type
 from flatweave.ops.weave import Weave
@@ -26,6 +27,7 @@ def prepared(program: Program, split: Collection[int]) -> Program:
     numbers `split` are in chunks."""
     for step in (
         simplify, cse, with_one_extent, without_reshapes, without_segments, without_offsets,
+        with_keys,
     ):  # fmt: skip
         program = step(program)
     return dce(by_rows(program, split))
