@@ -53,6 +53,11 @@ def times(a, b):
     return (a @ b) % 7
 
 
+def affine(a, b):
+    """The function of a, then that of b, each a factor and a row that is added."""
+    return a[0] * b[0], a[1] * b[0] + b[1]
+
+
 def rows_of_groups(keys, xs):
     """What belongs to each key that there is."""
     keys, xs = fw.sort_by_key(keys, xs)
@@ -182,6 +187,23 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     ),
     "segments": (lambda ks, xs: fw.segmented_scan(fw.add, 0.0, ks == 0, xs), KEYS, XS),
     "sums of segments": (lambda ks, xs: fw.segmented_reduce(fw.add, 1.0, ks == 0, xs), KEYS, XS),
+    "segments of rows": (
+        lambda ks, m: (
+            fw.segmented_scan(lambda a, b: a + b, fw.zeros(4), ks == 0, m),
+            fw.segmented_reduce(lambda a, b: a + b, fw.zeros(4), ks == 0, m),
+        ),
+        KEYS, ROWS,
+    ),
+    "segments of matrices": (
+        lambda ks: fw.segmented_reduce(times, np.eye(2, dtype=int), ks == 0, matrices(ks)), KEYS,
+    ),
+    "numbers and rows": (
+        lambda ks, m: (
+            fw.scan(affine, (1, fw.zeros(4)), (ks % 2, m), reverse=True),
+            fw.reduce(affine, (1, fw.zeros(4)), (ks % 2, m)),
+        ),
+        KEYS, ROWS,
+    ),
     "groups": (groups, KEYS, XS),
     "sums of rows": (lambda r: (fw.sum(r, axis=1), r.lengths, fw.sum(r.values)), RAGGED),
     "rows alike": (lambda r: fw.map(lambda row: fw.cumsum(row) - fw.sum(row), r) * 2, RAGGED),

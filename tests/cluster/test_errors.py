@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave import kernel as fk
 
 XS = fw.Chunked.cut(np.arange(10), 4)
 
@@ -26,12 +27,17 @@ def test_arrays_of_different_lengths():
 
 
 def test_what_has_no_rule_says_so_by_name():
-    """With its line, before anything runs."""
-    f = fw.jit(lambda xs, c: fw.permute(lambda a, b: a * c + b, xs, xs // 2, xs))
-    with pytest.raises(fw.Unsupported, match="permute has no rule for arrays in chunks") as found:
-        f(XS, 3)
+    """With its line, before anything runs: a kernel sees all of its arrays."""
 
-    assert "fw.permute" in str(found.value)
+    @fk.kernel
+    def turned(xs):
+        return fk.pconcat_map(lambda part: fk.reverse(fk.force(part)), fk.split_up(5, xs))
+
+    f = fw.jit(lambda xs: turned(xs) * 2)
+    with pytest.raises(fw.Unsupported, match="kernel has no rule for arrays in chunks") as found:
+        f(XS)
+
+    assert "turned(xs) * 2" in str(found.value)
 
 
 def test_nothing_large_is_put_together_by_accident(monkeypatch):

@@ -39,7 +39,7 @@ class ReduceRule(Rule):
 def reduced(chunk: Chunk, op: Reduce | Scan) -> tuple[Atom, ...]:
     """A chunk's reduction; no chunk is empty, so that a flag of a pair holds."""
     b = chunk.b
-    if isinstance(op.neutral[0].type, ArrayType):
+    if any(isinstance(atom.type, ArrayType) for atom in op.neutral):
         return _reduced_rows(b, op)
     law = monoid(b, op.fn, op.neutral)
     found = b.emit(Reduce(law.fn, law.neutral, (*flags(chunk, law, op.xs), *op.xs), known=True))
@@ -78,8 +78,10 @@ def of_columns(fn: Lambda) -> Lambda | None:
 
 
 def _first(b: Builder, xs: Atom) -> Var:
-    """The first row of an array."""
+    """The first row of an array, or its first element."""
     shape = array_type(xs).shape[1:]
+    if not shape:
+        return b.emit(Index(xs, (index(0),), checked=False))[0]
 
     def element(inside: Builder, *at: Var) -> tuple[Atom, ...]:
         return inside.emit(Index(xs, (index(0), *at), checked=False))
