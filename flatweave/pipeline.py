@@ -31,6 +31,7 @@ from flatweave.lower.program import lower
 from flatweave.lower.schedule.text import print_plans
 from flatweave.passes.array_pass import ArrayPass, Explain, check_order, leading_to
 from flatweave.passes.audit import audit
+from flatweave.passes.branches.into_branches import into_branches
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
 from flatweave.passes.flatten import flatten
@@ -59,6 +60,7 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     cse,
     hoist_rows,  # before fusion, which sees sweeps over the rows beside those over the elements
     dce,  # before fusion, which counts who reads what
+    into_branches,  # before fusion, which fuses within a body
     fuse_siblings,  # one pass over each iteration space; producers that are read in place included
     fuse,  # what is read elsewhere, or from another space, is computed where it is read
     dce,  # stores that were taken apart stand in the way of the next one

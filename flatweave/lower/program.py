@@ -287,9 +287,9 @@ def _control(lowering: Lowering, let: Let, op: If | While | For) -> None:
                 chosen.may_not_run = lowering.may_not_run
                 results = lower_body(chosen, then if known.value else other, owned=True)
                 return _bind_results(lowering, let.vars, results)
-            ways = [_branch(lowering, way, optional=True) for way in (then, other)]
-            made = If(scalar(condition), *ways)
-            results = lowering.host.emit(made)
+            first = _branch(lowering, then, optional=True, holds=known)
+            second = _branch(lowering, other, optional=True)
+            results = lowering.host.emit(If(known, first, second))
         case While(condition=holds, body=body, init=init):
             state = _initial(lowering, let, init)
             loop = While(_condition(lowering, holds), _branch(lowering, body), state)
@@ -312,9 +312,17 @@ def _bind_results(lowering: Lowering, vars_: Sequence[Var], results: Sequence[At
             lowering.scope.bind(var, HostArray(result, shape))
 
 
-def _branch(lowering: Lowering, fn: Lambda, *, optional: bool = False) -> Lambda:
-    """A body of control: it owns its array parameters and gives away its results."""
+def _branch(
+    lowering: Lowering, fn: Lambda, *, optional: bool = False, holds: Atom | None = None
+) -> Lambda:
+    """A body of control: it owns its array parameters and gives away its results. What runs only
+    where a value equals a constant knows it."""
     inside = lowering.inner(optional=optional)
+    test = None if holds is None else lowering.host.definition(holds)
+    if isinstance(test, Apply) and test.fn == "eq" and test.args[0].type is i64:
+        value, constant = test.args
+        if isinstance(constant, Const):
+            inside.scope.know(value, constant)
     params = bind_params(inside, fn.params)
     results = lower_body(inside, fn, owned=True)
     return inside.host.close(params, results)

@@ -42,7 +42,7 @@ ROOMS = {
     "cluster": "beside, sources < sinks, rules, steps, traced < needs < local < place"
     " < exchanges, parts, workers",
     "kernel": "writing < arrays < storage < algorithms < programs",
-    "passes": "array_pass, operators, cost, rewrite < monoid, sharing < nests",
+    "passes": "array_pass, operators, cost, rewrite < monoid, sharing, sweeps < nests, branches",
     "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
     " < rows < searches < distribute < rules, versions < lift, sizes",
 }

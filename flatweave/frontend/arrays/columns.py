@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from flatweave.base.dtypes import DType
 from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.down import scan_along, scan_last_axis
+from flatweave.frontend.arrays.down import down, levels_here, scan_last_axis
+from flatweave.frontend.arrays.narrow import narrow_or
 from flatweave.frontend.elements.broadcast import broadcast_to, generated, read, read_stretched
 from flatweave.frontend.elements.independent import by_rank
 from flatweave.frontend.elements.lambdas import combined_by
@@ -141,13 +142,30 @@ def _scan_rows(
     fn: Lambda, start: list[Tracer], arrays: list[Tracer], exclusive: bool, reverse: bool
 ) -> list[Tracer]:
     scalar = scalar_operator(fn)
-    identity = _identity(scalar) if scalar else None
-    if scalar and identity and _of_one_rank(arrays):
-        rows_shape(arrays, "scan")
-        return _scan_from_identity(scalar, identity, start, arrays, exclusive, reverse)
-    if scalar is None or any(e.ndim for e in start) or not _of_one_rank(arrays):
+    if scalar is None or not _of_one_rank(arrays):
         return emit(Scan(fn, *_rows(fn, start, arrays, "scan"), exclusive, reverse))
-    shape = rows_shape(arrays, "scan")
+    rows_shape(arrays, "scan")
+    levels = levels_here()
+
+    def wide(rows: list[Tracer]) -> list[Tracer]:
+        return _scan_wide_rows(fn, scalar, start, rows, exclusive, reverse, levels)
+
+    return narrow_or(scalar, start, arrays, exclusive, reverse, wide)
+
+
+def _scan_wide_rows(
+    fn: Lambda, scalar: Lambda, start: list[Tracer], arrays: list[Tracer], exclusive: bool,
+    reverse: bool, levels: int,
+) -> list[Tracer]:  # fmt: skip
+    """By blocks of rows where the operator on numbers has an identity, else column by column."""
+    identity = _identity(scalar)
+    if identity:
+        return _scan_from_identity(
+            scalar, identity, start, arrays, exclusive, reverse, levels
+        )
+    if any(e.ndim for e in start):
+        return emit(Scan(fn, *_rows(fn, start, arrays, "scan"), exclusive, reverse))
+    shape = arrays[0].extents[1:]
     length = arrays[0].extents[0]
     columns = generated(
         (*shape, length), lambda *at: [read(x, (at[-1], *at[:-1])) for x in arrays]
@@ -173,7 +191,7 @@ def _dtype(atom: Atom) -> DType:
 
 def _scan_from_identity(
     fn: Lambda, identity: Sequence[Atom], start: Sequence[Tracer], arrays: Sequence[Tracer],
-    exclusive: bool, reverse: bool,
+    exclusive: bool, reverse: bool, levels: int,
 ) -> list[Tracer]:  # fmt: skip
     """The prefixes from an identity on, which the first value is combined with where they are read.
 
@@ -189,7 +207,7 @@ def _scan_from_identity(
         return [read(x, (place(i), *at)) for x in arrays]
 
     rows = generated(arrays[0].extents, turned) if reverse else arrays
-    prefixes = scan_along(fn, identity, rows, 0)
+    prefixes = down(fn, identity, rows, 0, levels)
 
     def result(i: Atom, *at: Atom) -> list[Tracer]:
         k = place(i)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
+from flatweave.frontend.arrays.narrow import narrow_or
 from flatweave.frontend.arrays.shapes import transposed
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.trace import extents
@@ -42,16 +43,27 @@ def scan_along(
     """
     if axis == arrays[0].ndim - 1:
         return scan_last_axis(fn, identity, arrays, False, False)
-    return _down(fn, identity, arrays, axis, 0 if current().outer else LEVELS)
+    levels = levels_here()
+    if axis:
+        return down(fn, identity, arrays, axis, levels)
+    start = [tracer_of(value) for value in identity]
+    return narrow_or(
+        fn, start, arrays, False, False, lambda rows: down(fn, identity, rows, 0, levels)
+    )
 
 
-def _down(
+def levels_here() -> int:
+    """How often totals of blocks are scanned by blocks: not in an element function."""
+    return 0 if current().outer else LEVELS
+
+
+def down(
     fn: Lambda, identity: Sequence[Atom], arrays: Sequence[Tracer], axis: int, levels: int
 ) -> list[Tracer]:
     """By blocks, their totals by blocks of these, and so on."""
     if levels:
         blocks = _Blocks(fn, identity, arrays, axis)
-        return blocks.results(_down(fn, identity, blocks.totals(), axis, levels - 1))
+        return blocks.results(down(fn, identity, blocks.totals(), axis, levels - 1))
     order = [a for a in range(arrays[0].ndim) if a != axis] + [axis]
     turned = [transposed(x, order) for x in arrays]
     results = scan_last_axis(fn, identity, turned, False, False)

@@ -41,7 +41,8 @@ class KernelBuilder:
         if not isinstance(host, Var):
             return host
         if host not in self._captured:
-            self._captured[host] = self._shifted(host) or self._param(host)
+            known = self.scope.known(host)
+            self._captured[host] = known or self._shifted(host) or self._param(host)
         return self._captured[host]
 
     def know(self, host: Atom, value: Const) -> None:

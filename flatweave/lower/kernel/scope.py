@@ -6,7 +6,7 @@ from itertools import count
 
 from flatweave.base.plan import Site
 from flatweave.base.records import record
-from flatweave.terms.syntax import Atom, Var
+from flatweave.terms.syntax import Atom, Const, Var
 
 
 @record
@@ -23,12 +23,24 @@ class HostScope:
     def __init__(self, outer: HostScope | None = None) -> None:
         self.outer = outer
         self._values: dict[Var, Atom | HostArray] = {}
+        self._known: dict[Atom, Const] = {}
 
     def inner(self) -> HostScope:
         return HostScope(self)
 
     def bind(self, var: Var, value: Atom | HostArray) -> None:
         self._values[var] = value
+
+    def know(self, host: Atom, value: Const) -> None:
+        """In this body a host value is known: kernels have the constant instead."""
+        self._known[host] = value
+
+    def known(self, host: Atom) -> Const | None:
+        """What a host value is known to be in this body."""
+        scope: HostScope | None = self
+        while scope is not None and host not in scope._known:
+            scope = scope.outer
+        return None if scope is None else scope._known[host]
 
     def owns(self, var: Var) -> bool:
         """Whether the variable was bound in this body, not outside it."""

@@ -1,0 +1,1 @@
+"""What moves into the branches of a program."""
