@@ -12,17 +12,20 @@ from the number of a row, as in slices, are none of these: they have intervals (
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from flatweave.array_ir.fault import INDEX
-from flatweave.base.dtypes import bool_
+from flatweave.base.dtypes import bool_, i64
 from flatweave.cluster.rules.gather import GatherRows
+from flatweave.cluster.turns import in_turns, read_in_turns
 from flatweave.ops import Check, Generate, Index, Map
 from flatweave.ops.rows import array_type, row_type
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, Cast
+from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
-from flatweave.terms.traverse import free_vars, map_field, needed_for, walk_lets
+from flatweave.terms.traverse import free_vars, lambdas_in, map_field, needed_for, walk_lets
+
+NOWHERE = index(-1)
 
 
 def read_anywhere(op: Op, arrays: Collection[Var]) -> Iterator[Var]:
@@ -30,8 +33,9 @@ def read_anywhere(op: Op, arrays: Collection[Var]) -> Iterator[Var]:
     of its rows."""
     if isinstance(op, Generate | Map):
         for read in _reads(op.fn, arrays):
-            if _places(op, read) is not None:
+            if _place(op, read) is not None:
                 yield read.xs  # type: ignore[misc]
+        yield from read_in_turns(op, arrays)
 
 
 def apart(let: Let, arrays: Collection[Var]) -> list[Let]:
@@ -40,15 +44,27 @@ def apart(let: Let, arrays: Collection[Var]) -> list[Let]:
     if not isinstance(let.op, Generate | Map) or not arrays:
         return [let]
     for read in _reads(let.op.fn, arrays):
-        needed = _places(let.op, read)
-        if needed is not None and not any(True for _ in _reads(Lambda((), needed, ()), arrays)):
+        found = _place(let.op, read)
+        if found and not _reads_anywhere(let.op, found.lets, arrays):
             place, extent = read.indices[0], array_type(read.xs).shape[0]
             same = [
                 each.xs for each in _reads(let.op.fn, arrays)
                 if each.indices[0] is place and array_type(each.xs).shape[0] == extent
             ]  # fmt: skip
-            return _Taken(let, place, list(dict.fromkeys(same))).lets(needed)
-    return [let]
+            return _Taken(let, place, list(dict.fromkeys(same))).lets(found)
+    return in_turns(let, arrays)
+
+
+def _reads_anywhere(op: Generate | Map, lets: tuple[Let, ...], arrays: Collection[Var]) -> bool:
+    """Whether some lets of an operation's function read at computed places themselves."""
+    return any(_place(op, read) for read in _reads(Lambda((), lets, ()), arrays))
+
+
+class Place(NamedTuple):
+    """What computes the place of a read, and the place."""
+
+    lets: tuple[Let, ...]
+    atom: Atom
 
 
 def _reads(fn: Lambda, arrays: Collection[Var]) -> Iterator[Index]:
@@ -57,22 +73,55 @@ def _reads(fn: Lambda, arrays: Collection[Var]) -> Iterator[Index]:
             yield let.op
 
 
-def _places(op: Generate | Map, read: Index) -> tuple[Let, ...] | None:
-    """The lets that compute the place of a read, which depends on elements, and is one for each
-    row; None for any other place."""
-    place, fn = read.indices[0], op.fn
-    known = {*fn.params, *(var for let in fn.lets for var in let.vars)}
-    if place not in known:
+def _place(op: Generate | Map, read: Index) -> Place | None:
+    """What computes the place of a read, which depends on elements, and is one for each row; None
+    for any other place."""
+    found = _place_in(op.fn, read)
+    if found is None:
         return None
-    needed = needed_for(fn.lets, [place])
-    if not all(isinstance(let.op, Apply | Cast | Index) for let in needed):
-        return None
-    used = {place, *(var for let in needed for var in free_vars(let.op))}
+    inside = list(walk_lets(Lambda((), found.lets, ())))
+    used = {found.atom, *(var for let in inside for var in free_vars(let.op))}
+    used.update(atom for let in inside for fn in lambdas_in(let.op) for atom in fn.results)
     if isinstance(op, Map):
-        return needed if any(param in used for param in fn.params) else None
-    if any(param in used for param in fn.params[1:]):
+        return found if any(param in used for param in op.fn.params) else None
+    if any(param in used for param in op.fn.params[1:]):
         return None
-    return needed if any(isinstance(let.op, Index) for let in needed) else None
+    return found if any(isinstance(let.op, Index) for let in inside) else None
+
+
+def _place_in(fn: Lambda, read: Index) -> Place | None:
+    """The same of a function that has the read, itself or in a branch; where that is not taken, the
+    place is nowhere."""
+    place = read.indices[0]
+    for let in fn.lets:
+        inside = (each.op for inner in lambdas_in(let.op) for each in walk_lets(inner))
+        if let.op is read or (place in free_vars(let.op) and any(op is read for op in inside)):
+            return _needed(fn, (), place)
+        for k, branch in enumerate(lambdas_in(let.op) if isinstance(let.op, If) else ()):
+            found = _place_in(branch, read)
+            if found is not None:
+                return _needed(fn, (_in_branch(let, k, found),))
+    return None
+
+
+def _in_branch(let: Let, number: int, found: Place) -> Let:
+    """What gives a place in the first or the second branch of an `if`, and in the other nowhere."""
+    taken = Lambda((), found.lets, (found.atom,))
+    nowhere = Lambda((), (), (NOWHERE,))
+    op = cast(If, let.op)
+    bodies = (nowhere, taken) if number else (taken, nowhere)
+    return Let((Var("place", i64),), If(op.condition, *bodies), let.where)
+
+
+def _needed(fn: Lambda, last: tuple[Let, ...], place: Atom | None = None) -> Place | None:
+    """A place, by default what the last let gives, and all of a function that it needs, if that is
+    known for each row by itself."""
+    roots = [place] if place else [*free_vars(last[0].op)]
+    needed = needed_for(fn.lets, roots)
+    inside = walk_lets(Lambda((), needed, ()))
+    if not all(isinstance(let.op, Apply | Cast | Index | If) for let in inside):
+        return None
+    return Place((*needed, *last), place or last[0].vars[0])
 
 
 class _Taken:
@@ -89,9 +138,9 @@ class _Taken:
         self.found: dict[Atom, Var] = {}  # for each array its rows, or the row at hand of a map
         self.renamed: dict[Atom, Atom] = {}
 
-    def lets(self, needed: Sequence[Let]) -> list[Let]:
+    def lets(self, found: Place) -> list[Let]:
         """Places, rows, and what is left."""
-        places = self._places(needed)
+        places = self._places(*found)
         rows = self.b.emit(GatherRows(tuple(self.arrays), places))
         self.found = dict(zip(self.arrays, rows, strict=True))
         if isinstance(self.op, Generate):
@@ -104,14 +153,14 @@ class _Taken:
         left = self.op.replace(fn=fn, xs=(*self.op.xs, *rows))
         return [*self.b.lets, Let(self.let.vars, left, self.let.where)]
 
-    def _places(self, needed: Sequence[Let]) -> Var:
+    def _places(self, needed: Sequence[Let], place: Atom) -> Var:
         fn = self.op.fn
         if isinstance(self.op, Generate):
-            alone = Lambda(fn.params[:1], tuple(needed), (self.place,))
+            alone = Lambda(fn.params[:1], tuple(needed), (place,))
             return self.b.emit(Generate(self.op.shape[:1], self.b.copy(alone)))[0]
-        used = {self.place, *(var for let in needed for var in free_vars(let.op))}
+        used = {place, *(var for let in needed for var in free_vars(let.op))}
         pairs = [(p, x) for p, x in zip(fn.params, self.op.xs, strict=True) if p in used]
-        alone = Lambda(tuple(p for p, _ in pairs), tuple(needed), (self.place,))
+        alone = Lambda(tuple(p for p, _ in pairs), tuple(needed), (place,))
         return self.b.emit(Map(self.b.copy(alone), tuple(x for _, x in pairs)))[0]
 
     def _function(self, fn: Lambda) -> Lambda:

@@ -84,14 +84,15 @@ class Needs:
                 case Nest(fn=fn):
                     self._own = fn.params[0]
                     self._function(fn, [first])
-                case Map(fn=fn):
-                    self._function(fn, [EVERYTHING] * len(fn.params))
+                case Map(fn=fn, xs=xs):
+                    results = self._function(fn, [self._computed.get(x) for x in xs])  # type: ignore[arg-type]
+                    self._computed.update(zip(let.vars, results, strict=True))
                 case op:
                     for fn in lambdas_in(op):
                         self._function(fn, [EVERYTHING] * len(fn.params))
 
     def interval(self, atom: Atom) -> Interval | None:
-        """What is known of an atom."""
+        """What is known of an atom; of an array, of its elements."""
         if isinstance(atom, Const):
             return (atom.value, atom.value) if type(atom.value) in (int, bool) else None  # type: ignore[return-value]
         return self._found[atom] if atom in self._found else self._known(atom)
@@ -141,7 +142,11 @@ class Needs:
                 self._function(body, [turns, *[EVERYTHING] * (len(body.params) - 1)])
             case Generate(shape=shape, fn=fn):
                 self._below.update(zip(fn.params, shape, strict=True))
-                self._function(fn, [self._under(extent) for extent in shape])
+                found = self._function(fn, [self._under(extent) for extent in shape])
+            case Map(fn=fn, xs=xs) if all(x in self._found for x in xs):
+                found = self._function(fn, [self.interval(x) for x in xs])
+            case Index(xs=Var() as xs):
+                found = [self.interval(xs)]
             case _:
                 for atom in atoms_in(op):
                     if atom in self._arrays:

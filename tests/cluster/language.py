@@ -2,8 +2,8 @@
 
     python -m tests.cluster.language tests/language/test_nests.py --rows 7
 
-Every call of a jitted function that gives a result there is made again with its arrays cut; what it
-gives must be the same, up to rounding. What has no rule is counted by its message.
+Every call of a jitted or public function there is made again with its arrays cut; what it gives
+must be the same, up to rounding, and what it raises. What has no rule is counted by its message.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.frontend.call.operation import EVALUATOR
 from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import flatten, unflatten
@@ -34,43 +35,77 @@ class InChunks:
         self.found = Counter[str]()
         self.wrong: list[str] = []
         self._test = ""
+        self._is_busy = False
         self._call: Any = Jitted.__call__
+        self._evaluate = EVALUATOR[0]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: Any) -> Any:
         """Watch the calls of one test."""
         self._test = item.nodeid
-        Jitted.__call__ = lambda f, *args, **kwargs: self._twice(f, args, kwargs)  # type: ignore[method-assign,assignment]
+        Jitted.__call__ = lambda f, *args, **kwargs: self._jitted(f, args, kwargs)  # type: ignore[method-assign,assignment]
+        EVALUATOR[0] = self._evaluated
         try:
             return (yield)
         finally:
             Jitted.__call__ = self._call  # type: ignore[method-assign]
+            EVALUATOR[0] = self._evaluate
 
-    def _twice(self, f: Any, args: Any, kwargs: Any) -> Any:
-        wanted = self._call(f, *args, **kwargs)
-        if innermost() is None and not kwargs and not f.static and not f.donated and not f.target:
-            cut = [self._cut(arg) for arg in args]
-            if any(mine is not arg for mine, arg in zip(cut, args, strict=True)):
-                self._again(f, cut, wanted)
-        return wanted
+    def _jitted(self, f: Any, args: Any, kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self._call(f, *args, **kwargs)
 
-    def _again(self, f: Any, args: Any, wanted: Any) -> None:
-        traces = f.traces
+        if innermost() is not None or f.static or f.donated or f.target:
+            return call(*args, **kwargs)
+        return self._twice(call, args, kwargs, f)
+
+    def _evaluated(self, known: Any, args: Any, kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self._evaluate(known, args, kwargs)
+
+        return self._twice(call, args, kwargs)
+
+    def _twice(self, call: Any, args: Any, kwargs: Any, f: Any = None) -> Any:
+        """What a call gives or raises; another one in chunks must do the same."""
+        if self._is_busy:
+            return call(*args, **kwargs)
+        self._is_busy = True
         try:
-            mine = self._call(f, *args)
+            cut = [self._cut(arg) for arg in args]
+            named = {name: self._cut(arg) for name, arg in kwargs.items()}
+            pairs = [*zip(cut, args, strict=True), *((named[k], kwargs[k]) for k in kwargs)]
+            is_cut = any(mine is not arg for mine, arg in pairs)
+            raised, wanted = None, None
+            try:
+                wanted = call(*args, **kwargs)
+                return wanted
+            except fw.UserError as error:
+                raised = error
+                raise
+            finally:
+                if is_cut and (raised is not None or wanted is not None):
+                    traces = f.traces if f else 0
+                    self._again(lambda: call(*cut, **named), wanted, raised)
+                    if f:
+                        f.traces = traces
+        finally:
+            self._is_busy = False
+
+    def _again(self, call: Any, wanted: Any, raised: Any) -> None:
+        try:
+            mine = call()
         except fw.Unsupported as error:
             self.found["without a rule: " + error.message] += 1
-            return
         except Exception as error:
-            self.found["raised"] += 1
-            self.wrong.append(f"{self._test}: {type(error).__name__}: {str(error).splitlines()[0]}")
-            return
-        finally:
-            f.traces = traces
-        same = _same(mine, wanted)
-        self.found["equal" if same else "different"] += 1
-        if not same:
-            self.wrong.append(f"{self._test}: different")
+            self._note(type(error) is type(raised), f"{type(error).__name__}: {error}")
+        else:
+            same = raised is None and _same(mine, wanted)
+            self._note(same, f"different, not {type(raised).__name__}" if raised else "different")
+
+    def _note(self, is_same: bool, what: str) -> None:
+        self.found["equal" if is_same else "different"] += 1
+        if not is_same:
+            self.wrong.append(f"{self._test}: {what.splitlines()[0]}")
 
     def _cut(self, value: Any) -> Any:
         """An argument with its arrays in chunks; as it is, where it has none."""

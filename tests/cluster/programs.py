@@ -43,6 +43,18 @@ NESTED = fw.ragged(RAGGED, lengths=[3, 0, 7, 1, 0, 0, 7])
 INDICES = np.array([3, 0, 17, 3, 9])
 
 
+def searched(table, queries):
+    """The place of each query in a table, by halves."""
+    middle = lambda s: (s[0] + s[1]) // 2
+    half = lambda s, x: fw.cond(
+        table[middle(s)] < x, lambda: (middle(s) + 1, s[1]), lambda: (s[0], middle(s))
+    )
+    begin = (0, table.shape[0])
+    return fw.map(
+        lambda q: fw.while_loop(lambda s: s[0] < s[1], lambda s: half(s, q), begin)[0], queries
+    )
+
+
 def matrices(ks):
     """A matrix for each key, of which neighbours do not commute."""
     return fw.map(lambda k: fw.stack([fw.stack([k % 3, 1]), fw.stack([1, 0])]) % 5, ks)
@@ -126,6 +138,29 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "gathered if": (
         lambda xs, ks: fw.map(lambda k: fw.cond(k > 2, lambda: xs[k * 9], lambda: 0.0), ks),
         XS, KEYS,
+    ),
+    "searched by hand": (lambda xs, ks: searched(fw.sort(xs), ks), XS, KEYS),
+    "followed": (
+        lambda ks: fw.map(lambda k: fw.while_loop(
+            lambda s: (s[1] < 9) & (ks[s[0]] != 0),
+            lambda s: (ks[s[0]] + 7 * s[1], s[1] + 1), (k, 0),
+        ), ks), KEYS,
+    ),
+    "as many turns as it says": (
+        lambda ks, xs: fw.map(lambda i: xs[i] + fw.fori_loop(
+            0, ks[i], lambda j, s: s + xs[ks[i] * 7 + j] * (xs[fw.minimum(j, i)] + i), 0.0
+        ), fw.iota(53)), KEYS, XS,
+    ),
+    "a few turns": (
+        lambda ks, xs: fw.map(
+            lambda k, x: x * fw.fori_loop(1, 4, lambda j, s: ks[s * 8] + j, k) + k, ks, xs
+        ), KEYS, XS,
+    ),
+    "read in branches": (
+        lambda xs, ks: fw.map(lambda k: fw.cond(
+            k > 2, lambda: xs[k * 9] + fw.cond(xs[k] > 0, lambda: xs[ks[k * 2] * 3], lambda: 0.5),
+            lambda: xs[k] - 1,
+        ), ks), XS, KEYS,
     ),
     "searched": (lambda xs, ks: fw.searchsorted(fw.sort(xs), ks), XS, KEYS),
     "rows": (lambda m: fw.map(lambda row: row / (1 + fw.sum(row)), m), ROWS),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import flatweave as fw
 from flatweave.cluster.here import Here
+from flatweave.cluster.place import Rows
 from flatweave.frontend.call.on import PLACE
 from tests.cluster.programs import PROGRAMS, agree
 
@@ -17,12 +18,20 @@ class ByOwner(Here):
     def replicates(self, size):
         return False
 
+    def share(self, value):
+        whole.extend([value] if isinstance(value, Rows) else [])
+        return super().share(value)
+
+
+whole: list[Rows] = []
+"""What went to every chunk all the same."""
 
 PLACE_OF_ALL = ByOwner("interp")
 READS = [
     "gathered", "computed places", "places of places", "several arrays", "gathered rows",
     "sums of gathered rows", "computed, then gathered", "gathered in a loop",
-    "gathered beside shifts", "gathered if",
+    "gathered beside shifts", "gathered if", "searched by hand", "followed",
+    "as many turns as it says", "a few turns", "read in branches",
 ]  # fmt: skip
 
 
@@ -42,8 +51,10 @@ def by_owner():
     ],
 )
 def test_values_are_those_of_one_machine(name, rows):
-    """Whatever is read, and whatever the chunks."""
+    """Whatever is read, and whatever the chunks; nothing goes everywhere."""
+    whole.clear()
     agree(name, PLACE_OF_ALL, rows)
+    assert not (whole and name in READS)
 
 
 def test_as_machine_code():
@@ -113,6 +124,23 @@ def test_an_index_outside_names_the_line_and_the_chunk(by_owner, wrong):
     assert "(first found at element 3)" in str(e.value)
     assert "in chunk 1, rows 2 to 3" in str(e.value)
     assert "xs[i]" in str(e.value)
+
+
+@pytest.mark.parametrize("wrong", [10, -11])
+def test_an_index_outside_in_a_loop_or_a_branch(by_owner, wrong):
+    """It is an error where it is read, and none in a branch that is not taken."""
+    f = fw.jit(lambda xs, idx: fw.map(
+        lambda i: fw.while_loop(lambda s: s[1] < 2, lambda s: (xs[s[0]], s[1] + 1), (i, 0))[0], idx
+    ))  # fmt: skip
+    g = fw.jit(lambda xs, idx: fw.map(
+        lambda i: fw.cond((i < 9) & (i > -9), lambda: xs[i], lambda: 99), idx
+    ))  # fmt: skip
+    xs, idx = fw.Chunked.cut(np.arange(10), 4), fw.Chunked.cut(np.array([1, 2, 3, wrong]), 2)
+    with pytest.raises(fw.IndexOutOfBounds, match=rf"index {wrong} is outside an array of 10") as e:
+        f(xs, idx)
+
+    assert "xs[s[0]]" in str(e.value)
+    assert np.asarray(g(xs, idx)).tolist() == [1, 2, 3, 99]
 
 
 def test_all_indices_outside(by_owner):
