@@ -127,7 +127,6 @@ class Builder(BodyFacts):
 
     def append(self, let: Let) -> None:
         """Append a let whose variables are fresh, or stood in a body inside of this one."""
-        """Append a let whose variables are fresh, or stood in a body inside of this one."""
         self.lets.append(let)
         for var in let.vars:
             self.bind(var, let.op)
@@ -151,6 +150,14 @@ class Builder(BodyFacts):
         if known is not None:
             return known
         return self._share(key, fold_cast(arg, dtype), Cast(dtype, arg), (arg,))
+
+    def once(self, op: Op, *operands: Atom) -> Atom:
+        """The result of an op that is the same wherever it stands in this body, by its operands."""
+        key = (op.name, *operands)
+        known = self._shared_value(key)
+        if known is None:
+            known = self._known[key] = self.emit(op)[0]
+        return known
 
     def _shared_value(self, key: tuple[Any, ...]) -> Atom | None:
         scope: Builder | None = self

@@ -51,6 +51,7 @@ class Elements:
         self.furthest: tuple[Index, ...] = ()
         self.env: dict[Var, Atom] = {}
         self.failed: Atom = Const(False, bool_)
+        self._depth = 0
 
     def atom(self, atom: Atom) -> Atom:
         if not isinstance(atom, Var):
@@ -70,7 +71,9 @@ class Elements:
     def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
         """The results of an element function on kernel atoms, its body emitted here."""
         self.env.update(zip(fn.params, args, strict=True))
+        self._depth += 1
         self.emit(b, fn.lets)
+        self._depth -= 1
         return self.atoms(fn.results)
 
     def function(self, b: Builder, fn: Lambda) -> Lambda:
@@ -131,7 +134,10 @@ class Elements:
         place = self._place(b, indices, shape)
         if op in self.furthest:
             b.emit(Prefetch(buffer, b.add(place, shape[-1])))
-        return b.emit(Load(buffer, place, self.ahead))[0]
+        is_sure = self._depth == 0 and not isinstance(self.failed, Var)
+        row = self.step.row_with(place) if is_sure and self.step is not None else None
+        read = Load(buffer, place, self.ahead)
+        return b.emit(read)[0] if row is None else row.once(read, buffer, place)
 
     def _load(
         self, buffer: Var, indices: Sequence[Atom], shape: Sequence[Atom], b: Builder

@@ -24,7 +24,8 @@ class Position:
     begin on multiples of their width. Where a step is `alone`, no lanes are around it, and folds
     inside the element may use them. `turn` is the number of the step among those of its warp, where
     that is known. Where it `fetches`, reads of the furthest row ask for the row
-    behind it.
+    behind it. `in_row` is the body around the steps of a row that has elements: what a row's
+    elements share is read there, once.
     """
 
     flat: Atom
@@ -40,6 +41,12 @@ class Position:
     alone: bool = False
     fetches: bool = False
     turn: Atom | None = None
+    in_row: Builder | None = None
+
+    def row_with(self, atom: Atom) -> Builder | None:
+        """The row's body, where all elements of the row have this atom."""
+        row = self.in_row
+        return row if row is not None and row.scope_of(atom) is not None else None
 
 
 State = tuple[Atom, ...]

@@ -62,7 +62,10 @@ class RowByRow(Traversal):
         def at(c: Builder, base: Atom, width: int, limit: Atom) -> Position:
             j, active = self.space.steps.lanes(c, base, width, limit)
             fetches = self.panel > 0 and width == self.width
-            return Position(c.add(start, j), (*leading, j), width, active, fetches=fetches)
+            flat, in_row = c.add(start, j), None if self.panel else outer
+            return Position(
+                flat, (*leading, j), width, active, fetches=fetches, in_row=in_row
+            )
 
         if self.overlaps:
             Overlapping(self, self.reach, self.masked, step, at).visit(outer, j_lo, j_hi)
