@@ -42,6 +42,10 @@ class Row(NamedTuple):
 
 def leaves(value: Any) -> Iterator[np.ndarray]:
     """The arrays of a result; what is in chunks is put together."""
+    if isinstance(value, fw.Chunked) and isinstance(value.load(0, 0), fw.Ragged):
+        value = value.load(0, len(value))
+    if isinstance(value, fw.Ragged):
+        value = value.values, value.offsets
     if isinstance(value, tuple):
         for part in value:
             yield from leaves(part)

@@ -13,7 +13,7 @@ pytest.importorskip("distributed")
 pytest.importorskip("rich")
 FOLDER = ROOT / "examples" / "cluster"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__main__")
-LONG = ("csv_statistics", "graph", "word_count")  # take a second and more to compile
+LONG = ("csv_statistics", "graph", "medians", "word_count")  # take a second and more to compile
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,8 @@ LONG = ("csv_statistics", "graph", "word_count")  # take a second and more to co
 def test_chunks_give_what_one_machine_gives(example, tmp_path, name):
     """In this process, with a bound on memory."""
     same = example("cluster.__main__").same
+    if name == "medians":
+        pytest.importorskip("pyarrow")
 
     for program, _, chunked, whole in example(f"cluster.{name}").cases(tmp_path, True):
         with fw.on(memory="1 GiB", folder=tmp_path):
