@@ -182,6 +182,11 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
         lambda ks, m: fw.map(lambda j: fw.sum(fw.where(ks == j, m[:, 1], 0.0)), fw.iota(6)),
         KEYS, ROWS,
     ),
+    "distances of rows to each": (
+        lambda m, c: fw.map(
+            lambda k: fw.sum(fw.map(lambda p: fw.sum(abs(p - c[k])), m)) + fw.sum(c[k]), fw.iota(4)
+        ), ROWS, ROWS[:9],
+    ),
     "all of a matrix": (lambda m: (fw.sum(m), fw.max(m)), ROWS),
     "whole beside": (lambda xs: xs + fw.iota(xs.shape[0]), XS),
     "conditions": (lambda xs: (fw.any(xs > 8), fw.all(xs > -9), fw.count_nonzero(xs)), XS),
@@ -219,6 +224,9 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
             fw.permute(lambda a, b: (a + b + 2 * ks[3]) % xs[9], fw.zeros(6), ks, xs % 7),
         ),
         KEYS, XS,
+    ),
+    "a neutral element from outside": (
+        lambda xs, ks, k: fw.reduce_by_index(xs, fw.add, k * 2 - 2, ks * 9, xs), XS, KEYS, 1.0,
     ),
     "segments": (lambda ks, xs: fw.segmented_scan(fw.add, 0.0, ks == 0, xs), KEYS, XS),
     "sums of segments": (lambda ks, xs: fw.segmented_reduce(fw.add, 1.0, ks == 0, xs), KEYS, XS),

@@ -113,3 +113,9 @@ def test_copies_joined_on_the_way_have_the_same_values(monkeypatch):
     monkeypatch.setattr("flatweave.cluster.parts.fold.AT_CLIENT", 0)
     for name in ("histogram", "permute", "permute, the last stays", "scatter", "k means"):
         agree(name, Here("interp"), 2)
+
+
+@pytest.mark.parametrize("name", ["an operator that reads", "a neutral element from outside"])
+def test_what_writers_need_from_outside_is_theirs(name):
+    """As machine code, for which every value has a place."""
+    agree(name, Here(), 7)

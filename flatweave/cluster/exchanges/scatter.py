@@ -79,7 +79,9 @@ def _writing(op: Any) -> tuple[list[Var], LocalProgram]:
     changes: dict[str, Any] = {}
     beside, params = list[Var](), list[Var]()
     if isinstance(op, Permute):
-        beside, params, changes["fn"] = with_beside(b, op.fn)
+        beside, params, renamed = with_beside(b, op.fn, *op.neutral)
+        changes["fn"] = renamed.function(op.fn)
+        changes["neutral"] = tuple(map(renamed.atom, op.neutral))
     dests = [b.param("dest", ArrayType(array_type(x).dtype, (rows,))) for x in op.dest]
     indices = b.param("indices", ArrayType(i64, (count,)))
     xs = [b.param("x", ArrayType(array_type(x).dtype, (count,))) for x in op.xs]

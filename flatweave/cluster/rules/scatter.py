@@ -102,8 +102,8 @@ def _place_by_place(fn: Lambda, extent: Atom) -> Joining:
     """Arrays of one extent combined by an operator; what it reads from outside comes first."""
     b = Builder()
     n = b.param("n", i64)
-    beside, params, operator = with_beside(b, fn)
+    beside, params, renamed = with_beside(b, fn)
     arrays = [b.param("x", ArrayType(scalar_type(param), (n,))) for param in fn.params]
-    results = b.emit(Map(operator, tuple(arrays)))
+    results = b.emit(Map(renamed.function(fn), tuple(arrays)))
     program = Program("joined", b.close([n, *params, *arrays], results))
     return Joining(program, (extent, *beside))

@@ -137,13 +137,25 @@ class _Element:
     def _value(self, b: Builder, x: Atom, i: Var, known: Substitution) -> Atom:
         """Element i of an array that is computed inside, or stands outside."""
         if x not in self.lets:
-            return b.emit(Index(known.atom(x), (i,), checked=False))[0]
+            return _row(b, known.atom(x), i)
         let = self.lets[x]  # type: ignore[index]
         op = let.op
         assert isinstance(op, Generate | Map)
         args = [i] if isinstance(op, Generate) else [self._value(b, y, i, known) for y in op.xs]
         results = b.inline(op.fn, args, known)
         return next(atom for var, atom in zip(let.vars, results, strict=True) if var is x)
+
+
+def _row(b: Builder, xs: Atom, i: Var) -> Atom:
+    """Element i of an array, or row i."""
+    shape = array_type(xs).shape[1:]
+    if not shape:
+        return b.emit(Index(xs, (i,), checked=False))[0]
+
+    def element(inside: Builder, *at: Var) -> Sequence[Atom]:
+        return inside.emit(Index(xs, (i, *at), checked=False))
+
+    return b.emit(Generate(shape, b.function([i64] * len(shape), element)))[0]
 
 
 def on_rows(b: Builder, fn: Lambda, row: tuple[Atom, ...]) -> Lambda:
