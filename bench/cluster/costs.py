@@ -49,10 +49,10 @@ def received(values: Any) -> int:
 
 def costs_of(client: Any) -> Costs:
     """The costs of a cluster of two or more processes."""
-    client.gather([client.submit(nothing, k, pure=False) for k in range(100)])
+    client.gather(client.map(nothing, range(100), pure=False))
     mine, ours = time.thread_time(), time.process_time()
     theirs = sum(client.run(time.process_time).values())
-    client.gather([client.submit(nothing, k, pure=False) for k in range(MANY)])
+    client.gather(client.map(nothing, range(MANY), pure=False))
     mine, ours = time.thread_time() - mine, time.process_time() - ours
     theirs = sum(client.run(time.process_time).values()) - theirs
     submit, schedule, start = mine / MANY, (ours - mine) / MANY, theirs / MANY

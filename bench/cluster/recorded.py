@@ -78,11 +78,20 @@ class Recorder:
         self.marked = len(self.events)
         self._last = time.thread_time()
 
-    def submit(
-        self, function: Callable[..., Any], *args: Any, key: str | None = None, pure: bool = False
+    def map(
+        self, function: Callable[..., Any], *columns: Sequence[Any], key: Any, pure: bool = False
+    ) -> list[Recorded]:
+        """Tasks, done when this returns; the client's work is shared among them."""
+        rows = list(zip(*columns, strict=True))
+        keys = key if isinstance(key, list) else [None] * len(rows)
+        gap = (time.thread_time() - self._last) / max(len(rows), 1)
+        made = [self._done(gap, function, *each) for each in zip(rows, keys, strict=True)]
+        self._last = time.thread_time()
+        return made
+
+    def _done(
+        self, gap: float, function: Callable[..., Any], args: Sequence[Any], key: str | None
     ) -> Recorded:
-        """One task, done when this returns."""
-        gap = time.thread_time() - self._last
         needs: dict[int, None] = {}
         given = [_value(each, needs) for each in args]
         start = time.perf_counter()
@@ -91,9 +100,7 @@ class Recorder:
         number, kind = len(self.tasks), _kind(function, args, key)
         self.tasks.append(Task(kind, tuple(needs), _size(value), seconds))
         self.events.append(Event(gap, (number,)))
-        made = Recorded(self, number, key or f"{kind}-{number}", value)
-        self._last = time.thread_time()
-        return made
+        return Recorded(self, number, key or f"{kind}-{number}", value)
 
     def gather(self, futures: Sequence[Recorded]) -> list[Any]:
         """Results, here."""
@@ -103,6 +110,11 @@ class Recorder:
     def nthreads(self) -> dict[str, int]:
         """Of every worker, how many threads it has."""
         return dict.fromkeys(map(str, range(self.workers)), 1)
+
+    def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+        """Of every worker, how many threads it has; memory has no bound."""
+        each = {"nthreads": 1, "memory_limit": 0}
+        return {"workers": dict.fromkeys(map(str, range(self.workers)), each)}
 
     def scatter(self, *args: Any) -> Any:
         """Nothing is scattered: lost with a worker, it would be lost for good."""
@@ -118,7 +130,7 @@ class Recorder:
 def _kind(function: Callable[..., Any], args: Sequence[Any], key: str | None) -> str:
     """What a task does: a program, known by its text, or a function of ours."""
     if key is not None:
-        return f"{key.rpartition('-')[0]} {zlib.crc32(str(args[0]).encode()):08x}"
+        return f"{key.split('-', 1)[0]} {zlib.crc32(args[0].text.encode()):08x}"
     return str(getattr(args[0] if callable(args[0]) else function, "__name__", "task"))
 
 

@@ -3,8 +3,8 @@
     sources/        what arrays are read from: files, in the process that needs them
     chunks.py       a jitted function that is given `Chunked` arrays (frontend/values/chunked.py)
     traced/         what its trace goes through first
-    divide.py       the trace becomes steps (steps.py): one task for each chunk, and what the client
-                    does between them
+    divide.py       the trace becomes steps (steps.py): what is done with each chunk, and what the
+                    client does between them
     rules/          for each operation that looks beyond its own row: what a chunk computes of it,
                     and what is made of all parts
     exchanges/      operations on whole arrays in chunks: sorts, writes, loops, branches

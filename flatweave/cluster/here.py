@@ -6,7 +6,7 @@ While one chunk is computed, what the next one needs of files is read.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from threading import Thread
 from typing import Any
@@ -75,7 +75,11 @@ class Here:
             coming = _reading(rows)
             self._coming.update({id(each): (each, coming, k) for k, each in enumerate(rows)})
 
-    def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
+    def run(self, step: LocalProgram, jobs: Iterable[Job]) -> Iterator[tuple[Chunk, list[Any]]]:
+        for chunk, args in in_turn(self, jobs):
+            yield chunk, self._run(step, args, chunk)
+
+    def _run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
         results = self._computed(step.program, self._given(args), chunk)
         found = [self._store.keep(each) if np.ndim(each) else each for each in results]
         if self._bars is not None:

@@ -99,9 +99,10 @@ class Place(Protocol):
     def expect(self, args: Sequence[Any]) -> None:
         """What the chunk after the next will be run with."""
 
-    def run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
-        """A program on one chunk; what its results are known by. Arguments are numbers, arrays,
-        what was shared, results, and `Rows`. Raises ChunkFailed, if not now, then who fetches."""
+    def run(self, step: LocalProgram, jobs: Iterable[Job]) -> Iterator[tuple[Chunk, list[Any]]]:
+        """A program on chunks; what the results of each are known by. Arguments are numbers,
+        arrays, what was shared, results, and `Rows`. Raises ChunkFailed, if not now, then who
+        fetches."""
 
     def gathered(self, results: Sequence[Any]) -> list[Any]:
         """Results in this process, all brought at once; raises the first one's error."""
@@ -158,5 +159,4 @@ def ran(
 ) -> Iterator[tuple[Chunk, list[Any]]]:
     """The results of a program for each task; all of them take so many bytes."""
     place.begin(program.program.name, size)
-    for chunk, args in in_turn(place, tasks):
-        yield chunk, place.run(program, args, chunk)
+    return place.run(program, tasks)

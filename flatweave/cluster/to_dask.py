@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.cluster.on_dask import Remote
 from flatweave.cluster.sources.blocks import Block, dask
 from flatweave.cluster.sources.paths import missing
 from flatweave.cluster.workers import remote
+from flatweave.cluster.workers.tasks import Remote
 from flatweave.frontend.values.chunked import Chunked, Held, Piece, Several, Values
 
 

@@ -1,5 +1,6 @@
 """The same programs on the processes of a Dask cluster."""
 
+import math
 import os
 import signal
 
@@ -10,6 +11,7 @@ import flatweave as fw
 from tests.cluster.programs import PROGRAMS, QUICK, agree
 
 distributed = pytest.importorskip("distributed")
+Cluster = pytest.importorskip("flatweave.cluster.workers.groups").Cluster
 OnDask = pytest.importorskip("flatweave.cluster.on_dask").OnDask
 
 
@@ -166,3 +168,27 @@ def test_bars_are_those_of_dask(client):
     xs = fw.Chunked.cut(np.arange(1000), 300)
     with fw.on(client, progress=True):
         assert int(fw.jit(lambda x: fw.sum(x * x))(xs)) == sum(k * k for k in range(1000))
+
+
+def test_small_chunks_are_together_in_tasks(client, monkeypatch):
+    """With the same values; an error names its own chunk, and what is in one task stays there."""
+    sent, submitted = [], OnDask._submitted
+
+    def counting(self, function, *columns, keys=()):
+        sent.append((function.__name__, len(columns[0])))
+        return submitted(self, function, *columns, keys=keys)
+
+    monkeypatch.setattr(OnDask, "_submitted", counting)
+    monkeypatch.setattr(OnDask, "_cluster", lambda self: Cluster(2, math.inf))
+    xs = np.arange(960) * 37 % 101
+    with fw.on(client):
+        kept = fw.jit(lambda x: x[x % 3 == 0])(fw.Chunked.cut(xs, 40))
+        sums = fw.jit(lambda x: fw.cumsum(x))(kept)
+        with pytest.raises(fw.IndexOutOfBounds) as found:
+            fw.jit(lambda x: fw.map(lambda k: fw.iota(90)[k], x))(fw.Chunked.cut(xs, 40))
+        assert np.array_equal(np.asarray(sums), np.cumsum(xs[xs % 3 == 0]))
+
+    assert [count for name, count in sent[:30] if name in ("run", "some")] == [8] * 4
+    first = int(np.argmax(xs >= 90))
+    assert f"(first found at element {first})" in str(found.value)
+    assert f"in chunk {first // 40}, rows {first // 40 * 40} to" in str(found.value)

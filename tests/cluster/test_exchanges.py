@@ -23,8 +23,9 @@ class Counting(Here):
         self.count = Counter()
 
     def run(self, *args):
-        self.count["run"] += 1
-        return super().run(*args)
+        for each in super().run(*args):
+            self.count["run"] += 1
+            yield each
 
     def joined(self, *args):
         self.count["joined"] += 1

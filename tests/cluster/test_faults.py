@@ -54,8 +54,8 @@ def test_a_worker_killed_in_any_phase_costs_time_alone(monkeypatch):
     wanted = [np.asarray(each) for each in everything(xs, places)]
     submitted, seen, victims = OnDask._submitted, set(), []
 
-    def killing(self, function, *args, key=None):
-        made = submitted(self, function, *args, key=key)
+    def killing(self, function, *columns, keys=()):
+        made = submitted(self, function, *columns, keys=keys)
         if function.__name__ not in seen:
             processes = self.client.cluster
             known = set(processes.scheduler.workers)
@@ -117,12 +117,12 @@ def test_a_worker_without_memory_fails_with_the_name_of_the_array(tmp_path):
 def test_lost_workers_in_words():
     """What the message names where a task has no arrays of its own, and where it has two."""
     chunk = lost.Chunk(3, 20, 30)
-    found = str(lost.without_workers(lost.Begun(None, chunk, (("x_1", 80), ("y_2", 8192))), 4))
+    found = str(lost.without_workers([lost.Begun(None, chunk, (("x_1", 80), ("y_2", 8192)))], 4))
     assert "4 workers were lost one after the other" in found
     assert "one chunk of x, 80 B and y, 8.0 KiB" in found
     assert "in chunk 3, rows 20 to 29" in found
 
-    assert "a worker was lost while it computed one chunk." in str(lost.without_workers(None, 1))
+    assert "a worker was lost while it computed one chunk." in str(lost.without_workers([], 1))
 
 
 class Deadly:
@@ -176,11 +176,11 @@ def test_a_lost_scheduler_is_an_error_at_once(tmp_path, monkeypatch):
         (process,) = client.run(os.getpid).values()
         submitted, count = OnDask._submitted, []
 
-        def killing(self, function, *args, key=None):
+        def killing(self, function, *columns, keys=()):
             count.append(1)
             if len(count) == 30:
                 scheduler.kill()
-            return submitted(self, function, *args, key=key)
+            return submitted(self, function, *columns, keys=keys)
 
         monkeypatch.setattr(OnDask, "_submitted", killing)
         xs = fw.Chunked.cut(np.arange(1000.0), 100)

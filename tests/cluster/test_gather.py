@@ -87,10 +87,11 @@ def sent(place, monkeypatch):
     found = []
     run = place.run
 
-    def watched(step, args, chunk):
+    def watched(step, jobs):
+        jobs = list(jobs)
         if step.program.name == "taken":
-            found.append((args[0], args[2]))
-        return run(step, args, chunk)
+            found.extend((args[0], args[2]) for _, args in jobs)
+        return run(step, jobs)
 
     monkeypatch.setattr(place, "run", watched)
     token = PLACE.set(place)

@@ -67,10 +67,12 @@ def test_rows_that_are_kept_are_all_that_is_read(monkeypatch):
     most = []
     run = Here.run
 
-    def watched(self, step, args, chunk):
-        sizes = [x.nbytes for x in args if isinstance(x, Rows) and x.dtype == float]
-        most.append(max(sizes, default=0))
-        return run(self, step, args, chunk)
+    def watched(self, step, jobs):
+        jobs = list(jobs)
+        most.extend(
+            x.nbytes for _, args in jobs for x in args if isinstance(x, Rows) and x.dtype == float
+        )
+        return run(self, step, jobs)
 
     rows = fw.ragged(np.arange(1200.0), offsets=np.arange(0, 1201, 6))
     f = fw.jit(lambda r: fw.filter(lambda x: x[0] % 4 == 0, r))

@@ -17,7 +17,7 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType, as_dtype, i64
 from flatweave.cluster.exchanges.shuffle import Kind, Runs, chunks_of, cut_at, exchanged
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Place, Rows
+from flatweave.cluster.place import Job, Place, Rows
 from flatweave.cluster.rules.gather import rows_at
 from flatweave.frontend.values.chunked import Chunked, Held
 from flatweave.terms.build import Builder
@@ -38,7 +38,7 @@ def brought(
     cuts = place.each(cut_at, [part[:1] for part in asking], ends)
     asked = exchanged(place, [part[:1] for part in asking], cuts, [PLACES])
     program = _taking(tuple((as_dtype(xs.dtype), len(xs.row)) for xs in arrays))
-    found, counts = [], []
+    jobs, counts = [], []
     for k, owner in enumerate(owners):
         count = asked.count(k)
         if not count:
@@ -46,8 +46,9 @@ def brought(
         rows = [Rows.of(xs, (owner.begin, owner.end)) for xs in arrays]
         extents = [extent for xs in arrays for extent in xs.row]
         numbers = [owner.begin, owner.end - owner.begin, count, *extents]
-        found.append(place.run(program, [*numbers, *rows, *asked.taken(k)], owner))
+        jobs.append(Job(owner, [*numbers, *rows, *asked.taken(k)]))
         counts.append([0, *accumulate(int(cut[k + 1] - cut[k]) for cut in cuts)])
+    found = [results for _, results in place.run(program, jobs)]
     sent = exchanged(place, found, counts, [(xs.dtype, xs.row) for xs in arrays]) if found else None
     number = iter(range(len(asking)))
     return [_given(arrays, sent, next(number), part[1]) if part else [] for part in parts]

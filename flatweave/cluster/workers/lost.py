@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from typing import NamedTuple
 
@@ -43,18 +44,20 @@ def failed_in(begun: Begun, failed: remote.Failed) -> ChunkFailed:
     return ChunkFailed(fault, begun.chunk)
 
 
-def without_workers(begun: Begun | None, count: int) -> DeviceError:
-    """Every worker that began a task was lost with it; nothing else is known of tasks that ask
-    something of files."""
+def without_workers(begun: Sequence[Begun], count: int) -> DeviceError:
+    """Every worker that began a task, of these chunks, was lost with it; of one that asks something
+    of files no chunk is known."""
     takes = pretty.listed(
-        [f"{name.rsplit('_', 1)[0]}, {pretty.size(size)}" for name, size in begun.takes]
-        if begun else []
-    )
+        [
+            f"{name.rsplit('_', 1)[0]}, {pretty.size(size)}"
+            for each in begun[:1] for name, size in each.takes
+        ]
+    )  # fmt: skip
     lost = f"{count} workers were lost one after the other while they"
     return DeviceError(
         f"{'a worker was lost while it' if count == 1 else lost} computed one"
         f" chunk{f' of {takes}' if takes else ''}.",
-        where=user_location(), origins=[str(begun.chunk)] if begun else [],
+        where=user_location(), origins=[str(each.chunk) for each in begun],
         remedy="If it was memory: cut the array into chunks of fewer rows, or give workers more"
         " (memory_limit). The logs of the workers say what it was.",
     )  # fmt: skip

@@ -1,16 +1,17 @@
 """What a worker of a cluster does: a local program, from its text, on arguments that have come.
 
-    run(text, [("rows", [(values, None, 0, 100)], None), ("value", 7)], asked)      some results
+    run(work, [values])      work.chunks: [[("rows", [(0, None, 0, 100)], None), ("value", 7)]]
 
-The program is compiled here, for this machine, once in each process, and kept on disk as ever; the
-lines of its lets are numbers, which the client knows.
+Results of other tasks are in a list of their own, in which Dask finds them at once; arguments have
+their numbers. The program is compiled here, for this machine, once in each process, and kept on
+disk as ever; the lines of its lets are numbers, which the client knows.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program
 from flatweave.base.config import config
+from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.version import FORMAT, VERSION
 from flatweave.cluster.sources.memory import one
@@ -33,10 +35,13 @@ RESULT = "result"
 Argument = tuple[Any, ...]
 
 
-class Asked(NamedTuple):
-    """What goes with every program: the name of the task, how many threads it has, and the versions
-    of Flatweave and of the text at the client."""
+@record
+class Work:
+    """A program's text and what it takes for each chunk; the name of the task, how many threads it
+    has, and the versions of Flatweave and of the text at the client."""
 
+    text: str
+    chunks: Sequence[Sequence[Argument]]
     key: str
     threads: int | None
     versions: tuple[str, int]
@@ -46,11 +51,13 @@ VERSIONS = VERSION, FORMAT
 
 
 class Failed(Exception):
-    """A fault of a local program, on its way to the client: of which task, and at which let."""
+    """A fault of a local program, on its way to the client: of which task, on which of its chunks,
+    and at which let."""
 
-    def __init__(self, key: str, line: int, *facts: Any) -> None:
-        super().__init__(key, line, *facts)
+    def __init__(self, key: str, chunk: int, line: int, *facts: Any) -> None:
+        super().__init__(key, chunk, line, *facts)
         self.key = key
+        self.chunk = chunk
         self.line = line
         self.facts = facts
 
@@ -75,24 +82,28 @@ class Numbered:
         return f"let {self.number}"
 
 
-def run(text: str, arguments: Sequence[Argument], asked: Asked) -> tuple[Any, ...]:
-    """The results of a program for one chunk; raises Failed, OtherVersions."""
-    return _run(text, _taken(arguments), asked)
+def run(work: Work, results: Sequence[Any]) -> tuple[Any, ...]:
+    """The results of a program for some chunks, one after the other; raises Failed,
+    OtherVersions."""
+    found: list[Any] = []
+    for chunk, arguments in enumerate(work.chunks):
+        found += _run(work, _taken(arguments, results), chunk)
+    return tuple(found)
 
 
-def _run(text: str, given: list[Any], asked: Asked) -> tuple[Any, ...]:
-    if asked.versions != VERSIONS:
+def _run(work: Work, given: list[Any], chunk: int = 0) -> Sequence[Any]:
+    if work.versions != VERSIONS:
         raise OtherVersions(VERSIONS)
-    with config.scoped(threads=asked.threads):
+    with config.scoped(threads=work.threads):
         try:
-            return tuple(_compiled(text).run(given))
+            return _compiled(work.text).run(given)  # type: ignore[no-any-return]
         except Fault as fault:
             line = fault.where.number if isinstance(fault.where, Numbered) else -1
             facts = (
                 fault.code, fault.index, fault.value, fault.extent, fault.axis, fault.values,
                 fault.message,
             )  # fmt: skip
-            raise Failed(asked.key, line, *facts) from None
+            raise Failed(work.key, chunk, line, *facts) from None
 
 
 def kept(value: Any) -> Any:
@@ -106,18 +117,22 @@ def some(results: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
 
 
 def joined(
-    text: str, head: Sequence[Any], parts: Sequence[tuple[Any, Sequence[int]]], asked: Asked
+    work: Work, groups: Sequence[Sequence[Any]], numbers: Sequence[Sequence[int]]
 ) -> tuple[Any, ...]:
-    """Parts joined from left to right: each is some results of a task; raises as `run` does."""
-    whole, *others = ([results[number] for number in numbers] for results, numbers in parts)
+    """Parts joined from left to right: each is some results of a task; raises as `run` does. The
+    work has what goes in front of two parts."""
+    (head,) = work.chunks
+    whole, *others = (
+        [results[k] for k in mine] for results, mine in zip(groups, numbers, strict=True)
+    )
     for part in others:
-        whole = list(_run(text, [*head, *whole, *part], asked))
+        whole = list(_run(work, [*head, *whole, *part]))
     return tuple(whole)
 
 
-def together(argument: Argument) -> Any:
+def together(argument: Argument, results: Sequence[Any]) -> Any:
     """An argument as one array, which many tasks take."""
-    return _taken([argument])[0]
+    return _taken([argument], results)[0]
 
 
 def of_results(
@@ -127,19 +142,21 @@ def of_results(
     return function([results[number] for number in numbers], *args)
 
 
-def extremes_of(argument: Argument) -> tuple[int, int]:
+def extremes_of(argument: Argument, results: Sequence[Any]) -> tuple[int, int]:
     """The least and the greatest integer of an argument."""
-    return extremes(together(argument))
+    return extremes(together(argument, results))
 
 
-def called(function: Callable[..., None], arguments: Sequence[Argument]) -> None:
+def called(
+    function: Callable[..., None], arguments: Sequence[Argument], results: Sequence[Any]
+) -> None:
     """A function of ours with these arguments, for what it does."""
-    function(*_taken(arguments))
+    function(*_taken(arguments, results))
 
 
 def part(source: Any, number: int | None, begin: int, end: int) -> Any:
     """Some rows of a task's result, or of an array; of a part nothing else is sent."""
-    return np.array(*read([_source((source, number, begin, end))]))
+    return np.array(*read([(source if number is None else source[number], begin, end)]))
 
 
 def parts(results: Sequence[Any], numbers: Sequence[int], begin: int, end: int) -> list[Any]:
@@ -147,26 +164,27 @@ def parts(results: Sequence[Any], numbers: Sequence[int], begin: int, end: int) 
     return [np.array(results[number][begin:end]) for number in numbers]
 
 
-def _taken(arguments: Sequence[Argument]) -> list[Any]:
+def _taken(arguments: Sequence[Argument], results: Sequence[Any]) -> list[Any]:
     """Arguments as the program takes them."""
     parts = [part for kind, *what in arguments if kind == ROWS for part in what[0]]
-    found = iter(read(map(_source, parts)))
-    return [_one(found, *each) for each in arguments]
+    pieces = ((_result(results, source, number), *ends) for source, number, *ends in parts)
+    found = iter(read(pieces))
+    return [_one(found, results, *each) for each in arguments]
 
 
-def _source(part: tuple[Any, int | None, int, int]) -> tuple[Any, int, int]:
-    """Rows of a task's result, of an array, or of files."""
-    source, number, begin, end = part
-    return source if number is None else source[number], begin, end
+def _result(results: Sequence[Any], source: Any, number: int | None) -> Any:
+    """One of a task's results, or all that it gave; or rows of files."""
+    if not isinstance(source, int):
+        return source
+    return results[source] if number is None else results[source][number]
 
 
-def _one(rows: Iterator[Any], kind: str, *what: Any) -> Any:
+def _one(rows: Iterator[Any], results: Sequence[Any], kind: str, *what: Any) -> Any:
     """An argument; the rows that it takes are the next ones."""
     if kind == VALUE:
         return what[0]
     if kind == RESULT:
-        results, number = what
-        return results[number]
+        return _result(results, *what)
     parts, empty = what
     return np.ascontiguousarray(one([next(rows) for _ in parts])) if parts else empty
 

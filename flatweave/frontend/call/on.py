@@ -52,7 +52,7 @@ def on(
             where=user_location(),
             remedy='Give the cluster its bound: LocalCluster(memory_limit="2 GiB").',
         )
-    if not all(hasattr(client, name) for name in ("submit", "scatter", "gather")):
+    if not all(hasattr(client, name) for name in ("map", "scatter", "gather")):
         raise ArgumentError(
             f"on needs a client of dask.distributed, got {kind_of(client)}.",
             where=user_location(),
