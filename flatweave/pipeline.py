@@ -31,6 +31,7 @@ from flatweave.lower.program import lower
 from flatweave.lower.schedule.text import print_plans
 from flatweave.passes.array_pass import ArrayPass, Explain, check_order, leading_to
 from flatweave.passes.audit import audit
+from flatweave.passes.branches.divide_folds import divide_folds
 from flatweave.passes.branches.into_branches import into_branches
 from flatweave.passes.cse import cse
 from flatweave.passes.dce import dce
@@ -74,6 +75,7 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     fuse_siblings,
     cse,
     dce,
+    divide_folds,  # after fusion, which sees one sweep over the columns
     hoist_tests,  # last: what moves into a branch would move out of it again
     dce,
 )
