@@ -14,6 +14,7 @@ from flatweave.base.errors import Unsupported
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.down import down, levels_here, scan_last_axis
 from flatweave.frontend.arrays.narrow import narrow_or
+from flatweave.frontend.arrays.small_rows import scan_small_rows
 from flatweave.frontend.elements.broadcast import broadcast_to, generated, read, read_stretched
 from flatweave.frontend.elements.independent import by_rank
 from flatweave.frontend.elements.lambdas import combined_by
@@ -143,7 +144,9 @@ def _scan_rows(
 ) -> list[Tracer]:
     scalar = scalar_operator(fn)
     if scalar is None or not _of_one_rank(arrays):
-        return emit(Scan(fn, *_rows(fn, start, arrays, "scan"), exclusive, reverse))
+        given = _rows(fn, start, arrays, "scan")
+        small = scan_small_rows(fn, start, arrays, exclusive, reverse)
+        return emit(Scan(fn, *given, exclusive, reverse)) if small is None else small
     rows_shape(arrays, "scan")
     levels = levels_here()
 
