@@ -80,7 +80,7 @@ class Here:
             yield chunk, self._run(step, args, chunk)
 
     def _run(self, step: LocalProgram, args: Sequence[Any], chunk: Chunk) -> list[Any]:
-        results = self._computed(step.program, self._given(args), chunk)
+        results = self._computed(step.program, self._given(args, chunk), chunk)
         found = [self._store.keep(each) if np.ndim(each) else each for each in results]
         if self._bars is not None:
             self._bars.advance(sum(each.nbytes for each in args if isinstance(each, Rows)))
@@ -97,26 +97,32 @@ class Here:
         except Fault as fault:
             raise ChunkFailed(fault, chunk) from None
 
-    def _given(self, args: Sequence[Any]) -> list[Any]:
+    def _given(self, args: Sequence[Any], chunk: Chunk | None = None) -> list[Any]:
         """Arguments with their rows in memory: those that were expected, and those that were not,
         which are read now."""
         rows = [each for each in args if isinstance(each, Rows)]
-        self._check(sum(each.nbytes for each in rows))
+        self._check(sum(each.nbytes for each in rows), chunk)
         read = {id(each): self._coming.pop(id(each)) for each in rows if id(each) in self._coming}
         others = [each for each in rows if id(each) not in read]
         found = {id(each): values for each, values in zip(others, loaded(others), strict=True)}
         found.update({key: coming.result()[k] for key, (_, coming, k) in read.items()})
         return [found[id(each)] if isinstance(each, Rows) else each for each in args]
 
-    def _check(self, size: int) -> None:
+    def _check(self, size: int, chunk: Chunk | None) -> None:
         """Raise the user's error for a chunk that takes so many bytes, if they are too many."""
-        if size * SHARE > self.memory:
-            raise ArgumentError(
-                f"a chunk has {pretty.size(size)}, of which {SHARE} do not fit into"
-                f" {pretty.size(self.memory)} of memory.",
-                where=user_location(),
-                remedy="Cut the array into chunks of fewer rows: fw.Chunked.open(path, rows).",
+        if size * SHARE <= self.memory:
+            return
+        remedy = "Cut the array into chunks of fewer rows: fw.Chunked.open(path, rows)."
+        if chunk is not None and chunk.end - chunk.begin == 1:
+            remedy = (
+                "A row stays whole. Of a Ragged's rows take the values, which are cut anywhere, and"
+                " where rows begin: fw.segmented_reduce(f, e, rows.flags, rows.values)."
             )
+        raise ArgumentError(
+            f"a chunk has {pretty.size(size)}, of which {SHARE} do not fit into"
+            f" {pretty.size(self.memory)} of memory.",
+            where=user_location(), remedy=remedy,
+        )  # fmt: skip
 
     def gathered(self, results: Sequence[Any]) -> list[Any]:
         return list(map(_value, results))

@@ -84,6 +84,20 @@ def test_rows_that_are_kept_are_all_that_is_read(monkeypatch):
     assert 0 < max(most) <= 2 * 20 * 6 * 8
 
 
+def test_a_row_larger_than_memory():
+    """Its function is refused with the way round, which cuts values anywhere."""
+    values = np.arange(1000.0) % 7
+    offsets = np.array([0, 3, 3, 995, 1000])
+    rows = fw.Chunked.ragged(fw.Chunked.cut(values, 16), fw.Chunked.cut(offsets, 1))
+    total = fw.jit(lambda r: fw.segmented_reduce(fw.add, 0.0, r.flags, r.values))
+    with fw.on(memory="4 KiB"):
+        with pytest.raises(fw.ArgumentError, match=r"(?s)7\.8 KiB, .* A row stays whole\."):
+            fw.jit(lambda r: fw.map(lambda row: fw.sum(row), r))(rows)
+        kept = np.asarray(total(rows))
+
+    assert kept.tolist() == [values[:3].sum(), values[3:995].sum(), values[995:].sum()]
+
+
 @pytest.mark.slow
 @given(
     st.lists(st.integers(0, 4), max_size=12), st.lists(st.integers(0, 12), max_size=4),
