@@ -58,3 +58,8 @@ def neutral_element_of_another_kind():
 
 def numpy_scalar_of_another_kind():
     fw.reduce(fw.add, np.float32(0.5), I)
+
+
+def neutral_row_of_another_length():
+    f = fw.jit(lambda x, e: fw.scan(lambda a, b: fw.maximum(a, b) + 0, e, x))
+    f(np.ones((4, 3)), np.ones(2))

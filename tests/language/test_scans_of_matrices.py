@@ -66,7 +66,18 @@ def test_numbers_beside_vectors(target):
 @pytest.mark.parametrize("shape", [(3, 3), (2, 3)])
 def test_other_matrices_are_refused(shape):
     """The operator says how large they are."""
-    f = fw.jit(lambda x: fw.scan(times, np.eye(2, dtype=np.int64), x))
+    f = fw.jit(lambda x: fw.scan(times, 0, x))
 
     with pytest.raises(UserError, match="takes rows of"):
         f(np.zeros((5, *shape), np.int64))
+
+
+@pytest.mark.parametrize("shape", [(), (1, 2), (2, 1), (1, 1)])
+def test_what_a_scan_begins_with_is_broadcast(shape):
+    """As long as a row of matrices, or of one row or column."""
+    start = np.arange(1, 1 + np.prod(shape, dtype=int)).reshape(shape)
+    xs = np.random.default_rng(0).integers(0, 1009, (40, 2, 2))
+
+    found = fw.jit(lambda x, e: fw.scan(times, e, x))(xs, start)
+
+    np.testing.assert_array_equal(found, products(xs, np.broadcast_to(start, (2, 2))))

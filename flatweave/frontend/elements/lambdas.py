@@ -16,7 +16,7 @@ from flatweave.base.source import Location, function_location, user_location
 from flatweave.frontend.call.operation import OPERATIONS
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.conversion import cast, taken
-from flatweave.frontend.trace.extents import same
+from flatweave.frontend.trace.extents import ONE, same
 from flatweave.frontend.trace.tracers import are_numbers, as_tracer, as_tracers, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, kind_of
 from flatweave.frontend.values.interop import is_number_list, no_array
@@ -147,10 +147,22 @@ def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[T
                 f" {max(element.ndim - 1, 0)}, got {describe(leaf)}.",
                 where=user_location(), remedy="Give a scalar, or for rows one row.",
             )  # fmt: skip
+        _need_row_like(leaf, element, who)
     return [
         taken(leaf, element.element, who)
         for leaf, element in zip(leaves, elements, strict=True)
     ]
+
+
+def _need_row_like(leaf: Tracer, element: Tracer, who: str) -> None:
+    """Refuse a neutral row whose extents are not those of the elements, nor 1."""
+    for axis, extent in enumerate(leaf.extents):
+        if extent != ONE:
+            same(
+                extent, element.extents[1 + axis],
+                f"{who} needs a neutral row like its elements, got extents {{0}} and {{1}}.",
+                remedy="Give a row of the elements' shape, or a scalar.",
+            )  # fmt: skip
 
 
 def operator(
