@@ -104,6 +104,16 @@ class Field:
         return found
 
 
+def loaded(parts: Sequence[tuple[Piece, int, int]]) -> list[Values]:
+    """Rows of pieces, in this process; a place that has several of them brings these at once."""
+    places = [getattr(piece, "place", None) for piece, *_ in parts]
+    found: dict[int, Values] = {}
+    for place in dict.fromkeys(filter(None, places)):
+        mine = [k for k, each in enumerate(places) if each is place]
+        found.update(zip(mine, place.rows([parts[k] for k in mine]), strict=True))
+    return [found[k] if k in found else p.load(*ends) for k, (p, *ends) in enumerate(parts)]
+
+
 def parts_of(piece: Piece, begin: int, end: int) -> list[tuple[Piece, int, int]]:
     """Rows of a piece, of those from which it has them."""
     match piece:

@@ -6,14 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.array_ir.fault import Fault
+from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import UserError
 from flatweave.base.source import user_location
 from flatweave.cluster.divide import divide
 from flatweave.cluster.drive import results_of
 from flatweave.cluster.here import here
 from flatweave.cluster.place import ChunkFailed
+from flatweave.cluster.steps import Divided
 from flatweave.frontend.call.compiled import owned
+from flatweave.frontend.call.eager import fingerprint
 from flatweave.frontend.call.on import PLACE
+from flatweave.frontend.call.quick import keep
 from flatweave.frontend.call.special import Specialisation, Specialised, arrays_of
 from flatweave.frontend.ragged.chunked import chunked_tree
 from flatweave.frontend.trace.faults import user_error
@@ -21,6 +25,9 @@ from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.tree import unflatten
 from flatweave.terms.syntax import ArrayType
+from flatweave.terms.traverse import walk_lets
+
+_DIVIDED: dict[Any, Divided] = {}
 
 
 class Steps:
@@ -32,7 +39,7 @@ class Steps:
     def __init__(self, traced: Traced, split: Sequence[int]) -> None:
         self.traced = traced
         self.split = frozenset(split)
-        self.divided = divide(traced.program, split)
+        self.divided = _divided(traced.program, self.split)
         self._tree = chunked_tree(traced.tree)
 
     def __call__(self, flat: Sequence[Any]) -> Any:
@@ -86,6 +93,18 @@ class InChunks(Specialised[Steps]):
             except UserError as error:
                 error.where = error.where or user_location()  # files are read by other threads
                 raise
+
+
+def _divided(program: Program, split: frozenset[int]) -> Divided:
+    """The steps of a program; the same ones for an equal program from the same lines, such as that
+    of a lambda that is written anew for each call, so that its steps are compiled once."""
+    lines = tuple(let.where for let in walk_lets(program.fn))
+    key = program.name, fingerprint(program.fn), lines, split
+    found = _DIVIDED.get(key)
+    if found is None:
+        found = divide(program, split)
+        keep(_DIVIDED, key, found)
+    return found
 
 
 def _told(failed: Fault | ChunkFailed) -> UserError:

@@ -8,7 +8,6 @@ it; what a task needs of others' results Dask brings. What is sent is the progra
 from __future__ import annotations
 
 import math
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
@@ -202,9 +201,7 @@ class OnDask(Tasks):
     def _sent(self, value: Any) -> Any:
         """An array of this process as a task, which the scheduler gives to another worker when one
         is lost; what is scattered would be lost with it."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sending large graph")
-            return self._asked(remote.kept, value)
+        return self._asked(remote.kept, value)
 
 
 class _Packed:

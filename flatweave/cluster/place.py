@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +16,10 @@ from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.sources.memory import one
 from flatweave.cluster.sources.stored import read
 from flatweave.frontend.values.chunked import Chunked, Piece, Values
+from flatweave.terms.traverse import walk_lets
+
+TITLE = 40
+"""Letters of what a bar is called."""
 
 
 class ChunkFailed(Exception):
@@ -158,5 +163,14 @@ def ran(
     place: Place, program: LocalProgram, tasks: Iterable[Job], size: int
 ) -> Iterator[tuple[Chunk, list[Any]]]:
     """The results of a program for each task; all of them take so many bytes."""
-    place.begin(program.program.name, size)
+    place.begin(_title(program.program), size)
     return place.run(program, tasks)
+
+
+def _title(program: Program) -> str:
+    """What progress is shown of: the user's line that a step ends with, or the function's name."""
+    lines = [let.where for let in walk_lets(program.fn) if let.where and let.where.is_known]
+    if not lines:
+        return program.name
+    where = lines[-1]
+    return f"{os.path.basename(where.file)}:{where.line} {where.text.strip()}"[:TITLE]

@@ -16,7 +16,7 @@ class Bars:
         except ImportError as failure:
             raise missing("a progress bar", "rich", failure) from None
         self._columns = (
-            progress.TextColumn("{task.description}"), progress.BarColumn(),
+            progress.TextColumn("{task.description}", markup=False), progress.BarColumn(),
             progress.DownloadColumn(binary_units=True), progress.TimeRemainingColumn(),
         )  # fmt: skip
         self._new = progress.Progress

@@ -51,6 +51,12 @@ def test_results_stay_on_the_workers(client):
         kept = fw.jit(lambda x: x[x % 3 == 0])(xs)
         total = fw.jit(lambda x: fw.sum(x))(kept)
 
+    asked, bring = [], OnDask.rows
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(OnDask, "rows", lambda place, x: asked.append(len(x)) or bring(place, x))
+        assert np.array_equal(np.asarray(kept), np.arange(0, 1000, 3))
+
+    assert asked == [4]
     assert int(total) == sum(range(0, 1000, 3))
     assert type(kept.pieces[0]).__name__ == "Remote"
     assert kept.load(99, 101).tolist() == [297, 300]

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flatweave as fw
+from flatweave.cluster import chunks
 from flatweave.cluster.here import Here
 from tests.cluster.programs import PROGRAMS, QUICK, agree
 
@@ -95,6 +96,19 @@ def test_public_functions_take_chunks():
     assert np.array_equal(np.asarray(found), xs + 1)
 
 
+def test_a_lambda_written_anew_is_not_divided_anew():
+    """From the same line; from another one errors would name this one."""
+    xs = fw.Chunked.cut(np.arange(20), 6)
+    count = len(chunks._DIVIDED)
+    for _ in range(3):
+        fw.map(lambda x: x + 17, xs)
+    assert len(chunks._DIVIDED) == count + 1
+    fw.map(lambda x: x + 17, xs)
+    fw.map(lambda x: x + 18, xs)
+
+    assert len(chunks._DIVIDED) == count + 3
+
+
 def test_results_go_on():
     """What a function gives in chunks, another one takes."""
     xs = fw.Chunked.cut(np.arange(20), 6)
@@ -136,4 +150,7 @@ def test_bars_count_bytes(capsys):
             fw.jit(lambda x, k: fw.map(lambda i: x[i], k))(xs, places)
 
     lines = [line for line in capsys.readouterr().out.splitlines() if "/" in line]
-    assert len([line for line in lines if "23.4/23.4 KiB" in line]) >= 2
+    full = [line for line in lines if "23.4/23.4 KiB" in line]
+    assert len(full) >= 2
+    assert "test_here.py:" in full[0]
+    assert "lambda x: fw" in full[0]

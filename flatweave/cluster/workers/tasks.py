@@ -8,6 +8,7 @@ import functools
 import re
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,8 +50,13 @@ class Remote:
 
     def load(self, begin: int, end: int) -> Values:
         """Some of them, brought here."""
-        (found,) = self.task.place.rows([(self, begin, end)])
+        (found,) = self.place.rows([(self, begin, end)])
         return np.asarray(found)
+
+    @property
+    def place(self) -> Any:
+        """What brings them, and others beside them."""
+        return self.task.place
 
 
 class Tasks:
@@ -100,7 +106,9 @@ class Tasks:
         one message."""
         self._check()
         named = list(keys) or function.__name__
-        return self.client.map(function, *columns, key=named, pure=False)  # type: ignore[no-any-return]
+        with warnings.catch_warnings():  # arrays of this process are sent with what takes them
+            warnings.filterwarnings("ignore", "Sending large graph")
+            return self.client.map(function, *columns, key=named, pure=False)  # type: ignore[no-any-return]
 
     def _check(self) -> None:
         """Raise the user's error where the scheduler is lost."""

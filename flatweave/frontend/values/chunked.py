@@ -22,7 +22,17 @@ import numpy as np
 from flatweave.base import pretty
 from flatweave.base.dtypes import short_float
 from flatweave.base.errors import ArgumentError, DTypeError
-from flatweave.base.pieces import Field, Held, Piece, Several, Values, Viewed, parts_of, seen_as
+from flatweave.base.pieces import (
+    Field,
+    Held,
+    Piece,
+    Several,
+    Values,
+    Viewed,
+    loaded,
+    parts_of,
+    seen_as,
+)
 from flatweave.base.source import user_location
 from flatweave.runtime import door
 
@@ -243,7 +253,7 @@ class Chunked:
 
     def load(self, begin: int, end: int) -> Values:
         """Some rows of it, wherever they are, as one array."""
-        parts = [piece.load(a, b) for piece, a, b in self.between(begin, end)]
+        parts = loaded(self.between(begin, end))
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts) if parts else np.empty((0, *self.row), self.dtype)
