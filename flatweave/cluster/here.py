@@ -23,7 +23,7 @@ from flatweave.base.source import user_location
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Chunk, ChunkFailed, Groups, Job, Rows, in_turn, loaded
 from flatweave.cluster.progress import Bars
-from flatweave.cluster.sources.stored import Stored, extremes
+from flatweave.cluster.sources.stored import Stored, extremes, picked
 from flatweave.cluster.spill import Spilled, Store
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Held, Piece, Values
@@ -140,6 +140,13 @@ class Here:
 
     def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
         return [piece.load(begin, end) for piece, begin, end in parts]
+
+    def picked(self, rows: Sequence[Rows], at: Sequence[Values]) -> list[Values]:
+        return [picked(each.parts, places) for each, places in zip(rows, at, strict=True)]
+
+    def group(self, chunks: int, parts: int, size: int) -> int:
+        """Parts that are read of files are no tasks."""
+        return 0
 
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
         return [function(list(map(_seen, results)), *args) for results in groups]

@@ -23,7 +23,7 @@ from flatweave.cluster.sources.blocks import Block
 from flatweave.cluster.workers import lost, remote
 from flatweave.cluster.workers.groups import EACH, grouped
 from flatweave.cluster.workers.tasks import Remote, Task, Tasks
-from flatweave.frontend.values.chunked import Held, Piece
+from flatweave.frontend.values.chunked import Held, Piece, Values
 
 APART = 1 << 21
 """Bytes that are brought as fast as one more task begins, which cuts off what is needed of them."""
@@ -107,10 +107,7 @@ class OnDask(Tasks):
         return [found[task.future.key, task.number] for task in results]
 
     def extremes(self, rows: Sequence[Rows]) -> list[tuple[int, int]]:
-        begun = [
-            next((p.task.begun for p, *_ in each.parts if isinstance(p, Remote)), None)
-            for each in rows
-        ]
+        begun = list(map(_left_by, rows))
         packed = [_Packed(self) for _ in rows]
         asked = [each.argument(xs) for each, xs in zip(packed, rows, strict=True)]
         futures = self._submitted(remote.extremes_of, asked, [each.results for each in packed])
@@ -126,6 +123,18 @@ class OnDask(Tasks):
             next(found) if isinstance(piece, Remote) else piece.load(begin, end)
             for piece, begin, end in parts
         ]
+
+    def picked(self, rows: Sequence[Rows], at: Sequence[Values]) -> list[Values]:
+        begun = list(map(_left_by, rows))
+        packed = [_Packed(self) for _ in rows]
+        asked = [each.argument(xs) for each, xs in zip(packed, rows, strict=True)]
+        futures = self._submitted(
+            remote.picked_of, asked, [each.results for each in packed], list(at)
+        )
+        return self._awaited(begun, futures)
+
+    def group(self, chunks: int, parts: int, size: int) -> int:
+        return _group(chunks, parts, size, self._workers())
 
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
         begun = [results[0].begun for results in groups]
@@ -247,3 +256,17 @@ def _begun(program: Program, chunk: Chunk, args: Sequence[Any]) -> lost.Begun:
     pairs = zip(program.fn.params, args, strict=True)
     takes = tuple((var.name, rows.nbytes) for var, rows in pairs if isinstance(rows, Rows))
     return lost.Begun(program, chunk, takes)
+
+
+def _left_by(rows: Rows) -> lost.Begun | None:
+    """The first task that left some of these rows on a worker."""
+    return next((p.task.begun for p, *_ in rows.parts if isinstance(p, Remote)), None)
+
+
+def _group(chunks: int, parts: int, size: int, workers: int) -> int:
+    """As tasks and bytes cost (`APART`): in one stage each chunk is cut for each of the workers
+    that take parts; in two, for the root of all parts, twice, and all moves once more."""
+    each = math.isqrt(max(parts - 1, 0)) + 1
+    once = chunks * min(parts, workers) * APART
+    twice = 2 * chunks * (each + 2) * APART + size // workers
+    return each if twice < once else 0

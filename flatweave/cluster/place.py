@@ -59,10 +59,14 @@ class Rows:
         return cls(parts, array.dtype, array.row, apart)
 
     @property
+    def count(self) -> int:
+        """How many they are."""
+        return sum(end - begin for _, begin, end in self.parts)
+
+    @property
     def nbytes(self) -> int:
         """The bytes of all of them."""
-        count = sum(end - begin for _, begin, end in self.parts)
-        return count * math.prod(self.row) * int(np.dtype(self.dtype).itemsize)
+        return self.count * math.prod(self.row) * int(np.dtype(self.dtype).itemsize)
 
     def whole(self, parts: Sequence[Values]) -> Values:
         """All of them as one array, of what the pieces have."""
@@ -123,6 +127,13 @@ class Place(Protocol):
 
     def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
         """Rows of pieces in this process, all brought at once."""
+
+    def picked(self, rows: Sequence[Rows], at: Sequence[Values]) -> list[Values]:
+        """Of each those at some places, which rise, in this process."""
+
+    def group(self, chunks: int, parts: int, size: int) -> int:
+        """How many parts are one in the first of two stages, where so many chunks send to so many
+        parts, so many bytes in all; less than 2 where one stage is cheaper."""
 
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
         """What a function of ours gives for each list of results, which are of one task, computed

@@ -19,6 +19,10 @@ from flatweave.frontend.values.chunked import Held, Piece
 Values = np.ndarray[Any, np.dtype[Any]]
 
 
+SMALL = 1 << 8
+"""Bytes that are never worth a file."""
+
+
 class Spilled(Stored):
     """Rows in a file of our own, which is removed with the last one who knows of them."""
 
@@ -63,7 +67,7 @@ class Store:
 
     def keep(self, values: Values) -> Piece:
         """A result as a piece."""
-        if self.held + values.nbytes <= self.most:
+        if self.held + values.nbytes <= self.most or values.nbytes <= SMALL:
             piece = Held(values)
             self.held += values.nbytes
             weakref.finalize(piece, self._freed, values.nbytes)

@@ -44,6 +44,19 @@ def test_what_is_large_is_cut_where_it_is(client, monkeypatch):
         agree(name, OnDask(client), 19)
 
 
+def test_many_parts_go_through_groups(client, monkeypatch):
+    """Where that takes fewer tasks than a part for every two workers; with the same values."""
+    place = OnDask(client)
+    assert place.group(1000, 1000, 1 << 37) == 0  # for two workers
+    monkeypatch.setattr(place, "_workers", lambda: 1000)
+    assert place.group(8, 8, 1 << 30) == 0
+    assert place.group(1000, 1000, 1 << 37) == 32
+    monkeypatch.undo()
+    monkeypatch.setattr(place, "group", lambda *_: 2)
+    for name in ("sorted by key", "scatter"):
+        agree(name, place, 11)
+
+
 def test_results_stay_on_the_workers(client):
     """What goes on in chunks is never here; what is asked for alone is."""
     xs = fw.Chunked.cut(np.arange(1000), 300)

@@ -39,9 +39,9 @@ class Counting(Here):
         self.count["rows"] += 1
         return super().rows(parts)
 
-    def each(self, function, groups, *args):
-        self.count["each"] += 1
-        return super().each(function, groups, *args)
+    def picked(self, rows, at):
+        self.count["picked"] += 1
+        return super().picked(rows, at)
 
     def share(self, value):
         self.count["share"] += 1
@@ -67,7 +67,7 @@ def counted(f, *args):
         (fw.cumsum, {"run": 2 * CHUNKS, "gathered": 1}),
         (lambda xs: xs[xs > 3], {"run": CHUNKS, "gathered": 1}),
         (lambda xs: fw.histogram(7, xs % 7), {"run": CHUNKS, "gathered": 1}),
-        (fw.sort, {"run": 2 * CHUNKS, "each": 2}),
+        (fw.sort, {"run": 2 * CHUNKS, "picked": 1, "gathered": 1}),
         (lambda xs: xs[1:] - xs[:-1], {"run": CHUNKS}),
         (lambda xs: xs[xs % 100], {"run": CHUNKS, "share": 1}),
     ],

@@ -101,12 +101,13 @@ def status(key):
 
 for name in names:
     f = fw.jit(PROGRAMS[name])
-    few = np.arange(4 * int(rows), dtype=np.uint32)[::-1].copy()
+    xs = fw.Chunked.open(path, int(rows))
+    few = np.arange(16 * len(xs.pieces), dtype=np.uint32)[::-1].copy()
     with fw.on(memory=int(bound)):
-        f(fw.Chunked.cut(few, int(rows)))
+        f(fw.Chunked.cut(few, 16))  # programs for so many chunks are compiled
         before = status("VmRSS")
         open("/proc/self/clear_refs", "w").write("5")
-        found = f(fw.Chunked.open(path, int(rows)))
+        found = f(xs)
         print(name, status("VmHWM") - before)
     del found
 """

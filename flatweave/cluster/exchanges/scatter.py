@@ -1,7 +1,7 @@
 """scatter and permute into an array in chunks: every element goes to the chunk that has its place.
 
-Chunks sort what they write by place and are cut where the destination is; each chunk of the
-destination takes its runs, in the order of the chunks that wrote them.
+Chunks part what they write by the chunk that has its place; each chunk of the destination takes
+its runs, in the order of the chunks that wrote them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,8 @@ from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64, u64
 from flatweave.cluster.beside import with_beside
 from flatweave.cluster.exchanges.exchange import Client, Divide, Exchange, Made, in_chunks
-from flatweave.cluster.exchanges.shuffle import (
-    chunks_of,
-    computed,
-    rows_of,
-    shuffled,
-    sorting,
-    taking_rows,
-)
+from flatweave.cluster.exchanges.parting import Parting
+from flatweave.cluster.exchanges.shuffle import chunks_of, computed, rows_of, shuffled, taking_rows
 from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.place import Job
 from flatweave.ops import Map, Permute, Scatter
@@ -39,17 +33,17 @@ class PermuteExchange(Exchange):
     def made(self, let: Let, split: Collection[Var], divide: Divide) -> Made:
         op: Any = let.op
         taken = (op.indices, *op.xs)
-        return Made(frozenset(let.vars), kept=(sorting(taken, _place_key(taken)), *_writing(op)))
+        return Made(frozenset(let.vars), kept=(Parting(taken, _place_key(taken)), *_writing(op)))
 
     def run(self, client: Client, let: Let, made: Made) -> Mapping[Var, Any]:
-        (first, beside, writing), op = made.kept, let.op
+        (parting, beside, writing), op = made.kept, let.op
         dests = [in_chunks(client.value(x)) for x in op.dest]  # type: ignore[attr-defined]
         taken = [in_chunks(client.value(x)) for x in (op.indices, *op.xs)]  # type: ignore[attr-defined]
         chunks = chunks_of(dests[0].bounds)
         if not chunks or not len(taken[0]):
             return dict(zip(let.vars, dests, strict=True))
         ends = [np.array([chunk.end for chunk in chunks], np.uint64)]
-        runs = shuffled(client.place, taken, first, lambda keys: ends)
+        runs = shuffled(client.place, taken, parting, ends)
         read = list(map(client.shared, beside))
         tasks = []
         for k, chunk in enumerate(chunks):

@@ -1,14 +1,19 @@
 """Elements brought to where their keys belong: what sorts and writes at computed places share.
 
-Every chunk sorts its rows by key, and is cut into *runs*; run k of all chunks, one after the other
-in the order of the chunks, is what task k takes. So elements of equal keys keep their order.
+Every chunk is brought in order of *parts*, between splitters (`parting.py`), and cut into runs, one
+of each part; run k of all chunks, one after the other in the order of the chunks, is what task k
+takes. So elements of equal keys keep their order.
+
+Where chunks and parts are many, this is done in two stages: parts are groups first, of neighbours;
+then the runs of each group are parted again, so many chunks' at once that each task has as much as
+a chunk has. Of n chunks and n parts there are not n n runs, but twice n times the root of n.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -16,10 +21,11 @@ import numpy as np
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
+from flatweave.cluster.exchanges.parting import Columns, Parting
 from flatweave.cluster.local import Is, LocalProgram, Param
 from flatweave.cluster.place import Chunk, Groups, Job, Place, Rows, ran
 from flatweave.frontend.values.chunked import Chunked, Piece
-from flatweave.ops import Map, Sort
+from flatweave.ops import Sort
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var
@@ -27,14 +33,6 @@ from flatweave.terms.syntax import ArrayType, Atom, Lambda, Var
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 Kind = tuple[Any, tuple[int, ...]]
 """The dtype of an array, and the shape of its rows."""
-
-
-@record
-class Sorting:
-    """A program that sorts rows, and which of its results are the keys."""
-
-    program: LocalProgram
-    keys: tuple[int, ...]
 
 
 @record
@@ -53,6 +51,33 @@ class Runs:
         return [Rows.of(xs, *self.runs[number]) for xs in self.arrays]
 
 
+    def blocks(self, number: int, count: int) -> list[list[Rows]]:
+        """The same in up to so many blocks of about as many runs, those without rows left out."""
+        runs = self.runs[number]
+        ends = [len(runs) * k // count for k in range(count + 1)]
+        found = [[Rows.of(xs, *runs[a:b]) for xs in self.arrays] for a, b in pairwise(ends)]
+        return [rows for rows in found if rows[0].count]
+
+
+@record
+class Staged:
+    """The same of groups of so many tasks."""
+
+    each: int
+    groups: tuple[Runs, ...]
+
+    def count(self, number: int) -> int:
+        """How many elements a task takes."""
+        return self.groups[number // self.each].count(number % self.each)
+
+    def taken(self, number: int) -> list[Rows]:
+        """What a task takes, of each array."""
+        return self.groups[number // self.each].taken(number % self.each)
+
+
+Taken = Runs | Staged
+
+
 def chunks_of(bounds: Sequence[int]) -> list[Chunk]:
     """The chunks that have rows."""
     found = [Chunk(k, *ends) for k, ends in enumerate(zip(bounds, bounds[1:], strict=False))]
@@ -60,19 +85,49 @@ def chunks_of(bounds: Sequence[int]) -> list[Chunk]:
 
 
 def shuffled(
-    place: Place, arrays: Sequence[Chunked], sorting: Sorting,
-    splitters: Callable[[Groups], Any],
-) -> Runs:  # fmt: skip
-    """The runs of arrays of one length; `splitters` gives keys between them, from the results that
-    hold all keys."""
-    chunks = chunks_of(arrays[0].bounds)
-    size = sum(xs.nbytes for xs in arrays)
-    tasks = (Job(each, rows_of(arrays, each.begin, each.end)) for each in chunks)
-    found = [results for _, results in ran(place, sorting.program, tasks, size)]
-    keys = [[each[k] for k in sorting.keys] for each in found]
-    cuts = place.each(cut_at, keys, splitters(keys))
-    rows = [each[: len(arrays)] for each in found]
-    return exchanged(place, rows, cuts, [(xs.dtype, xs.row) for xs in arrays])
+    place: Place, arrays: Sequence[Chunked], parting: Parting, splitters: Columns
+) -> Taken:
+    """The parts of arrays of one length between splitters, of which there is at least one."""
+    chunks, parts = chunks_of(arrays[0].bounds), len(splitters[0]) + 1
+    kinds = [(xs.dtype, xs.row) for xs in arrays]
+    rows = [[Rows.of(xs, (each.begin, each.end)) for xs in arrays] for each in chunks]
+    each = place.group(len(chunks), parts, sum(xs.nbytes for xs in arrays))
+    if each < 2:
+        return _parted(place, [(rows, splitters)], parting, kinds)[0]
+    coarse = [column[each - 1 :: each] for column in splitters]
+    (runs,) = _parted(place, [(rows, coarse)], parting, kinds)
+    fine = [[x[k : k + each - 1] for x in splitters] for k in range(0, parts, each)]
+    groups = [(runs.blocks(k, len(mine[0]) + 1), mine) for k, mine in enumerate(fine)]
+    return Staged(each, tuple(_parted(place, groups, parting, kinds)))
+
+
+def _parted(
+    place: Place, groups: Sequence[tuple[Sequence[Sequence[Rows]], Columns]], parting: Parting,
+    kinds: Sequence[Kind],
+) -> list[Runs]:  # fmt: skip
+    """What tasks have of each part, for several groups of tasks, each with splitters of its own."""
+    most = max(len(splitters[0]) + 1 for _, splitters in groups)
+    jobs: list[Job] = []
+    size = 0
+    for tasks, splitters in groups:
+        given = parting.given(splitters, most)
+        for rows in tasks:
+            count = rows[0].count
+            jobs.append(Job(Chunk(len(jobs), 0, count), [count, *given, *rows]))
+            size += sum(each.nbytes for each in rows)
+    results = [found for _, found in ran(place, parting.program(most), jobs, size)]
+    counts = place.gathered([found[-1] for found in results])
+    made, at = [], 0
+    for tasks, splitters in groups:
+        mine = slice(at, at + len(tasks))
+        at = mine.stop
+        if not tasks:
+            none = tuple(Chunked.of([], *kind) for kind in kinds)
+            made.append(Runs(none, ((),) * (len(splitters[0]) + 1)))
+            continue
+        cuts = [[0, *accumulate(map(int, each))] for each in counts[mine]]
+        made.append(exchanged(place, [each[:-1] for each in results[mine]], cuts, kinds))
+    return made
 
 
 def exchanged(
@@ -114,30 +169,15 @@ def computed(
     }
 
 
-def sorting(xs: Sequence[Atom], key: Lambda) -> Sorting:
-    """A program that sorts some rows, and gives the keys, unless they are arrays that it sorts."""
-    b = Builder()
-    n = b.param("count", i64)
-    arrays = [b.param("x", ArrayType(array_type(x).dtype, (n,))) for x in xs]
-    found = list(b.emit(Sort(b.copy(key), tuple(arrays))))
-    if all(each in key.params for each in key.results):
-        at = tuple(key.params.index(each) for each in key.results)
-    else:
-        at = tuple(range(len(found), len(found) + len(key.results)))
-        found += b.emit(Map(b.copy(key), tuple(found)))
-    program = Program("sorted_keys", b.close([n, *arrays], found))
-    return Sorting(taking_rows(program, [x for x in xs if isinstance(x, Var)]), at)
-
-
-def merging(xs: Sequence[Atom], key: Lambda) -> LocalProgram:
-    """A program that sorts some rows."""
+def sorting(xs: Sequence[Atom], key: Lambda) -> LocalProgram:
+    """A program that sorts what is in one part."""
     b = Builder()
     n = b.param("count", i64)
     names = [x.name if isinstance(x, Var) else "x" for x in xs]
     types = [ArrayType(array_type(x).dtype, (n,)) for x in xs]
     arrays = [b.param(*each) for each in zip(names, types, strict=True)]
     found = b.emit(Sort(b.copy(key), tuple(arrays)))
-    program = Program("merged", b.close([n, *arrays], found))
+    program = Program("sorted", b.close([n, *arrays], found))
     return taking_rows(program, [x for x in xs if isinstance(x, Var)])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.records import record
-from flatweave.cluster.sources.paths import opened, read_bytes
+from flatweave.cluster.sources.paths import opened, read_at, read_bytes
 from flatweave.cluster.sources.stored import Opened
 from flatweave.frontend.values.chunked import Values
 
@@ -36,6 +36,14 @@ class Npy:
             )
         native = raw.view(dtype).astype(dtype.newbyteorder("="), copy=False)
         return [native.reshape(end - begin, *self.row)] * len(columns)
+
+    def picked(self, column: str, places: Values) -> Values:
+        """Rows at some places, each read by itself; the system is told of all of them first."""
+        dtype = np.dtype(self.dtype)
+        size = math.prod(self.row) * dtype.itemsize
+        raw = read_at(self.path, self.start + places * size, size)
+        native: Values = raw.view(dtype).astype(dtype.newbyteorder("="), copy=False)
+        return native.reshape(len(places), *self.row)
 
 
 def opened_npy(name: str) -> Opened:

@@ -27,6 +27,13 @@ class File(Protocol):
         """Some rows of some columns: an array of each; of lists, the arrays of a Ragged."""
 
 
+class Seeking(File, Protocol):
+    """A file whose rows can be read each by itself."""
+
+    def picked(self, column: str, places: Values) -> Values:
+        """Rows of a column at some places."""
+
+
 class Opened(NamedTuple):
     """What is known of a file: its rows, what each column holds, a function that says where it is
     cut into pieces of so many rows, and one that says about how many bytes a row of a column has
@@ -65,6 +72,19 @@ class Stored:
         """Some of them, read from the files."""
         return read([(self, begin, end)])[0]
 
+    def picked(self, places: Values) -> Values:
+        """Rows at some places, which rise; of files that cannot seek all between them are read."""
+        found = []
+        for file, begin, end in self.regions:
+            here, places = places[places < end - begin] + begin, places[places >= end - begin]
+            if hasattr(file, "picked"):
+                found.append(file.picked(self.column, here))
+            elif len(here):
+                (rows,) = file.read((self.column,), begin, end)
+                found.append(rows[here - begin])
+            places = places - (end - begin)
+        return one(found)
+
     def within(self, begin: int, end: int) -> list[Region]:
         """The regions of some of them."""
         found, first = [], 0
@@ -79,6 +99,20 @@ class Stored:
     def part(self, found: Sequence[Any], begin: int, end: int) -> Values:
         """Some of them, of what was read of each region within which they are."""
         return one(found)
+
+
+def picked(parts: Iterable[tuple[Any, int, int]], at: Values) -> Values:
+    """Rows at some places, which rise, of what lies in pieces, or arrays, one after the other."""
+    found = []
+    for piece, begin, end in parts:
+        places, at = at[at < end - begin] + begin, at[at >= end - begin] - (end - begin)
+        if isinstance(piece, np.ndarray):
+            found.append(piece[places])
+        elif isinstance(piece, Stored):
+            found.append(piece.picked(places))
+        elif len(places):
+            found.append(piece.load(begin, end)[places - begin])
+    return np.concatenate(found)
 
 
 def read(parts: Iterable[tuple[Any, int, int]]) -> list[Values]:

@@ -24,7 +24,7 @@ from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.version import FORMAT, VERSION
 from flatweave.cluster.sources.memory import one
-from flatweave.cluster.sources.stored import extremes, read
+from flatweave.cluster.sources.stored import extremes, picked, read
 from flatweave.frontend.call.eager import compile_program
 from flatweave.terms.syntax import Lambda, Let
 from flatweave.terms.traverse import map_field
@@ -140,6 +140,13 @@ def of_results(
 ) -> Any:
     """A function of ours of some results of a task."""
     return function([results[number] for number in numbers], *args)
+
+
+def picked_of(argument: Argument, results: Sequence[Any], at: Any) -> Any:
+    """Rows of an argument at some places."""
+    _, parts, _ = argument
+    pieces = ((_result(results, source, number), *ends) for source, number, *ends in parts)
+    return picked(pieces, at)
 
 
 def extremes_of(argument: Argument, results: Sequence[Any]) -> tuple[int, int]:
