@@ -7,12 +7,15 @@
                 would be first with what it has to do and to receive; without any, of all workers,
                 and of equals to the one whose turn it is
     network     each worker sends and receives so many bytes a second, of all results together
-    workers     one task at a time, on a core each, where there are as many
+    workers     one task at a time
+    cores       a core for everybody; where all share a machine, whoever has work at a time has as
+                much of its cores as the others: workers, client and scheduler, what is sent
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -31,6 +34,12 @@ class Costs(NamedTuple):
     bandwidth: float  # between two workers
     fetch: float  # from a worker to the client
 
+    @classmethod
+    def least(cls, found: Sequence[Costs]) -> Costs:
+        """The least of seconds, the most bytes a second."""
+        *seconds, between, here = zip(*found, strict=True)
+        return cls(*map(min, seconds), max(between), max(here))
+
 
 class Worker:
     """What one worker has to do, and when its network is free."""
@@ -43,9 +52,50 @@ class Worker:
         self.receives = 0.0
 
 
+class Cores:
+    """Work in progress, which shares so many cores evenly. `done` counts the seconds of work that
+    each had that was there all the time; so the next one to end is known without looking at all."""
+
+    def __init__(self, count: float) -> None:
+        self.count = count
+        self.done = 0.0
+        self._now = 0.0
+        self._number = 0
+        self._work: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
+
+    def begin(self, now: float, seconds: float, what: Callable[..., None], *args: Any) -> None:
+        """Let something happen when so much work is done."""
+        self._go_on(now)
+        self._number += 1
+        heapq.heappush(self._work, (self.done + seconds, self._number, what, args))
+
+    def slower(self) -> float:
+        """How much longer something takes that begins now."""
+        return max(1.0, (len(self._work) + 1) / self.count)
+
+    def next(self) -> float:
+        """When the next work ends, if none begins before."""
+        return self._now + (self._work[0][0] - self.done) / self._pace() if self._work else math.inf
+
+    def end(self, now: float) -> None:
+        """End this work."""
+        self._go_on(now)
+        _, _, what, args = heapq.heappop(self._work)
+        what(*args)
+
+    def _pace(self) -> float:
+        return min(1.0, self.count / len(self._work))
+
+    def _go_on(self, now: float) -> None:
+        if self._work:
+            self.done += (now - self._now) * self._pace()
+        self._now = now
+
+
 class Simulation:
-    """One run; `seconds` of a task and `size` of its result are those of the real chunks. Client
-    and scheduler may be `shared`: one process, as where Dask begins a cluster by itself."""
+    """One run; `seconds` of a task and `size` of its result are those of the real chunks. All may
+    be `shared`: one machine with so many cores, client and scheduler one process of it, as where
+    Dask begins a cluster by itself."""
 
     def __init__(
         self, tasks: Sequence[Task], seconds: Sequence[float], sizes: Sequence[float],
@@ -57,14 +107,13 @@ class Simulation:
         self.costs = costs
         self.shared = shared
         self.workers = [Worker() for _ in range(workers)]
-        self.cores = self.all_cores = cores
-        self.waiting: deque[int] = deque()  # workers that have a task and no core
+        self.cores = Cores(cores if shared or cores < workers else math.inf)
         self.has: list[set[int]] = [set() for _ in tasks]  # the workers that have a result
         self.given: dict[int, int] = {}  # the worker of a task
         self.dependents: list[list[int]] = [[] for _ in tasks]
         self.missing = [0] * len(tasks)
         self.done: dict[int, float] = {}  # when the client may know
-        self.scheduler = 0.0  # free from then on
+        self.scheduler: deque[tuple[float, Callable[..., None], tuple[Any, ...]]] = deque()
         self.now = 0.0
         self._next = 0
         self._events: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -90,19 +139,26 @@ class Simulation:
         one of them works at a time."""
         if not self.shared:
             return clock + seconds
-        while self._events and self._events[0][0] <= clock:
+        while self._next_at() <= clock:
             self._step()
-        self.scheduler = max(self.scheduler, clock) + seconds * self._slower()
-        return self.scheduler
+        self.now = max(self.now, clock)
+        ended: list[float] = []
+        self._scheduled(seconds, lambda: ended.append(self.now))
+        while not ended:
+            self._step()
+        return ended[0]
 
-    def _slower(self) -> float:
-        """How much longer the scheduler takes where it shares the workers' cores with them."""
-        busy = sum(worker.is_busy for worker in self.workers) if self.shared else 0
-        return max(1.0, (busy + 1) / self.all_cores)
+    def _next_at(self) -> float:
+        return min(self._events[0][0] if self._events else math.inf, self.cores.next())
 
     def _step(self) -> None:
-        self.now, _, what, args = heapq.heappop(self._events)
-        what(*args)
+        work = self.cores.next()
+        if not self._events or work <= self._events[0][0]:
+            self.now = work
+            self.cores.end(work)
+        else:
+            self.now, _, what, args = heapq.heappop(self._events)
+            what(*args)
 
     def at(self, when: float, what: Callable[..., None], *args: Any) -> None:
         """Let something happen then."""
@@ -117,6 +173,18 @@ class Simulation:
 
     # -- the scheduler ----------------------------------------------------------------------------
 
+    def _scheduled(self, seconds: float, what: Callable[..., None], *args: Any) -> None:
+        """Work of the scheduler, behind what it has to do already."""
+        self.scheduler.append((seconds, what, args))
+        if len(self.scheduler) == 1:
+            self.cores.begin(self.now, seconds, self._was_scheduled)
+
+    def _was_scheduled(self) -> None:
+        _, what, args = self.scheduler.popleft()
+        if self.scheduler:
+            self.cores.begin(self.now, self.scheduler[0][0], self._was_scheduled)
+        what(*args)
+
     def _submitted(self, task: int) -> None:
         missing = [each for each in self.tasks[task].needs if not self.has[each]]
         for each in missing:
@@ -126,11 +194,13 @@ class Simulation:
             self._ready(task)
 
     def _ready(self, task: int) -> None:
-        self.scheduler = max(self.scheduler, self.now) + self.costs.schedule / 2 * self._slower()
+        self._scheduled(self.costs.schedule / 2, self._give, task)
+
+    def _give(self, task: int) -> None:
         number = self._chosen(task)
         self.given[task] = number
         self.workers[number].expected += self.seconds[task]
-        self.at(self.scheduler + self.costs.latency, self._taken, task, number)
+        self.at(self.now + self.costs.latency, self._taken, task, number)
 
     def _chosen(self, task: int) -> int:
         """The worker that would be the first one to begin, as Dask chooses it."""
@@ -149,12 +219,14 @@ class Simulation:
         return min(here or range(len(self.workers)), key=cost)
 
     def _finished(self, task: int) -> None:
-        self.scheduler = max(self.scheduler, self.now) + self.costs.schedule / 2 * self._slower()
-        self.done[task] = self.scheduler + self.costs.latency
+        self._scheduled(self.costs.schedule / 2, self._is_done, task)
+
+    def _is_done(self, task: int) -> None:
+        self.done[task] = self.now + self.costs.latency
         for each in self.dependents[task]:
             self.missing[each] -= 1
             if not self.missing[each]:
-                self.at(self.scheduler, self._ready, each)
+                self._ready(each)
 
     # -- the workers ------------------------------------------------------------------------------
 
@@ -165,6 +237,10 @@ class Simulation:
             if number not in self.has[each]:
                 other = self.workers[self.given[each]]
                 seconds = self.sizes[each] / self.costs.bandwidth
+                if self.shared:  # who sends and who receives take a core's time together
+                    begun = max(self.now, mine.receives, other.sends)
+                    self.at(begun, self.cores.begin, begun, seconds, _nothing)
+                    seconds *= self.cores.slower()
                 mine.receives = max(self.now, mine.receives) + seconds
                 other.sends = max(self.now, other.sends) + seconds
                 there = max(there, mine.receives, other.sends)
@@ -182,23 +258,18 @@ class Simulation:
         if worker.is_busy or not worker.queue:
             return
         worker.is_busy = True
-        if self.cores:
-            self._on_core(number)
-        else:
-            self.waiting.append(number)
-
-    def _on_core(self, number: int) -> None:
-        self.cores -= 1
-        task = self.workers[number].queue.popleft()
-        self.at(self.now + self.costs.start + self.seconds[task], self._ended, task, number)
+        task = worker.queue.popleft()
+        seconds = self.costs.start + self.seconds[task]
+        self.cores.begin(self.now, seconds, self._ended, task, number)
 
     def _ended(self, task: int, number: int) -> None:
         worker = self.workers[number]
         worker.is_busy = False
         worker.expected -= self.seconds[task]
-        self.cores += 1
         self.has[task].add(number)
         self.at(self.now + self.costs.latency, self._finished, task)
         self._begin(number)
-        if self.waiting and self.cores:
-            self._on_core(self.waiting.popleft())
+
+
+def _nothing() -> None:
+    """What is sent has been sent."""

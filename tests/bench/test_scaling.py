@@ -39,6 +39,31 @@ def test_workers_share_tasks():
     assert taken(tasks, submitted(0, 1, 2, 3), workers=2, cores=1) == 12
 
 
+def test_cores_are_shared_by_who_has_work():
+    """Three tasks on two cores go on at two thirds of their pace, until the shortest has ended."""
+    tasks = [((), 0, 2.0), ((), 0, 3.0), ((), 0, 3.0)]
+
+    assert taken(tasks[:2], submitted(0, 1), workers=2, cores=2) == 3
+    assert taken(tasks, submitted(0, 1, 2), workers=3, cores=2) == pytest.approx(3 + 1)
+
+
+def test_what_is_sent_takes_time_of_the_cores_of_one_machine():
+    """Of two cores one computes on; a single one does both."""
+    tasks = [((), 4, 0.0), ((), 9, 0.0), ((), 0, 4.0), ((0, 1), 0, 0.0)]
+    events = [Event(0.0, (k,)) for k in range(4)] + [Event(0.0, (2, 3), WAIT)]
+    alone = taken(tasks, events, workers=3, shared=False)
+
+    assert alone == 4
+    assert taken(tasks, events, workers=3, cores=1, shared=True) > 1.5 * alone
+
+
+def test_of_several_measurements_the_least_counts():
+    """Of seconds; of bytes a second the most."""
+    found = [simulation.Costs(1, 5, 1, 5, 1, 5, 1), simulation.Costs(2, 4, 2, 4, 2, 4, 2)]
+
+    assert simulation.Costs.least(found) == (1, 4, 1, 4, 1, 5, 2)
+
+
 def test_a_task_goes_where_its_results_are():
     """Of two the larger one stays, the other one is sent."""
     tasks = [((), 5, 1.0), ((), 2, 1.0), ((0, 1), 0, 1.0)]
