@@ -72,7 +72,7 @@ def test_other_matrices_are_refused(shape):
         f(np.zeros((5, *shape), np.int64))
 
 
-@pytest.mark.parametrize("shape", [(), (1, 2), (2, 1), (1, 1)])
+@pytest.mark.parametrize("shape", [(), (1, 2), (2, 1)])
 def test_what_a_scan_begins_with_is_broadcast(shape):
     """As long as a row of matrices, or of one row or column."""
     start = np.arange(1, 1 + np.prod(shape, dtype=int)).reshape(shape)
