@@ -31,7 +31,7 @@ from flatweave.ops.nests.nest import Nest
 from flatweave.ops.rows import array_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var
+from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
 CHEAP = 8
@@ -49,7 +49,12 @@ def divide(program: Program, split: Collection[int]) -> Divided:
 
     @functools.cache
     def divided(large: frozenset[Var]) -> Divided:
-        return _Dividing(program, chosen, large, divided).divided()
+        found = _Dividing(program, chosen, large, divided, frozenset())
+        result = found.divided()
+        numbers = found.numbers_of_rows()
+        if not numbers:
+            return result
+        return _Dividing(program, chosen, large, divided, numbers).divided()
 
     return divided(frozenset())
 
@@ -60,9 +65,10 @@ class _Dividing:
 
     def __init__(
         self, program: Program, split: Collection[Var], large: frozenset[Var],
-        again: Callable[[frozenset[Var]], Divided],
+        again: Callable[[frozenset[Var]], Divided], numbers: frozenset[Var],
     ) -> None:  # fmt: skip
         self.program = program
+        self.numbers = numbers
         self.large = large
         self.again = again
         self.anywhere: set[Var] = set()
@@ -114,7 +120,7 @@ class _Dividing:
         self.let_of.update((var, let) for var in let.vars)
         op = let.op
         free = free_vars(op)
-        if not any(var in self.split for var in free) and not self._goes_over_chunks(op):
+        if not any(var in self.split for var in free) and not self._goes_over_chunks(let):
             self._set(let, max([self.kept[v] for v in free], default=0), self.kept)
             if shorter_by_one(op) in self.spaces:  # rows, of which there are one less than offsets
                 self.spaces.update(let.vars)
@@ -172,9 +178,41 @@ class _Dividing:
         self._set(let, level, self.kept)
         self._set(let, level, self.own)
 
-    def _goes_over_chunks(self, op: Op) -> bool:
+    def _goes_over_chunks(self, let: Let) -> bool:
+        op = let.op
         space = op.shape[0] if isinstance(op, Generate) else None
+        if let.vars and let.vars[0] in self.numbers:
+            return True
         return (op.count if isinstance(op, Nest) else space) in self.spaces
+
+    def numbers_of_rows(self) -> frozenset[Var]:
+        """Arrays of numbers of rows, such as `iota`, that were taken for whole since nothing told
+        before that their extent is one of chunks, and are read row by row."""
+        found = frozenset[Var]()
+        for let in self.lets:
+            op = let.op
+            if isinstance(op, Generate) and op.shape[0] in self.spaces and _is_cheap(let):
+                is_whole = not any(v in self.split for v in (*let.vars, *free_vars(op)))
+                if is_whole and len(op.shape) == 1 and isinstance(op.shape[0], Var):
+                    found |= {v for v in let.vars if self._is_read_by_row(v, op.shape[0])}
+        return found
+
+    def _is_read_by_row(self, var: Var, space: Atom) -> bool:
+        """Whether only chunks of a space read an array, each its own rows."""
+        if var in self.program.fn.results:
+            return False
+        for let in self.lets:
+            op = let.op
+            if var not in free_vars(op):
+                continue
+            rule = self._rule(let)
+            row = op.fn.params[0] if isinstance(op, Generate) else None
+            fed = op.xs if isinstance(op, Map) else rule.fed(op) if rule else ()
+            inner = [v for fn in lambdas_in(op) for v in _read_elsewhere(fn, row, space)]
+            beside = [atom for atom in atoms_in(op) if atom not in fed]
+            if self.space_of(let) != space or var in inner or var in beside:
+                return False
+        return True
 
     def space_of(self, let: Let) -> Atom | None:
         """The extent that a let goes over, row by row; None for what does no such thing."""

@@ -156,6 +156,11 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
             lambda k, x: x * fw.fori_loop(1, 4, lambda j, s: ks[s * 8] + j, k) + k, ks, xs
         ), KEYS, XS,
     ),
+    "rolling medians": (
+        lambda xs: fw.map(
+            lambda i: fw.sort(fw.map(lambda k: xs[i + k], fw.iota(3)))[1], fw.iota(xs.shape[0] - 2)
+        ), XS,
+    ),
     "read in branches": (
         lambda xs, ks: fw.map(lambda k: fw.cond(
             k > 2, lambda: xs[k * 9] + fw.cond(xs[k] > 0, lambda: xs[ks[k * 2] * 3], lambda: 0.5),

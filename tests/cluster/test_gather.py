@@ -32,6 +32,7 @@ READS = [
     "sums of gathered rows", "computed, then gathered", "gathered in a loop",
     "gathered beside shifts", "gathered if", "searched by hand", "followed",
     "as many turns as it says", "a few turns", "read in branches",
+    "rolling medians",
 ]  # fmt: skip
 
 
