@@ -21,22 +21,17 @@ from flatweave.cluster.ends import shorter_by_one
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.exchange import Made
 from flatweave.cluster.local import local_program
-from flatweave.cluster.needs import cutting, reads_own_row
+from flatweave.cluster.needs import cutting
+from flatweave.cluster.numbers import is_cheap, numbers_of_rows, read_elsewhere
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Rule
 from flatweave.cluster.steps import Divided, Exchanged, Local, Step, Whole
 from flatweave.cluster.traced.prepare import prepared
-from flatweave.ops import Generate, Index, Map
+from flatweave.ops import Generate, Map
 from flatweave.ops.nests.nest import Nest
 from flatweave.ops.rows import array_type
-from flatweave.passes.cost import cost_of_body
-from flatweave.terms.control import Apply, Cast
-from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Var
-from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
-
-CHEAP = 8
-"""Up to this cost (`passes/cost.py`) an element is computed again; storing it, and reading it once
-more, takes about as long as so many additions."""
+from flatweave.terms.syntax import ArrayType, Atom, Let, Var
+from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in
 
 
 def divide(program: Program, split: Collection[int]) -> Divided:
@@ -51,7 +46,7 @@ def divide(program: Program, split: Collection[int]) -> Divided:
     def divided(large: frozenset[Var]) -> Divided:
         found = _Dividing(program, chosen, large, divided, frozenset())
         result = found.divided()
-        numbers = found.numbers_of_rows()
+        numbers = numbers_of_rows(found, program.fn.results)
         if not numbers:
             return result
         return _Dividing(program, chosen, large, divided, numbers).divided()
@@ -134,8 +129,9 @@ class _Dividing:
         level = max(
             (self.own[v] if v in self.split and v not in others else self.kept[v]) for v in free
         ) if free else 0
-        self._refuse_unless_known(let)
-        rule = self._rule(let)
+        rule = self.rule(let)
+        if rule and rule.refused(let.op):
+            raise _refused(let, rule.refused(let.op))
         if rule is None:
             self._set(let, level, self.own)
             self._in_chunks(let.vars, level)
@@ -181,38 +177,8 @@ class _Dividing:
     def _goes_over_chunks(self, let: Let) -> bool:
         op = let.op
         space = op.shape[0] if isinstance(op, Generate) else None
-        if let.vars and let.vars[0] in self.numbers:
-            return True
-        return (op.count if isinstance(op, Nest) else space) in self.spaces
-
-    def numbers_of_rows(self) -> frozenset[Var]:
-        """Arrays of numbers of rows, such as `iota`, that were taken for whole since nothing told
-        before that their extent is one of chunks, and are read row by row."""
-        found = frozenset[Var]()
-        for let in self.lets:
-            op = let.op
-            if isinstance(op, Generate) and op.shape[0] in self.spaces and _is_cheap(let):
-                is_whole = not any(v in self.split for v in (*let.vars, *free_vars(op)))
-                if is_whole and len(op.shape) == 1 and isinstance(op.shape[0], Var):
-                    found |= {v for v in let.vars if self._is_read_by_row(v, op.shape[0])}
-        return found
-
-    def _is_read_by_row(self, var: Var, space: Atom) -> bool:
-        """Whether only chunks of a space read an array, each its own rows."""
-        if var in self.program.fn.results:
-            return False
-        for let in self.lets:
-            op = let.op
-            if var not in free_vars(op):
-                continue
-            rule = self._rule(let)
-            row = op.fn.params[0] if isinstance(op, Generate) else None
-            fed = op.xs if isinstance(op, Map) else rule.fed(op) if rule else ()
-            inner = [v for fn in lambdas_in(op) for v in _read_elsewhere(fn, row, space)]
-            beside = [atom for atom in atoms_in(op) if atom not in fed]
-            if self.space_of(let) != space or var in inner or var in beside:
-                return False
-        return True
+        known = (op.count if isinstance(op, Nest) else space) in self.spaces
+        return known or any(var in self.numbers for var in let.vars)
 
     def space_of(self, let: Let) -> Atom | None:
         """The extent that a let goes over, row by row; None for what does no such thing."""
@@ -222,10 +188,10 @@ class _Dividing:
             case Map(xs=xs):
                 return array_type(xs[0]).shape[0]
             case op:
-                rule = self._rule(let)
+                rule = self.rule(let)
                 return rule.space(op) if rule else None
 
-    def _rule(self, let: Let) -> Rule | None:
+    def rule(self, let: Let) -> Rule | None:
         """What chunks do of a let: nothing, where it writes into an array that is in chunks."""
         rule = rule_of(let.op)
         if rule and any(atom in self.split for atom in rule.into(let.op)):
@@ -237,17 +203,12 @@ class _Dividing:
         op, found = let.op, set[Var]()
         row = op.fn.params[0] if isinstance(op, Generate | Nest) else None
         for inner in lambdas_in(op):
-            found |= {v for v in _read_elsewhere(inner, row, space) if v in self.split}
-        rule = self._rule(let)
+            found |= {v for v in read_elsewhere(inner, row, space) if v in self.split}
+        rule = self.rule(let)
         fed = op.xs if isinstance(op, Map) else rule.fed(op) if rule else ()
         beside = [atom for atom in atoms_in(op) if atom not in fed]
         found |= {atom for atom in beside if isinstance(atom, Var) and atom in self.split}
         return found
-
-    def _refuse_unless_known(self, let: Let) -> None:
-        rule = self._rule(let)
-        if rule and rule.refused(let.op):
-            raise _refused(let, rule.refused(let.op))
 
     # -- what is stored ---------------------------------------------------------------------------
 
@@ -261,7 +222,7 @@ class _Dividing:
                     for var in let.vars:
                         computed[var].add(level)
         for var, levels in computed.items():
-            if var not in stored and len(levels) > 1 and not _is_cheap(self.let_of[var]):
+            if var not in stored and len(levels) > 1 and not is_cheap(self.let_of[var]):
                 stored[var] = min(levels)
         return stored
 
@@ -290,7 +251,7 @@ class _Dividing:
 
     def _is_local(self, let: Let) -> bool:
         """Whether chunks compute a let, or parts of it."""
-        rule = self._rule(let)
+        rule = self.rule(let)
         if rule and any(atom in self.split for atom in (*rule.fed(let.op), *let.vars)):
             return True
         return any(self._is_computed(var) for var in let.vars)
@@ -307,7 +268,7 @@ class _Dividing:
     def _wanted(self, let: Let, level: int, stored: dict[Var, int]) -> Iterator[Var]:
         """What a step of this level must have because of a let: what it folds, what it stores."""
         yield from (var for var in let.vars if stored.get(var) == level)
-        rule = self._rule(let)
+        rule = self.rule(let)
         if rule and self._is_local(let) and self.level[let] == level:
             yield from (atom for atom in rule.fed(let.op) if isinstance(atom, Var))
 
@@ -322,7 +283,7 @@ class _Dividing:
             if not any(v in wanted and self._is_missing(v, level, stored) for v in let.vars):
                 continue
             lets.append(let)
-            rule = self._rule(let)
+            rule = self.rule(let)
             if rule is None or rule.again:
                 wanted.update(v for v in free_vars(let.op) if v in self.split)
             if rule and rule.stays and rule.again:
@@ -337,28 +298,11 @@ class _Dividing:
         folds = tuple(
             let for let in self.lets
             if self.space_of(let) == space and self.level[let] == level
-            and self._is_local(let) and self._rule(let)
+            and self._is_local(let) and self.rule(let)
         )  # fmt: skip
         stores = tuple(v for let in lets for v in let.vars if stored.get(v) == level)
-        goes_on = tuple(let for let in lets if self._rule(let))
+        goes_on = tuple(let for let in lets if self.rule(let))
         return Local(space, tuple(lets), stores, folds, goes_on)
-
-
-def _read_elsewhere(fn: Lambda, row: Atom | None, space: Atom) -> Iterator[Var]:
-    """The arrays that a function reads but at its own row; `row` is that one's number."""
-    for let in fn.lets:
-        op = let.op
-        own = op.xs if isinstance(op, Index) and reads_own_row(op, row, space) else None
-        yield from (x for x in atoms_in(op) if isinstance(x, Var) and x is not own)
-        for inner in lambdas_in(op):
-            yield from _read_elsewhere(inner, row, space)
-
-
-def _is_cheap(let: Let) -> bool:
-    """Whether computing a row's elements again takes less than keeping them."""
-    fns = lambdas_in(let.op)
-    plain = all(isinstance(each.op, Apply | Cast | Index) for fn in fns for each in walk_lets(fn))
-    return isinstance(let.op, Map | Generate) and plain and sum(map(cost_of_body, fns)) <= CHEAP
 
 
 def _refused(let: Let, reason: str) -> Unsupported:
