@@ -1,7 +1,8 @@
 """Which operations may stand where, at each stage of a program.
 
     TRACED   what the user wrote: array operations anywhere, nested in element functions too
-    SWEPT    sweeps on the host only; element functions are scalar work with reads and folds
+    SWEPT    sweeps on the host only; element functions are scalar work with reads and folds, and
+             the host may call one
     FLAT     as SWEPT, and rows may be combined by a sweep over their elements; what is lowered
 """
 
@@ -52,7 +53,7 @@ SWEPT = Form(
     "swept",
     host=HOST_BODIES
     | READS
-    | {"suits", "sweep", "empty", "reshape", "radix_sort", "sort_row", "call_kernel"},
+    | {"suits", "sweep", "empty", "reshape", "fold", "radix_sort", "sort_row", "call_kernel"},
     element=CONTROL | READS | {"fold", "prefix"},
     scalar=True,
 )

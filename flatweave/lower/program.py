@@ -41,6 +41,7 @@ from flatweave.ops import (
     CallKernel,
     Check,
     Empty,
+    Fold,
     Index,
     Locate,
     RadixSort,
@@ -226,6 +227,8 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             _check(lowering, let.op)
         case If() | While() | For():
             _control(lowering, let, let.op)
+        case Fold():
+            _fold(lowering, let, let.op)
         case _:
             raise NotImplementedError(f"{let.op.name} on the host")
 
@@ -299,6 +302,19 @@ def _control(lowering: Lowering, let: Let, op: If | While | For) -> None:
             counted = For(scalar(lo), scalar(hi), scalar(step), _branch(lowering, body), state)
             results = lowering.host.emit(counted)
     _bind_results(lowering, let.vars, results)
+
+
+def _fold(lowering: Lowering, let: Let, op: Fold) -> None:
+    """A fold of an operator that the host itself applies, to what blocks or chunks left."""
+    scalar, inside = lowering.scope.scalar, lowering.inner()
+    k = inside.host.param("k", i64)
+    state = [inside.host.param("s", atom.type) for atom in op.neutral]
+    values = inside.call(inside.host, op.body, [k])
+    results = inside.call(inside.host, op.fn, [*state, *values])
+    body = inside.host.close([k, *state], results)
+    neutral = tuple(scalar(atom) for atom in op.neutral)
+    folded = lowering.host.emit(For(index(0), scalar(op.extent), index(1), body, neutral))
+    _bind_results(lowering, let.vars, folded)
 
 
 def _bind_results(lowering: Lowering, vars_: Sequence[Var], results: Sequence[Atom]) -> None:

@@ -243,3 +243,27 @@ def test_nothing_is_read_behind_a_check_that_fails(f):
     """Lengths that differ by far more than the memory behind the shorter array."""
     with pytest.raises(fw.ShapeError, match=r"got [12]0000000 and [123] elements"):
         fw.jit(f)(HUGE, np.zeros(HUGE, np.int64), np.arange(3))
+
+
+def later_of(a, b):
+    """Of two flagged numbers the greater, to which a branch adds a sum of nothing but zeros."""
+
+    def both():
+        zeros = fw.map(lambda k: k * 0, fw.iota(a[1] % 3))
+        return fw.maximum(a[1], b[1]) + fw.sum(zeros)
+
+    value = fw.cond(a[0], lambda: fw.cond(b[0], both, lambda: a[1]), lambda: b[1])
+    return a[0] | b[0], value
+
+
+FLAGGED = fw.jit(lambda flags, xs: fw.reduce(later_of, (False, 0), (flags, xs)))
+
+
+@pytest.mark.parametrize("count", [0, 1, 129, 100_000])
+def test_what_blocks_leave_is_joined_by_operators_with_folds_in_branches(count, threads):
+    """The host joins what blocks leave, and runs loops over elements for it as kernels do."""
+    rng = np.random.default_rng(count)
+    flags, xs = rng.random(count) < 0.5, rng.integers(0, 1000, count)
+    flags[-1:] = True
+    found = FLAGGED(flags, xs)
+    same(found, (np.bool_(count > 0), np.int64(xs[flags].max() if count else 0)))
