@@ -20,6 +20,14 @@ lost = pytest.importorskip("flatweave.cluster.workers.lost")
 OnDask = pytest.importorskip("flatweave.cluster.on_dask").OnDask
 
 
+@pytest.fixture(autouse=True)
+def patience():
+    """A process whose worker is lost has as long as a busy machine takes to begin another one:
+    after 15 seconds LocalCluster would close it, and nobody would be left."""
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": 300}):
+        yield
+
+
 def cluster(**options):
     """Some processes of this machine; no dashboard, no logs."""
     options = {"n_workers": 1, "threads_per_worker": 1, **options}
@@ -77,10 +85,7 @@ def test_a_worker_killed_in_any_phase_costs_time_alone(monkeypatch):
 
     monkeypatch.setattr(OnDask, "_submitted", killing)
     with (
-        dask.config.set({
-            "distributed.scheduler.allowed-failures": 100,
-            "distributed.deploy.lost-worker-timeout": 300,  # then a nanny is closed
-        }),
+        dask.config.set({"distributed.scheduler.allowed-failures": 100}),
         cluster(n_workers=2) as processes, distributed.Client(processes) as client,
         fw.on(client),
     ):  # fmt: skip
