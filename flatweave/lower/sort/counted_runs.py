@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.host import Alloc, Free, Role
-from flatweave.lower.host.context import Lowering
 from flatweave.lower.scan.block_partials import scan_block_partials
 from flatweave.lower.sort.digit_pass import DigitPass, Runs
 from flatweave.terms.build import index, lambda_of
@@ -24,17 +23,16 @@ ADD = lambda_of("add", i64)
 class CountedRuns:
     """Three launches for a digit."""
 
-    def __init__(self, lowering: Lowering, let: Let, runs: Runs) -> None:
-        self.lowering = lowering
+    def __init__(self, let: Let, runs: Runs) -> None:
         self.let = let
         self.runs = runs
         self.most_bits = runs.most_bits
 
     def begin(self, digits: DigitPass) -> tuple[Var, ...]:
         """Room for the counts of a pass."""
-        host = self.lowering.host
+        lowering, host = digits.lowering, digits.lowering.host
         entries = host.mul(digits.count, self.runs.count)
-        return host.emit(Alloc(i64, entries, self.lowering.site()), "counts")
+        return host.emit(Alloc(i64, entries, lowering.site()), "counts")
 
     def move(self, digits: DigitPass, shared: tuple[Var, ...]) -> None:
         """Count, scan, move."""

@@ -23,11 +23,36 @@ Read = Callable[[Builder, int], Atom]
 
 
 @record
+class KeyBits:
+    """The bits of a key that vary: all of those from `least` up to `end`. As the host sees them."""
+
+    varying: Atom
+    least: Atom
+    end: Atom
+
+    def count(self, b: Builder) -> Atom:
+        """How many they are."""
+        return b.sub(self.end, self.least)
+
+    def leading(self, b: Builder, count: Atom) -> KeyBits:
+        """So many of them, or all that there are."""
+        least = b.apply("maximum", b.sub(self.end, count), self.least)
+        return KeyBits(self.varying, least, self.end)
+
+    def digits(self, b: Builder, most: Atom) -> KeyDigits:
+        """Digits of at most so many bits."""
+        count = self.count(b)
+        many = ceil_div(b, count, b.apply("maximum", most, index(1)))
+        width = ceil_div(b, count, b.apply("maximum", many, index(1)))
+        values = b.apply("shl", index(1), width)
+        return KeyDigits(self.varying, self.least, many, width, values)
+
+
+@record
 class KeyDigits:
     """A key's bits that vary, as digits: `many` of them, from bit `least` on, each of `width` bits
     with so many `values`. All as the host sees them."""
 
-    number: int
     varying: Atom
     least: Atom
     many: Atom
@@ -36,29 +61,26 @@ class KeyDigits:
 
 
 @record
-class DigitPass:
-    """A pass as the host sees it: the digit number `turn`, which begins at bit `shift` of a key."""
+class Keyed:
+    """Elements and one of their keys, number `number`; what kernels read of them."""
 
     lowering: Lowering
     op: RadixSort
-    key: KeyDigits
-    turn: Atom
-    shift: Atom
+    number: int
     source: tuple[Var, ...]
-    target: tuple[Var, ...]
 
     @property
-    def count(self) -> Atom:
-        """How many values the digit has."""
-        return self.key.values
+    def dtype(self) -> DType:
+        """The key's."""
+        return scalar_type(self.op.varying[self.number])
 
-    def digit(self, b: Builder, kernel: KernelBuilder, at: Atom) -> Atom:
-        """The digit of the element at `at`, as wide as the key."""
+    def key_at(self, b: Builder, kernel: KernelBuilder, at: Atom) -> Atom:
+        """The key of the element at `at`."""
 
         def read(c: Builder, k: int) -> Atom:
             return c.emit(Load(kernel.buffer(self.source[k]), at))[0]
 
-        return self.digit_of(b, kernel, self.key_of(b, kernel, read), kernel.capture(self.shift))
+        return self.key_of(b, kernel, read)
 
     def key_of(self, b: Builder, kernel: KernelBuilder, read: Read) -> Atom:
         """The key of an element."""
@@ -68,13 +90,6 @@ class DigitPass:
             elements.env[fn.params[k]] = read(b, k)
         elements.emit(b, fn.lets)
         return elements.atoms(fn.results)[0]
-
-    def digit_of(self, b: Builder, kernel: KernelBuilder, key: Atom, shift: Atom) -> Atom:
-        """The digit that begins at a bit of the key."""
-        dtype = scalar_type(key)
-        low = b.cast(shift, dtype)
-        mask = b.cast(b.sub(kernel.capture(self.count), index(1)), dtype)
-        return b.apply("and", b.apply("shr", key, low), mask)
 
     @property
     def read(self) -> list[int]:
@@ -91,8 +106,34 @@ class DigitPass:
     def _key(self) -> Lambda:
         """The one key of this pass, as a function of the elements."""
         fn = self.op.fn
-        result = fn.results[self.key.number]
+        result = fn.results[self.number]
         return Lambda(fn.params, needed_for(fn.lets, [result]), (result,))
+
+
+@record
+class DigitPass(Keyed):
+    """A pass as the host sees it: the digit number `turn`, which begins at bit `shift` of a key."""
+
+    key: KeyDigits
+    turn: Atom
+    shift: Atom
+    target: tuple[Var, ...]
+
+    @property
+    def count(self) -> Atom:
+        """How many values the digit has."""
+        return self.key.values
+
+    def digit(self, b: Builder, kernel: KernelBuilder, at: Atom) -> Atom:
+        """The digit of the element at `at`, as wide as the key."""
+        return self.digit_of(b, kernel, self.key_at(b, kernel, at), kernel.capture(self.shift))
+
+    def digit_of(self, b: Builder, kernel: KernelBuilder, key: Atom, shift: Atom) -> Atom:
+        """The digit that begins at a bit of the key."""
+        dtype = scalar_type(key)
+        low = b.cast(shift, dtype)
+        mask = b.cast(b.sub(kernel.capture(self.count), index(1)), dtype)
+        return b.apply("and", b.apply("shr", key, low), mask)
 
 
 class Passes(Protocol):

@@ -17,22 +17,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flatweave.base.dtypes import i64
-from flatweave.base.records import record
+from flatweave.base.dtypes import bool_, i64
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.schedule.sorting import elements_each, sorts_by_lane
 from flatweave.lower.sort.blocks import BlockRuns
 from flatweave.lower.sort.counted_runs import CountedRuns
-from flatweave.lower.sort.digit_pass import DigitPass, KeyDigits, Passes, ceil_div
+from flatweave.lower.sort.digit_pass import DigitPass, KeyBits, KeyDigits, Keyed, Passes, ceil_div
 from flatweave.lower.sort.lanes import LaneRuns
+from flatweave.lower.sort.leading import LEAST, Mend
 from flatweave.lower.sort.sweeps import Sweeps
 from flatweave.ops import RadixSort
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.build import index
-from flatweave.terms.control import For, If
-from flatweave.terms.syntax import Atom, Let, Var, constant
+from flatweave.terms.control import For, If, While
+from flatweave.terms.syntax import Atom, Const, Let, Var, constant
+
+YES, NO = Const(True, bool_), Const(False, bool_)
 
 
 def lower_radix_sort(lowering: Lowering, let: Let) -> None:
@@ -72,6 +75,7 @@ class _RadixSortLowering:
         self.op = op
         self.dtypes = [array_type(x).dtype for x in op.xs]
         self.total = lowering.scope.array(op.xs[0]).shape[0]
+        self.mend: Mend | None = None
         self.passes = self._choose()
 
     def _choose(self) -> Passes:
@@ -79,8 +83,12 @@ class _RadixSortLowering:
         lowering, total, dtypes = self.lowering, self.total, self.dtypes
         if (each := elements_each(lowering.machine, dtypes)) > 0:
             return Sweeps(lowering, self.let, total, dtypes, each)
-        made = LaneRuns if sorts_by_lane(lowering.machine) else BlockRuns
-        return CountedRuns(lowering, self.let, made(lowering, total, dtypes))
+        if sorts_by_lane(lowering.machine):
+            return CountedRuns(self.let, LaneRuns(lowering, total, dtypes))
+        runs = BlockRuns(lowering, total, dtypes)
+        if len(self.op.varying) == 1:
+            self.mend = Mend(self.let, runs.blocks, runs.size, total)
+        return CountedRuns(self.let, runs)
 
     def run(self) -> None:
         lowering, host = self.lowering, self.lowering.host
@@ -89,7 +97,7 @@ class _RadixSortLowering:
         spare = tuple(self._spare(x) for x in self.op.xs)
         buffers = _Buffers(source, target, spare)
         for key in reversed(range(len(self.op.varying))):
-            buffers = self._passes(buffers, key)
+            buffers = self._by_key(buffers, key)
         for var, buffer in zip(self.let.vars, buffers.source, strict=True):
             host.emit(Retain(buffer))
             lowering.scope.bind(var, HostArray(buffer, (self.total,)))
@@ -112,50 +120,101 @@ class _RadixSortLowering:
                     fresh.close([], [made]))  # fmt: skip
         return host.emit(choice, "buffer")[0]
 
-    # -- the digits of one key --------------------------------------------------------------------
+    # -- the bits of one key ----------------------------------------------------------------------
 
-    def _passes(self, buffers: _Buffers, key: int) -> _Buffers:
-        """One pass for each digit between the least and the greatest bit that vary."""
+    def _by_key(self, buffers: _Buffers, key: int) -> _Buffers:
+        """The elements by one key, the bits of which between the least and the greatest that vary
+        are in a digit each."""
+        bits = self._bits(key)
+        if self.mend is None:
+            return self._passes(self.lowering, buffers, bits, key)
+        keyed = Keyed(self.lowering, self.op, key, buffers.source)
+        wanted = self._wanted(self.mend, bits, keyed)
+        return self._until_mended(self.mend, bits, wanted, buffers)
+
+    def _bits(self, key: int) -> KeyBits:
+        """The bits of a key that vary; of a single element none."""
         lowering, host = self.lowering, self.lowering.host
         varying = lowering.scope.scalar(self.op.varying[key])
         dtype = scalar_type(varying)
         least = host.cast(host.apply("ctz", varying), i64)
         zeros = host.cast(host.apply("clz", varying), i64)
-        bits = host.sub(host.sub(index(dtype.bits), zeros), least)
+        end = host.apply("maximum", host.sub(index(dtype.bits), zeros), least)
         some = host.apply("gt", self.total, index(1))
-        bits = host.apply("select", some, host.apply("maximum", bits, index(0)), index(0))
-        many = ceil_div(host, bits, self.passes.most_bits)
-        width = ceil_div(host, bits, host.apply("maximum", many, index(1)))
-        values = host.apply("shl", index(1), width)
-        digits = KeyDigits(key, varying, least, many, width, values)
-        shared = self.passes.begin(self._digit(lowering, digits, index(0), least, buffers))
+        return KeyBits(varying, least, host.apply("select", some, end, least))
+
+    def _wanted(self, mend: Mend, bits: KeyBits, keyed: Keyed) -> Atom:
+        """How many of the bits are sorted by; all where fewer cannot save a pass."""
+        host, count = self.lowering.host, bits.count(self.lowering.host)
+        fewest = mend.fewest_bits(host)
+        passes = ceil_div(host, fewest, host.apply("maximum", self.passes.most_bits, index(1)))
+        saves = host.apply("gt", count, host.mul(passes, self.passes.most_bits))
+        many = host.apply("ge", self.total, index(LEAST))
+        inside = self.lowering.inner()
+        found = mend.leading(replace(keyed, lowering=inside), bits, fewest)
+        other = host.inner().close([], [count])
+        pays = host.apply("and", saves, many)
+        return host.emit(If(pays, inside.host.close([], [found]), other))[0]
+
+    def _until_mended(
+        self, mend: Mend, bits: KeyBits, wanted: Atom, buffers: _Buffers
+    ) -> _Buffers:
+        """Passes over the wanted bits and mend; where that gives up, passes over all."""
+        host, test, inside = self.lowering.host, self.lowering.host.inner(), self.lowering.inner()
+        init = (YES, wanted, *buffers.all())
+        asked = [test.param("s", atom.type) for atom in init]
+        again, number, *state = params = [inside.host.param("s", atom.type) for atom in init]
+        chosen = bits.leading(inside.host, number)
+        after = self._passes(inside, _Buffers.of(state), chosen, 0)
+        some = inside.inner()
+        gave_up = mend.emit(Keyed(some, self.op, 0, after.source), chosen.least)
+        left_out = inside.host.apply("gt", chosen.least, bits.least)
+        nothing = inside.host.inner().close([], [NO])
+        (again,) = inside.host.emit(If(left_out, some.host.close([], [gave_up]), nothing))
+        body = inside.host.close(params, [again, bits.count(inside.host), *after.all()])
+        found = host.emit(While(test.close(asked, [asked[0]]), body, init), "buffer")
+        return _Buffers.of(found[2:])
+
+    # -- the digits of some bits ------------------------------------------------------------------
+
+    def _passes(
+        self, lowering: Lowering, buffers: _Buffers, bits: KeyBits, key: int
+    ) -> _Buffers:
+        """One pass for each digit."""
+        host = lowering.host
+        digits = bits.digits(host, self.passes.most_bits)
+        first = self._digit(lowering, key, digits, index(0), digits.least, buffers)
+        shared = self.passes.begin(first)
         inside = lowering.inner()
         turn = inside.host.param("d", i64)
         state = [inside.host.param("buffer", buffer.type) for buffer in buffers.all()]
-        found = self._pass(inside, digits, turn, _Buffers.of(state), shared)
+        found = self._pass(inside, key, digits, turn, _Buffers.of(state), shared)
         body = inside.host.close([turn, *state], found)
-        after = host.emit(For(index(0), many, index(1), body, buffers.all()))
+        after = host.emit(For(index(0), digits.many, index(1), body, buffers.all()))
         for buffer in shared:
             host.emit(Free(buffer))
         return _Buffers.of(after)
 
     def _digit(
-        self, lowering: Lowering, key: KeyDigits, turn: Atom, shift: Atom, buffers: _Buffers
-    ) -> DigitPass:
-        return DigitPass(lowering, self.op, key, turn, shift, buffers.source, buffers.target)
+        self, lowering: Lowering, key: int, digits: KeyDigits, turn: Atom, shift: Atom,
+        buffers: _Buffers,
+    ) -> DigitPass:  # fmt: skip
+        return DigitPass(
+            lowering, self.op, key, buffers.source, digits, turn, shift, buffers.target
+        )
 
     def _pass(
-        self, lowering: Lowering, key: KeyDigits, turn: Atom, buffers: _Buffers,
+        self, lowering: Lowering, key: int, digits: KeyDigits, turn: Atom, buffers: _Buffers,
         shared: tuple[Var, ...],
     ) -> tuple[Var, ...]:  # fmt: skip
         """The buffers after a pass; a digit that is the same everywhere needs none."""
-        host, dtype = lowering.host, scalar_type(key.varying)
-        shift = host.add(key.least, host.mul(turn, key.width))
-        mask = host.cast(host.sub(key.values, index(1)), dtype)
-        digit = host.apply("and", host.apply("shr", key.varying, host.cast(shift, dtype)), mask)
+        host, dtype = lowering.host, scalar_type(digits.varying)
+        shift = host.add(digits.least, host.mul(turn, digits.width))
+        mask = host.cast(host.sub(digits.values, index(1)), dtype)
+        digit = host.apply("and", host.apply("shr", digits.varying, host.cast(shift, dtype)), mask)
         varies = host.apply("ne", digit, constant(0, dtype))
         inside = lowering.inner()
-        self.passes.move(self._digit(inside, key, turn, shift, buffers), shared)
+        self.passes.move(self._digit(inside, key, digits, turn, shift, buffers), shared)
         then = inside.host.close([], buffers.moved().all())
         other = host.inner().close([], buffers.all())
         return host.emit(If(varies, then, other), "buffer")

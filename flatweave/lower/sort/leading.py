@@ -1,0 +1,201 @@
+"""A sort by the leading bits of a key that tell most elements apart, and what mends the rest.
+
+    sample    of the keys of 64 elements, any two that differ: the longest prefix that they share
+    bits      that prefix, and a bit more whenever there are twice as many elements
+    passes    over these bits alone
+    mend      an element goes back past the greater ones before it; they are alike in those bits
+
+    key   7|3  2|9  7|1  2|4     passes   2|9  2|4  7|3  7|1     mend   2|4  2|9  7|1  7|3
+
+Passes and mend are stable, so that the result is the only one there is, whatever a sample finds.
+Where elements would have to go far, mend gives up, and passes over all bits follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from flatweave.base.dtypes import i64, u64
+from flatweave.kernel_ir.collectives import ReduceLanes
+from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
+from flatweave.lower.host.context import Declared, Own
+from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.sort.digit_pass import KeyBits, Keyed
+from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.control import NO_BODY, For, If, While
+from flatweave.terms.syntax import Atom, BufferType, Const, Let, Var, constant
+
+LEAST = 1 << 12
+"""Elements of which a sort may leave out bits; its kernels are not worth their making for fewer."""
+SAMPLE = 64
+SHARED = 11
+"""Bits that two of so many random keys share: there are 2^11 pairs of them."""
+SPARE = 3
+"""Bits beyond those that number the elements: one of 16 stands before a smaller one, then."""
+STEPS = 4
+"""Places that elements may go back, on the average, before mend gives up."""
+GOLDEN = 0x9E3779B97F4A7C15
+"""2^64 over the golden ratio: its multiples, modulo a length, are spread evenly."""
+MAXIMUM = lambda_of("maximum", i64)
+
+
+class Mend:
+    """The last part of a sort whose passes leave out the trailing bits of its only key."""
+
+    def __init__(self, let: Let, blocks: Atom, size: Atom, total: Atom) -> None:
+        self.let = let
+        self.blocks, self.size, self.total = blocks, size, total
+
+    def _later(
+        self, keyed: Keyed, suffix: str, needs: Sequence[Atom],
+        write: Callable[[KernelBuilder, Var], None],
+    ) -> Declared:  # fmt: skip
+        """A kernel that is made when a sort first leaves out bits; it is given a buffer of i64."""
+        lowering = keyed.lowering
+        needs = [*lowering.reads(keyed.op), *keyed.source, self.size, self.total, *needs]
+        own: Own = [("cells", BufferType(i64))]
+        return lowering.later(self.let, suffix, needs, lambda kb, own: write(kb, own[0]), own)
+
+    # -- the sample -------------------------------------------------------------------------------
+
+    def fewest_bits(self, host: Builder) -> Atom:
+        """Bits that tell most elements apart where every bit of their keys is random."""
+        return host.sub(index(64 + SPARE), host.cast(host.apply("clz", self.total), i64))
+
+    def leading(self, keyed: Keyed, bits: KeyBits, fewest: Atom) -> Atom:
+        """How many of a key's bits that vary tell most elements apart."""
+        lowering, host = keyed.lowering, keyed.lowering.host
+        cell = host.emit(Alloc(i64, index(1), lowering.site()))[0]
+        kernel = self._later(keyed, "_sample", [], partial(self._write_sample, keyed))
+        lowering.launch(kernel, index(1), Role.SAMPLE, own=[cell])
+        same = host.emit(Load(cell, index(0)))[0]
+        host.emit(Free(cell))
+        random = host.sub(index(keyed.dtype.bits + SHARED), bits.end)
+        more = host.apply("maximum", host.sub(same, random), index(0))
+        return host.add(fewest, more)
+
+    def _write_sample(self, keyed: Keyed, kernel: KernelBuilder, cell: Var) -> None:
+        """result[0] = the longest prefix that two keys share which are not equal."""
+        b = kernel.body
+        dtype = keyed.dtype
+        keys, total = b.emit(Shared(dtype, SAMPLE))[0], kernel.capture(self.total)
+        region = b.inner()
+        lane = region.emit(Lane(index(0)))[0]
+        spread = region.mul(region.cast(lane, u64), Const(GOLDEN, u64))
+        at = region.cast(region.apply("mod", spread, region.cast(total, u64)), i64)
+        region.emit(Store(keys, lane, keyed.key_at(region, kernel, at)))
+        b.emit(Lanes(SAMPLE, region.close([], [])))
+        pairs = b.inner()
+        mine = pairs.emit(Load(keys, pairs.emit(Lane(index(0)))[0]))[0]
+        inside = pairs.inner()
+        k, most = inside.param("k", i64), inside.param("most", i64)
+        other = inside.apply("xor", mine, inside.emit(Load(keys, k))[0])
+        same = inside.cast(inside.apply("clz", other), i64)
+        differs = inside.apply("ne", other, constant(0, dtype))
+        longer = inside.apply("maximum", most, inside.apply("select", differs, same, index(0)))
+        body = inside.close([k, most], [longer])
+        found = pairs.emit(For(index(0), index(SAMPLE), index(1), body, (index(0),)))
+        (longest,) = b.emit(
+            Lanes(SAMPLE, pairs.close([], pairs.emit(ReduceLanes(MAXIMUM, found))))
+        )
+        b.emit(Store(cell, index(0), longest))
+
+    # -- mend -------------------------------------------------------------------------------------
+
+    def emit(self, keyed: Keyed, least: Atom) -> Atom:
+        """Mend elements that are sorted by the bits from `least` on; whether it was given up.
+
+        Each block has the elements of its run, but for those alike the last one before it, and
+        those alike its own last one.
+        """
+        lowering, host = keyed.lowering, keyed.lowering.host
+        behind = host.add(self.blocks, index(1))
+        cells = host.emit(Alloc(i64, host.add(behind, index(1)), lowering.site()))[0]
+        host.emit(Store(cells, behind, index(0)))
+
+        begins = self._later(keyed, "_begins", [least], partial(self._write_begins, keyed, least))
+        lowering.launch(begins, behind, Role.COUNT, own=[cells])
+        mending = self._later(keyed, "_mend", [behind], partial(self._write_mend, keyed, behind))
+        lowering.launch(mending, self.blocks, own=[cells])
+        gave_up = host.emit(Load(cells, behind))[0]
+        host.emit(Free(cells))
+        return host.apply("ne", gave_up, index(0))
+
+    def _write_begins(
+        self, keyed: Keyed, least: Atom, kernel: KernelBuilder, firsts: Var
+    ) -> None:
+        """firsts[k] = where block k begins, of the one behind the last where all end."""
+        b = kernel.body
+        block = b.emit(BlockIndex())[0]
+        run = b.mul(block, kernel.capture(self.size))
+        place = b.apply("minimum", run, kernel.capture(self.total))
+        b.emit(Store(firsts, block, self._group(b, keyed, kernel, kernel.capture(least), place)))
+
+    def _write_mend(
+        self, keyed: Keyed, gave_up: Atom, kernel: KernelBuilder, firsts: Var
+    ) -> None:
+        """The elements of a block, each in turn; firsts[gave_up] = 1 where they went too far."""
+        b, size = kernel.body, kernel.capture(self.size)
+        block = b.emit(BlockIndex())[0]
+        first = b.emit(Load(firsts, block))[0]
+        last = b.emit(Load(firsts, b.add(block, index(1))))[0]
+        inside = b.inner()
+        at, left = inside.param("i", i64), inside.param("left", i64)
+        key = keyed.key_at(inside, kernel, at)
+        before = keyed.key_at(inside, kernel, inside.sub(at, index(1)))
+        back, stay = inside.inner(), inside.inner()
+        after = self._go_back(back, keyed, kernel, at, first, key, left)
+        moved = inside.emit(
+            If(inside.apply("lt", key, before), back.close([], [after]), stay.close([], [left]))
+        )
+        body, budget = inside.close([at, left], moved), b.mul(size, index(STEPS))
+        begin = b.add(first, index(1))
+        (rest,) = b.emit(For(begin, last, index(1), body, (budget,)))
+        over = b.inner(optional=True)
+        over.emit(Store(firsts, kernel.capture(gave_up), index(1)))
+        b.emit(If(b.apply("le", rest, index(0)), over.close([], []), NO_BODY))
+
+    def _group(
+        self, b: Builder, keyed: Keyed, kernel: KernelBuilder, least: Atom, at: Atom
+    ) -> Atom:
+        """Where the first elements begin, from `at` on, that are not alike the one before them."""
+        total = kernel.capture(self.total)
+        test, turn = b.inner(), b.inner()
+        i = test.param("i", i64)
+        end = test.sub(total, index(1))
+        here = test.apply("minimum", i, end)
+        before = test.apply("maximum", test.sub(i, index(1)), index(0))
+        shift = test.cast(least, keyed.dtype)
+        leading = [
+            test.apply("shr", keyed.key_at(test, kernel, place), shift) for place in (here, before)
+        ]
+        inner = test.apply("and", test.apply("gt", i, index(0)), test.apply("lt", i, total))
+        holds = test.apply("and", inner, test.apply("eq", *leading))
+        j = turn.param("i", i64)
+        body = turn.close([j], [turn.add(j, index(1))])
+        return b.emit(While(test.close([i], [holds]), body, (at,), through_memory=True))[0]
+
+    def _go_back(
+        self, b: Builder, keyed: Keyed, kernel: KernelBuilder, at: Atom, first: Atom,
+        key: Atom, left: Atom,
+    ) -> Atom:  # fmt: skip
+        """An element goes back past those of a greater key; how many steps are left then."""
+        buffers = [kernel.buffer(buffer) for buffer in keyed.source]
+        element = [b.emit(Load(buffer, at))[0] for buffer in buffers]
+        test, turn = b.inner(), b.inner()
+        i, rest = test.param("i", i64), test.param("left", i64)
+        before = test.apply("maximum", test.sub(i, index(1)), first)
+        greater = test.apply("lt", key, keyed.key_at(test, kernel, before))
+        inner = test.apply("and", test.apply("gt", i, first), test.apply("gt", rest, index(0)))
+        holds = test.close([i, rest], [test.apply("and", inner, greater)])
+        i, rest = turn.param("i", i64), turn.param("left", i64)
+        previous = turn.sub(i, index(1))
+        for buffer in buffers:
+            turn.emit(Store(buffer, i, turn.emit(Load(buffer, previous))[0]))
+        body = turn.close([i, rest], [previous, turn.sub(rest, index(1))])
+        place, after = b.emit(While(holds, body, (at, left), through_memory=True))
+        for buffer, value in zip(buffers, element, strict=True):
+            b.emit(Store(buffer, place, value))
+        return after
