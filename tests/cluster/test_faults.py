@@ -45,7 +45,7 @@ def has_come_up(nanny):
     return nanny.process is not None and nanny.process.status is distributed.Status.running
 
 
-KINDS = {"kept", "run", "some", "of_results", "parts", "joined", "part"}
+KINDS = {"kept", "run", "some", "of_results", "parts", "joined", "part", "picked_of"}
 """What workers are asked to do (`remote.py`)."""
 
 
