@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from flatweave.base.dtypes import bool_, i64
-from flatweave.base.records import replace
+from flatweave.base.dtypes import i64
 from flatweave.cluster.rules.rule import Chunk, Part, Parts, Rule
 from flatweave.ops import Generate, Index, Map, Reduce, Scan
 from flatweave.ops.rows import array_type
 from flatweave.passes.monoid import TRUE, Monoid, monoid
 from flatweave.terms.build import Builder, index
-from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Let, Op, Var, constant, types_of
-from flatweave.terms.traverse import walk_lets
 
 
 class ReduceRule(Rule):
@@ -45,9 +42,6 @@ def reduced(chunk: Chunk, op: Reduce | Scan) -> tuple[Atom, ...]:
     if any(isinstance(atom.type, ArrayType) for atom in op.neutral):
         return _reduced_rows(b, op)
     law = monoid(b, op.fn, op.neutral)
-    if law.optional and _makes_arrays(op.fn):
-        law = replace(law, fn=_always_called(b, op.fn))
-        return law.values(_last_prefix(chunk, law, op.xs))
     found = b.emit(Reduce(law.fn, law.neutral, (*flags(chunk, law, op.xs), *op.xs), known=True))
     return law.values(found)
 
@@ -71,37 +65,6 @@ def _reduced_rows(b: Builder, op: Reduce | Scan) -> tuple[Atom, ...]:
         return law.values(found)
 
     return b.emit(Generate(tuple(extents), b.function([i64] * len(extents), column)))
-
-
-def _makes_arrays(fn: Lambda) -> bool:
-    """Whether an operator makes arrays of its own, and can be called for any values."""
-    ops = [let.op for let in walk_lets(fn)]
-    plain = all(isinstance(op, Apply | Cast | Generate | Map | Reduce | Index) for op in ops)
-    safe = not any(isinstance(op, Index) and op.checked for op in ops)
-    return plain and safe and any(isinstance(op, Generate | Map) for op in ops)
-
-
-def _last_prefix(chunk: Chunk, law: Monoid, xs: Sequence[Atom]) -> tuple[Atom, ...]:
-    """A reduction as the last element of a scan, whose operators may make arrays."""
-    b = chunk.b
-    found = b.emit(Scan(law.fn, law.neutral, (*flags(chunk, law, xs), *xs)))
-    last = b.sub(chunk.count, index(1))
-    return tuple(b.emit(Index(x, (last,), checked=False))[0] for x in found)
-
-
-def _always_called(b: Builder, fn: Lambda) -> Lambda:
-    """The operator on (present, element), without a branch, in which arrays would need memory."""
-    half = len(fn.results)
-    types = [bool_, *types_of(fn.params[:half])]
-
-    def body(inside: Builder, *params: Var) -> Sequence[Atom]:
-        (p, *a), (q, *c) = params[: half + 1], params[half + 1 :]
-        both = zip(inside.inline(fn, [*a, *c]), c, strict=True)
-        joined = [inside.apply("select", p, x, y) for x, y in both]
-        found = [inside.apply("select", q, x, y) for x, y in zip(joined, a, strict=True)]
-        return inside.apply("or", p, q), *found
-
-    return b.function([*types, *types], body)
 
 
 def of_columns(fn: Lambda) -> Lambda | None:
