@@ -23,6 +23,7 @@ class BufferPool:
 
     _idle_bytes: ctypes.c_int64
     _idle_limit: ctypes.c_int64
+    _idle_floor: ctypes.c_int64
     _memory_limit: ctypes.c_int64
 
     @property
@@ -39,6 +40,12 @@ class BufferPool:
         """Refuse requests above `memory` bytes and keep a quarter of it at most."""
         self._memory_limit.value = memory
         self._idle_limit.value = max(IDLE_FLOOR, memory // IDLE_SHARE)
+        self._idle_floor.value = IDLE_FLOOR
+
+    def keep(self, idle: int) -> None:
+        """Keep `idle` bytes for reuse at most, and no fewer when memory grows: for a process that
+        goes over chunks of one size, and frees them in turn."""
+        self._idle_limit.value = self._idle_floor.value = idle
 
     def release_idle(self, keep: int = 0) -> None:
         """Give idle memory back to the system until at most `keep` bytes are left."""
@@ -51,7 +58,7 @@ def buffer_pool() -> BufferPool:
     pool = BufferPool(
         *(
             ctypes.c_int64.from_address(support().address(name))
-            for name in ("fw_idle_bytes", "fw_idle_limit", "fw_memory_limit")
+            for name in ("fw_idle_bytes", "fw_idle_limit", "fw_idle_floor", "fw_memory_limit")
         )
     )
     pool.limit(system().memory())

@@ -8,6 +8,7 @@
 @idle_clock = internal global i64 0
 @fw_idle_bytes = global i64 0               ; sum of the resident bytes of @idle
 @fw_idle_limit = global i64 67108864        ; most bytes @idle may hold at any time
+@fw_idle_floor = global i64 67108864        ; most bytes it holds when memory grows; see buffers.py
 @fw_memory_limit = global i64 1099511627776 ; a larger request is refused; set by buffers.py
 
 ; Takes entry `i` out of @idle (the lock is held).
@@ -127,13 +128,15 @@ hit:
   %grows = icmp ult i64 %resident, %need
   br i1 %grows, label %shrink, label %found
 shrink:
-  call void @fw_shrink_idle(i64 67108864)
+  %kept = load i64, ptr @fw_idle_floor
+  call void @fw_shrink_idle(i64 %kept)
   br label %found
 found:
   ret ptr %base
 miss:
   call void @unlock(ptr @idle_lock)
-  call void @fw_shrink_idle(i64 67108864)
+  %left = load i64, ptr @fw_idle_floor
+  call void @fw_shrink_idle(i64 %left)
   store i64 %need, ptr %length.out
   %fresh = call ptr @map_fresh(i64 %need)
   %got = icmp ne ptr %fresh, null
@@ -212,4 +215,5 @@ define void @fw_unlock_idle() {
 ; A program promises a peak of inputs + outputs + 64 MiB, and calling it again with the last result
 ; dropped must reuse the pages of that result. Both hold by one rule: what a freed buffer held
 ; stays idle (live memory shrinks by as much, so the sum does not grow), and just before the sum
-; grows (fresh pages, or an idle buffer that was trimmed) idle memory is cut to 64 MiB.
+; grows (fresh pages, or an idle buffer that was trimmed) idle memory is cut to 64 MiB. A worker
+; of a cluster, whose memory others watch, has a limit of its own for both (buffers.py: keep).

@@ -230,3 +230,20 @@ def test_threads_allocate_at_once():
 def test_the_memory_limit_is_plausible():
     """At least what this test suite needs, and no more than an address can say."""
     assert 2**28 < system().memory() < 2**52
+
+
+def test_a_worker_keeps_what_it_frees():
+    """With a limit of its own, memory that grows leaves idle buffers alone."""
+    pool = buffer_pool()
+    try:
+        pool.keep(200 * MIB)
+        arrays = [make(70 * MIB) for _ in range(2)]
+        for array in arrays:
+            array[:] = 1
+        del array, arrays
+        kept = pool.idle_bytes
+        more = make(90 * MIB)
+        assert pool.idle_bytes == kept >= 140 * MIB
+        assert more.nbytes == 90 * MIB
+    finally:
+        pool.limit(system().memory())

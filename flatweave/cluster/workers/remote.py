@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from distributed import get_worker
 
 import flatweave.ops  # noqa: F401  the operations that texts may name
 from flatweave.array_ir.fault import Fault
@@ -26,9 +27,13 @@ from flatweave.base.version import FORMAT, VERSION
 from flatweave.cluster.sources.memory import one
 from flatweave.cluster.sources.stored import extremes, picked, read
 from flatweave.frontend.call.eager import compile_program
+from flatweave.runtime.buffers import buffer_pool
+from flatweave.runtime.systems.table import system
 from flatweave.terms.syntax import Lambda, Let
 from flatweave.terms.traverse import map_field
 
+IDLE_SHARE = 8
+"""This part of a worker's memory may be freed results that are kept for reuse."""
 ROWS = "rows"
 VALUE = "value"
 RESULT = "result"
@@ -85,10 +90,19 @@ class Numbered:
 def run(work: Work, results: Sequence[Any]) -> tuple[Any, ...]:
     """The results of a program for some chunks, one after the other; raises Failed,
     OtherVersions."""
+    _keep_idle_memory()
     found: list[Any] = []
     for chunk, arguments in enumerate(work.chunks):
         found += _run(work, _taken(arguments, results), chunk)
     return tuple(found)
+
+
+@functools.cache
+def _keep_idle_memory() -> None:
+    """Keep freed results for the next ones, but no more of them than leaves a worker the memory
+    that Dask lets it have: it counts them, and pauses a worker that has too much."""
+    memory = get_worker().memory_manager.memory_limit or system().memory()
+    buffer_pool().keep(memory // IDLE_SHARE)
 
 
 def _run(work: Work, given: list[Any], chunk: int = 0) -> Sequence[Any]:
