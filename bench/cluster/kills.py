@@ -32,6 +32,7 @@ ROWS = 25_000
 PAUSE = 0.5  # seconds between two kills, on the average, once both workers are there
 GIVEN_UP = (Status.closing, Status.closed, Status.failed)  # of a nanny whose worker stays away
 PATIENCE = 300.0  # seconds in which a worker comes back, on a machine that has other things to do
+LATE = 15.0  # seconds after which a nanny without a worker is taken for one that has given up
 COME_UP = 1.0  # seconds before a process that was just begun is killed
 MOST_FAILURES = 1000  # of one task, before Dask gives it up; its own default is 3
 
@@ -65,7 +66,7 @@ class Killer(threading.Thread):
         self.victims: set[int] = set()
         self.replaced = 0
         self.ready = 0
-        self.both = time.monotonic()  # when two were there last
+        self.both = self.asked = time.monotonic()  # when two were there last, or one was asked for
         self.seen: dict[int, float] = {}  # when each process was seen first
         self.random = random.Random(seed)
 
@@ -89,15 +90,25 @@ class Killer(threading.Thread):
             self.left -= 1
 
     async def _replace(self) -> int:
-        """One worker more for each nanny that has given up, as whoever runs a cluster does; none
-        for those that are still being begun."""
-        nannies = self.cluster.workers
-        gone = [name for name, nanny in nannies.items() if nanny.status in GIVEN_UP]
+        """One worker more for each nanny that has given up, was let go by the cluster, or has had
+        nothing to show for long, as whoever runs a cluster does; none for those that are still
+        being begun."""
+        nannies, known = self.cluster.workers, self.cluster.scheduler.workers
+        late = time.monotonic() - max(self.both, self.asked) > LATE
+        gone = [
+            name for name, nanny in nannies.items()
+            if nanny.status in GIVEN_UP or (late and nanny.worker_address not in known)
+        ]  # fmt: skip
         for name in gone:
-            del nannies[name], self.cluster.worker_spec[name]
-        if gone:
+            nanny = nannies.pop(name)
+            del self.cluster.worker_spec[name]
+            if nanny.status not in GIVEN_UP:
+                await nanny.close(timeout=LATE)
+        missing = WORKERS - len(nannies) if late else len(gone)
+        if missing:
+            self.asked = time.monotonic()
             self.cluster.scale(WORKERS)
-        return len(gone)
+        return missing
 
     def _workers(self) -> list[int]:
         """The processes of workers that have come up: a nanny gives up on one that never does."""
