@@ -101,7 +101,11 @@ def run(work: Work, results: Sequence[Any]) -> tuple[Any, ...]:
 def _keep_idle_memory() -> None:
     """Keep freed results for the next ones, but no more of them than leaves a worker the memory
     that Dask lets it have: it counts them, and pauses a worker that has too much."""
-    memory = get_worker().memory_manager.memory_limit or system().memory()
+    try:
+        worker = get_worker()
+    except ValueError:  # a plan that is recorded, in a process of its own
+        return
+    memory = worker.memory_manager.memory_limit or system().memory()
     buffer_pool().keep(memory // IDLE_SHARE)
 
 
