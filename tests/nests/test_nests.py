@@ -6,7 +6,7 @@ from tests.nests.check import THREADS, first_failure
 from tests.nests.program import random_nest
 from tests.nests.report import report
 
-NESTS = 120
+NESTS = 80
 GROUPS = 20
 NODES = 14  # about as many, at most, in each nest: `make test-all` has larger ones
 

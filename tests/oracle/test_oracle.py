@@ -22,7 +22,7 @@ from tests.oracle.report import report
 from tests.oracle.shrink import shrunk
 from tests.oracle.vocabulary import random_program
 
-PROGRAMS = 200
+PROGRAMS = 140
 GROUPS = 20
 OPERATORS = [op for dtype in DTYPES for op in scalar_operators(dtype) + tuple_operators(dtype)]
 

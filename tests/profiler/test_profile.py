@@ -44,7 +44,10 @@ def only(rows, **wanted):
 
 
 def test_bytes_launches_and_threads(threads):
-    """A sum reads its argument once a call; each thread worked for a part of the time."""
+    """A sum reads its argument once a call; each thread worked for a part of the time.
+
+    Where a worker leaves a launch, another one may come in its place.
+    """
     with fw.profile() as p:
         for _ in range(3):
             total(XS)
@@ -53,7 +56,7 @@ def test_bytes_launches_and_threads(threads):
     assert (row["launches"], row["bytes"]) == (3, 3 * XS.nbytes)
     assert row["bandwidth"] == pytest.approx(row["bytes"] / row["seconds"])
     assert row["line"].endswith(f"test_profile.py:{total.__wrapped__.__code__.co_firstlineno + 2}")
-    assert row["threads"] == len(row["busy"]) == min(threads, row["blocks"] // 3)
+    assert row["threads"] == min(threads, row["blocks"] // 3) <= len(row["busy"])
     assert all(0 <= share <= 1 for share in row["busy"]) and max(row["busy"]) > 0
     assert row["share"] == 1.0
     call = only(p.calls(), function="total")

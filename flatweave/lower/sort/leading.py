@@ -118,7 +118,7 @@ class Mend:
         begins = self._later(keyed, "_begins", [least], partial(self._write_begins, keyed, least))
         lowering.launch(begins, behind, Role.COUNT, own=[cells])
         mending = self._later(keyed, "_mend", [behind], partial(self._write_mend, keyed, behind))
-        lowering.launch(mending, self.blocks, own=[cells])
+        lowering.launch(mending, self.blocks, Role.VARIANT, own=[cells])
         gave_up = host.emit(Load(cells, behind))[0]
         host.emit(Free(cells))
         return host.apply("ne", gave_up, index(0))
