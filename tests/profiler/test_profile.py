@@ -44,10 +44,8 @@ def only(rows, **wanted):
 
 
 def test_bytes_launches_and_threads(threads):
-    """A sum reads its argument once a call; each thread worked for a part of the time.
-
-    Where a worker leaves a launch, another one may come in its place.
-    """
+    """A sum reads its argument once a call; each thread, and one that came in the place of another,
+    worked for a part of the time."""
     with fw.profile() as p:
         for _ in range(3):
             total(XS)
