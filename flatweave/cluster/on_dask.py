@@ -107,11 +107,7 @@ class OnDask(Tasks):
         return [found[task.future.key, task.number] for task in results]
 
     def extremes(self, rows: Sequence[Rows]) -> list[tuple[int, int]]:
-        begun = list(map(_left_by, rows))
-        packed = [_Packed(self) for _ in rows]
-        asked = [each.argument(xs) for each, xs in zip(packed, rows, strict=True)]
-        futures = self._submitted(remote.extremes_of, asked, [each.results for each in packed])
-        return self._awaited(begun, futures)
+        return self._of_rows(remote.extremes_of, rows)
 
     def rows(self, parts: Sequence[tuple[Piece, int, int]]) -> list[Any]:
         far = [(p.task, begin, end) for p, begin, end in parts if isinstance(p, Remote)]
@@ -125,12 +121,16 @@ class OnDask(Tasks):
         ]
 
     def picked(self, rows: Sequence[Rows], at: Sequence[Values]) -> list[Values]:
+        return self._of_rows(remote.picked_of, rows, list(at))
+
+    def _of_rows(
+        self, function: Callable[..., Any], rows: Sequence[Rows], *args: Sequence[Any]
+    ) -> list[Any]:
+        """What workers find out of each of some rows, with one of `args` each, brought at once."""
         begun = list(map(_left_by, rows))
         packed = [_Packed(self) for _ in rows]
         asked = [each.argument(xs) for each, xs in zip(packed, rows, strict=True)]
-        futures = self._submitted(
-            remote.picked_of, asked, [each.results for each in packed], list(at)
-        )
+        futures = self._submitted(function, asked, [each.results for each in packed], *args)
         return self._awaited(begun, futures)
 
     def group(self, chunks: int, parts: int, size: int) -> int:

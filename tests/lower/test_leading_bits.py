@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from flatweave.lower.sort.leading import GOLDEN, SAMPLE
+from flatweave.lower.kernel.spread import GOLDEN
+from flatweave.lower.sort.leading import SAMPLE
 
 ARGSORT = fw.jit(lambda keys: fw.argsort(keys))
 PAIRS = fw.jit(lambda keys, xs: fw.sort_by_key(keys, (xs, keys)))

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from flatweave.frontend.arrays.small_rows import rows_of
 from flatweave.frontend.elements.branches import branch
 from flatweave.frontend.elements.broadcast import generated, read, read_stretched
 from flatweave.frontend.elements.lambdas import combine_lambda
 from flatweave.frontend.trace.tracers import emit, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.scope import current
-from flatweave.ops import Generate, Map, Reshape, Scan, Weave
+from flatweave.ops import Generate, Map, Scan
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Const, Lambda
 
@@ -74,14 +75,7 @@ def _scan(
     atoms = tuple(x.atom for x in elements)
     of_row = _each_column(fn, len(arrays), columns)
     results = emit(Scan(of_row, tuple(neutral), atoms, exclusive, reverse))
-    found = []
-    for part, x in enumerate(arrays):
-        each = results[part :: len(arrays)]
-        if columns == 1:
-            found += emit(Reshape(each[0].atom, tuple(x.extents)))
-        else:
-            found += emit(Weave(tuple(x.extents), tuple(y.atom for y in each)))
-    return found
+    return [rows_of(results[part :: len(arrays)], x) for part, x in enumerate(arrays)]
 
 
 def _again(array: Tracer) -> Tracer:

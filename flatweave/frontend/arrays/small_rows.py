@@ -43,7 +43,7 @@ def scan_small_rows(
     operator = _on_numbers(fn, [s for s in shapes if s is not None], parts)
     atoms = tuple(x.atom for x in elements)
     results = list(emit(Scan(operator, tuple(neutral), atoms, exclusive, reverse)))
-    return [_rows(_take(results, len(places)), x) for places, x, _ in pairs]
+    return [rows_of(_take(results, len(places)), x) for places, x, _ in pairs]
 
 
 def _known(atom: Atom) -> tuple[int, ...] | None:
@@ -80,8 +80,8 @@ def _take(values: list[Tracer], count: int) -> list[Tracer]:
     return taken
 
 
-def _rows(values: Sequence[Tracer], array: Tracer) -> Tracer:
-    """The numbers of all elements as rows."""
+def rows_of(values: Sequence[Tracer], array: Tracer) -> Tracer:
+    """The numbers of all elements, an array for each, as rows like those of `array`."""
     if array.ndim == 1:
         return values[0]
     if len(values) == 1:

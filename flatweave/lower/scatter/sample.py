@@ -18,6 +18,7 @@ from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import Load, Shared, Store
 from flatweave.lower.host.context import Own
 from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.spread import spread
 from flatweave.lower.scatter.scattering import Scattering
 from flatweave.lower.traverse.position import Position, State
 from flatweave.terms.build import Builder, index
@@ -35,8 +36,6 @@ UNKNOWN = WHOLE * 3 // 4
 LINE, PAGE = 64, 4096
 SEEN_BITS = 14
 """Lines are noted in a table of 2^14 flags: of 1024 lines one in thirty is taken for another."""
-GOLDEN = 0x9E3779B97F4A7C15
-"""2^64 over the golden ratio: the upper bits of its products are spread evenly."""
 NONE = index(-1)
 
 
@@ -67,8 +66,8 @@ def _write(s: Scattering, kernel: KernelBuilder, result: Var) -> None:
         before, far, known = state
         place = c.cast(writer.value_at(c, position, writer.op.body.results[0]), i64)
         line = c.cast(c.apply("floordiv", place, index(max(1, LINE // each))), u64)
-        spread = c.apply("shr", c.mul(line, Const(GOLDEN, u64)), Const(64 - SEEN_BITS, u64))
-        at = c.cast(spread, i64)
+        upper = c.apply("shr", spread(c, line), Const(64 - SEEN_BITS, u64))
+        at = c.cast(upper, i64)
         new = c.apply("eq", c.emit(Load(seen, at))[0], Const(0, u8))
         c.emit(Store(seen, at, Const(1, u8)))
         inside = c.apply("lt", c.cast(place, u64), c.cast(extent, u64))

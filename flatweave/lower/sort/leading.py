@@ -22,10 +22,11 @@ from flatweave.kernel_ir.host import Alloc, Free, Role
 from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, Store
 from flatweave.lower.host.context import Declared, Own
 from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.spread import spread
 from flatweave.lower.sort.digit_pass import KeyBits, Keyed
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, For, If, While
-from flatweave.terms.syntax import Atom, BufferType, Const, Let, Var, constant
+from flatweave.terms.syntax import Atom, BufferType, Let, Var, constant
 
 LEAST = 1 << 12
 """Elements of which a sort may leave out bits; its kernels are not worth their making for fewer."""
@@ -36,8 +37,6 @@ SPARE = 3
 """Bits beyond those that number the elements: one of 16 stands before a smaller one, then."""
 STEPS = 4
 """Places that elements may go back, on the average, before mend gives up."""
-GOLDEN = 0x9E3779B97F4A7C15
-"""2^64 over the golden ratio: its multiples, modulo a length, are spread evenly."""
 MAXIMUM = lambda_of("maximum", i64)
 
 
@@ -83,8 +82,8 @@ class Mend:
         keys, total = b.emit(Shared(dtype, SAMPLE))[0], kernel.capture(self.total)
         region = b.inner()
         lane = region.emit(Lane(index(0)))[0]
-        spread = region.mul(region.cast(lane, u64), Const(GOLDEN, u64))
-        at = region.cast(region.apply("mod", spread, region.cast(total, u64)), i64)
+        anywhere = spread(region, region.cast(lane, u64))
+        at = region.cast(region.apply("mod", anywhere, region.cast(total, u64)), i64)
         region.emit(Store(keys, lane, keyed.key_at(region, kernel, at)))
         b.emit(Lanes(SAMPLE, region.close([], [])))
         pairs = b.inner()
