@@ -108,12 +108,14 @@ def main() -> None:
     if options.make:
         make(options.folder, options.make)
         return
-    size = sum(path.stat().st_size for path in options.folder.glob("*.parquet"))
+    files = list(options.folder.glob("*.parquet"))
+    size = sum(path.stat().st_size for path in files)
     lines = [measured(options.folder, options.memory, name) for name in JOBS]
     text = (
         f"# Parquet larger than memory\n`python -m bench.cluster.parquet FOLDER --memory"
-        f" {options.memory}`, {size / 2**30:.1f} GiB of files, which the system keeps in memory"
-        f" as far as it likes; {model()}.\n\n| program | s | pyarrow reads the columns, s | ratio |"
+        f" {options.memory}`, {len(files) * ROWS * 8 / 2**30:.1f} GiB of columns in"
+        f" {size / 2**30:.1f} GiB of files, which the system keeps in memory as far as it likes;"
+        f" {model()}.\n\n| program | s | pyarrow reads the columns, s | ratio |"
         f" peak memory |\n|---|---|---|---|---|\n" + "\n".join(lines) + "\n"
     )
     sys.stdout.write(text)
