@@ -40,7 +40,7 @@ FEW = 64  # rows of a chunk of a recording, for each chunk that there is
 LARGE = 1 << 20  # bytes; results of so many grow with the rows of a chunk
 LIMITS = ("SMALL", "APART", "REPLICATED")  # of bytes, which shrink with a recording's rows
 ROUNDS, LONGEST = 3, 200.0  # the last one begins within so many seconds
-LEAST, MOST, BUDGET = 3, 6, 1.0  # runs, and seconds for them
+FIRST, LEAST, MOST, BUDGET = 2, 3, 6, 1.5  # runs that do not count, that do, seconds for these
 REST = 0.05  # seconds between two of them
 NETWORK = 1.25e9  # bytes a second between machines
 MESSAGE = 2.2e-3  # seconds, of which Dask collects messages for 2 ms
@@ -128,15 +128,19 @@ def _measure(processes: int, found: Measured) -> None:
 
 
 def _seconds(program: Any, xs: Any) -> float:
-    """The shortest of some runs, the first one aside, as others use this machine, too."""
+    """The shortest of some runs, as others use this machine, too; the first ones aside, in which
+    programs are compiled, and memory is used for the first time."""
     times: list[float] = []
-    while len(times) < LEAST or (len(times) < MOST and sum(times) < BUDGET):
+    for turn in range(FIRST + MOST):
         time.sleep(REST)
         begun = time.perf_counter()
         result = program(xs)
-        times.append(time.perf_counter() - begun)
+        if turn >= FIRST:
+            times.append(time.perf_counter() - begun)
         del result
-    return min(times[1:])
+        if len(times) >= LEAST and sum(times) > BUDGET:
+            break
+    return min(times)
 
 
 def checked(found: Measured) -> str:
