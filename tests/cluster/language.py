@@ -1,16 +1,20 @@
 """What tests/language calls, made once more in chunks: which programs have a rule, which not.
 
-    python -m tests.cluster.language tests/language/test_nests.py --rows 7
+    python -m tests.cluster.language tests/language/test_nests.py --rows 7 --workers 2
 
-Every call of a jitted or public function there is made again with its arrays cut; what it gives
-must be the same, up to rounding, and what it raises. What has no rule is counted by its message.
+Every call of a jitted or public function there is made again with its arrays cut, in this process
+or by the processes of a Dask cluster; what it gives must be the same, floats up to rounding, and
+what it raises. What has no rule is counted by its message, and so is what is not made again. Tests
+that count calls, or ask on which line one stands, may fail; what counts are the calls.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -36,6 +40,7 @@ class InChunks:
         self.wrong: list[str] = []
         self._test = ""
         self._is_busy = False
+        self._has_large = False
         self._call: Any = Jitted.__call__
         self._evaluate = EVALUATOR[0]
 
@@ -55,7 +60,10 @@ class InChunks:
         def call(*args: Any, **kwargs: Any) -> Any:
             return self._call(f, *args, **kwargs)
 
-        if innermost() is not None or f.static or f.donated or f.target:
+        if innermost() is not None:
+            return call(*args, **kwargs)
+        if f.donated or f.target:
+            self.found["left out: they give arrays away, or say their target"] += 1
             return call(*args, **kwargs)
         return self._twice(call, args, kwargs, f)
 
@@ -69,7 +77,7 @@ class InChunks:
         """What a call gives or raises; another one in chunks must do the same."""
         if self._is_busy:
             return call(*args, **kwargs)
-        self._is_busy = True
+        self._is_busy, self._has_large = True, False
         try:
             cut = [self._cut(arg) for arg in args]
             named = {name: self._cut(arg) for name, arg in kwargs.items()}
@@ -88,6 +96,8 @@ class InChunks:
                     self._again(lambda: call(*cut, **named), wanted, raised)
                     if f:
                         f.traces = traces
+                elif self._has_large:
+                    self.found["left out: their arrays are large"] += 1
         finally:
             self._is_busy = False
 
@@ -110,21 +120,22 @@ class InChunks:
     def _cut(self, value: Any) -> Any:
         """An argument with its arrays in chunks; as it is, where it has none."""
         if isinstance(value, fw.Ragged):
-            is_small = not isinstance(value.offsets, Tracer) and value.size <= MOST
-            return self._small(value) if is_small else value
+            return value if isinstance(value.offsets, Tracer) else self._small(value)
         if isinstance(value, tuple | list | dict):
             leaves, tree = flatten(value)
             cut = [self._cut(leaf) for leaf in leaves]
             changed = any(a is not b for a, b in zip(cut, leaves, strict=True))
             return unflatten(tree, cut) if changed and not tree.irregular else value
-        if isinstance(value, np.ndarray | HostArray) and value.ndim and value.size <= MOST:
+        if isinstance(value, np.ndarray | HostArray) and value.ndim:
             return self._small(np.asarray(value))
         return value
 
     def _small(self, value: Any) -> Any:
-        """A small array in chunks."""
-        few = len(value) <= CHUNKS * self.rows
-        return fw.Chunked.cut(value, self.rows) if few else value
+        """An array in chunks, if it is small."""
+        if value.size <= MOST and len(value) <= CHUNKS * self.rows:
+            return fw.Chunked.cut(value, self.rows)
+        self._has_large = True
+        return value
 
 
 def _same(mine: Any, theirs: Any) -> bool:
@@ -148,12 +159,27 @@ def _alike(mine: Any, theirs: Any) -> bool:
     return np.array_equal(a, b)
 
 
-def run(paths: list[str], rows: int) -> InChunks:
-    """The tests of some files, each call made twice."""
+def run(paths: list[str], rows: int, workers: int, chosen: str) -> InChunks:
+    """Those of the tests of some files that `chosen` names, each call made twice."""
     plugin = InChunks(rows)
-    options = ["-q", "-m", "not slow", "--no-header", "-p", "no:cacheprovider"]
-    pytest.main([*options, *paths], plugins=[plugin])
+    options = ["-q", "-m", "not slow", "--no-header", "-p", "no:cacheprovider", "-k", chosen]
+    with _processes(workers) if workers else contextlib.nullcontext():
+        pytest.main([*options, *paths], plugins=[plugin])
     return plugin
+
+
+@contextlib.contextmanager
+def _processes(workers: int) -> Iterator[None]:
+    """Within it chunks are computed by so many processes, with one thread each."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        fw.on(client),
+    ):
+        yield
 
 
 def main() -> None:
@@ -161,8 +187,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paths", nargs="+")
     parser.add_argument("--rows", type=int, default=7)
+    parser.add_argument("--workers", type=int, default=0, help="processes of a cluster; 0: here")
+    parser.add_argument("-k", default="", metavar="EXPRESSION", help="which tests, as in pytest")
     args = parser.parse_args()
-    plugin = run(args.paths, args.rows)
+    plugin = run(args.paths, args.rows, args.workers, args.k)
     for what, count in plugin.found.most_common():
         print(f"{count} calls {what}")
     print("\n".join(sorted(set(plugin.wrong))))
