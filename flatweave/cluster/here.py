@@ -21,7 +21,7 @@ from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.source import user_location
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Chunk, ChunkFailed, Groups, Job, Rows, in_turn, loaded
+from flatweave.cluster.place import Chunk, ChunkFailed, Cut, Groups, Job, Rows, in_turn, loaded
 from flatweave.cluster.progress import Bars
 from flatweave.cluster.sources.stored import Stored, extremes, picked
 from flatweave.cluster.spill import Spilled, Store
@@ -158,9 +158,9 @@ class Here:
             function(*self._given(task.args))
 
     def cut(
-        self, groups: Groups, ends: Sequence[Sequence[int]], size: int
-    ) -> list[tuple[int, Sequence[Any]]]:
-        return [(int(cut[-1]), results) for results, cut in zip(groups, ends, strict=True)]
+        self, groups: Groups, ends: Sequence[Sequence[int]], size: int, apart: bool
+    ) -> list[Cut]:
+        return [[(int(cut[-1]), results)] for results, cut in zip(groups, ends, strict=True)]
 
     def piece(self, result: Any, rows: int) -> Piece:
         return result  # type: ignore[no-any-return]

@@ -18,7 +18,7 @@ from distributed import Future
 
 from flatweave.array_ir.syntax import Program
 from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Chunk, Groups, Job, Rows
+from flatweave.cluster.place import Chunk, Cut, Groups, Job, Rows
 from flatweave.cluster.sources.blocks import Block
 from flatweave.cluster.workers import lost, remote
 from flatweave.cluster.workers.groups import EACH, grouped
@@ -168,25 +168,38 @@ class OnDask(Tasks):
                 self._raise_if_failed(piece.task.begun, piece.task.future)
 
     def cut(
-        self, groups: Groups, ends: Sequence[Sequence[int]], size: int
-    ) -> list[tuple[int, Sequence[Any]]]:
-        """One task for each part of those who take them, of which there are as many as workers."""
-        workers, found = self._workers(), []
-        for results, cut in zip(groups, ends, strict=True):
-            takers = len(cut) - 1
-            parts = min(takers, workers)
-            if int(cut[-1]) * size * (parts - 1) <= APART * parts:
-                found.append((int(cut[-1]), results))
-                continue
-            at = [int(cut[takers * k // parts]) for k in range(parts + 1)]
-            found += [(end - begin, self._part(results, begin, end)) for begin, end in pairwise(at)]
-        return found
+        self, groups: Groups, ends: Sequence[Sequence[int]], size: int, apart: bool
+    ) -> list[Cut]:
+        """One task for each part of those who take them, of which there are as many as workers;
+        none for those who take nothing."""
+        workers = self._workers()
+        at = [_ends(cut, workers, size) for cut in ends]
+        parts = [
+            (results, begin, end)
+            for results, mine in zip(groups, at, strict=True) if apart or len(mine) > 2
+            for begin, end in pairwise(mine)
+        ]  # fmt: skip
+        found = iter(self._parts(parts))
+        return [
+            [(end - begin, next(found)) for begin, end in pairwise(mine)]
+            if apart or len(mine) > 2 else [(mine[-1], results)]
+            for results, mine in zip(groups, at, strict=True)
+        ]  # fmt: skip
 
-    def _part(self, results: Sequence[Task], begin: int, end: int) -> list[Task]:
-        first, numbers = results[0], [task.number for task in results]
-        future = self._asked(remote.parts, first.future, numbers, begin, end)
-        count = len(numbers)
-        return [Task(self, first.begun, future, k, count) for k in range(count)]
+    def _parts(self, parts: Sequence[tuple[Sequence[Task], int, int]]) -> list[list[Task]]:
+        """Some rows of the results of tasks, each by a task of its own."""
+        if not parts:
+            return []
+        results, begins, ends = zip(*parts, strict=True)
+        numbers = [[task.number for task in mine] for mine in results]
+        first = [mine[0] for mine in results]
+        futures = self._submitted(
+            remote.parts, [task.future for task in first], numbers, begins, ends
+        )
+        return [
+            [Task(self, task.begun, future, k, len(mine)) for k in range(len(mine))]
+            for task, future, mine in zip(first, futures, numbers, strict=True)
+        ]
 
     def piece(self, result: Any, rows: int) -> Piece:
         return Remote(result, rows)
@@ -263,10 +276,21 @@ def _left_by(rows: Rows) -> lost.Begun | None:
     return next((p.task.begun for p, *_ in rows.parts if isinstance(p, Remote)), None)
 
 
+def _ends(cut: Sequence[int], workers: int, size: int) -> list[int]:
+    """Where an array is cut for those who take it, of rows of so many bytes: for each worker one
+    part, if it has rows; for all the same one, where that is no more than a few tasks cost."""
+    takers = len(cut) - 1
+    parts = min(takers, workers)
+    if int(cut[-1]) * size * (parts - 1) <= APART * parts:
+        return sorted({0, int(cut[-1])})
+    return sorted({int(cut[takers * k // parts]) for k in range(parts + 1)})
+
+
 def _group(chunks: int, parts: int, size: int, workers: int) -> int:
     """As tasks and bytes cost (`APART`): in one stage each chunk is cut for each of the workers
-    that take parts; in two, for the root of all parts, twice, and all moves once more."""
+    that take parts; in two, for the root of all parts, as are those between, and all moves once
+    more."""
     each = math.isqrt(max(parts - 1, 0)) + 1
     once = chunks * min(parts, workers) * APART
-    twice = 2 * chunks * (each + 2) * APART + size // workers
+    twice = (chunks + parts) * (each + 2) * APART + size // workers
     return each if twice < once else 0

@@ -81,6 +81,8 @@ def loaded(rows: Sequence[Rows]) -> list[Values]:
 
 Groups = Sequence[Sequence[Any]]
 """Results that were computed together."""
+Cut = Sequence[tuple[int, Sequence[Any]]]
+"""Of such results neighbouring parts, each with its number of rows."""
 
 
 class Job(NamedTuple):
@@ -146,11 +148,11 @@ class Place(Protocol):
         until all is done."""
 
     def cut(
-        self, groups: Groups, ends: Sequence[Sequence[int]], size: int
-    ) -> list[tuple[int, Sequence[Any]]]:
+        self, groups: Groups, ends: Sequence[Sequence[int]], size: int, apart: bool
+    ) -> list[Cut]:
         """Arrays of one length in each group, of which the rows between two ends go to one task:
-        cut for those who take them, or as they are. With the numbers of rows, one of which has
-        `size` bytes in all arrays of a group."""
+        cut for those who take them, or as they are. A row has `size` bytes in all arrays of a
+        group; `apart` says that the tasks gave more, which must not be sent with them."""
 
     def piece(self, result: Any, rows: int) -> Piece:
         """A result that is an array, as rows of a Chunked."""

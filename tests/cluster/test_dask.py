@@ -50,11 +50,30 @@ def test_many_parts_go_through_groups(client, monkeypatch):
     assert place.group(1000, 1000, 1 << 37) == 0  # for two workers
     monkeypatch.setattr(place, "_workers", lambda: 1000)
     assert place.group(8, 8, 1 << 30) == 0
+    assert place.group(4, 1000, 1 << 30) == 0  # as many tasks more between
     assert place.group(1000, 1000, 1 << 37) == 32
     monkeypatch.undo()
     monkeypatch.setattr(place, "group", lambda *_: 2)
-    for name in ("sorted by key", "scatter"):
+    monkeypatch.setattr("flatweave.cluster.on_dask.REPLICATED", 0)
+    for name in ("sorted by key", "scatter", "places of places"):
         agree(name, place, 11)
+
+
+def test_parts_without_rows_are_no_tasks(client, monkeypatch):
+    """Of what is in order already each chunk has one part; what a task gave beside is not sent."""
+    place = OnDask(client)
+    monkeypatch.setattr(place, "_workers", lambda: 10)
+    monkeypatch.setattr("flatweave.cluster.on_dask.APART", 100)
+    asked = []
+    monkeypatch.setattr(place, "_parts", lambda parts: asked.extend(parts) or parts)
+    groups, ends = ["a", "b", "c"], [[0, 9, 9, 90], [0, 0, 90, 90], [0, 1, 2, 3]]
+    whole = [(0, 9), (9, 90)], [(0, 90)], [(0, 3)]
+    for apart in (False, True):
+        found = place.cut(groups, ends, 8, apart)
+        assert [[n for n, _ in mine] for mine in found] == [[9, 81], [90], [3]]
+        rows = [[(a, b) for name, a, b in asked if name == each] for each in groups]
+        assert rows == ([whole[0], [], []] if not apart else [*whole])
+        asked.clear()
 
 
 def test_results_stay_on_the_workers(client):

@@ -83,6 +83,68 @@ def test_any_chunks(lengths, places):
 TAKE = fw.jit(lambda xs, places: xs[places])
 
 
+class InStages(ByOwner):
+    """Owners are asked in groups of so many, through tasks between."""
+
+    def __init__(self, each):
+        super().__init__("interp")
+        self.owners = each
+        self.names = []
+
+    def group(self, chunks, parts, size):
+        return self.owners
+
+    def run(self, step, jobs):
+        self.names.append(step.program.name)
+        return super().run(step, jobs)
+
+
+@pytest.mark.parametrize("each", [2, 5, 40])
+def test_in_two_stages(each):
+    """The same rows, also of several arrays, of rows, of few chunks and of one group."""
+    for name in ("several arrays", "gathered rows", "computed, then gathered", "read in branches"):
+        place = InStages(each)
+        agree(name, place, 7)
+        assert "asked" in place.names
+
+
+@pytest.mark.parametrize("each", [2, 3])
+def test_blocks_that_ask_nothing_in_two_stages(each):
+    """Owners of whom nobody asks, chunks that ask one owner alone, and places outside, which are
+    errors as ever."""
+    xs, token = np.arange(50) * 3, PLACE.set(InStages(each))
+    try:
+        for places in ([49] * 9, [0, 0, 0, 7, 7, 8, 49], [-1, 30], [], [12] * 40 + [2, 3]):
+            found = TAKE(fw.Chunked.cut(xs, 6), fw.Chunked.cut(np.array(places, int), 2))
+            assert np.array_equal(found, xs[np.array(places, int)])
+        with pytest.raises(fw.IndexOutOfBounds, match="index 50 is outside an array of 50"):
+            TAKE(fw.Chunked.cut(xs, 6), fw.Chunked.cut(np.array([3, 50, 4, 44]), 2))
+    finally:
+        PLACE.reset(token)
+
+
+def test_a_place_is_asked_for_once_by_all_chunks_of_a_block(monkeypatch):
+    """What many chunks read is sent by its owner to the tasks between alone."""
+    found = []
+    place = InStages(2)
+    run = place.run
+
+    def watched(step, jobs):
+        jobs = list(jobs)
+        if step.program.name == "taken" and len(found) < 4:
+            found.extend((args[0], args[2]) for _, args in jobs)
+        return run(step, jobs)
+
+    monkeypatch.setattr(place, "run", watched)
+    token = PLACE.set(place)
+    try:
+        ys = TAKE(fw.Chunked.cut(np.arange(40), 10), fw.Chunked.cut(np.tile([1, 32], 8), 2))
+        assert np.array_equal(ys, np.tile([1, 32], 8))
+    finally:
+        PLACE.reset(token)
+    assert found[:2] == [(0, 2), (30, 2)]  # of two tasks between for each group of owners
+
+
 def sent(place, monkeypatch):
     """The rows that chunks send when a few are read: how many, and of which chunk's first one."""
     found = []

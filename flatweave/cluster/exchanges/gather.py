@@ -2,6 +2,10 @@
 
     chunk 0 reads 3 5 17     chunk 0 of xs, rows 0 to 9: 3 5 | 4        chunk 0 gets xs[3 5 17]
     chunk 1 reads 4 12       chunk 1 of xs, rows 10 to 19: 17 | 12      chunk 1 gets xs[4 12]
+
+Where chunks are many, this is done in two stages, as in `shuffle.py`: owners are groups first, of
+neighbours. For each group some tasks stand between: each has the places that a block of the chunks
+reads of the group, asks the owners for every place once, and sends rows back to its block.
 """
 
 from __future__ import annotations
@@ -9,16 +13,23 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import DType, as_dtype, i64
-from flatweave.cluster.exchanges.shuffle import Kind, Runs, chunks_of, cut_at, exchanged
-from flatweave.cluster.local import LocalProgram
-from flatweave.cluster.place import Job, Place, Rows
-from flatweave.cluster.rules.gather import rows_at
+from flatweave.cluster.exchanges.shuffle import (
+    Kind,
+    Sending,
+    blocks_of,
+    chunks_of,
+    cut_at,
+    exchanged,
+)
+from flatweave.cluster.local import Is, LocalProgram, Param
+from flatweave.cluster.place import Chunk, Job, Place, Rows
+from flatweave.cluster.rules.gather import each_once, rows_at
 from flatweave.frontend.values.chunked import Chunked, Held
 from flatweave.terms.build import Builder
 from flatweave.terms.syntax import ArrayType
@@ -31,39 +42,166 @@ def brought(
 ) -> list[list[Any]]:
     """What `rules.rule.Parts.brought` says."""
     owners = chunks_of(arrays[0].bounds)
-    asking = [part for part in parts if part]
-    if not owners or not asking:
+    reads = [part[0] for part in parts if part]
+    if not owners or not reads:
         return [[1, part[1], *map(_nothing, arrays)] if part else [] for part in parts]
+    asking = _cut(place, reads, owners)
+    rows = sum(each.cut[-1] for each in asking)
+    size = rows * (8 + sum(xs.nbytes // len(xs) for xs in arrays))
+    group = place.group(len(asking), len(owners), size // 2)  # places go there, rows come back
+    found = iter(
+        _in_stages(place, arrays, owners, asking, group) if group > 1
+        else _of_owners(place, arrays, [(owners, asking)])[0]
+    )  # fmt: skip
+    return [_given(arrays, next(found), part[1]) if part else [] for part in parts]
+
+
+class _Asking(NamedTuple):
+    """A task's result that has places, in order and each once; where it is cut for the owners."""
+
+    read: Any
+    cut: list[int]
+
+    def of(self, first: int, last: int) -> _Asking:
+        """The places of some owners, of one that has no others."""
+        return _Asking(self.read, [end - self.cut[first] for end in self.cut[first : last + 1]])
+
+
+def _cut(place: Place, reads: Sequence[Any], owners: Sequence[Chunk]) -> list[_Asking]:
+    """Where places are cut for the chunks that have these rows."""
     ends = [np.array([owner.end for owner in owners[:-1]], np.int64)]
-    cuts = place.each(cut_at, [part[:1] for part in asking], ends)
-    asked = exchanged(place, [part[:1] for part in asking], cuts, [PLACES])
-    program = _taking(tuple((as_dtype(xs.dtype), len(xs.row)) for xs in arrays))
-    jobs, counts = [], []
-    for k, owner in enumerate(owners):
-        count = asked.count(k)
-        if not count:
-            continue
-        rows = [Rows.of(xs, (owner.begin, owner.end)) for xs in arrays]
-        extents = [extent for xs in arrays for extent in xs.row]
-        numbers = [owner.begin, owner.end - owner.begin, count, *extents]
-        jobs.append(Job(owner, [*numbers, *rows, *asked.taken(k)]))
-        counts.append([0, *accumulate(int(cut[k + 1] - cut[k]) for cut in cuts)])
-    found = [results for _, results in place.run(program, jobs)]
-    sent = exchanged(place, found, counts, [(xs.dtype, xs.row) for xs in arrays]) if found else None
-    number = iter(range(len(asking)))
-    return [_given(arrays, sent, next(number), part[1]) if part else [] for part in parts]
+    cuts = place.each(cut_at, [[read] for read in reads], ends)
+    return [_Asking(read, list(map(int, cut))) for read, cut in zip(reads, cuts, strict=True)]
 
 
-def _given(arrays: Sequence[Chunked], sent: Runs | None, number: int, at: Any) -> list[Any]:
+# -- one stage ------------------------------------------------------------------------------------
+
+
+def _of_owners(
+    place: Place, arrays: Sequence[Chunked],
+    groups: Sequence[tuple[Sequence[Chunk], Sequence[_Asking]]],
+) -> list[list[list[Rows]]]:  # fmt: skip
+    """Of each array the rows that everybody asks of some owners, for several groups of these."""
+    program, extents = _taking(_kinds(arrays)), [extent for xs in arrays for extent in xs.row]
+    sendings = [
+        Sending([[each.read] for each in asking], [each.cut for each in asking], len(owners))
+        for owners, asking in groups
+    ]
+    jobs: list[Job] = []
+    counts: list[list[list[int]]] = []
+    asked = exchanged(place, sendings, [PLACES], apart=True)
+    for (owners, asking), runs in zip(groups, asked, strict=True):
+        mine = []
+        for k, owner in enumerate(owners):
+            count = runs.count(k)
+            if count:
+                rows = [Rows.of(xs, (owner.begin, owner.end)) for xs in arrays]
+                numbers = [owner.begin, owner.end - owner.begin, count, *extents]
+                jobs.append(Job(owner, [*numbers, *rows, *runs.taken(k)]))
+                own = (each.cut[k + 1] - each.cut[k] for each in asking)
+                mine.append([0, *accumulate(own)])
+        counts.append(mine)
+    found = (results for _, results in place.run(program, jobs))
+    back = [
+        Sending([next(found) for _ in mine], mine, len(asking))
+        for (_, asking), mine in zip(groups, counts, strict=True)
+    ]
+    sent = exchanged(place, back, [(xs.dtype, xs.row) for xs in arrays])
+    return [[runs.taken(k) for k in range(len(runs.runs))] for runs in sent]
+
+
+# -- two stages -----------------------------------------------------------------------------------
+
+
+class _Between(NamedTuple):
+    """A task that asks a group of owners for a block of the chunks: its places each once, and for
+    each place that it was given, chunk by chunk, its number among these."""
+
+    group: int
+    chunks: tuple[int, int]
+    ends: list[int]
+    read: Any
+    at: Any
+
+
+def _in_stages(
+    place: Place, arrays: Sequence[Chunked], owners: Sequence[Chunk], asking: Sequence[_Asking],
+    each: int,
+) -> list[list[Rows]]:  # fmt: skip
+    """Of each array the rows that everybody asks of the owners, groups of so many of which are
+    asked together."""
+    firsts = range(0, len(owners), each)
+    between = _between(place, owners, asking, each)
+    again = _cut(place, [task.read for task in between], owners)
+    pairs = list(zip(between, again, strict=True))
+    groups = []
+    for k, first in enumerate(firsts):
+        mine = owners[first : first + each]
+        ask = [found.of(first, first + len(mine)) for task, found in pairs if task.group == k]
+        groups.append((mine, ask))
+    tables = [rows for found in _of_owners(place, arrays, groups) for rows in found]
+    jobs: list[Job] = []
+    for task, rows in zip(between, tables, strict=True):
+        numbers = [0, rows[0].count, task.ends[-1], *(n for xs in arrays for n in xs.row)]
+        jobs.append(Job(Chunk(len(jobs), 0, task.ends[-1]), [*numbers, *rows, task.at]))
+    program = _taking(_kinds(arrays))
+    found = (results for _, results in place.run(program, jobs))
+    back = [Sending([next(found)], [task.ends], len(task.ends) - 1) for task in between]
+    sent = exchanged(place, back, [(xs.dtype, xs.row) for xs in arrays])
+    given: list[list[list[Rows]]] = [[] for _ in asking]
+    for task, runs in zip(between, sent, strict=True):
+        for k, number in enumerate(range(*task.chunks)):
+            given[number].append(runs.taken(k))
+    return [_joined(arrays, mine) for mine in given]
+
+
+def _between(
+    place: Place, owners: Sequence[Chunk], asking: Sequence[_Asking], each: int
+) -> list[_Between]:
+    """The tasks between, by groups of owners; those that have something to ask."""
+    last = len(owners)
+    coarse = [[*found.cut[:last:each], found.cut[last]] for found in asking]
+    reads = [[found.read] for found in asking]
+    sending = Sending(reads, coarse, len(coarse[0]) - 1)
+    (runs,) = exchanged(place, [sending], [PLACES], apart=True)
+    made: list[tuple[int, tuple[int, int], list[int]]] = []
+    jobs: list[Job] = []
+    for k in range(sending.takers):
+        tasks = min(each, last - k * each)
+        blocks = runs.blocks(k, tasks)
+        for chunks, (places,) in zip(blocks_of(len(asking), tasks), blocks, strict=True):
+            if places.count:
+                own = (coarse[n][k + 1] - coarse[n][k] for n in range(*chunks))
+                made.append((k, chunks, [0, *accumulate(own)]))
+                job = Chunk(len(jobs), 0, places.count)
+                jobs.append(Job(job, [places.count, owners[-1].end, places]))
+    found = place.run(_asking_once(), jobs)
+    return [_Between(*task, *results) for task, (_, results) in zip(made, found, strict=True)]
+
+
+def _joined(arrays: Sequence[Chunked], given: Sequence[Sequence[Rows]]) -> list[Rows]:
+    """Rows of each array that come from several tasks."""
+    return [
+        Rows(tuple(part for rows in given for part in rows[k].parts), xs.dtype, xs.row)
+        for k, xs in enumerate(arrays)
+    ]
+
+
+# -- what is given, and computed ------------------------------------------------------------------
+
+
+def _given(arrays: Sequence[Chunked], rows: Sequence[Rows], at: Any) -> list[Any]:
     """What a chunk goes on with; a row of zeros where it reads none, all its places being wrong."""
-    count = sent.count(number) if sent else 0
-    if sent is None or not count:
-        return [1, at, *map(_nothing, arrays)]
-    return [count, at, *sent.taken(number)]
+    count = rows[0].count
+    return [count, at, *rows] if count else [1, at, *map(_nothing, arrays)]
 
 
 def _nothing(xs: Chunked) -> Rows:
     return Rows(((Held(np.zeros((1, *xs.row), xs.dtype)), 0, 1),), xs.dtype, xs.row)
+
+
+def _kinds(arrays: Sequence[Chunked]) -> tuple[tuple[DType, int], ...]:
+    return tuple((as_dtype(xs.dtype), len(xs.row)) for xs in arrays)
 
 
 @functools.cache
@@ -80,3 +218,14 @@ def _taking(kinds: tuple[tuple[DType, int], ...]) -> LocalProgram:
     results = [b.emit(rows_at(b, x, places, begin))[0] for x in arrays]
     params = [begin, extent, count, *(n for row in others for n in row), *arrays, places]
     return LocalProgram(Program("taken", b.close(params, results)), (), (), (), ())
+
+
+@functools.cache
+def _asking_once() -> LocalProgram:
+    """A program that has the places of several chunks each once."""
+    b = Builder()
+    count, extent = b.param("count", i64), b.param("extent", i64)
+    places = b.param("places", ArrayType(i64, (count,)))
+    found = each_once(b, places, extent)
+    program = Program("asked", b.close([count, extent, places], found))
+    return LocalProgram(program, (Param(Is.COUNT),), (), (), ())

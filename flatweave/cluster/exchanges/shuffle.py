@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
-from typing import Any, Literal
+from itertools import accumulate, islice, pairwise
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.cluster.exchanges.parting import Columns, Parting
 from flatweave.cluster.local import Is, LocalProgram, Param
-from flatweave.cluster.place import Chunk, Groups, Job, Place, Rows, ran
+from flatweave.cluster.place import Chunk, Cut, Groups, Job, Place, Rows, ran
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops import Sort
 from flatweave.ops.rows import array_type
@@ -50,13 +50,11 @@ class Runs:
         """What a task takes, of each array."""
         return [Rows.of(xs, *self.runs[number]) for xs in self.arrays]
 
-
     def blocks(self, number: int, count: int) -> list[list[Rows]]:
-        """The same in up to so many blocks of about as many runs, those without rows left out."""
+        """The same in so many blocks of about as many runs."""
         runs = self.runs[number]
-        ends = [len(runs) * k // count for k in range(count + 1)]
-        found = [[Rows.of(xs, *runs[a:b]) for xs in self.arrays] for a, b in pairwise(ends)]
-        return [rows for rows in found if rows[0].count]
+        ends = blocks_of(len(runs), count)
+        return [[Rows.of(xs, *runs[a:b]) for xs in self.arrays] for a, b in ends]
 
 
 @record
@@ -84,6 +82,11 @@ def chunks_of(bounds: Sequence[int]) -> list[Chunk]:
     return [chunk for chunk in found if chunk.begin < chunk.end]
 
 
+def blocks_of(tasks: int, count: int) -> list[tuple[int, int]]:
+    """The first of so many tasks, and the one behind the last, of blocks of about as many each."""
+    return list(pairwise(tasks * k // count for k in range(count + 1)))
+
+
 def shuffled(
     place: Place, arrays: Sequence[Chunked], parting: Parting, splitters: Columns
 ) -> Taken:
@@ -97,7 +100,11 @@ def shuffled(
     coarse = [column[each - 1 :: each] for column in splitters]
     (runs,) = _parted(place, [(rows, coarse)], parting, kinds)
     fine = [[x[k : k + each - 1] for x in splitters] for k in range(0, parts, each)]
-    groups = [(runs.blocks(k, len(mine[0]) + 1), mine) for k, mine in enumerate(fine)]
+    blocks = [runs.blocks(k, len(mine[0]) + 1) for k, mine in enumerate(fine)]
+    groups = [
+        ([rows for rows in tasks if rows[0].count], mine)
+        for tasks, mine in zip(blocks, fine, strict=True)
+    ]
     return Staged(each, tuple(_parted(place, groups, parting, kinds)))
 
 
@@ -117,28 +124,46 @@ def _parted(
             size += sum(each.nbytes for each in rows)
     results = [found for _, found in ran(place, parting.program(most), jobs, size)]
     counts = place.gathered([found[-1] for found in results])
-    made, at = [], 0
+    sendings, at = [], 0
     for tasks, splitters in groups:
         mine = slice(at, at + len(tasks))
         at = mine.stop
-        if not tasks:
-            none = tuple(Chunked.of([], *kind) for kind in kinds)
-            made.append(Runs(none, ((),) * (len(splitters[0]) + 1)))
-            continue
         cuts = [[0, *accumulate(map(int, each))] for each in counts[mine]]
-        made.append(exchanged(place, [each[:-1] for each in results[mine]], cuts, kinds))
-    return made
+        sent = [each[:-1] for each in results[mine]]
+        sendings.append(Sending(sent, cuts, len(splitters[0]) + 1))
+    return exchanged(place, sendings, kinds)
+
+
+class Sending(NamedTuple):
+    """Tasks' results, those of each of one length; where they are cut for so many takers, each at
+    its own rows from 0 to their number."""
+
+    found: Groups
+    cuts: Sequence[Sequence[int]]
+    takers: int
 
 
 def exchanged(
-    place: Place, found: Groups, cuts: Sequence[Sequence[int]], kinds: Sequence[Kind]
-) -> Runs:
-    """The runs into which tasks' results are cut, each at its own rows from 0 to their number; all
-    results of a task have as many rows, of these kinds."""
+    place: Place, sendings: Sequence[Sending], kinds: Sequence[Kind], *, apart: bool = False
+) -> list[Runs]:
+    """The runs of several sendings, whose results are of these kinds, all cut at once; `apart` from
+    what else the tasks gave."""
     size = sum(math.prod(row) * np.dtype(dtype).itemsize for dtype, row in kinds)
-    parts = place.cut(found, cuts, size)
+    found = [results for each in sendings for results in each.found]
+    cut = iter(place.cut(found, [ends for each in sendings for ends in each.cuts], size, apart))
+    return [_runs(place, list(islice(cut, len(each.cuts))), each, kinds) for each in sendings]
+
+
+def _runs(
+    place: Place, parts: Sequence[Cut], sending: Sending, kinds: Sequence[Kind]
+) -> Runs:  # fmt: skip
+    """The runs of one sending, whose results are in these parts."""
+    if not parts:
+        none = tuple(Chunked.of([], *kind) for kind in kinds)
+        return Runs(none, ((),) * sending.takers)
+    cuts = sending.cuts
     arrays = [
-        Chunked.of([place.piece(results[k], rows) for rows, results in parts], *kind)
+        Chunked.of([place.piece(results[k], n) for mine in parts for n, results in mine], *kind)
         for k, kind in enumerate(kinds)
     ]
     starts = [0, *accumulate(int(cut[-1]) for cut in cuts)]

@@ -52,18 +52,8 @@ class GatherRule(Rule):
 
     def parts(self, chunk: Chunk, let: Let) -> tuple[Atom, ...]:
         op: Any = let.op
-        b, places = chunk.b, chunk.atom(op.index)
         extent = chunk.atom(array_type(op.xs[0]).shape[0])
-        key = b.function([i64, i64], lambda inside, place, k: (inside.cast(place, u64),))
-        ordered, order = b.emit(Sort(key, (places, _each(b, places, lambda inside, k: k))))
-        first = _each(b, places, lambda inside, k: _is_first(inside, k, ordered, extent))
-        ones = _each(b, places, lambda inside, k: inside.cast(_at(inside, first, k), i64))
-        (numbers,) = b.emit(Scan(lambda_of("add", i64), (ZERO,), (ones,)))
-        found = _each(b, places, lambda inside, k: _number(inside, _at(inside, numbers, k)))
-        nowhere = _each(b, places, lambda inside, k: ZERO)
-        (at,) = b.emit(Scatter((nowhere,), order, (found,)))
-        _, read = b.emit(Filter(first, (ordered,)))
-        return read, at
+        return each_once(chunk.b, chunk.atom(op.index), extent)
 
     def goes_on(self, chunk: Chunk, let: Let) -> None:
         (rows,) = chunk.given(let, [i64])
@@ -78,6 +68,20 @@ class GatherRule(Rule):
     def missing(self, client: Parts, let: Let, parts: Sequence[Part]) -> list[list[Any]]:
         op: Any = let.op
         return client.brought([client.value(x) for x in op.xs], parts)
+
+
+def each_once(b: Builder, places: Any, extent: Atom) -> tuple[Atom, Atom]:
+    """Places inside of an extent, in order and each once; and for each place its number there."""
+    key = b.function([i64, i64], lambda inside, place, k: (inside.cast(place, u64),))
+    ordered, order = b.emit(Sort(key, (places, _each(b, places, lambda inside, k: k))))
+    first = _each(b, places, lambda inside, k: _is_first(inside, k, ordered, extent))
+    ones = _each(b, places, lambda inside, k: inside.cast(_at(inside, first, k), i64))
+    (numbers,) = b.emit(Scan(lambda_of("add", i64), (ZERO,), (ones,)))
+    found = _each(b, places, lambda inside, k: _number(inside, _at(inside, numbers, k)))
+    nowhere = _each(b, places, lambda inside, k: ZERO)
+    (at,) = b.emit(Scatter((nowhere,), order, (found,)))
+    _, read = b.emit(Filter(first, (ordered,)))
+    return read, at
 
 
 def rows_at(b: Builder, table: Var, places: Var, begin: Atom = ZERO) -> Generate:
