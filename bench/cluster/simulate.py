@@ -35,7 +35,6 @@ PROCESSES = (1, 2, 4)
 EACH = 2  # chunks for each process, where it is checked
 CORES = 2
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 125, 250, 500, 1000)
-FEWER = {"gather": 125}  # workers: it has tasks for every two of them
 FEW = 64  # rows of a chunk of a recording, for each chunk that there is
 LARGE = 1 << 20  # bytes; results of so many grow with the rows of a chunk
 LIMITS = ("SMALL", "APART", "REPLICATED")  # of bytes, which shrink with a recording's rows
@@ -170,9 +169,6 @@ def scaled(found: Measured) -> str:
     for name in PROGRAMS:
         cells = []
         for workers in WORKERS:
-            if workers > FEWER.get(name, workers):
-                cells.append("")
-                continue
             seconds = predicted(name, workers, 1, found.rates[1], workers, costs)
             cells.append(f"{seconds:.3g} s")
             sys.stderr.write(f"{name} {workers}: {cells[-1]}\n")

@@ -1,6 +1,6 @@
 """A sort of more keys than memory has room for: python -m bench.cluster.sort FOLDER [--save]
 
-    --make           write 2^28 keys of 32 bits there first, 1 GiB
+    --make 268435456 write so many keys of 32 bits there first
     --memory 1GiB    what the sort may take
 
 The floor reads the file and writes as many bytes, twice: a sort that does not fit into memory must
@@ -24,20 +24,20 @@ import flatweave as fw
 from bench.cluster.peaks import peak, resident
 from bench.machine import keep, model
 
-KEYS = 1 << 28
 ROUNDS = 3
 BLOCK = 1 << 24  # keys that the floor reads and writes at once
 NAME = "keys.npy"
 order = fw.jit(lambda keys: fw.sort(keys))
 
 
-def make(folder: Path) -> None:
-    """Random keys."""
+def make(folder: Path, rows: int) -> None:
+    """So many random keys."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(1)
-    keys = np.lib.format.open_memmap(folder / NAME, "w+", np.uint32, (KEYS,))
-    for begin in range(0, KEYS, BLOCK):
-        keys[begin : begin + BLOCK] = rng.integers(0, 1 << 32, BLOCK, np.uint32)
+    keys = np.lib.format.open_memmap(folder / NAME, "w+", np.uint32, (rows,))
+    for begin in range(0, rows, BLOCK):
+        block = keys[begin : begin + BLOCK]
+        block[:] = rng.integers(0, 1 << 32, len(block), np.uint32)
     keys.flush()
 
 
@@ -51,16 +51,13 @@ def evict(path: Path) -> None:
 def floor(folder: Path) -> float:
     """Reading and writing all bytes, twice, block by block."""
     source = folder / NAME
-    block = np.empty(BLOCK, np.uint32)
+    block = memoryview(bytearray(BLOCK * 4))
     evict(source)
     begun = time.perf_counter()
     for copy in (folder / "first", folder / "second"):
-        start = 128 if source.name == NAME else 0
-        with open(source, "rb") as whole, open(copy, "wb") as file:
-            whole.seek(start)
-            for _ in range(0, KEYS, BLOCK):
-                whole.readinto(block.data)
-                block.tofile(file)
+        with open(source, "rb", buffering=0) as whole, open(copy, "wb", buffering=0) as file:
+            while size := whole.readinto(block):
+                file.write(block[:size])
         source = copy
     os.sync()
     found = time.perf_counter() - begun
@@ -99,14 +96,15 @@ def main() -> None:
     """Run, print, and keep what was found."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--make", action="store_true")
+    parser.add_argument("--make", type=int)
     parser.add_argument("--memory", default="1GiB")
     parser.add_argument("--save", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()
     if options.make:
-        make(options.folder)
+        make(options.folder, options.make)
         return
     keys = fw.Chunked.open(options.folder / NAME)
+    rows = len(keys)
     with fw.on(memory=options.memory, folder=options.folder):
         order(fw.Chunked.cut(keys.load(0, 4096), 1024))  # compiled
         runs, least, before = [], [], resident()
@@ -115,12 +113,12 @@ def main() -> None:
             runs.append(seconds(options.folder, keys))
         most = peak() - before
         found = order(keys)
-    fine = len(found) == KEYS and total(found) == total(keys) and is_sorted(found)
+    fine = len(found) == rows and total(found) == total(keys) and is_sorted(found)
     own, floors = min(runs), min(least)
     each = ", ".join(f"{a:.1f} / {b:.1f}" for a, b in zip(runs, least, strict=True))
     text = (
         f"# Sorting keys in less memory than they and their copies take\n`python -m"
-        f" bench.cluster.sort FOLDER --memory {options.memory}`: 2^28 keys of 32 bits,"
+        f" bench.cluster.sort FOLDER --memory {options.memory}`: {rows:,} keys of 32 bits,"
         f" {model()}.\n\n| s | reading and writing all bytes twice, s |"
         f" ratio | peak memory | sorted |\n|---|---|---|---|---|\n| {own:.2f} | {floors:.2f} |"
         f" {own / floors:.2f} | {most / 2**20:.0f} MiB | {'yes' if fine else 'NO'} |\n\n"
