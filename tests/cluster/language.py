@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
+
+os.environ.setdefault("FLATWEAVE_VERIFY", "1")  # before the first import of flatweave
 
 import numpy as np
 import pytest
