@@ -31,7 +31,7 @@ from flatweave.frontend.values.tree import flatten, unflatten
 from flatweave.jit import Jitted
 
 MOST, CHUNKS = 4096, 400
-"""Elements and chunks of an array up to which a call is made once more."""
+"""Elements and chunks of an array up to which a call is made once more; those of 64 chunks are."""
 
 
 class InChunks:
@@ -65,8 +65,8 @@ class InChunks:
 
         if innermost() is not None:
             return call(*args, **kwargs)
-        if f.donated or f.target:
-            self.found["left out: they give arrays away, or say their target"] += 1
+        if f.donated:
+            self.found["left out: they give arrays away"] += 1
             return call(*args, **kwargs)
         return self._twice(call, args, kwargs, f)
 
@@ -135,7 +135,8 @@ class InChunks:
 
     def _small(self, value: Any) -> Any:
         """An array in chunks, if it is small."""
-        if value.size <= MOST and len(value) <= CHUNKS * self.rows:
+        most = max(MOST, 64 * self.rows)
+        if value.size <= most and len(value) <= CHUNKS * self.rows:
             return fw.Chunked.cut(value, self.rows)
         self._has_large = True
         return value
