@@ -20,6 +20,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 from flatweave import recall
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
+from flatweave.base.frames import leave_ours_out
 from flatweave.base.locks import Lock
 from flatweave.base.records import replace
 from flatweave.base.schedule import Schedule
@@ -98,6 +99,9 @@ class Jitted(Generic[P, R]):
             return found(flat)  # type: ignore[no-any-return]
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
+        except Exception as error:
+            leave_ours_out(error)
+            raise
 
     def stages(self, *args: P.args, **kwargs: P.kwargs) -> Stages:
         """Compile for these arguments without running, and show every stage."""

@@ -97,8 +97,8 @@ NUMBERS = {
     "__rdivmod__": "tuple[Any, Any]",
 }  # fmt: skip
 LEFT_OUT = {
-    "__class__", "__init__", "__new__", "__reduce__", "__copy__", "__deepcopy__", "__repr__",
-    "__str__", "made",
+    "__class__", "__getattr__", "__init__", "__new__", "__reduce__", "__copy__", "__deepcopy__",
+    "__repr__", "__str__", "made",
 }  # fmt: skip
 SHOWN = {"_repr_html_"}  # what notebooks ask for
 IN_HEAD = {"Array", "ArrayLike", "Jitted", "Ragged", "jit", "vmap"}

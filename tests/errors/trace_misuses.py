@@ -132,3 +132,72 @@ def element_kept_outside_its_function():
         return x + kept[0]
 
     f(X)
+
+
+def list_repeated_by_a_tracer():
+    fw.jit(lambda x: fw.scatter([0] * x.shape[0], [0], [1]))(X)
+
+
+def sum_of_python():
+    fw.jit(lambda x: sum(x))(X)
+
+
+def unpacked_tracer():
+    @fw.jit
+    def f(x):
+        a, b = x
+        return a + b
+
+    f(X)
+
+
+def search_in_a_tracer():
+    fw.jit(lambda x: fw.map(lambda v: v in x, x))(X)
+
+
+def search_of_a_tracer():
+    fw.jit(lambda x: fw.map(lambda v: v in [1.0, 2.0], x))(X)
+
+
+def chain_of_comparisons():
+    fw.jit(lambda x: fw.map(lambda v: 0 < v < 3, x))(X)
+
+
+def numpy_array_of_a_traced_length():
+    fw.jit(lambda x: np.zeros(x.shape))(X)
+
+
+def item_of_a_tracer():
+    fw.jit(lambda x: x[0].item())(X)
+
+
+def method_that_is_a_function():
+    fw.jit(lambda x: x.std())(X)
+
+
+def attribute_of_no_array():
+    fw.jit(lambda x: x.length)(X)
+
+
+def function_without_a_return():
+    fw.map(lambda v: None, X)
+
+
+def array_before_the_neutral_element():
+    fw.reduce(fw.add, X, 0)
+
+
+def function_behind_the_array():
+    fw.filter(X, lambda v: v > 0)
+
+
+def call_without_a_neutral_element():
+    fw.reduce(fw.add, X)
+
+
+def keyword_of_another_function():
+    fw.sort(X, reverse=True)
+
+
+def public_function_that_subtracts():
+    fw.reduce(fw.sub, 0.0, X)

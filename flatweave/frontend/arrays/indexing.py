@@ -328,6 +328,8 @@ def _renamed(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
     old = tuple(s.length for s in selectors if isinstance(s, Slice))
     if shape == array.extents:
         return array
+    if not array.ndim:
+        return generated(shape, lambda *at: array)[0]
     if old == array.extents:
         return emit(Reshape(array.atom, shape))[0]
     axes = [axis for axis, s in enumerate(selectors) if s is not None]

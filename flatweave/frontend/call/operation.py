@@ -18,6 +18,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from flatweave.base.errors import ArgumentError
+from flatweave.base.frames import leave_ours_out
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.call.telling import TELLING
@@ -85,10 +87,20 @@ def operation(
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             scope = innermost()
             if scope is None:
-                return EVALUATOR[0](known, args, kwargs)  # type: ignore[no-any-return]
+                try:
+                    return EVALUATOR[0](known, args, kwargs)  # type: ignore[no-any-return]
+                except Exception as error:
+                    if isinstance(error, TypeError):
+                        _must_take(known, args, kwargs)
+                    leave_ours_out(error)
+                    raise
             trace = scope.trace
             around, trace.where = trace.where, user_location()
-            result = body(*args, **kwargs)
+            try:
+                result = body(*args, **kwargs)
+            except TypeError:
+                _must_take(known, args, kwargs)
+                raise
             trace.where = around  # the location of the calling operation holds again
             return result
 
@@ -97,6 +109,20 @@ def operation(
         return call
 
     return declare
+
+
+def _must_take(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """ArgumentError for a call with other arguments than the function has."""
+    taken = inspect.signature(known.body)
+    try:
+        taken.bind(*args, **kwargs)
+    except TypeError as misfit:
+        plain = [p.replace(annotation=p.empty) for p in taken.parameters.values()]
+        raise ArgumentError(
+            f"{known.name} does not take these arguments: {misfit}.",
+            where=user_location(),
+            remedy=f"Call it as fw.{known.name}{inspect.Signature(plain)}.",
+        ) from None
 
 
 def _on_complex_too(body: Callable[P, R]) -> Callable[P, R]:

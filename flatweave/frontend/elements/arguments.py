@@ -10,11 +10,13 @@ from typing import Any
 
 from flatweave.base.errors import NestingError, ShapeError
 from flatweave.base.source import user_location
-from flatweave.frontend.elements.lambdas import name_of
+from flatweave.frontend.call.operation import OPERATIONS
+from flatweave.frontend.elements.lambdas import call_form, name_of
 from flatweave.frontend.trace.extents import same_length
 from flatweave.frontend.trace.tracers import arrays_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
+from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Tree, paths
 from flatweave.terms.syntax import Atom, Var
 
@@ -25,10 +27,13 @@ def arrays_of_one_length(xs: Any, who: str, name: str = "xs") -> tuple[list[Trac
     names = [name + path for path in paths(tree)]
     for leaf, label in zip(leaves, names, strict=True):
         if not leaf.ndim:
+            goes_last = name in (OPERATIONS[METHODS[who]].positional if who in METHODS else ())[-1:]
             raise ShapeError(
                 f"{who} goes through arrays, but {label} is a scalar, {describe(leaf)}.",
                 where=user_location(),
-                remedy="Use the scalar inside the function: it may be read from outside.",
+                remedy=f"Arrays come last: {call_form(who)}."
+                if goes_last
+                else "Use the scalar inside the function: it may be read from outside.",
             )
     same_length(leaves, who, names)
     return leaves, tree

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flatweave.base.errors import ArgumentError, OperatorError, ShapeError, UserError
+from flatweave.base.frames import PACKAGE
 from flatweave.base.pretty import counted
 from flatweave.base.source import Location, function_location, user_location
 from flatweave.frontend.call.operation import OPERATIONS
@@ -124,9 +125,10 @@ def name_of(fn: Any) -> str:
 
 
 def defined_at(fn: Any) -> Location | None:
-    """Where a function was written, when it was written in Python."""
+    """Where a function of the user's was written, when it was written in Python."""
     code = getattr(fn, "__code__", None)
-    return function_location(code) if code is not None else None
+    is_ours = str(getattr(fn, "__module__", "")).partition(".")[0] == PACKAGE
+    return function_location(code) if code is not None and not is_ours else None
 
 
 def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[Tracer]:
@@ -265,7 +267,9 @@ def _unlike(op: Any, who: str, wanted: str, given: str, path: str = "") -> Opera
         f"the operator of {who} takes elements of {wanted} but gives {given}{part}.",
         where=user_location(),
         origins=[f"{name_of(op)} was written at {origin}"] if origin else [],
-        remedy="Convert its result with astype, or convert the elements before.",
+        remedy="A function without a return gives None."
+        if given == "None"
+        else "Convert its result with astype, or convert the elements before.",
     )
 
 

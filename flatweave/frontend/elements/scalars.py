@@ -40,8 +40,9 @@ def apply(fn: str, *values: Tracer) -> Tracer:
     scope = current()
     try:
         wanted = operand_dtype(fn, values)
-        for value in values:
-            must_fit(value, dtype)  # what they meet, also where all become floats
+        if not wanted.is_float:
+            for value in values:
+                must_fit(value, dtype)
         atoms = [cast(value, wanted).atom for value in values]
         result = scope.apply(fn, *atoms)
     except DTypeError as failure:

@@ -145,7 +145,8 @@ def mask_of(p: Callable[..., Any], arrays: list[Tracer], tree: Tree, who: str) -
 def _no_bool(who: str, given: str) -> DTypeError:
     return DTypeError(
         f"the predicate of {who} gives {given}, needs bool.",
-        where=user_location(), remedy="Compare its result, for instance with != 0.",
+        where=user_location(),
+        remedy="Compare its result, for instance with != 0; fw.any and fw.all make one of many.",
     )  # fmt: skip
 
 

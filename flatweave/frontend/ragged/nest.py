@@ -25,6 +25,7 @@ from flatweave.frontend.ragged.ragged import Ragged, row_lengths
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.interop import no_array
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, portions, unflatten
 from flatweave.ops import Generate, Map, Nest, Reshape
@@ -62,6 +63,8 @@ def varies(extent: Atom, inside: Scope) -> bool:
 
 def result_of(value: Any, f: Any, inside: Scope) -> Result:
     """What a user's function gave, as arrays of its own scope."""
+    if value is None:
+        raise no_array(None, f"the result of {name_of(f)}")
     found, tree = flatten(value, lambda v: isinstance(v, Ragged))
     leaves: list[Tracer] = []
     rows: list[bool] = []

@@ -280,8 +280,8 @@ def _positions(n: Atom) -> Tracer:
 def tile(x: Any, repetitions: Any) -> Any:
     """The array so many times along each of its last axes.
 
-    Types: `x: t[n], repetitions: ints -> t[n * repetitions]`. Raises ArgumentError for a number
-    below 0.
+    Types: `x: t[n], repetitions: ints -> t[n * repetitions]`. Raises NegativeExtentError for a
+    number below 0.
 
         >>> fw.tile([1, 2], (2,))
         Array([1, 2, 1, 2], dtype=int64)
@@ -293,9 +293,24 @@ def tile(x: Any, repetitions: Any) -> Any:
     shape = [ONE] * (rank - array.ndim) + list(array.extents)
     found: Any = reshaped(array, shape)
     for at, count in enumerate(times):
-        if count != 1:
+        number = extents.length_of(count, "a number of repetitions of tile")
+        if not isinstance(number, Const):
+            found = _repeated(found, at, number)
+        elif count != 1:
             found = concat([found] * count, at) if count else _none(found, at)
     return found
+
+
+def _repeated(array: Tracer, axis: int, count: Atom) -> Tracer:
+    """The array so many times along an axis as the program finds out when it runs."""
+    shape, own = list(array.extents), array.extents[axis]
+    shape[axis] = extents.mul(own, count)
+    extents.known_extent(shape[axis])
+
+    def element(*at: Atom) -> Tracer:
+        return read(array, (*at[:axis], extents.mod(at[axis], own), *at[axis + 1 :]))
+
+    return generated(shape, element)[0]
 
 
 def _none(array: Tracer, axis: int) -> Tracer:

@@ -12,7 +12,7 @@ from flatweave.frontend.elements.elementwise import abs, copysign, exp, log1p, m
 from flatweave.frontend.elements.scalars import apply, select, strong, where
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.promotion import common
+from flatweave.frontend.values.promotion import common, operand_dtype
 from flatweave.terms.syntax import constant
 
 LOG_2 = 0.6931471805599453
@@ -22,7 +22,8 @@ LOG_2 = 0.6931471805599453
 def logaddexp(x: Any, y: Any) -> Any:
     """`log(exp(x) + exp(y))` without overflow; element by element, broadcast.
 
-    Types: `x: t[..], y: t[..] -> t[..]`, t floats; integers become f64. Raises ShapeError for
+    Types: `x: t[..], y: t[..] -> t[..]`, t floats, which integers become
+    as in `exp`. Raises ShapeError for
     shapes that do not fit.
 
         >>> fw.logaddexp([0.0], [-fw.inf])
@@ -30,6 +31,9 @@ def logaddexp(x: Any, y: Any) -> Any:
     """
     a: Any = as_tracer(x, "an operand of logaddexp")
     b: Any = as_tracer(y, "an operand of logaddexp")
+    if not (a.element.is_float and b.element.is_float):
+        dtype = operand_dtype("atan2", (a, b))  # unsigned integers have no difference below 0
+        a, b = (v if v.weak else v.astype(dtype) for v in (a, b))
     apart = a - b
     most = maximum(a, b)
     # of two infinities of one sign the difference is NaN

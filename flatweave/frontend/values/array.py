@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -107,9 +107,9 @@ class HostArray(Exchange, Array):
     def to_numpy(self) -> Values:
         return self._values
 
-    def item(self) -> Any:
-        """The only element, as a Python scalar."""
-        return self._values.item()
+    def item(self, *index: int) -> Any:
+        """The only element, or the one at an index, as a Python scalar."""
+        return self._values.item(*index)
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python scalars."""
@@ -208,6 +208,11 @@ class Tracer(Array):
         self.scope = scope
         self.weak = weak
 
+    if not TYPE_CHECKING:  # which knows every name
+
+        def __getattr__(self, name: str) -> Any:
+            raise misuse.attribute(name)
+
     @property
     def type(self) -> DType | ArrayType:
         """The type in the program."""
@@ -258,22 +263,19 @@ class Tracer(Array):
         ended = trace.root.closed or STATE.scope is None
         return misuse.escaped(describe(self), trace.name, ended)
 
-    def to_numpy(self) -> Values:
+    def _without_values(self, *args: Any, **options: Any) -> Any:
         raise self._refused(misuse.host_array(describe(self), self.ndim == 0))
 
-    item = tolist = to_numpy
+    to_numpy = __array__ = __dlpack__ = __dlpack_device__ = _without_values
+    __arrow_c_array__ = __reduce__ = _without_values
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
-        raise self._refused(misuse.host_array(describe(self), self.ndim == 0))
+    def item(self, *index: int) -> Any:
+        """Refused: there are no Python numbers inside a trace."""
+        raise self._refused(misuse.python_value(describe(self), "item"))
 
-    def __dlpack__(self, **options: Any) -> Any:
-        raise self._refused(misuse.host_array(describe(self)))
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        raise self._refused(misuse.host_array(describe(self)))
-
-    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
-        raise self._refused(misuse.host_array(describe(self)))
+    def tolist(self) -> Any:
+        """Refused: there are no Python numbers inside a trace."""
+        raise self._refused(misuse.python_value(describe(self), "tolist"))
 
     def __len__(self) -> int:
         extents = self.extents
@@ -312,13 +314,22 @@ class Tracer(Array):
         raise self._refused(misuse.iteration(describe(self)))
 
     def __contains__(self, value: Any) -> bool:
-        raise self._refused(misuse.iteration(describe(self)))
+        raise self._refused(misuse.search(describe(self)))
+
+    def __mul__(self, other: Any) -> Any:
+        self._refuse_repetition(other)
+        return METHODS["mul"](self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        self._refuse_repetition(other)
+        return METHODS["mul"](other, self)
+
+    def _refuse_repetition(self, other: Any) -> None:
+        if isinstance(other, list | tuple) and not self.ndim and self.element.is_integer:
+            raise self._refused(misuse.repetition(describe(self)))
 
     def __hash__(self) -> int:  # type: ignore[override]
         raise self._refused(misuse.hashing(describe(self)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        raise self._refused(misuse.host_array(describe(self)))
 
     def __format__(self, spec: str) -> str:
         if spec:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -261,6 +262,8 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
     if value is None:
         what = "None, where an array or a number is needed"
         remedy = "Look at where it comes from: a function without a return gives None."
+    elif inspect.isroutine(value):
+        remedy = "Functions go first, arrays last: fw.map(f, xs), fw.reduce(op, ne, xs)."
     elif isinstance(value, numbers.Number):
         what = f"{kind_of(value)}, which no dtype of Flatweave holds"
         remedy = "Convert it first: float(x)."

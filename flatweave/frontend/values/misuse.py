@@ -8,26 +8,49 @@ from __future__ import annotations
 
 import re
 
-from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError
-from flatweave.base.source import user_location
+from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError, UserError
+from flatweave.base.source import Location, user_location
+from flatweave.frontend.values.sugar import METHODS
 
 BRANCH = "Use fw.where(p, a, b) to choose between values, fw.cond(p, f, g) between computations."
 LOOP = "Use fw.while_loop(cond, body, state), which repeats inside the compiled program."
 LOGIC = "Use p & q, p | q and ~p on traced values, in brackets: (x > 0) & (x < 9)."
 EXTREMA = "Use fw.maximum(a, b) and fw.minimum(a, b), which choose inside the compiled program."
+CHAIN = "A chain of comparisons is an `and`: write (0 < x) & (x < 3)."
+MEMBER = "Use fw.isin(x, fw.asarray(values)), or compare with each: (x == 1) | (x == 2)."
+GATHER = (
+    "Use fw.gather(table, i) to read a NumPy array at a traced index, and functions of fw for"
+    " other work."
+)
+STORED = (
+    "An array of NumPy holds no traced values: make one of fw, by fw.generate or fw.concat, and"
+    " ys = fw.replace(xs, i, v) for a copy with other values."
+)
+# builtins that go through an array, and what does so inside a program
+GOES_THROUGH = {
+    "sum": "sum", "sorted": "sort", "any": "any", "all": "all", "max": "max", "min": "min",
+    "map": "map", "filter": "filter", "zip": "map", "enumerate": "map", "reversed": "reverse",
+    "list": "map", "tuple": "map", "set": "unique_values",
+}  # fmt: skip
 ASSERT = "Check concrete values before the call; inside, fw.where can mark the bad ones."
 
 
 def truth(described: str) -> NotTraceableError:
-    """`if x`, `while x`, `x and y`, `not x`, `assert x`."""
+    """`if x`, `while x`, `x and y`, `not x`, `0 < x < 3`, `x in [1, 2]`, `assert x`."""
     where = user_location()
-    text = where.text.strip()
+    text, asked = where.text.strip(), _expression(where)
     if re.search(r"(?<![\w.])(max|min)\b\s*[(,]", text):
         remedy = EXTREMA
     elif text.startswith("while "):
         remedy = LOOP
     elif text.startswith("assert "):
         remedy = ASSERT
+    elif re.search(r"\b(and|or|not)\b(?! in)", asked):
+        remedy = LOGIC
+    elif re.fullmatch(r"[^<>=()]+[<>]=?[^<>=()]+[<>]=?[^<>=()]+", asked):
+        remedy = CHAIN
+    elif re.search(r"\bin\b", asked):
+        remedy = MEMBER
     elif text.startswith(("if ", "elif ")) or " if " in text:
         remedy = BRANCH
     elif any(f" {word} " in f" {text} " for word in ("and", "or", "not")):
@@ -42,7 +65,7 @@ def truth(described: str) -> NotTraceableError:
 
 
 def conversion(described: str, wanted: str) -> NotTraceableError:
-    """`int(x)`, `float(x)`, `math.sin(x)`, `range(x)`, `a_list[x]`."""
+    """`int(x)`, `float(x)`, `math.sin(x)`, `range(x)`, `a_list[x]`, `numpy_array[0] = x`."""
     remedies = {
         "int": "Use x.astype(fw.i64), which converts inside the compiled program.",
         "float": "Use x.astype(fw.f64), and fw.sin rather than math.sin.",
@@ -50,28 +73,59 @@ def conversion(described: str, wanted: str) -> NotTraceableError:
         "index": "Use fw.fori_loop for range(n), and fw.gather(xs, i) to read a NumPy array or a"
         " list at a traced index.",
     }
+    where = user_location()
     what = "a Python index" if wanted == "index" else f"a Python {wanted}"
     return NotTraceableError(
         f"Python needs {what} from a traced value of type {described}, which is known only when"
         " the compiled function runs.",
-        where=user_location(), remedy=remedies[wanted],
+        where=where, remedy=_named_here(where) or _stored(where) or remedies[wanted],
     )  # fmt: skip
 
 
 def host_array(described: str, is_scalar: bool = False) -> NotTraceableError:
-    """`np.asarray(x)`, `np.sort(x)`, `x.__dlpack__()`; and `table[i]` with a NumPy table."""
-    remedy = (
-        "Use fw.gather(table, i) to read a NumPy array at a traced index, and functions of fw for"
-        " other work."
-        if is_scalar
+    """`np.asarray(x)`, `np.arange(x)`, `x.__dlpack__()`; and `table[i]` with a NumPy table."""
+    where = user_location()
+    remedy = _named_here(where) or (
+        GATHER
+        if is_scalar or re.fullmatch(r"\w+\[.*\]", _expression(where))
         else "Use the function of fw with the same meaning, or return the array and call NumPy on"
         " the result."
     )
     return NotTraceableError(
         f"NumPy needs the values of a traced array of type {described}, which are known only when"
         " the compiled function runs.",
-        where=user_location(), remedy=remedy,
+        where=where, remedy=remedy,
     )  # fmt: skip
+
+
+def python_value(described: str, method: str) -> NotTraceableError:
+    """`x.item()`, `x.tolist()`."""
+    return NotTraceableError(
+        f"{method}() gives Python numbers, but those of a traced array of type {described} are"
+        " known only when the compiled function runs.",
+        where=user_location(),
+        remedy="Leave it out, for x[0] is a number in the compiled function; or return the array,"
+        f" and call {method}() on the result.",
+    )  # fmt: skip
+
+
+def _expression(where: Location) -> str:
+    """The expression that Python was at: `max(x, 0)`."""
+    return where.text[where.column : where.end_column] if where.column is not None else ""
+
+
+def _named_here(where: Location) -> str:
+    """`np.arange(n)`: the function of that name here."""
+    called = re.match(r"(?:np|numpy)\.(\w+)\(", _expression(where))
+    if called is None or called[1] not in METHODS:
+        return ""
+    return f"Use fw.{called[1]}, which is a part of the compiled program."
+
+
+def _stored(where: Location) -> str:
+    """`array[0] = x` of an array of NumPy."""
+    is_one = re.match(r"[\w.]+\[.*\]\s*[-+*/]?=(?!=)", where.text.strip())
+    return STORED if is_one else ""
 
 
 def length(described: str) -> NotTraceableError:
@@ -80,7 +134,8 @@ def length(described: str) -> NotTraceableError:
         f"len() needs the length of a traced array of type {described}, which is known only when"
         " the compiled function runs.",
         where=user_location(),
-        remedy="Use x.shape[0], which can be computed with and used as an extent.",
+        remedy="Use x.shape[0], which can be computed with and used as an extent, or fw.map(f, x)"
+        " for every element.",
     )  # fmt: skip
 
 
@@ -114,13 +169,41 @@ def truth_of_rows() -> ArgumentError:
 
 
 def iteration(described: str) -> NotTraceableError:
-    """`for v in x`, `a, b = x`, `v in x`."""
+    """`for v in x`, `a, b = x`, `sum(x)`."""
+    where = user_location()
+    remedy = (
+        "Use fw.map(f, x) for every element at once, or fw.fori_loop(0, x.shape[0], body, state)"
+        " for one after the other."
+    )
+    called = re.match(r"(\w+)\(", _expression(where))
+    if called is not None and called[1] in GOES_THROUGH:
+        remedy = f"Use fw.{GOES_THROUGH[called[1]]}, which is a part of the compiled program."
+    elif re.match(r"[\w.]+(\s*,\s*[\w.]+)+\s*=(?!=)", where.text.strip()):
+        remedy = "Read the elements one by one: x[0], x[1]."
     return NotTraceableError(
         f"Python iterates over a traced array of type {described}, whose length is known only when"
         " the compiled function runs.",
+        where=where, remedy=remedy,
+    )  # fmt: skip
+
+
+def search(described: str) -> NotTraceableError:
+    """`v in x`."""
+    return NotTraceableError(
+        f"Python searches a traced array of type {described}, whose elements are known only when"
+        " the compiled function runs.",
+        where=user_location(), remedy="Use fw.any(x == v), or fw.isin(vs, x) for many values.",
+    )  # fmt: skip
+
+
+def repetition(described: str) -> NotTraceableError:
+    """`[0] * n`, which in Python is a list of n zeros."""
+    return NotTraceableError(
+        f"Python would repeat a list or tuple by a traced value of type {described}, which is known"
+        " only when the compiled function runs.",
         where=user_location(),
-        remedy="Use fw.map(f, x) for every element at once, or fw.fori_loop(0, x.shape[0], body,"
-        " state) for one after the other.",
+        remedy="Use fw.full(n, v) for n times one value, fw.tile(xs, n) for several;"
+        " fw.asarray(xs) * n multiplies them.",
     )  # fmt: skip
 
 
@@ -157,6 +240,22 @@ def assignment() -> NotTraceableError:
         where=user_location(),
         remedy="Use ys = fw.replace(xs, i, v), which gives a copy with the new values.",
     )  # fmt: skip
+
+
+class NoAttributeError(ArgumentError, AttributeError):
+    """An array has nothing of this name: `x.std()`."""
+
+
+def attribute(name: str) -> UserError:
+    """`x.std()`, `x.foo`."""
+    is_function = name in METHODS and not name.startswith("_")
+    return NoAttributeError(
+        f"an array has no attribute {name!r}.",
+        where=user_location(),
+        remedy=f"Use fw.{name}(x)."
+        if is_function
+        else "help(fw.Array) shows what there is; functions are in fw: fw.sort(x).",
+    )
 
 
 def stream() -> ArgumentError:
