@@ -12,6 +12,7 @@ from flatweave.base.errors import ArgumentError, UserError
 from flatweave.base.source import user_location
 from flatweave.cluster.here import here
 from flatweave.cluster.place import Chunk, Job, Place, Rows
+from flatweave.cluster.sinks.disks import told_if_full
 from flatweave.cluster.sinks.npy import bytes_file, npy_file
 from flatweave.cluster.sinks.sink import Columns, Sink
 from flatweave.cluster.sinks.tables import arrow_folder, parquet_folder
@@ -31,6 +32,7 @@ FORMATS: dict[str, tuple[Callable[[str, Columns], Sink], tuple[str, ...]]] = {
     "bytes": (bytes_file, ()),
 }
 TABLES = ("parquet", "arrow")
+REMEDY = "Make room there, or save it on another disk; what was written so far is not complete."
 VALUES = "values"
 """The column of a table of one array that nobody named."""
 
@@ -70,16 +72,36 @@ def _save(
             remedy="Save them as Parquet or Arrow; or xs.values and xs.offsets by themselves, which"
             " Chunked.ragged puts together again.",
         )
+    if how in TABLES:
+        _check_columns(how, arrays)
     kinds = {name: (array.dtype, array.row) for name, array in arrays.items()}
     ends = [end for begin, end in pairwise(xs.bounds) if begin < end]
     sink = FORMATS[how][0](path, Columns(kinds, ends))
     place = PLACE.get() or here()
     trees = [flatten(array)[1] for array in arrays.values()]
     place.done(
-        functools.partial(_written, sink, trees),
+        functools.partial(_written, path, sink, trees),
         list(_jobs(place, [0, *(sink.ends or [0])], list(arrays.values()))),
     )
     sink.finish()
+
+
+def _check_columns(how: str, arrays: Mapping[str, Chunked]) -> None:
+    """Raise the user's error for elements that tables have no numbers for."""
+    for name, array in arrays.items():
+        dtype = array.dtype
+        if isinstance(array, ChunkedRows) or dtype.kind in "biuf":
+            continue
+        said, remedy = f"elements of {dtype}", "convert it first, with astype in a jitted function"
+        if dtype.kind == "c":
+            remedy = "save two columns, beside={..}: its .real, and its .imag"
+        elif dtype.names is not None:
+            said = "records"
+            remedy = "save each field as a column, beside={..}: xs[name]"
+        raise ArgumentError(
+            f"save as {how} has no {said}, which {name!r} has.",
+            remedy=f"Of {name!r} {remedy}; or save it by itself as .npy, which has every dtype.",
+        )
 
 
 def _jobs(place: Place, cuts: Sequence[int], arrays: Sequence[Chunked]) -> Iterator[Job]:
@@ -99,11 +121,14 @@ def _parts(place: Place, xs: Chunked, cuts: Sequence[int]) -> list[list[Rows]]:
     return [*(part for each in arrays_in(xs.values) for part in _parts(place, each, inner)), own]
 
 
-def _written(sink: Sink, trees: Sequence[Tree], number: int, begin: int, *arrays: Values) -> None:
+def _written(
+    path: str, sink: Sink, trees: Sequence[Tree], number: int, begin: int, *arrays: Values
+) -> None:
     """Write some rows of columns, of which those of a Ragged are several arrays."""
     found = iter(arrays)
     columns = [_column(tree, [next(found) for _ in range(tree.size)]) for tree in trees]
-    sink.write(number, begin, *columns)
+    with told_if_full(path, sum(each.nbytes for each in arrays), REMEDY):
+        sink.write(number, begin, *columns)
 
 
 def _column(tree: Tree, arrays: Sequence[Values]) -> Any:

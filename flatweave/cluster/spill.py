@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from flatweave.cluster.sinks.disks import told_if_full
+from flatweave.cluster.sinks.disks import written as put
 from flatweave.cluster.sources.npy import Npy
 from flatweave.cluster.sources.stored import Region, Stored
 from flatweave.frontend.values.chunked import Held, Piece
@@ -21,6 +23,10 @@ Values = np.ndarray[Any, np.dtype[Any]]
 
 SMALL = 1 << 8
 """Bytes that are never worth a file."""
+REMEDY = (
+    "Say where there is more, fw.on(folder=..), or let more stay in memory, fw.on(memory=..)."
+    " Results that nobody has any more take no room."
+)
 
 
 class Spilled(Stored):
@@ -104,7 +110,8 @@ def _writing(path: str, values: Values) -> Future[None]:
 
     def write() -> None:
         try:
-            values.tofile(path)
+            with told_if_full(path, values.nbytes, REMEDY), open(path, "wb") as file:
+                put(file, values)
             written.set_result(None)
         except BaseException as failure:
             written.set_exception(failure)

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.cluster import save
+from flatweave.cluster.sinks import npy
+from flatweave.cluster.spill import Store
 
 XS = np.arange(24, dtype=np.int32) * 7 % 11
 ROWS = np.arange(72.0).reshape(24, 3)
@@ -116,6 +119,36 @@ def test_folders_of_fsspec():
     fw.Chunked.cut(XS, 7).save("memory://saved/t.parquet")
 
     assert np.array_equal(again("memory://saved/t.parquet"), XS)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_elements_that_tables_have_not(tmp_path, kind):
+    """The error says of which column, and what to do."""
+    pairs = fw.Chunked.cut(XS + 1j, 7)
+    records = fw.Chunked.cut(np.zeros(24, [("a", "i4"), ("b", "f8")]), 7)
+    with pytest.raises(fw.ArgumentError, match="has no elements of complex128, which 'z'") as said:
+        fw.Chunked.cut(XS, 7).save(tmp_path / f"z.{kind}", beside={"z": pairs})
+    assert "save two columns, beside={..}: its .real, and its .imag" in str(said.value)
+    with pytest.raises(fw.ArgumentError, match="has no records, which 'values' has"):
+        records.save(tmp_path / f"r.{kind}")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk without room")
+def test_a_full_disk(tmp_path, monkeypatch):
+    """Saved or spilled, the error says which file, how much, and what to do."""
+    monkeypatch.setattr(npy, "partial", lambda path: path)
+    sink = npy.NpyFile("/dev/full", (24,), 0, 8)
+    monkeypatch.setitem(save.FORMATS, "bytes", (lambda *_: sink, ()))
+    with pytest.raises(fw.DeviceError, match=r"no room left for .*xs\.b, of which 96 B were") as e:
+        fw.Chunked.cut(XS, 7).save(tmp_path / "xs.b", format="bytes")
+    assert "Make room there" in str(e.value) and "save(tmp_path" in str(e.value)
+
+    store = Store(0, str(tmp_path))
+    os.symlink("/dev/full", os.path.join(store._place(), "0"))
+    with pytest.raises(fw.DeviceError, match=r"no room left for .*0, of which 8\.0 KiB were") as e:
+        store.keep(np.zeros(1024))
+    assert "fw.on(folder=..)" in str(e.value)
 
 
 def test_what_cannot_be_written(tmp_path):

@@ -11,6 +11,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.records import record
+from flatweave.cluster.sinks.disks import written
 from flatweave.cluster.sinks.sink import Columns
 from flatweave.frontend.values.chunked import Values
 
@@ -28,7 +29,7 @@ class NpyFile:
         """Some rows."""
         with open(partial(self.path), "r+b") as file:
             file.seek(self.start + begin * self.width)
-            columns[0].tofile(file)
+            written(file, columns[0])
 
     def finish(self) -> None:
         """It replaces what had this name."""
