@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from tests.cluster import analyses  # noqa: F401  programs that it adds
 from tests.cluster.everyday import DAILY
 
-FEW = ("integral_image", "numbers", "rolling_median", "sums_so_far")
+FEW = ("integral_image", "numbers", "rolling_median", "sums_so_far", "packed_bits", "areas")
 
 
 def same(found, wanted):
