@@ -65,6 +65,11 @@ def times(a, b):
     return (a @ b) % 7
 
 
+def remainders(a, b):
+    """The function of a, then that of b, each a factor and a number that is added; modulo 7."""
+    return a[0] * b[0] % 7, (a[1] * b[0] + b[1]) % 7
+
+
 def affine(a, b):
     """The function of a, then that of b, each a factor and a row that is added."""
     return a[0] * b[0], a[1] * b[0] + b[1]
@@ -239,6 +244,21 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
         lambda ks, m: (
             fw.segmented_scan(lambda a, b: a + b, fw.zeros(4), ks == 0, m),
             fw.segmented_reduce(lambda a, b: a + b, fw.zeros(4), ks == 0, m),
+        ),
+        KEYS, ROWS,
+    ),
+    "segments down columns": (
+        lambda ks, m: (
+            fw.segmented_scan(fw.add, 1.0, ks == 0, m),
+            fw.segmented_reduce(remainders, (1, 0), ks == 0, (m.astype(int) % 7, m.astype(int))),
+            fw.segmented_scan(fw.maximum, 0.0, ks == 0, fw.reshape(m, (53, 2, 2))),
+        ),
+        KEYS, ROWS,
+    ),
+    "segments along rows": (
+        lambda ks, m: (
+            fw.segmented_scan(fw.add, 1.0, ks[:4] == 2, m.T).T,
+            fw.segmented_reduce(remainders, (1, 0), ks[:4] == 2, (m.T % 7, m.T)),
         ),
         KEYS, ROWS,
     ),

@@ -7,7 +7,8 @@
         ==>  transposed (scan (a, b => map (add) [a, b]) [zeros of c] [m])
 
 So an array goes through chunks of its rows, and is never there as a whole. What begins anew in each
-row of such an array is a map over rows.
+row of such an array is a map over rows; so are segments along a row, which flags mark. Segments
+down columns are a scan of rows of pairs (`segments.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import TypeVar
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
-from flatweave.cluster.traced.folds import on_rows, without_folds
+from flatweave.cluster.traced.folds import filled, on_rows, without_folds
+from flatweave.cluster.traced.segments import scan_of_pairs
 from flatweave.ops import Concat, Generate, Index, Map, Scan
 from flatweave.ops.rows import array_type, row_type
 from flatweave.terms.build import Builder, index
@@ -142,48 +144,53 @@ class _Turning:
     # -- scans ------------------------------------------------------------------------------------
 
     def _scan(self, let: Let, op: Scan) -> bool:
-        """A scan that begins anew wherever the last axis does; whether it is one."""
-        if not any(self.begins.get(x) is op.reverse for x in op.starts if isinstance(x, Var)):
-            return False
+        """A scan of lines along the last axis, or of segments of them; whether it is one."""
         last = array_type(op.xs[0]).rank - 1
-        found = [self.turned[x][0] for x in op.xs if x in self.turned and self.turned[x][1] == last]  # type: ignore[index]
-        if len(found) == len(op.xs):
-            self._scan_of_rows(let, op, found)
+        if not last or not op.starts:
+            return False
+        begins = any(self.begins.get(x) is op.reverse for x in op.starts if isinstance(x, Var))
+        arrays = op.xs if begins else (*op.starts, *op.xs)
+        turned = [self.turned[x] for x in arrays if x in self.turned]  # type: ignore[index]
+        found = [made for made, axis in turned if axis == last]
+        if len(found) == len(arrays):
+            self._scan_of_rows(let, op, found[: -len(op.xs)], found[-len(op.xs) :])
             return True
-        for x in op.xs:
+        for x in arrays:
             self._turn_back(x)
         if array_type(op.xs[0]).shape[0] in self.spaces:
-            self._keep(Let(let.vars, self._rows_scanned(op), let.where))
+            self._keep(Let(let.vars, self._rows_scanned(op, arrays), let.where))
             return True
         return False
 
-    def _scan_of_rows(self, let: Let, op: Scan, xs: Sequence[Var]) -> None:
+    def _scan_of_rows(
+        self, let: Let, op: Scan, starts: Sequence[Var], xs: Sequence[Var]
+    ) -> None:
         """Lines along the axis in chunks, all of them at once: the elements are rows."""
         row = array_type(xs[0]).shape[1:]
-        neutral = self.b.emit(
-            Generate(row, self.b.function([i64] * len(row), lambda inside, *_: op.neutral))
-        )
-        fn = on_rows(self.b, op.fn, row)
-        made = self.b.emit(Scan(fn, neutral, tuple(xs), op.exclusive, op.reverse))
+        if starts:
+            made = self.b.emit(scan_of_pairs(self.b, op.replace(xs=xs, starts=starts), row))
+        else:
+            neutral, fn = filled(self.b, row, op.neutral), on_rows(self.b, op.fn, row)
+            made = self.b.emit(Scan(fn, neutral, tuple(xs), op.exclusive, op.reverse))
         axis = len(row)
         self.turned.update((var, (t, axis)) for var, t in zip(let.vars, made, strict=True))
 
-    def _rows_scanned(self, op: Scan) -> Map:
-        """Lines along another axis: each row has its own ones."""
-        types: list[Type] = [row_type(array_type(x)) for x in op.xs]
+    def _rows_scanned(self, op: Scan, arrays: Sequence[Atom]) -> Map:
+        """Lines along another axis: each row of the arrays has its own ones."""
+        types: list[Type] = [row_type(array_type(x)) for x in arrays]
 
         def scanned(inside: Builder, *rows: Var) -> Sequence[Atom]:
-            shape = array_type(rows[0]).shape
-            starts: tuple[Var, ...] = ()
-            if len(shape) > 1:
+            starts, xs = rows[: -len(op.xs)], rows[-len(op.xs) :]
+            shape = array_type(xs[0]).shape
+            if len(shape) > 1 and not starts:
                 last = inside.sub(shape[-1], index(1)) if op.reverse else index(0)
                 begins = inside.function(
                     [i64] * len(shape), lambda b, *at: (b.apply("eq", at[-1], last),)
                 )
                 starts = inside.emit(Generate(shape, begins))
-            return inside.emit(op.replace(fn=inside.copy(op.fn), xs=rows, starts=starts))
+            return inside.emit(op.replace(fn=inside.copy(op.fn), xs=xs, starts=starts))
 
-        return Map(self.b.function(types, scanned), op.xs)
+        return Map(self.b.function(types, scanned), tuple(arrays))
 
 
 def _turned(at: Sequence[T], axis: int) -> tuple[T, ...]:

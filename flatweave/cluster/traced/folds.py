@@ -163,3 +163,8 @@ def on_rows(b: Builder, fn: Lambda, row: tuple[Atom, ...]) -> Lambda:
     types = [ArrayType(type_, row) for type_ in types_of(fn.params)]  # type: ignore[arg-type]
     depth = len(row)
     return b.function(types, lambda inside, *rows: inside.emit(Map(inside.copy(fn), rows, depth)))
+
+
+def filled(b: Builder, row: tuple[Atom, ...], values: Sequence[Atom]) -> tuple[Var, ...]:
+    """Rows of this shape, each of the same value throughout."""
+    return b.emit(Generate(row, b.function([i64] * len(row), lambda *_: values)))

@@ -3,6 +3,7 @@
     (f, a) (g, b) = (f or g, b if g else a fn b)
 
 So segments need no rule of their own (`rules/scan.py`): what lies before a chunk is such a pair.
+Where the elements are rows that are combined element by element, so are the flags (`columns.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import bool_, i64
+from flatweave.cluster.traced.folds import filled, on_rows
 from flatweave.ops import Filter, Generate, Index, Map, ReduceSegments, Scan
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, index
@@ -28,13 +30,11 @@ def without_segments(program: Program) -> Program:
     for let in program.fn.lets:
         b.where, b.lets = let.where, lets
         match let.op:
-            case Scan(starts=(starts,), xs=xs) if array_type(xs[0]).rank == 1:
-                made = _scanned(b, let.op, starts)
-                lets.append(Let(let.vars, _last(b, let.op, starts, made), let.where))
+            case Scan(starts=(_,), xs=xs) if array_type(xs[0]).rank == 1:
+                lets.append(Let(let.vars, scan_of_pairs(b, let.op), let.where))
             case ReduceSegments(neutral=neutral) if _are_scalars(neutral):
                 op = let.op
-                scan = Scan(op.fn, op.neutral, op.xs, starts=(op.starts,))
-                values = _scanned(b, scan, op.starts)
+                values = _scanned(b, Scan(op.fn, op.neutral, op.xs, starts=(op.starts,)), ())
                 lets.append(Let(let.vars, Filter(_ends(b, op.starts), values), let.where))
             case _:
                 lets.append(let)
@@ -45,7 +45,19 @@ def _are_scalars(atoms: Sequence[Atom]) -> bool:
     return not any(isinstance(atom.type, ArrayType) for atom in atoms)
 
 
-def _scanned(b: Builder, op: Scan, starts: Atom) -> tuple[Var, ...]:
+def scan_of_pairs(b: Builder, op: Scan, row: tuple[Atom, ...] = ()) -> Map:
+    """What a scan of segments gives. Elements and flags are scalars, or rows of this shape, each
+    place of which has segments of its own."""
+    values = _scanned(b, op, row)
+
+    def element(inside: Builder, flag: Var, *x: Var) -> Sequence[Atom]:
+        return _either(inside, flag, op.neutral, x) if op.exclusive else x
+
+    fn = b.function([bool_, *types_of(op.neutral)], element)
+    return Map(_lifted(b, fn, row), (*op.starts, *values))
+
+
+def _scanned(b: Builder, op: Scan, row: tuple[Atom, ...]) -> tuple[Var, ...]:
     """The scan over pairs, without its flags; a segment's first element has `neutral` in it."""
     types = types_of(op.neutral)
 
@@ -59,19 +71,18 @@ def _scanned(b: Builder, op: Scan, starts: Atom) -> tuple[Var, ...]:
         both = inside.apply("or", f, g)
         return both, *_chosen(inside, begins, kept, op.fn, [*a, *c])
 
-    begun = b.emit(Map(b.function([bool_, *types], first), (starts, *op.xs)))
-    combine = b.function([bool_, *types] * 2, pairs)
-    scan = Scan(combine, (NO, *op.neutral), (starts, *begun), op.exclusive, op.reverse)
+    entered = _lifted(b, b.function([bool_, *types], first), row)
+    begun = b.emit(Map(entered, (*op.starts, *op.xs)))
+    combine = _lifted(b, b.function([bool_, *types] * 2, pairs), row)
+    neutral: Sequence[Atom] = (NO, *op.neutral)
+    if row:
+        neutral = filled(b, row, neutral)
+    scan = Scan(combine, tuple(neutral), (*op.starts, *begun), op.exclusive, op.reverse)
     return b.emit(scan)[1:]
 
 
-def _last(b: Builder, op: Scan, starts: Atom, values: Sequence[Var]) -> Map:
-    """What the scan gives: without the element itself, a segment begins with `neutral`."""
-
-    def element(inside: Builder, flag: Var, *x: Var) -> Sequence[Atom]:
-        return _either(inside, flag, op.neutral, x) if op.exclusive else x
-
-    return Map(b.function([bool_, *types_of(op.neutral)], element), (starts, *values))
+def _lifted(b: Builder, fn: Lambda, row: tuple[Atom, ...]) -> Lambda:
+    return on_rows(b, fn, row) if row else fn
 
 
 def _ends(b: Builder, starts: Atom) -> Var:
