@@ -3,6 +3,8 @@ copies of its code agree on the bits of a NaN."""
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from flatweave.array_ir.fault import Fault
@@ -31,7 +33,74 @@ def component_functions(fn: Lambda) -> list[str] | None:
 def is_commutative(fn: Lambda) -> bool:
     """Whether elements may be combined in another order than the program's."""
     names = component_functions(fn)
-    return names is not None and all(TABLE[name].commutative for name in names)
+    if names is None:
+        return _chooses_alike(fn)
+    return all(TABLE[name].commutative for name in names)
+
+
+COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan"})
+CHOICES = frozenset({"select", "minimum", "maximum", "and", "or", "xor", "not"})
+MOST_ORDERS = 1 << 12
+"""Combinations of operands that are tried."""
+
+
+def _chooses_alike(fn: Lambda) -> bool:
+    """Whether an operator that only compares and chooses gives the same for operands exchanged.
+
+        (v, i) (w, j) => second = w > v or (w == v and j < i)
+                         (select second w v, select second j i)
+
+    What it gives depends on how numbers that it compares stand to each other and on nothing else:
+    small numbers in all combinations stand for all numbers, so that trying these is a proof. Zeros
+    of both signs are equal, as they are to an extreme of the table.
+    """
+    groups = _compared(fn)
+    if groups is None:
+        return False
+    counts = {param: groups.count(group) for param, group in zip(fn.params, groups, strict=True)}
+    values = [_in_any_order(param, count) for param, count in counts.items()]
+    size = prod(map(len, values))
+    if size > MOST_ORDERS:
+        return False
+    columns = [column.ravel() for column in np.meshgrid(*values, indexing="ij")]
+    half = len(fn.results)
+    found = Interp().each(Env(), fn, columns, size)
+    turned = Interp().each(Env(), fn, [*columns[half:], *columns[:half]], size)
+    pairs = zip(found, turned, strict=True)
+    return all(bool(np.all((a == b) | ((a != a) & (b != b)))) for a, b in pairs)
+
+
+def _compared(fn: Lambda) -> list[Var] | None:
+    """For each parameter one that stands for all that it is compared with or chosen beside; None
+    where more is done than to compare and choose."""
+    if free_vars(fn):
+        return None
+    stands_for: dict[Var, Var] = {}
+
+    def standing(var: Var) -> Var:
+        while (other := stands_for.get(var, var)) is not var:
+            var = other
+        return var
+
+    for let in fn.lets:
+        if not isinstance(let.op, Apply) or let.op.fn not in COMPARISONS | CHOICES:
+            return None
+        numbers = [atom for atom in (*let.op.args, *let.vars) if atom.type is not bool_]
+        together = [standing(atom) for atom in numbers if isinstance(atom, Var)]
+        if len(together) < len(numbers):
+            return None
+        stands_for.update(dict.fromkeys(together, together[0]) if together else {})
+    return [standing(param) for param in fn.params]
+
+
+def _in_any_order(param: Var, count: int) -> Value:
+    """Values that `count` numbers take in any order, some of them equal; and NaN."""
+    dtype = param.type
+    assert isinstance(dtype, DType)
+    if dtype is bool_:
+        return np.array([False, True])
+    numbers = np.arange(count).astype(dtype.numpy)
+    return np.append(numbers, dtype.numpy.type(np.nan)) if dtype.is_float else numbers
 
 
 def known_neutral(fn: Lambda) -> tuple[Const, ...]:

@@ -262,8 +262,8 @@ def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Any:
         # of equal values the first stands, unless it is the neutral element
         second = apply("or", apply(better, w, v), apply("and", apply("eq", w, v), j < i))
         if dtype.is_float:
-            first_nan = apply("and", apply("isnan", w), apply("eq", v, v))
-            second = apply("or", second, first_nan)
+            first_nan = apply("or", apply("eq", v, v), j < i)
+            second = apply("or", second, apply("and", apply("isnan", w), first_nan))
         return [select(second, w, v), select(second, j, i)]
 
     def reduction(xs: list[Tracer]) -> list[Tracer]:

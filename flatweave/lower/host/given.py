@@ -133,7 +133,8 @@ def _goes_once(facts: SweepFacts, plan: SweepPlan) -> bool:
     op, walk = facts.op, plan.traversal
     is_plain = not facts.scans.depth and facts.located is None and not op.reverse
     return (
-        is_plain and walk.lanes is Lanes.FLAT and not walk.reach and not plan.ones
+        is_plain and walk.lanes is Lanes.FLAT and not walk.reach
+        and not (plan.ones or plan.short)
         and all(isinstance(sink, Store) for sink in op.sinks)
         and not any(variant.tiled for variant in plan.variants)
     )  # fmt: skip

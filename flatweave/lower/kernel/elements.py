@@ -7,10 +7,10 @@ from functools import partial
 
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.base.plan import CHECK_ERROR, INDEX_ERROR, Site
-from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.prefetch import Prefetch
-from flatweave.kernel_ir.syntax import Lane, Lanes, Load, LoadNear, Report
+from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
+from flatweave.lower.kernel.fold_in_lanes import fold_in_lanes
 from flatweave.lower.kernel.quotients import Quotient, divide, divisor_of
 from flatweave.lower.traverse.position import Position
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
@@ -249,29 +249,13 @@ class Elements:
         return b.emit(For(index(0), extent, index(1), body, self.atoms(op.neutral)))
 
     def _fold_in_lanes(self, b: Builder, op: Fold) -> Sequence[Atom]:
-        """One element's fold by all lanes: whole steps, then the rest one by one."""
-        extent, width = self._unless_failed(b, self.atom(op.extent), index(0)), self.fold_width
-        whole = b.mul(b.apply("floordiv", extent, index(width)), index(width))
-        state = self._fold_steps(b, op, width, index(0), whole, self.atoms(op.neutral))
-        return self._fold_steps(b, op, 1, whole, extent, state)
-
-    def _fold_steps(
-        self, b: Builder, op: Fold, width: int, lo: Atom, hi: Atom, init: tuple[Atom, ...]
-    ) -> tuple[Atom, ...]:
-        """Elements lo to hi folded into `init`, `width` at a time, in order."""
-        around, self.fold_width = self.fold_width, 1  # lanes do not nest: each runs inner folds
-        region, failed = b.inner(), self.failed
-        inside = region.inner()
-        i = inside.param("i", i64)
-        state = [inside.param("s", atom.type) for atom in init]
-        k = inside.emit(Lane(i))[0] if width > 1 else i
-        values = self.call(inside, op.body, [k])
-        if width > 1:
-            values = inside.emit(ReduceLanes(self.function(inside, op.fn), values))
-        body = inside.close([i, *state], self.call(inside, op.fn, [*state, *values]))
-        self.fold_width, self.failed = around, failed
-        out = region.emit(For(lo, hi, index(width), body, init))
-        return b.emit(Lanes(width, region.close([], out)))
+        """One element's fold by all lanes, which do not nest: each runs inner folds."""
+        extent = self._unless_failed(b, self.atom(op.extent), index(0))
+        width, failed = self.fold_width, self.failed
+        self.fold_width = 1
+        found = fold_in_lanes(self, b, op, extent, width)
+        self.fold_width, self.failed = width, failed
+        return found
 
 
 def rows_of(kernel: KernelBuilder, op: Locate) -> Rows:

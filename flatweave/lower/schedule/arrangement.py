@@ -13,13 +13,18 @@ from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
 
-def arrange_lanes(machine: Machine, op: Sweep, width: int) -> Traversal:
-    """The arrangement under which most reads are consecutive; threads divide by themselves."""
+def arrange_lanes(machine: Machine, op: Sweep, width: int, *, short: bool = False) -> Traversal:
+    """The arrangement under which most reads are consecutive; threads divide by themselves.
+
+    Where rows are `short`, lanes are not along each of them, as most would be idle.
+    """
     if machine.simt:
         return Traversal(Lanes.FLAT, width)
-    if _folds_run_along_memory(op):
+    along_folds = _folds_run_along_memory(op)
+    if along_folds and not short:
         return Traversal(Lanes.FOLDS, 0, fold_width=width)
-    if len(op.shape) > 1 and not op.reverse and _needs_indices(op):
+    along_last_axis = along_folds or not short
+    if along_last_axis and len(op.shape) > 1 and not op.reverse and _needs_indices(op):
         return Traversal(Lanes.ROW_BY_ROW, width, reach=find_reach(op))
     apart = len(op.shape) == 1 and not machine.one_block  # a row of its own is often all ends
     return Traversal(Lanes.FLAT, width, reach=find_reach(op) if apart else 0)

@@ -43,13 +43,14 @@ from flatweave.lower.schedule.plan import (
 )
 from flatweave.lower.schedule.register_tile import LEAST_WORK, NARROWEST, choose_register_tile
 from flatweave.lower.schedule.scan_levels import ScanRecord
+from flatweave.lower.schedule.short_rows import extent_of_short, is_short
 from flatweave.lower.schedule.stencil import choose_shared_tile
 from flatweave.lower.schedule.tiling import blocks_of, choose_tiling, element_dtypes
 from flatweave.ops import Fold, Locate, Store
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
 from flatweave.passes.operators import is_commutative
-from flatweave.terms.syntax import Atom, Lambda
+from flatweave.terms.syntax import Atom, Lambda, Var
 from flatweave.terms.traverse import needed_for, walk_lets
 
 LARGEST_TILE = 800
@@ -71,6 +72,31 @@ def plan_sweep(
     How it writes to computed places is planned already, and whether its elements are visited
     `in_order` there.
     """
+    extent = _short_rows(facts, machine, scatter)
+    if is_short(extent):
+        return _plan(facts, machine, wishes, scatter, in_order=in_order, short=True)
+    plan = _plan(facts, machine, wishes, scatter, in_order=in_order)
+    ones = _ones(facts, machine, wishes, plan.traversal)
+    if not isinstance(extent, Var):
+        return replace(plan, ones=ones)
+    short = _plan(facts, machine, wishes, scatter, in_order=in_order, short=True)
+    variants = tuple(variant for variant in short.variants if not variant.tiled)
+    return replace(plan, ones=ones, short=(replace(short, variants=variants, tile=NO_TILE),))
+
+
+def _short_rows(
+    facts: SweepFacts, machine: Machine, scatter: tuple[ScatterChoice, ...]
+) -> Atom | None:
+    """How long the rows are, where short ones have another plan."""
+    if machine.simt or machine.one_block or scatter or facts.neighbours or facts.stencil:
+        return None
+    return extent_of_short(facts.op, arrange_lanes(machine, facts.op, 1).lanes)
+
+
+def _plan(
+    facts: SweepFacts, machine: Machine, wishes: Schedule, scatter: tuple[ScatterChoice, ...], *,
+    in_order: bool, short: bool = False,
+) -> SweepPlan:  # fmt: skip
     op = facts.op
     flagged = facts.heads is not None and not machine.simt
     tiling = _tiling(facts, machine, flagged=flagged, in_order=in_order or facts.scans.depth > 0)
@@ -79,7 +105,7 @@ def plan_sweep(
     if machine.simt and facts.located is not None and along is Along.EITHER:
         along = along_on_device(op)
     tile = choose_register_tile(facts.contraction, machine)
-    lanes = arrange_lanes(machine, op, tiling.width)
+    lanes = arrange_lanes(machine, op, tiling.width, short=short)
     panel = choose_panel(facts, machine, lanes)
     tiling = taller(tiling) if panel else tiling
     tiling = tiling if wishes.seq_factor is None else blocks_of(wishes.seq_factor, tiling, machine)
@@ -112,7 +138,6 @@ def plan_sweep(
         scatter,
         tile,
         stencil,
-        _ones(facts, machine, wishes, traversal),
     )
 
 

@@ -7,8 +7,8 @@ from flatweave.lower.schedule.contraction import Contraction, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.neighbours import Neighbours, find_neighbours
-from flatweave.lower.schedule.ones import Ones, find_ones
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
+from flatweave.lower.schedule.short_rows import Ones, find_ones
 from flatweave.lower.schedule.stencil import Stencil, find_stencil
 from flatweave.ops import Check, Fold, Index, Locate, Sweep
 from flatweave.terms.traverse import walk_lets

@@ -254,7 +254,8 @@ class SweepPlan:
 
     With `lockstep`, all warps of a block take the same branches. Of `scatter`, for a sweep that
     writes to computed places, the first runs whose condition holds. `ones` is the plan for rows of
-    one element, where there is another one for them (`ones.py`).
+    one element, `short` that for other short ones, where these have another plan
+    (`short_rows.py`).
     """
 
     tiling: Tiling
@@ -271,3 +272,4 @@ class SweepPlan:
     tile: RegisterTile = NO_TILE
     stencil: SharedTile = NO_SHARED_TILE
     ones: tuple[SweepPlan, ...] = ()
+    short: tuple[SweepPlan, ...] = ()

@@ -19,6 +19,7 @@ from flatweave.lower.schedule.plan import (
     SweepPlan,
     When,
 )
+from flatweave.lower.schedule.short_rows import extent_of_short
 
 
 def verify_plan(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> None:
@@ -32,6 +33,10 @@ def verify_plan(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> None:
         if facts.ones is None:
             raise CompilerBug("A plan is for rows of one element, of a sweep that has none.")
         verify_plan(ones, SweepFacts.of(facts.ones.op), machine)
+    for short in plan.short:
+        if extent_of_short(facts.op, plan.traversal.lanes) is None:
+            raise CompilerBug("A plan is for short rows, of a sweep that has none.")
+        verify_plan(short, facts, machine)
 
 
 def _tiling(plan: SweepPlan, machine: Machine) -> Iterator[str]:

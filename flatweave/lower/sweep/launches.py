@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from flatweave.algorithms.words import NOTHING
+from flatweave.base.records import record
 from flatweave.kernel_ir.host import Free
 from flatweave.lower.host.context import Declared, Lowering
 from flatweave.lower.host.fill import fill
@@ -27,7 +28,8 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.schedule.words import WHY_ONES, why_variant
+from flatweave.lower.schedule.short_rows import SHORT, extent_of_short
+from flatweave.lower.schedule.words import WHY_ONES, WHY_SHORT, why_variant
 from flatweave.lower.sweep.conditions import SUFFIXES, holds, rows_of_host
 from flatweave.lower.sweep.contracted import write_contracted
 from flatweave.lower.sweep.fold_work import ceil_div, fewer_with_folds
@@ -45,6 +47,19 @@ def lower_sweep(
 ) -> None:
     """Emit the launch of one sweep into the host program and bind its results."""
     SweepLowering(lowering, let, facts, plan, sinks).run()
+
+
+@record
+class _ShortRows:
+    """Rows that have a plan of their own: when they are there, the plan, the sweep that it is of,
+    the end of its kernels' names, the reason to tell; and the extent that is 1."""
+
+    there: Atom
+    plan: SweepPlan
+    facts: SweepFacts
+    suffix: str
+    why: str
+    extent: Atom | None = None
 
 
 class SweepLowering:
@@ -76,24 +91,33 @@ class SweepLowering:
         size = host.apply("maximum", host.mul(wanted, index(step)), index(tiling.least))
         size = host.apply("minimum", size, index(tiling.most))
         size = fewer_with_folds(self.lowering, self.facts, self.plan, total, size)
-        size = self._whole_steps_of_ones(size)
+        size = self._whole_steps_of_short(size)
         blocks = host.apply("floordiv", host.add(total, host.sub(size, index(1))), size)
         return size, host.apply("maximum", blocks, index(least)) if least else blocks
 
-    def _whole_steps_of_ones(self, size: Atom) -> Atom:
-        """Rows of one element are divided at whole steps: what streams begins on a cache line."""
-        for plan in self.plan.ones:
-            width = plan.traversal.width
+    def _whole_steps_of_short(self, size: Atom) -> Atom:
+        """Short rows are divided at whole steps: what streams begins on a cache line."""
+        for rows in self._short_rows():
+            width = rows.plan.traversal.width
             if not isinstance(size, Const) or size.value % width:
                 steps = ceil_div(self.host, size, index(width))
                 whole = self.host.mul(steps, index(width))
-                size = self.host.apply("select", self._has_ones(), whole, size)
+                size = self.host.apply("select", rows.there, whole, size)
         return size
 
-    def _has_ones(self) -> Atom:
-        """Whether rows have one element."""
-        assert self.facts.ones is not None
-        return self.host.apply("eq", self.lowering.scope.scalar(self.facts.ones.extent), index(1))
+    def _short_rows(self) -> Iterator[_ShortRows]:
+        """Rows of one element, and other short ones, where they have a plan."""
+        facts, scalar = self.facts, self.lowering.scope.scalar
+        for plan in self.plan.ones:
+            assert facts.ones is not None
+            extent = scalar(facts.ones.extent)
+            there = self.host.apply("eq", extent, index(1))
+            yield _ShortRows(there, plan, SweepFacts.of(facts.ones.op), "_ones", WHY_ONES, extent)
+        for plan in self.plan.short:
+            rows = extent_of_short(facts.op, self.plan.traversal.lanes)
+            assert rows is not None
+            there = self.host.apply("lt", scalar(rows), index(SHORT))
+            yield _ShortRows(there, plan, facts, "_short", WHY_SHORT)
 
     def run(self) -> None:
         for sink in self.sinks:
@@ -156,7 +180,7 @@ class SweepLowering:
         the program, is written when somebody asks for it."""
         *others, last = self.plan.variants
         in_branch = self.lowering.may_not_run and self.lowering.machine.shares_memory
-        if not others and not in_branch and not self.plan.ones:
+        if not others and not in_branch and not (self.plan.ones or self.plan.short):
             said = why_variant(last, self.plan.variants, self.plan.stencil)
             if said:
                 self.lowering.note(said)
@@ -165,19 +189,18 @@ class SweepLowering:
             self.lowering.launch(kernel, self.sweep.blocks)
             return
         plain = self._later(last)
+        tiled = sum(variant.tiled for variant in others)
         variants = [(self._holds(variant, self.facts), self._later(variant)) for variant in others]
-        self.lowering.launch_first([*self._of_ones(), *variants], plain, self.sweep.blocks)
+        variants[tiled:tiled] = self._of_short()
+        self.lowering.launch_first(variants, plain, self.sweep.blocks)
 
-    def _of_ones(self) -> Iterator[tuple[Atom, Declared]]:
-        """The variants for rows of one element."""
-        ones = self.facts.ones
-        for plan in self.plan.ones:
-            assert ones is not None
-            extent, facts = self.lowering.scope.scalar(ones.extent), SweepFacts.of(ones.op)
-            for variant in plan.variants:
-                large = self._holds(variant, facts)
-                condition = self.host.apply("and", self._has_ones(), large)
-                yield condition, self._later_of_ones(plan, variant, facts, extent)
+    def _of_short(self) -> Iterator[tuple[Atom, Declared]]:
+        """The variants for short rows."""
+        for rows in self._short_rows():
+            for variant in rows.plan.variants:
+                large = self._holds(variant, rows.facts)
+                condition = self.host.apply("and", rows.there, large)
+                yield condition, self._later_of_short(rows, variant)
 
     def _holds(self, variant: Variant, facts: SweepFacts) -> Atom:
         shape = [self.lowering.scope.scalar(extent) for extent in facts.op.shape]
@@ -191,23 +214,22 @@ class SweepLowering:
             why=why_variant(variant, self.plan.variants, self.plan.stencil),
         )
 
-    def _later_of_ones(
-        self, plan: SweepPlan, variant: Variant, facts: SweepFacts, extent: Atom
-    ) -> Declared:
+    def _later_of_short(self, rows: _ShortRows, variant: Variant) -> Declared:
         sweep = self.sweep
 
         def write(kernel: KernelBuilder, own: Sequence[Var]) -> None:
-            kernel.know(extent, index(1))
+            if rows.extent is not None:
+                kernel.know(rows.extent, index(1))
             sinks = [sink.fed(taken) for sink, taken in zip(
-                self.sinks, facts.op.portions(), strict=True)]  # fmt: skip
+                self.sinks, rows.facts.op.portions(), strict=True)]  # fmt: skip
             writer = KernelWriter(
-                self.lowering, facts, plan, variant, (), kernel, sweep.total, sweep.size
+                self.lowering, rows.facts, rows.plan, variant, (), kernel, sweep.total, sweep.size
             )
             Passes(writer, sinks).write()
 
-        reasons = (WHY_ONES, why_variant(variant, plan.variants))
+        reasons = (rows.why, why_variant(variant, rows.plan.variants))
         return self.lowering.later(
-            sweep.let, f"_ones{SUFFIXES.get(variant.name, '')}", self._needs(), write,
+            sweep.let, rows.suffix + SUFFIXES.get(variant.name, ""), self._needs(), write,
             why="; ".join(filter(None, reasons)),
         )
 

@@ -73,7 +73,9 @@ class ByAtomics(Update):
     @classmethod
     def suits(cls, machine: Machine, facts: SweepFacts) -> bool:
         sink = scattering_sink(facts)
-        return not isinstance(sink, ScatterReduce) or is_commutative(sink.fn)
+        if not isinstance(sink, ScatterReduce):
+            return True
+        return is_commutative(sink.fn) and not cls.misfit(machine, sink)
 
     @classmethod
     def arrays(

@@ -1,4 +1,5 @@
-"""Rows of one element: what a sweep over rows is where these are so short.
+"""Short rows: what a sweep over rows is where each has one element, and which rows have so few that
+lanes along each of them would be idle.
 
     t: f32[n] = sweep [n] (i => fold m (k => xs[i, k]) (add) [0.0]) [store]
     m is 1   ==>   t = sweep [n] (i => add 0.0 xs[i, 0]) [store]
@@ -9,6 +10,10 @@
 What a row costs is then all that there is to pay: without the row there are the steps of a map, at
 the speed of memory. Sweeps that store what they compute have such a form, if in it no fold over the
 rows and no scan along them is left.
+
+Of rows of 2 to `SHORT` - 1 elements lanes take as many at once as there are lanes: each folds a row
+of its own, or, where rows are not folded, steps go on from one row into the next. They gather what
+they read.
 """
 
 from __future__ import annotations
@@ -17,10 +22,14 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import Fold, Locate, Prefix, Store, Sweep
+from flatweave.lower.schedule.plan import Lanes
+from flatweave.ops import Combine, Fold, Locate, Prefix, Store, Sweep
 from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.syntax import Atom, Const, Var
 from flatweave.terms.traverse import Substitution, walk_lets
+
+SHORT = 16
+"""Rows of so many elements keep the lanes busy that go along them, and those are no gathers."""
 
 
 @record
@@ -45,13 +54,38 @@ def find_ones(op: Sweep) -> Ones | None:
 def _extent(op: Sweep) -> Atom | None:
     """How long the rows are that are folded, or else, where it scans, those of its space."""
     lets = op.body.lets
-    folded = {let.op.extent for let in lets if isinstance(let.op, Fold)}
-    if folded:
-        (extent, *others) = folded
-        made = {var for let in lets for var in let.vars}
-        return None if others or extent in made else extent
+    if any(isinstance(let.op, Fold) for let in lets):
+        return _folded_extent(op)
     scans = any(isinstance(let.op, Prefix) for let in lets)
     return op.shape[-1] if scans and len(op.shape) > 1 else None
+
+
+def _folded_extent(op: Sweep) -> Atom | None:
+    """How long the rows are that are folded, if all have one length."""
+    lets = op.body.lets
+    folded = {let.op.extent for let in lets if isinstance(let.op, Fold)}
+    made = {var for let in lets for var in let.vars}
+    return folded.pop() if len(folded) == 1 and not folded & made else None
+
+
+def extent_of_short(op: Sweep, lanes: Lanes) -> Atom | None:
+    """How long the rows are along which lanes lie, where sweeps of short ones have another plan:
+    those that neither scan nor look for rows in memory."""
+    plain = all(isinstance(sink, Store | Combine) for sink in op.sinks)
+    if not plain or _locates(op) or any(isinstance(let.op, Prefix) for let in walk_lets(op.body)):
+        return None
+    folds = any(isinstance(let.op, Fold) for let in walk_lets(op.body))
+    match lanes:
+        case Lanes.FOLDS:
+            return _folded_extent(op)
+        case Lanes.ROW_BY_ROW if not folds:
+            return op.shape[-1]
+    return None
+
+
+def is_short(extent: Atom | None) -> bool:
+    """Whether it is known that rows are short."""
+    return isinstance(extent, Const) and int(extent.value) < SHORT
 
 
 def _locates(op: Sweep) -> bool:
