@@ -1,9 +1,10 @@
-"""radix_sort fn varying xs:   a sort as it is lowered: in passes over the digits of its keys
+"""radix_sort fn varying least most xs:   a sort as it is lowered: in passes over digits of its keys
 
-    ys: u32[n] = radix_sort (x: u32 => in x) [v] [xs]
+    ys: u32[n] = radix_sort (x: u32 => in x) [v] [least] [most] [xs]
 
-`varying` says for each key which of its bits are not the same in all elements: digits of others
-need no pass. The key is computed anew in every pass, so it is a few operations that read no arrays.
+`varying` says for each key which of its bits are not the same in all elements, `least` and `most`
+between what the key lies: what they show to be the same everywhere needs no pass. The key is
+computed anew in every pass, so it is a few operations that read no arrays.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ class RadixSort(Op):
 
     fn: Lambda
     varying: tuple[Atom, ...]
+    least: tuple[Atom, ...]
+    most: tuple[Atom, ...]
     xs: tuple[Atom, ...]
 
     def result_types(self) -> tuple[Type, ...]:
@@ -30,7 +33,10 @@ class RadixSort(Op):
 
     def misfits(self) -> Iterator[str]:
         yield from keys_misfit(self.fn, self.xs)
-        yield from types_misfit("the bits that vary", self.varying, self.fn.result_types())
+        keys = self.fn.result_types()
+        yield from types_misfit("the bits that vary", self.varying, keys)
+        yield from types_misfit("the least keys", self.least, keys)
+        yield from types_misfit("the greatest keys", self.most, keys)
 
     def evaluate(self, interp: Interp, env: Env) -> Values:
         return in_order(interp, env, self.fn, self.xs)

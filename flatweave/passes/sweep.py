@@ -82,7 +82,7 @@ from flatweave.passes.elements import (
 from flatweave.passes.monoid import monoid, with_initial
 from flatweave.passes.nests.hard import is_hard
 from flatweave.scalar import ops as scalar
-from flatweave.terms.build import Builder, Names, index, lambda_of
+from flatweave.terms.build import Builder, Names, index
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import Atom, Lambda, Let, Type, Var, constant
 from flatweave.terms.traverse import walk_lets
@@ -309,33 +309,37 @@ def _sort(b: Builder, scope: Scope, op: Sort) -> tuple[Atom, ...]:
         xs, fn = scope.atoms(op.xs), translate_lambda(b, scope, op.fn)
         if scope.in_row:
             return b.emit(SortRow(fn, xs))
-        return b.emit(RadixSort(fn, _varying(b, scope, op.xs, op.fn.result_types(), keys), xs))
+        return b.emit(RadixSort(fn, *_seen(b, scope, op.xs, op.fn.result_types(), keys), xs))
     stored = _over(b, scope, op.xs, tuple(Store() for _ in range(count)), keys)
     xs = (*stored, *scope.atoms(op.xs))
     fn = b.function([array_type(x).dtype for x in xs], lambda inside, *params: params[:count])
     if scope.in_row:
         return b.emit(SortRow(fn, xs))[count:]
-    varying = _varying(b, scope, stored, op.fn.result_types(), lambda c, elements: elements)
-    return b.emit(RadixSort(fn, varying, xs))[count:]
+    seen = _seen(b, scope, stored, op.fn.result_types(), lambda c, elements: elements)
+    return b.emit(RadixSort(fn, *seen, xs))[count:]
 
 
-def _varying(
+def _seen(
     b: Builder, scope: Scope, xs: Sequence[Atom], types: Sequence[Type], keys: Body
-) -> tuple[Atom, ...]:
-    """For each key, the bits that are not the same in all elements."""
-    sinks: list[Sink] = []
-    for type_ in types:
-        assert isinstance(type_, DType)
-        for name in ("and", "or"):
-            neutral = constant(scalar.neutral(name, type_), type_)
-            sinks.append(Combine(lambda_of(name, type_), (neutral,)))
+) -> tuple[tuple[Atom, ...], tuple[Atom, ...], tuple[Atom, ...]]:
+    """For each key the bits that are not the same in all elements, the least one and the greatest,
+    all of which one reading finds."""
+    dtypes = [type_ for type_ in types if isinstance(type_, DType)]
+    names = ("and", "or", "minimum", "maximum")
+    neutral = [constant(scalar.neutral(name, d), d) for d in dtypes for name in names]
+
+    def combine(c: Builder, *both: Atom) -> Sequence[Atom]:
+        pairs = zip(names * len(dtypes), both[: len(neutral)], both[len(neutral) :], strict=True)
+        return [c.apply(name, mine, other) for name, mine, other in pairs]
 
     def body(c: Builder, elements: tuple[Atom, ...]) -> Sequence[Atom]:
-        return [key for key in keys(c, elements) for _ in ("and", "or")]
+        return [key for key in keys(c, elements) for _ in names]
 
-    found = _over(b, scope, xs, tuple(sinks), body)
-    pairs = zip(found[::2], found[1::2], strict=True)
-    return tuple(b.apply("xor", every, some) for every, some in pairs)
+    fn = b.function([d for d in dtypes for _ in names] * 2, combine)
+    found = _over(b, scope, xs, (Combine(fn, tuple(neutral)),), body)
+    pairs = zip(found[::4], found[1::4], strict=True)
+    varying = tuple(b.apply("xor", every, some) for every, some in pairs)
+    return varying, tuple(found[2::4]), tuple(found[3::4])
 
 
 def _control(

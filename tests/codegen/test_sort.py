@@ -74,3 +74,13 @@ def test_every_dtype_on_opencl(dtype):
         up, down = runnable.run(flat(xs))
         assert np.asarray(up).tobytes() == xs[order_of(xs)].tobytes()
         np.testing.assert_array_equal(down, order_of(xs, descending=True))
+
+
+@pytest.mark.needs_opencl
+def test_two_keys_on_opencl():
+    """Keys around zero, of which the digits have bits of both."""
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(-5, 5, 3000), rng.normal(size=3000)
+    runnable = on_opencl(traced("two", lambda a, b: fw.argsort((a, b)), a, b))
+    (found,) = runnable.run(flat(a, b))
+    np.testing.assert_array_equal(found, np.lexsort((b, a)))

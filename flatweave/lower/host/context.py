@@ -231,8 +231,8 @@ class Lowering:
         program = self.program
         return {k.name for k in program.kernels} | {later.name for later in program.later}
 
-    def reads(self, op: Op) -> list[Atom]:
-        """The host values of all that an operation reads."""
+    def reads(self, op: Op | Lambda) -> list[Atom]:
+        """The host values of all that an operation or a function reads."""
         found: list[Atom] = []
         for var in free_vars(op):
             value = self.scope.find(var)

@@ -32,7 +32,7 @@ from flatweave.lower.schedule.plan import When
 from flatweave.lower.schedule.scatter_variant import NOT_COMBINED, neutral_of, scattering_sink
 from flatweave.ops import CombineRows, Index, RadixSort, Reshape, ScatterReduce, Sweep
 from flatweave.ops import Store as Kept
-from flatweave.ops.rows import array_type
+from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
@@ -87,7 +87,8 @@ class Sorted(Division):
         by_key = b.function(
             [array_type(x).dtype for x in (keys, *values)], lambda c, *xs: xs[:1]
         )
-        sort = RadixSort(by_key, (_bits_up_to(b, key),), (keys, *values))
+        none = constant(0, scalar_type(key))
+        sort = RadixSort(by_key, (_bits_up_to(b, key),), (none,), (key,), (keys, *values))
         arranged = b.emit(sort, self._named("sorted"))
         return b.close([], self._rows(b, arranged[0], arranged[1:], extent, total))
 

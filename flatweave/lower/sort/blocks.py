@@ -18,7 +18,8 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, St
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.sort.digit_pass import DigitPass
-from flatweave.lower.sort.lines import Lines, scalar_loop
+from flatweave.lower.sort.key_bits import ceil_div
+from flatweave.lower.sort.lines import LINE, Lines, scalar_loop
 from flatweave.lower.traverse.flat import flat
 from flatweave.lower.traverse.position import Position, State
 from flatweave.terms.build import Builder, index
@@ -26,7 +27,7 @@ from flatweave.terms.control import For
 from flatweave.terms.syntax import Atom, Const, Var
 
 CHUNK = 512
-UNROLLED = 4
+UNROLLED = 2
 AT_ONCE = 2
 """What a key may cost to be computed where its element is read: one by one, not on all lanes."""
 RUNS_OF_A_THREAD = 4
@@ -36,9 +37,9 @@ LONGEST = 1 << 31
 """Elements of a run, or a few more, so that they can be counted in 32 bits."""
 MANY = 1 << 18
 """Elements of a run from which on wide digits, each of them rare, still fill their lines."""
-FEW_BITS, MANY_BITS = 8, 11
-NARROW = 8
-"""Bytes of an element up to which the lines of all wide digits stay in second-level cache."""
+FEW_BITS, MANY_BITS = 10, 11
+LINES = 1 << 19
+"""Bytes up to which the lines of all digits stay in second-level cache."""
 ONE = Const(1, u32)
 
 OnElement = Callable[[Builder, Atom, Atom, int], None]
@@ -56,12 +57,12 @@ class BlockRuns:
         most = host.apply("maximum", most, host.apply("floordiv", total, index(LONGEST)))
         wanted = host.apply("minimum", host.apply("floordiv", total, index(LEAST)), most)
         self.count = self.blocks = host.apply("maximum", wanted, index(1))
-        ahead = host.sub(self.count, index(1))
-        self.size = host.apply("floordiv", host.add(total, ahead), self.count)
+        self.size = ceil_div(host, total, self.count)
         element = sum(dtype.bytes for dtype in dtypes)
-        self.widest = MANY_BITS if element <= NARROW else FEW_BITS
+        self.widest = min(MANY_BITS, (LINES // (LINE * element)).bit_length() - 1)
         is_long = host.apply("ge", self.size, index(MANY))
-        self.most_bits = host.apply("select", is_long, index(self.widest), index(FEW_BITS))
+        few = index(min(FEW_BITS, self.widest))
+        self.most_bits = host.apply("select", is_long, index(self.widest), few)
         self.streams: Atom = Const(False, bool_)
         if lowering.machine.streaming_from is not None:
             least = index(lowering.machine.streaming_from // element)
@@ -74,8 +75,7 @@ class BlockRuns:
         room = 1 << self.widest
         count, runs = kernel.capture(digits.count), kernel.capture(self.count)
         tally = b.emit(Shared(u32, 2 * room))[0]
-        for start in (0, room):
-            _clear(b, tally, start, count)
+        _clear(b, tally, (0, room), count)
 
         def one(c: Builder, digit: Atom, at: Atom, turn: int) -> None:
             place = c.add(digit, index(turn % 2 * room))
@@ -174,13 +174,14 @@ def _in_turns(
         scalar_loop(b, whole, hi, lambda c, k: one(c, digit(c, k), k, 0))
 
 
-def _clear(b: Builder, tally: Var, start: int, count: Atom) -> None:
-    """tally[start ..] = 0, for `count` places and up to a step more."""
+def _clear(b: Builder, tally: Var, starts: Sequence[int], count: Atom) -> None:
+    """tally[start ..] = 0 for each start, for `count` places and up to a step more."""
     width = 16
     region = b.inner()
     inside = region.inner()
     k = inside.param("k", i64)
-    at = inside.add(inside.emit(Lane(k))[0], index(start))
-    inside.emit(Store(tally, at, Const(0, u32)))
+    lane = inside.emit(Lane(k))[0]
+    for start in starts:
+        inside.emit(Store(tally, inside.add(lane, index(start)), Const(0, u32)))
     region.emit(For(index(0), count, index(width), inside.close([k], []), ()))
     b.emit(Lanes(width, region.close([], [])))

@@ -1,6 +1,6 @@
-"""A sort by the leading bits of a key that tell most elements apart, and what mends the rest.
+"""A sort by the leading bits of keys that tell most elements apart, and what mends the rest.
 
-    sample    of the keys of 64 elements, any two that differ: the longest prefix that they share
+    sample    of the numbers of 64 elements, any two that differ: the longest prefix they share
     bits      that prefix, and a bit more whenever there are twice as many elements
     passes    over these bits alone
     mend      an element goes back past the greater ones before it; they are alike in those bits
@@ -23,7 +23,7 @@ from flatweave.kernel_ir.syntax import BlockIndex, Lane, Lanes, Load, Shared, St
 from flatweave.lower.host.context import Declared, Own
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.spread import spread
-from flatweave.lower.sort.digit_pass import KeyBits, Keyed
+from flatweave.lower.sort.digit_pass import Keyed
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, For, If, While
 from flatweave.terms.syntax import Atom, BufferType, Let, Var, constant
@@ -41,7 +41,7 @@ MAXIMUM = lambda_of("maximum", i64)
 
 
 class Mend:
-    """The last part of a sort whose passes leave out the trailing bits of its only key."""
+    """The last part of a sort whose passes leave out the trailing bits of its keys."""
 
     def __init__(self, let: Let, blocks: Atom, size: Atom, total: Atom) -> None:
         self.let = let
@@ -53,7 +53,7 @@ class Mend:
     ) -> Declared:  # fmt: skip
         """A kernel that is made when a sort first leaves out bits; it is given a buffer of i64."""
         lowering = keyed.lowering
-        needs = [*lowering.reads(keyed.op), *keyed.source, self.size, self.total, *needs]
+        needs = [*lowering.reads(keyed.op.fn), *keyed.source, self.total, *needs]
         own: Own = [("cells", BufferType(i64))]
         return lowering.later(self.let, suffix, needs, lambda kb, own: write(kb, own[0]), own)
 
@@ -63,34 +63,42 @@ class Mend:
         """Bits that tell most elements apart where every bit of their keys is random."""
         return host.sub(index(64 + SPARE), host.cast(host.apply("clz", self.total), i64))
 
-    def leading(self, keyed: Keyed, bits: KeyBits, fewest: Atom) -> Atom:
-        """How many of a key's bits that vary tell most elements apart."""
+    def leading(self, keyed: Keyed, fewest: Atom) -> Atom:
+        """How many of the bits that vary tell most elements apart."""
         lowering, host = keyed.lowering, keyed.lowering.host
         cell = host.emit(Alloc(i64, index(1), lowering.site()))[0]
-        kernel = self._later(keyed, "_sample", [], partial(self._write_sample, keyed))
+        word = index(keyed.bits.dtype.bits)
+        rest: Atom = index(0)
+        if keyed.bits.rest:
+            rest = host.apply("maximum", host.sub(keyed.bits.end, word), rest)
+        needs = [rest, *keyed.bits.needs]
+        kernel = self._later(keyed, "_sample", needs, partial(self._write_sample, keyed, rest))
         lowering.launch(kernel, index(1), Role.SAMPLE, own=[cell])
         same = host.emit(Load(cell, index(0)))[0]
         host.emit(Free(cell))
-        random = host.sub(index(keyed.dtype.bits + SHARED), bits.end)
+        random = host.sub(host.add(word, index(SHARED)), host.sub(keyed.bits.end, rest))
         more = host.apply("maximum", host.sub(same, random), index(0))
         return host.add(fewest, more)
 
-    def _write_sample(self, keyed: Keyed, kernel: KernelBuilder, cell: Var) -> None:
-        """result[0] = the longest prefix that two keys share which are not equal."""
+    def _write_sample(self, keyed: Keyed, rest: Atom, kernel: KernelBuilder, cell: Var) -> None:
+        """result[0] = the longest prefix that two words share which are not equal; words have the
+        numbers' first bits, the `rest` of them is left out."""
         b = kernel.body
-        dtype = keyed.dtype
-        keys, total = b.emit(Shared(dtype, SAMPLE))[0], kernel.capture(self.total)
+        dtype = keyed.bits.dtype
+        words, total = b.emit(Shared(dtype, SAMPLE))[0], kernel.capture(self.total)
         region = b.inner()
         lane = region.emit(Lane(index(0)))[0]
         anywhere = spread(region, region.cast(lane, u64))
         at = region.cast(region.apply("mod", anywhere, region.cast(total, u64)), i64)
-        region.emit(Store(keys, lane, keyed.key_at(region, kernel, at)))
+        keys = keyed.keys_at(region, kernel, at)
+        word = keyed.word(region, kernel, keys, kernel.capture(rest))
+        region.emit(Store(words, lane, word))
         b.emit(Lanes(SAMPLE, region.close([], [])))
         pairs = b.inner()
-        mine = pairs.emit(Load(keys, pairs.emit(Lane(index(0)))[0]))[0]
+        mine = pairs.emit(Load(words, pairs.emit(Lane(index(0)))[0]))[0]
         inside = pairs.inner()
         k, most = inside.param("k", i64), inside.param("most", i64)
-        other = inside.apply("xor", mine, inside.emit(Load(keys, k))[0])
+        other = inside.apply("xor", mine, inside.emit(Load(words, k))[0])
         same = inside.cast(inside.apply("clz", other), i64)
         differs = inside.apply("ne", other, constant(0, dtype))
         longer = inside.apply("maximum", most, inside.apply("select", differs, same, index(0)))
@@ -103,8 +111,8 @@ class Mend:
 
     # -- mend -------------------------------------------------------------------------------------
 
-    def emit(self, keyed: Keyed, least: Atom) -> Atom:
-        """Mend elements that are sorted by the bits from `least` on; whether it was given up.
+    def emit(self, keyed: Keyed) -> Atom:
+        """Mend elements that are sorted by these bits of their keys; whether it was given up.
 
         Each block has the elements of its run, but for those alike the last one before it, and
         those alike its own last one.
@@ -114,23 +122,23 @@ class Mend:
         cells = host.emit(Alloc(i64, host.add(behind, index(1)), lowering.site()))[0]
         host.emit(Store(cells, behind, index(0)))
 
-        begins = self._later(keyed, "_begins", [least], partial(self._write_begins, keyed, least))
+        needs = [self.size, keyed.bits.least, *keyed.bits.needs]
+        begins = self._later(keyed, "_begins", needs, partial(self._write_begins, keyed))
         lowering.launch(begins, behind, Role.COUNT, own=[cells])
-        mending = self._later(keyed, "_mend", [behind], partial(self._write_mend, keyed, behind))
+        needs = [self.size, behind]
+        mending = self._later(keyed, "_mend", needs, partial(self._write_mend, keyed, behind))
         lowering.launch(mending, self.blocks, Role.VARIANT, own=[cells])
         gave_up = host.emit(Load(cells, behind))[0]
         host.emit(Free(cells))
         return host.apply("ne", gave_up, index(0))
 
-    def _write_begins(
-        self, keyed: Keyed, least: Atom, kernel: KernelBuilder, firsts: Var
-    ) -> None:
+    def _write_begins(self, keyed: Keyed, kernel: KernelBuilder, firsts: Var) -> None:
         """firsts[k] = where block k begins, of the one behind the last where all end."""
         b = kernel.body
         block = b.emit(BlockIndex())[0]
         run = b.mul(block, kernel.capture(self.size))
         place = b.apply("minimum", run, kernel.capture(self.total))
-        b.emit(Store(firsts, block, self._group(b, keyed, kernel, kernel.capture(least), place)))
+        b.emit(Store(firsts, block, self._group(b, keyed, kernel, place)))
 
     def _write_mend(
         self, keyed: Keyed, gave_up: Atom, kernel: KernelBuilder, firsts: Var
@@ -142,12 +150,12 @@ class Mend:
         last = b.emit(Load(firsts, b.add(block, index(1))))[0]
         inside = b.inner()
         at, left = inside.param("i", i64), inside.param("left", i64)
-        key = keyed.key_at(inside, kernel, at)
-        before = keyed.key_at(inside, kernel, inside.sub(at, index(1)))
+        keys = keyed.keys_at(inside, kernel, at)
+        before = keyed.keys_at(inside, kernel, inside.sub(at, index(1)))
         back, stay = inside.inner(), inside.inner()
-        after = self._go_back(back, keyed, kernel, at, first, key, left)
+        after = self._go_back(back, keyed, kernel, at, first, keys, left)
         moved = inside.emit(
-            If(inside.apply("lt", key, before), back.close([], [after]), stay.close([], [left]))
+            If(_less(inside, keys, before), back.close([], [after]), stay.close([], [left]))
         )
         body, budget = inside.close([at, left], moved), b.mul(size, index(STEPS))
         begin = b.add(first, index(1))
@@ -156,9 +164,7 @@ class Mend:
         over.emit(Store(firsts, kernel.capture(gave_up), index(1)))
         b.emit(If(b.apply("le", rest, index(0)), over.close([], []), NO_BODY))
 
-    def _group(
-        self, b: Builder, keyed: Keyed, kernel: KernelBuilder, least: Atom, at: Atom
-    ) -> Atom:
+    def _group(self, b: Builder, keyed: Keyed, kernel: KernelBuilder, at: Atom) -> Atom:
         """Where the first elements begin, from `at` on, that are not alike the one before them."""
         total = kernel.capture(self.total)
         test, turn = b.inner(), b.inner()
@@ -166,9 +172,10 @@ class Mend:
         end = test.sub(total, index(1))
         here = test.apply("minimum", i, end)
         before = test.apply("maximum", test.sub(i, index(1)), index(0))
-        shift = test.cast(least, keyed.dtype)
+        least = kernel.capture(keyed.bits.least)
         leading = [
-            test.apply("shr", keyed.key_at(test, kernel, place), shift) for place in (here, before)
+            keyed.word(test, kernel, keyed.keys_at(test, kernel, place), least)
+            for place in (here, before)
         ]
         inner = test.apply("and", test.apply("gt", i, index(0)), test.apply("lt", i, total))
         holds = test.apply("and", inner, test.apply("eq", *leading))
@@ -178,15 +185,15 @@ class Mend:
 
     def _go_back(
         self, b: Builder, keyed: Keyed, kernel: KernelBuilder, at: Atom, first: Atom,
-        key: Atom, left: Atom,
+        keys: Sequence[Atom], left: Atom,
     ) -> Atom:  # fmt: skip
-        """An element goes back past those of a greater key; how many steps are left then."""
+        """An element goes back past those of greater keys; how many steps are left then."""
         buffers = [kernel.buffer(buffer) for buffer in keyed.source]
         element = [b.emit(Load(buffer, at))[0] for buffer in buffers]
         test, turn = b.inner(), b.inner()
         i, rest = test.param("i", i64), test.param("left", i64)
         before = test.apply("maximum", test.sub(i, index(1)), first)
-        greater = test.apply("lt", key, keyed.key_at(test, kernel, before))
+        greater = _less(test, keys, keyed.keys_at(test, kernel, before))
         inner = test.apply("and", test.apply("gt", i, first), test.apply("gt", rest, index(0)))
         holds = test.close([i, rest], [test.apply("and", inner, greater)])
         i, rest = turn.param("i", i64), turn.param("left", i64)
@@ -198,3 +205,13 @@ class Mend:
         for buffer, value in zip(buffers, element, strict=True):
             b.emit(Store(buffer, place, value))
         return after
+
+
+def _less(b: Builder, keys: Sequence[Atom], others: Sequence[Atom]) -> Atom:
+    """Whether some keys come before others, the first of which counts most."""
+    *upper, (key, other) = zip(keys, others, strict=True)
+    found = b.apply("lt", key, other)
+    for key, other in reversed(upper):
+        rest = b.apply("and", b.apply("eq", key, other), found)
+        found = b.apply("or", b.apply("lt", key, other), rest)
+    return found

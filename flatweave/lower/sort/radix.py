@@ -1,12 +1,12 @@
 """Sorting, by digits of unsigned keys, the least significant first: the host's part.
 
-    for each key, the last one first:
-        for each digit of the bits that vary:
-            move the elements into the order of the digit, equal ones as they are
+    for each digit of the keys' bits that vary, the least significant one first:
+        move the elements into the order of the digit, equal ones as they are
 
-How a pass moves them is the machine's: it counts runs of elements and scans the counts before
-(`counted_runs.py`), or does it in one launch whose blocks look back (`sweeps.py`). Every pass is
-stable, so that the result is the only one there is, however elements are divided.
+The keys of an element are one long number (`key_bits.py`). How a pass moves elements is the
+machine's: it counts runs of them and scans the counts before (`counted_runs.py`), or does it in one
+launch whose blocks look back (`sweeps.py`). Every pass is stable, so that the result is the only
+one there is, however elements are divided.
 
 Which bits vary is known when the program runs: it decides on how many digits there are, and how
 wide they are. Elements go back and forth between two buffers; where nobody needs the unsorted array
@@ -25,12 +25,13 @@ from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.schedule.sorting import elements_each, sorts_by_lane
 from flatweave.lower.sort.blocks import BlockRuns
 from flatweave.lower.sort.counted_runs import CountedRuns
-from flatweave.lower.sort.digit_pass import DigitPass, KeyBits, KeyDigits, Keyed, Passes, ceil_div
+from flatweave.lower.sort.digit_pass import DigitPass, Keyed, Passes
+from flatweave.lower.sort.key_bits import KeyBits, KeyDigits, bits_of, ceil_div
 from flatweave.lower.sort.lanes import LaneRuns
 from flatweave.lower.sort.leading import LEAST, Mend
 from flatweave.lower.sort.sweeps import Sweeps
 from flatweave.ops import RadixSort
-from flatweave.ops.rows import array_type, scalar_type
+from flatweave.ops.rows import array_type
 from flatweave.terms.build import index
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Const, Let, Var, constant
@@ -86,8 +87,7 @@ class _RadixSortLowering:
         if sorts_by_lane(lowering.machine):
             return CountedRuns(self.let, LaneRuns(lowering, total, dtypes))
         runs = BlockRuns(lowering, total, dtypes)
-        if len(self.op.varying) == 1:
-            self.mend = Mend(self.let, runs.blocks, runs.size, total)
+        self.mend = Mend(self.let, runs.blocks, runs.size, total)
         return CountedRuns(self.let, runs)
 
     def run(self) -> None:
@@ -96,8 +96,7 @@ class _RadixSortLowering:
         target = tuple(lowering.alloc_like(x, self.total) for x in self.op.xs)
         spare = tuple(self._spare(x) for x in self.op.xs)
         buffers = _Buffers(source, target, spare)
-        for key in reversed(range(len(self.op.varying))):
-            buffers = self._by_key(buffers, key)
+        buffers = self._by_digits(buffers, bits_of(lowering, self.op, self.total))
         for var, buffer in zip(self.let.vars, buffers.source, strict=True):
             host.emit(Retain(buffer))
             lowering.scope.bind(var, HostArray(buffer, (self.total,)))
@@ -120,38 +119,25 @@ class _RadixSortLowering:
                     fresh.close([], [made]))  # fmt: skip
         return host.emit(choice, "buffer")[0]
 
-    # -- the bits of one key ----------------------------------------------------------------------
+    # -- how many bits ----------------------------------------------------------------------------
 
-    def _by_key(self, buffers: _Buffers, key: int) -> _Buffers:
-        """The elements by one key, the bits of which between the least and the greatest that vary
-        are in a digit each."""
-        bits = self._bits(key)
+    def _by_digits(self, buffers: _Buffers, bits: KeyBits) -> _Buffers:
+        """The elements by all bits, or by the leading ones that will do."""
         if self.mend is None:
-            return self._passes(self.lowering, buffers, bits, key)
-        keyed = Keyed(self.lowering, self.op, key, buffers.source)
-        wanted = self._wanted(self.mend, bits, keyed)
+            return self._passes(self.lowering, buffers, bits)
+        keyed = Keyed(self.lowering, self.op, bits, buffers.source)
+        wanted = self._wanted(self.mend, keyed)
         return self._until_mended(self.mend, bits, wanted, buffers)
 
-    def _bits(self, key: int) -> KeyBits:
-        """The bits of a key that vary; of a single element none."""
-        lowering, host = self.lowering, self.lowering.host
-        varying = lowering.scope.scalar(self.op.varying[key])
-        dtype = scalar_type(varying)
-        least = host.cast(host.apply("ctz", varying), i64)
-        zeros = host.cast(host.apply("clz", varying), i64)
-        end = host.apply("maximum", host.sub(index(dtype.bits), zeros), least)
-        some = host.apply("gt", self.total, index(1))
-        return KeyBits(varying, least, host.apply("select", some, end, least))
-
-    def _wanted(self, mend: Mend, bits: KeyBits, keyed: Keyed) -> Atom:
+    def _wanted(self, mend: Mend, keyed: Keyed) -> Atom:
         """How many of the bits are sorted by; all where fewer cannot save a pass."""
-        host, count = self.lowering.host, bits.count(self.lowering.host)
+        host, count = self.lowering.host, keyed.bits.count(self.lowering.host)
         fewest = mend.fewest_bits(host)
         passes = ceil_div(host, fewest, host.apply("maximum", self.passes.most_bits, index(1)))
         saves = host.apply("gt", count, host.mul(passes, self.passes.most_bits))
         many = host.apply("ge", self.total, index(LEAST))
         inside = self.lowering.inner()
-        found = mend.leading(replace(keyed, lowering=inside), bits, fewest)
+        found = mend.leading(replace(keyed, lowering=inside), fewest)
         other = host.inner().close([], [count])
         pays = host.apply("and", saves, many)
         return host.emit(If(pays, inside.host.close([], [found]), other))[0]
@@ -165,9 +151,9 @@ class _RadixSortLowering:
         asked = [test.param("s", atom.type) for atom in init]
         again, number, *state = params = [inside.host.param("s", atom.type) for atom in init]
         chosen = bits.leading(inside.host, number)
-        after = self._passes(inside, _Buffers.of(state), chosen, 0)
+        after = self._passes(inside, _Buffers.of(state), chosen)
         some = inside.inner()
-        gave_up = mend.emit(Keyed(some, self.op, 0, after.source), chosen.least)
+        gave_up = mend.emit(Keyed(some, self.op, chosen, after.source))
         left_out = inside.host.apply("gt", chosen.least, bits.least)
         nothing = inside.host.inner().close([], [NO])
         (again,) = inside.host.emit(If(left_out, some.host.close([], [gave_up]), nothing))
@@ -177,18 +163,16 @@ class _RadixSortLowering:
 
     # -- the digits of some bits ------------------------------------------------------------------
 
-    def _passes(
-        self, lowering: Lowering, buffers: _Buffers, bits: KeyBits, key: int
-    ) -> _Buffers:
+    def _passes(self, lowering: Lowering, buffers: _Buffers, bits: KeyBits) -> _Buffers:
         """One pass for each digit."""
         host = lowering.host
         digits = bits.digits(host, self.passes.most_bits)
-        first = self._digit(lowering, key, digits, index(0), digits.least, buffers)
+        first = self._digit(lowering, digits, index(0), bits.least, buffers)
         shared = self.passes.begin(first)
         inside = lowering.inner()
         turn = inside.host.param("d", i64)
         state = [inside.host.param("buffer", buffer.type) for buffer in buffers.all()]
-        found = self._pass(inside, key, digits, turn, _Buffers.of(state), shared)
+        found = self._pass(inside, digits, turn, _Buffers.of(state), shared)
         body = inside.host.close([turn, *state], found)
         after = host.emit(For(index(0), digits.many, index(1), body, buffers.all()))
         for buffer in shared:
@@ -196,25 +180,24 @@ class _RadixSortLowering:
         return _Buffers.of(after)
 
     def _digit(
-        self, lowering: Lowering, key: int, digits: KeyDigits, turn: Atom, shift: Atom,
-        buffers: _Buffers,
-    ) -> DigitPass:  # fmt: skip
+        self, lowering: Lowering, digits: KeyDigits, turn: Atom, shift: Atom, buffers: _Buffers
+    ) -> DigitPass:
         return DigitPass(
-            lowering, self.op, key, buffers.source, digits, turn, shift, buffers.target
+            lowering, self.op, digits.bits, buffers.source, digits, turn, shift, buffers.target
         )
 
     def _pass(
-        self, lowering: Lowering, key: int, digits: KeyDigits, turn: Atom, buffers: _Buffers,
+        self, lowering: Lowering, digits: KeyDigits, turn: Atom, buffers: _Buffers,
         shared: tuple[Var, ...],
     ) -> tuple[Var, ...]:  # fmt: skip
         """The buffers after a pass; a digit that is the same everywhere needs none."""
-        host, dtype = lowering.host, scalar_type(digits.varying)
-        shift = host.add(digits.least, host.mul(turn, digits.width))
+        host, dtype = lowering.host, digits.bits.dtype
+        shift = host.add(digits.bits.least, host.mul(turn, digits.width))
         mask = host.cast(host.sub(digits.values, index(1)), dtype)
-        digit = host.apply("and", host.apply("shr", digits.varying, host.cast(shift, dtype)), mask)
+        digit = host.apply("and", digits.bits.varying(host, shift), mask)
         varies = host.apply("ne", digit, constant(0, dtype))
         inside = lowering.inner()
-        self.passes.move(self._digit(inside, key, digits, turn, shift, buffers), shared)
+        self.passes.move(self._digit(inside, digits, turn, shift, buffers), shared)
         then = inside.host.close([], buffers.moved().all())
         other = host.inner().close([], buffers.all())
         return host.emit(If(varies, then, other), "buffer")
@@ -233,5 +216,6 @@ class _RadixSortLowering:
 # bytes beside the key a move costs 2.1 and 2.7: three quarters become nine tenths; with wider ones
 # the lines of 2048 digits leave the second-level cache, and narrow digits win. A line shorter than
 # 32 elements is full too often (a branch that nobody foretells), and two of a digit's lines in each
-# run are shared with its neighbours: hence few runs, and wide digits only where runs are long. The
+# run are shared with its neighbours: hence few runs, and 11 bits only where runs are long; up to 10
+# where that saves a pass, and where the lines of all digits stay in the second-level cache. The
 # bandwidth of memory is far off: a pass moves 8 bytes a key, which takes 0.1 ns.

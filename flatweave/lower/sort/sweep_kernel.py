@@ -83,8 +83,8 @@ class SweepKernel:
         b.emit(Sync())
         by_threads(b, self.machine, self.count, self._leave)
 
-    def _digit(self, b: Builder, key: Atom) -> Atom:
-        return b.cast(self.digits.digit_of(b, self.kernel, key, self.shift), i64)
+    def _digit(self, b: Builder, keys: list[Atom]) -> Atom:
+        return b.cast(self.digits.digit_of(b, self.kernel, keys, self.shift), i64)
 
     def _of_warp(self, b: Builder, digit: Atom) -> Atom:
         """The place of a digit in this warp's tally."""
@@ -105,8 +105,8 @@ class SweepKernel:
         below = lanes_below(region)
 
         def act(b: Builder, k: Atom, at: Atom, active: Atom) -> None:
-            key = self.digits.key_of(b, self.kernel, self.held.component(k))
-            digit = self._digit(b, key)
+            keys = self.digits.keys_of(b, self.kernel, self.held.component(k))
+            digit = self._digit(b, keys)
             among = b.emit(Ballot(active))[0]
             alike = lanes_alike(b, b.cast(digit, u32), self.bits, among)
             earlier = b.apply("and", alike, below)
@@ -201,8 +201,8 @@ class SweepKernel:
     def _leave(self, b: Builder, i: Atom) -> None:
         """The element at a place of the block to its place among all."""
         values = {k: b.emit(Load(memory, i))[0] for k, memory in self.staged.items()}
-        key = self.digits.key_of(b, self.kernel, lambda c, k: values[k])
-        start = b.emit(Load(self.places, self._digit(b, key)))[0]
+        keys = self.digits.keys_of(b, self.kernel, lambda c, k: values[k])
+        start = b.emit(Load(self.places, self._digit(b, keys)))[0]
         place = b.add(start, i)
         for k, buffer in enumerate(self.digits.target):
             b.emit(Store(self.kernel.buffer(buffer), place, values[k]))

@@ -25,8 +25,9 @@ from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.block_partials import scan_block_partials
 from flatweave.lower.schedule.sorting import digit_bits
 from flatweave.lower.sort.counted_runs import ADD
-from flatweave.lower.sort.digit_pass import DigitPass, ceil_div
+from flatweave.lower.sort.digit_pass import DigitPass
 from flatweave.lower.sort.held import Held, by_threads
+from flatweave.lower.sort.key_bits import ceil_div
 from flatweave.lower.sort.sweep_kernel import SweepKernel
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
@@ -64,8 +65,8 @@ class Sweeps:
         return words, *scan_block_partials(lowering, self.let, parts, [words], entries)
 
     def _entries(self, digits: DigitPass) -> int:
-        """Counts of as many digits as a key may have."""
-        bits = scalar_type(digits.key.varying).bits
+        """Counts of as many digits as the keys may have."""
+        bits = sum(scalar_type(field.varying).bits for field in digits.bits.fields)
         return -(-bits // self.bits) << self.bits
 
     def move(self, digits: DigitPass, shared: tuple[Var, ...]) -> None:
@@ -129,15 +130,15 @@ class Sweeps:
     ) -> None:  # fmt: skip
         """Count every digit of the elements that threads hold."""
         many, width = kernel.capture(digits.key.many), digits.key.width
-        least = kernel.capture(digits.key.least)
+        least = kernel.capture(digits.bits.least)
 
         def act(c: Builder, k: Atom, at: Atom, active: Atom) -> None:
             d = c.inner()
-            key = digits.key_of(d, kernel, held.component(k))
+            keys = digits.keys_of(d, kernel, held.component(k))
             e = d.inner()
             t = e.param("t", i64)
             shift = e.add(least, e.mul(t, kernel.capture(width)))
-            digit = e.cast(digits.digit_of(e, kernel, key, shift), i64)
+            digit = e.cast(digits.digit_of(e, kernel, keys, shift), i64)
             place = e.add(e.mul(t, index(1 << self.bits)), digit)
             e.emit(Atomic("add", tally, place, constant(1, u32)))
             d.emit(For(index(0), many, index(1), e.close([t], []), ()))

@@ -25,6 +25,7 @@ from flatweave.terms.control import Apply, Cast
 from flatweave.terms.syntax import Atom, Const, Let, Op, Var
 
 _DIVISIONS = {"floordiv": floordiv, "mod": mod}
+_SHIFTS = {"shl": Value.__lshift__, "shr": Value.__rshift__}
 
 
 def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
@@ -40,6 +41,11 @@ def emit_apply(e: Emitter, let: Let) -> Sequence[Held]:
         return (Held(UNIFORM, floordiv_by_positive(a, b).text),)
     if shape is VARYING and _divides_integers(op):
         return (Held(VARYING, _quotient(e, op)),)
+    if _leaves_bits(e.made, op):
+        width = e.width if shape is VARYING else 1
+        texts = [e.lanes(h, dtype) if shape is VARYING else h.text for h in held]
+        a, b = (Value(e.code, dtype, width, text) for text in texts)
+        return (Held(shape, _SHIFTS[op.fn](a, b).text),)
     if shape is not VARYING:
         return (Held(shape, emit_scalar(e.code, op.fn, dtype, 1, [h.text for h in held])),)
     if is_one_lane(e, op.fn, held):
@@ -58,6 +64,14 @@ def _quotient(e: Emitter, op: Apply) -> str:
     dtype = scalar_type(op.args[0].type)
     a, b = (Value(e.code, dtype, e.width, e.vector(arg)) for arg in op.args)
     return _DIVISIONS[op.fn](a, b, bounds_of(e.made, op.args[0])).text
+
+
+def _leaves_bits(made: Mapping[Var, Op], op: Apply) -> bool:
+    """Whether this is a shift by less than all bits, whatever is computed."""
+    if op.fn not in _SHIFTS:
+        return False
+    amount = bounds_of(made, op.args[1])
+    return amount.low >= 0 and amount.high < scalar_type(op.args[0].type).bits
 
 
 def _divides(made: Mapping[Var, Op], op: Apply) -> bool:

@@ -30,20 +30,32 @@ from flatweave.kernel_ir.collectives import (
 )
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import Atom, Lambda, Let
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 _EXACT = ("add", "mul", "and", "or", "xor")
 _BOOLS = {"add": "or", "mul": "and", "minimum": "and", "maximum": "or"}
 
 
+def operator_names(fn: Lambda) -> list[str]:
+    """The scalar function of each component where an operator combines them one by one; else
+    nothing."""
+    count, names = len(fn.results), []
+    made = {let.vars[0]: let.op for let in fn.lets if isinstance(let.op, Apply)}
+    for k, result in enumerate(fn.results):
+        pair = (fn.params[k], fn.params[count + k])
+        apply = made.get(result) if isinstance(result, Var) else None
+        if apply is None or apply.args not in (pair, pair[::-1]):
+            return []
+        if apply.args != pair and not TABLE[apply.fn].commutative:
+            return []
+        names.append(apply.fn)
+    return names
+
+
 def operator_name(fn: Lambda) -> str:
     """The scalar function that an operator is, where it is a single one; else nothing."""
-    if len(fn.lets) == 1 and isinstance(apply := fn.lets[0].op, Apply):
-        in_order = apply.args == fn.params
-        swapped = apply.args == fn.params[::-1] and TABLE[apply.fn].commutative
-        if fn.results == fn.lets[0].vars and len(fn.params) == 2 and (in_order or swapped):
-            return apply.fn
-    return ""
+    names = operator_names(fn)
+    return names[0] if len(names) == 1 else ""
 
 
 # -- reduce ---------------------------------------------------------------------------------------
@@ -56,11 +68,12 @@ def emit_reduce(e: Emitter, let: Let) -> Sequence[Held]:
         return [e.hold(arg) for arg in op.args]
     dtypes = [scalar_type(arg.type) for arg in op.args]
     texts = [e.vector(arg) for arg in op.args]
-    name = operator_name(op.fn)
-    exact = _intrinsic(name, dtypes[0])
-    if exact:
-        return (Held(UNIFORM, _reduced(e, exact, dtypes[0], texts[0])),)
-    halves = bool(name) and TABLE[name].commutative
+    names = operator_names(op.fn)
+    exact = [_intrinsic(name, dtype) for name, dtype in zip(names, dtypes, strict=False)]
+    if exact and all(exact):
+        each = zip(exact, dtypes, texts, strict=True)
+        return [Held(UNIFORM, _reduced(e, name, dtype, text)) for name, dtype, text in each]
+    halves = len(names) == 1 and TABLE[names[0]].commutative
     width = e.width
     while width > 1:
         parts = [

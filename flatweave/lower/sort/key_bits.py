@@ -1,0 +1,160 @@
+"""The keys of an element as one long number, of which a sort takes its digits.
+
+    keys        a: u64, from 1000 to 4000, all even       b: u8, 0 or 16
+
+    fields      a - 1000, without its last bit            b, without its last four bits
+    the number  |------- 11 bits -------|                 | 1 bit |
+
+Of each key there are the bits that vary, of the key itself or of what is left when the least is
+taken off it, whichever are fewer: keys around zero differ in all bits, and by little. The bits of
+the last key come last, so that the order of the numbers is that of the keys. A number may have more
+bits than a word: a digit, or up to a word's bits, are taken from anywhere in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from flatweave.base.dtypes import DType, i64, u32, u64
+from flatweave.base.records import record
+from flatweave.lower.host.context import Lowering
+from flatweave.ops import RadixSort
+from flatweave.ops.rows import scalar_type
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom, constant
+
+
+@record
+class Field:
+    """A key's part of the number: the key less `base`, its bit 0 at the number's bit `place`.
+    `varying` has every bit of it that is not the same everywhere."""
+
+    base: Atom
+    varying: Atom
+    place: Atom
+
+
+@record
+class KeyBits:
+    """The bits of the number from `least` up to `end`, as the host sees them; `dtype` is the word
+    that bits are taken in."""
+
+    fields: tuple[Field, ...]
+    dtype: DType
+    least: Atom
+    end: Atom
+
+    @property
+    def rest(self) -> int:
+        """Bits that a number may have more than a word."""
+        bits = sum(scalar_type(field.varying).bits for field in self.fields)
+        return max(0, bits - self.dtype.bits)
+
+    @property
+    def needs(self) -> list[Atom]:
+        """The host values of which a kernel makes fields."""
+        return [atom for field in self.fields for atom in (field.base, field.place)]
+
+    def count(self, b: Builder) -> Atom:
+        """How many they are."""
+        return b.sub(self.end, self.least)
+
+    def leading(self, b: Builder, count: Atom) -> KeyBits:
+        """So many of them, or all that there are."""
+        least = b.apply("maximum", b.sub(self.end, count), self.least)
+        return KeyBits(self.fields, self.dtype, least, self.end)
+
+    def digits(self, b: Builder, most: Atom) -> KeyDigits:
+        """Digits of at most so many bits."""
+        count = self.count(b)
+        many = ceil_div(b, count, b.apply("maximum", most, index(1)))
+        width = ceil_div(b, count, b.apply("maximum", many, index(1)))
+        values = b.apply("shl", index(1), width)
+        return KeyDigits(self, many, width, values)
+
+    def reduced(
+        self, b: Builder, keys: Sequence[Atom], capture: Callable[[Atom], Atom]
+    ) -> list[Atom]:
+        """The fields of an element's keys."""
+        pairs = zip(keys, self.fields, strict=True)
+        return [b.apply("sub", key, capture(field.base)) for key, field in pairs]
+
+    def varying(self, b: Builder, shift: Atom) -> Atom:
+        """Which bits from `shift` on vary."""
+        return self.word(b, [field.varying for field in self.fields], shift, lambda atom: atom)
+
+    def word(
+        self, b: Builder, fields: Sequence[Atom], shift: Atom, capture: Callable[[Atom], Atom]
+    ) -> Atom:
+        """A word of the number from bit `shift` on, right but for the word's highest bit where
+        the number goes on above it."""
+        if len(fields) == 1:
+            inside = constant(self.dtype.bits - 1, self.dtype)
+            return b.apply("shr", fields[0], b.apply("and", b.cast(shift, self.dtype), inside))
+        found: Atom = constant(0, self.dtype)
+        # an amount of `up` that is cut off moves but one bit into the word, the highest
+        for value, field in zip(fields, self.fields, strict=True):
+            place = capture(field.place)
+            up = b.apply("minimum", b.sub(place, shift), index(self.dtype.bits - 1))
+            part = b.cast(value, self.dtype)
+            for name, by in (("shl", up), ("shr", b.sub(shift, place))):
+                distance = b.cast(b.apply("maximum", by, index(0)), self.dtype)
+                part = b.apply(name, part, distance)
+            found = b.apply("or", found, part)
+        return found
+
+
+@record
+class KeyDigits:
+    """Some bits of the number as digits: `many` of them, each of `width` bits with so many
+    `values`. All as the host sees them."""
+
+    bits: KeyBits
+    many: Atom
+    width: Atom
+    values: Atom
+
+
+def bits_of(lowering: Lowering, op: RadixSort, total: Atom) -> KeyBits:
+    """The bits that vary of the keys of so many elements; of a single element none."""
+    b = lowering.host
+    fields: list[Field] = []
+    least: Atom = index(0)
+    end: Atom = index(0)
+    seen = list(zip(op.varying, op.least, op.most, strict=True))
+    for found in reversed(seen):
+        varying, lowest, highest = map(lowering.scope.scalar, found)
+        base, mask = _fewer(b, varying, lowest, highest)
+        low = b.cast(b.apply("ctz", varying), i64)
+        high = b.sub(index(scalar_type(varying).bits), b.cast(b.apply("clz", mask), i64))
+        if not fields:
+            least = low
+        place = b.sub(end, low) if fields else index(0)
+        fields.insert(0, Field(base, mask, place))
+        end = b.add(place, b.apply("maximum", high, low))
+    end = b.apply("select", b.apply("gt", total, index(1)), end, least)
+    return KeyBits(tuple(fields), _word([scalar_type(v) for v in op.varying]), least, end)
+
+
+def _fewer(b: Builder, varying: Atom, least: Atom, most: Atom) -> tuple[Atom, Atom]:
+    """What is taken off a key, and which bits vary then: all that are the same in all keys, or the
+    least of them where it leaves fewer bits."""
+    dtype = scalar_type(varying)
+    zeros = b.apply("clz", b.apply("sub", most, least))
+    lower = b.apply("gt", zeros, b.apply("clz", varying))
+    same = b.apply("and", least, b.apply("not", varying))
+    ones = b.apply("shr", constant(-1, dtype), zeros)
+    return b.apply("select", lower, least, same), b.apply("select", lower, ones, varying)
+
+
+def _word(dtypes: Sequence[DType]) -> DType:
+    """What bits of such keys are taken in."""
+    if len(dtypes) == 1:
+        return dtypes[0]
+    return u32 if sum(dtype.bits for dtype in dtypes) <= u32.bits else u64
+
+
+def ceil_div(b: Builder, a: Atom, by: Atom) -> Atom:
+    """a / by, rounded up, of numbers that are not negative; `by` is known to be positive."""
+    whole = b.cast(b.add(a, b.sub(by, index(1))), u64)
+    return b.cast(b.apply("floordiv", whole, b.cast(by, u64)), i64)
