@@ -183,7 +183,7 @@ class Jitted(Generic[P, R]):
         self.traces += 1
         leaves = leaves_of(call.values, call.names, special.unit_axes)
         body = functools.partial(call.body, self.__wrapped__)
-        return trace(self.__name__, body, leaves, special.stretches)
+        return trace(self.__name__, body, leaves, special.stretches, special.in_chunks)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else JittedMethod(self, instance)

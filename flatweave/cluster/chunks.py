@@ -71,7 +71,7 @@ class InChunks(Specialised[Steps]):
         split = {n for n, value in enumerate(arrays_of(flat)) if type(value) is Chunked}
 
         def made(special: Specialisation) -> Steps:
-            traced = make(special)
+            traced = make(special._replace(in_chunks=True))
             params = enumerate(traced.program.fn.params)
             arrays = [k for k, var in params if isinstance(var.type, ArrayType)]
             return Steps(traced, [arrays[n] for n in split if (n, 0) not in special.unit_axes])

@@ -228,8 +228,10 @@ class _Writing(_Taking):
         )
 
     def bind(self, let: Let, op: Op) -> None:
-        for var, made in zip(let.vars, self.b.emit(op), strict=True):
-            self.renamed.mapping[var] = made
+        self.know(let, self.b.emit(op))
+
+    def know(self, let: Let, atoms: Sequence[Atom]) -> None:
+        self.renamed.mapping.update(zip(let.vars, atoms, strict=True))
 
     # -- lets -------------------------------------------------------------------------------------
 

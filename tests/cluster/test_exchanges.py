@@ -78,6 +78,45 @@ def test_a_chunk_is_one_task_for_each_step(f, wanted):
     assert counted(f, XS)[0] == wanted
 
 
+DOWN = {
+    "sums": (
+        lambda m: fw.cumsum(m, axis=0) * 2,
+        lambda m: m.cumsum(0) * 2,
+    ),
+    "in reverse": (
+        lambda m: fw.scan(fw.maximum, 3, m, reverse=True),
+        lambda m: np.maximum(np.maximum.accumulate(m[::-1])[::-1], 3),
+    ),
+    "from a row": (
+        lambda m: fw.scan(lambda a, b: a + b, fw.iota(m.shape[1]), m, exclusive=True),
+        lambda m: np.concatenate([0 * m[:1], m.cumsum(0)[:-1]]) + np.arange(m.shape[1]),
+    ),
+    "no identity": (
+        lambda m: fw.scan(lambda a, b: b - b % 2 + a % 2, 5, m),
+        lambda m: m - m % 2 + 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOWN)
+@pytest.mark.parametrize("columns", [0, 1, 3, 5])
+def test_scans_down_columns_are_one_exchange(name, columns):
+    """Whatever a chunk does for memory's sake, with few columns and with many."""
+    f, wanted = DOWN[name]
+    m = np.random.default_rng(columns).integers(0, 9, (CHUNKS * 5, columns))
+    count, found = counted(f, m)
+
+    assert np.array_equal(found, wanted(m))
+    assert count["run"] == 2 * CHUNKS and count["gathered"] == 1
+
+
+def test_scans_down_columns_as_machine_code():
+    """The same values, in chunks of more rows than a block has."""
+    m = np.random.default_rng(0).integers(0, 9, (1500, 6))
+    for f, wanted in DOWN.values():
+        assert np.array_equal(fw.jit(f)(fw.Chunked.cut(m, 641)), wanted(m))
+
+
 def test_large_copies_are_joined_where_they_are(monkeypatch):
     """In groups of eight, with the same result."""
     monkeypatch.setattr("flatweave.cluster.parts.fold.AT_CLIENT", 100)

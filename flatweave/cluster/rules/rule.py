@@ -48,6 +48,9 @@ class Chunk(Protocol):
     def bind(self, let: Let, op: Op) -> None:
         """Let `op` be what the chunk has of a let's results."""
 
+    def know(self, let: Let, atoms: Sequence[Atom]) -> None:
+        """The same of what has been emitted."""
+
 
 class Parts(Protocol):
     """What the client has of a let, as rules see it."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from flatweave.cluster.rules.reduce import reduced
+from flatweave.cluster.rules.rows import scanned_by_columns
 from flatweave.cluster.rules.rule import Chunk, Part, Parts, Rule
 from flatweave.ops import Scan
 from flatweave.terms.syntax import Atom, Let, Op, types_of
@@ -32,7 +33,12 @@ class ScanRule(Rule):
 
     def goes_on(self, chunk: Chunk, let: Let) -> None:
         op: Scan = chunk.operation(let.op)
-        chunk.bind(let, op.replace(neutral=chunk.given(let, types_of(op.neutral))))
+        op = op.replace(neutral=chunk.given(let, types_of(op.neutral)))
+        by_columns = scanned_by_columns(chunk.b, op)
+        if by_columns:
+            chunk.know(let, by_columns)
+        else:
+            chunk.bind(let, op)
 
     def missing(self, client: Parts, let: Let, parts: Sequence[Part]) -> list[list[Any]]:
         op: Any = let.op

@@ -139,11 +139,18 @@ def scan_rows(
     return by_rank(fn, start, arrays, one)
 
 
+def has_known_identity(fn: Lambda) -> bool:
+    """Whether an operator on rows is one on numbers whose identity is known."""
+    scalar = scalar_operator(fn)
+    return scalar is not None and _identity(scalar) is not None
+
+
 def _scan_rows(
     fn: Lambda, start: list[Tracer], arrays: list[Tracer], exclusive: bool, reverse: bool
 ) -> list[Tracer]:
     scalar = scalar_operator(fn)
-    if scalar is None or not _of_one_rank(arrays):
+    divided = current().trace.in_chunks and not current().outer
+    if scalar is None or divided or not _of_one_rank(arrays):
         given = _rows(fn, start, arrays, "scan")
         small = scan_small_rows(fn, start, arrays, exclusive, reverse)
         return emit(Scan(fn, *given, exclusive, reverse)) if small is None else small

@@ -53,8 +53,9 @@ def scan_along(
 
 
 def levels_here() -> int:
-    """How often totals of blocks are scanned by blocks: not in an element function."""
-    return 0 if current().outer else LEVELS
+    """How often totals of blocks are scanned by blocks: not in an element function, nor in a
+    program that is to be divided, whose chunks do so (`cluster/rules/rows.py`)."""
+    return 0 if current().outer or current().trace.in_chunks else LEVELS
 
 
 def down(

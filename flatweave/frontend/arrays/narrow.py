@@ -34,9 +34,10 @@ def narrow_or(
 ) -> list[Tracer]:  # fmt: skip
     """The scan of the rows of arrays of rank 2 by an operator on numbers; `wide` for many columns.
 
-    In element functions, loops and branches of the user's it is always `wide`.
+    In element functions, loops and branches of the user's it is always `wide`, as in a program that
+    is to be divided.
     """
-    if current().outer or any(x.ndim != 2 for x in arrays):
+    if current().outer or current().trace.in_chunks or any(x.ndim != 2 for x in arrays):
         return wide(list(arrays))
     most = MOST // len(arrays)
     columns = arrays[0].extents[1]

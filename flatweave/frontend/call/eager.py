@@ -131,7 +131,7 @@ class OperationCall:
         """The trace of the call."""
         names = [(self.names[i], f"{self.names[i]} of {self.known.name}") for i in self.dynamic]
         leaves = leaves_of(self.values, names, special.unit_axes)
-        return trace(self.known.name, self.body, leaves, special.stretches)
+        return trace(self.known.name, self.body, leaves, special.stretches, special.in_chunks)
 
 
 def evaluate(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

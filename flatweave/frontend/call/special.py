@@ -24,10 +24,12 @@ TAKEN = (*ARRAYS, Chunked)
 
 
 class Specialisation(NamedTuple):
-    """What a trace takes for granted: which extents are 1, and whether computed ones may be."""
+    """What a trace takes for granted: which extents are 1, whether computed ones may be, and
+    whether the program is for arrays in chunks."""
 
     unit_axes: UnitAxes = frozenset()
     stretches: bool = False
+    in_chunks: bool = False
 
 
 class Made(Protocol):

@@ -63,10 +63,11 @@ def trace(
     body: Callable[[list[Any]], Any],
     leaves: Sequence[Leaf],
     stretches: bool = False,
+    in_chunks: bool = False,
 ) -> Traced:
     """Run `body` on traced arguments; what it returns are the program's results."""
     begin = time.perf_counter_ns()
-    made = Trace(name, stretches)
+    made = Trace(name, stretches, in_chunks)
     made.where = user_location()
     made.frame, made.asides = sys._getframe(), asides()
     try:
