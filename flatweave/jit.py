@@ -111,6 +111,9 @@ class Jitted(Generic[P, R]):
             return Stages(self.__name__, compiled.executable, given, call)
         except RecursionError as error:
             raise too_deep(error, self.__name__) from None
+        except Exception as error:
+            leave_ours_out(error)
+            raise
 
     def _called(self, args: Any, kwargs: Any) -> Stages:
         """The stages of a call that has been made, which gives nothing away; an error of it is no

@@ -100,3 +100,7 @@ def kernel_of_short_floats():
         return fk.map(lambda x: x + x, xs)
 
     twice(np.ones(3, np.float16))
+
+
+def function_of_arrays_in_a_kernel():
+    fk.kernel(lambda xs: fw.sum(xs))(np.arange(8))

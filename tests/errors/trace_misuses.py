@@ -201,3 +201,21 @@ def keyword_of_another_function():
 
 def public_function_that_subtracts():
     fw.reduce(fw.sub, 0.0, X)
+
+
+def tracer_added_into_an_array():
+    @fw.jit
+    def f(x):
+        total = np.zeros(5)
+        total += x
+        return total
+
+    f(X)
+
+
+def array_to_write_results_to():
+    np.add(X, 1, out=fw.asarray(X))
+
+
+def shape_in_two_arguments():
+    fw.zeros(2, 3)

@@ -18,7 +18,8 @@ from flatweave.frontend.elements.conversion import cast, compared, must_fit
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values import misuse
+from flatweave.frontend.values.array import Array, Tracer, describe
 from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.promotion import common, dtype_of, operand_dtype
 from flatweave.frontend.values.scope import current
@@ -340,6 +341,10 @@ def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any
     for value in tracers:
         if value.is_gone:
             raise value.escaped()
+    if tracers and "out" in options:
+        raise misuse.written_to("an array of NumPy takes no traced values")
+    if any(isinstance(value, Array) for value in options.get("out", ())):
+        raise misuse.written_to("an array of Flatweave cannot be written to")
     if tracers:
         raise ArgumentError(
             f"numpy.{name} has no counterpart that can be traced.",

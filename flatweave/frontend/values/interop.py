@@ -270,6 +270,9 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
     elif isinstance(value, Times):
         what = f"times of dtype {value.dtype}, where an array of numbers is needed"
         remedy = "Work on the integers, t.ticks, and t.like(..) makes times of them again."
+    elif type(value).__module__.startswith("flatweave.kernel"):
+        what = f"{kind_of(value)} of a kernel, where an array is needed"
+        remedy = "Use functions of flatweave.kernel: fk.reduce(op, xs, ne), fk.zip_with(f, xs, ys)."
     elif isinstance(value, Node):
         what = f"{kind_of(value)}, where one array is needed"
         remedy = "Go through its rows with fw.map, or work on rows.values and rows.offsets."

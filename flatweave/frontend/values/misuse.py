@@ -242,6 +242,14 @@ def assignment() -> NotTraceableError:
     )  # fmt: skip
 
 
+def written_to(what: str) -> NotTraceableError:
+    """`numpy_array += x`, `np.add(a, b, out=x)`."""
+    return NotTraceableError(
+        f"{what}: a result is a new array.",
+        where=user_location(), remedy="Write ys = a + b in place of a += b and of out=.",
+    )  # fmt: skip
+
+
 class NoAttributeError(ArgumentError, AttributeError):
     """An array has nothing of this name: `x.std()`."""
 

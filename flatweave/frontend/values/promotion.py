@@ -123,6 +123,8 @@ def any_dtype_of(spelling: Any) -> DType:
     try:
         return as_dtype(spelling)
     except DTypeError as failure:
+        is_extent = isinstance(spelling, int)
         raise DTypeError(
-            failure.message, where=user_location(), remedy=failure.remedy
-        ) from None
+            failure.message, where=user_location(),
+            remedy="A shape of several axes is a tuple: (2, 3)." if is_extent else failure.remedy,
+        ) from None  # fmt: skip

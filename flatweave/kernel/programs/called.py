@@ -21,6 +21,7 @@ import numpy as np
 from flatweave.array_ir.fault import Fault
 from flatweave.base.config import config
 from flatweave.base.errors import ArgumentError, Unsupported, UserError
+from flatweave.base.frames import leave_ours_out
 from flatweave.base.locks import Lock
 from flatweave.base.recording import run
 from flatweave.base.schedule import CHOSEN
@@ -107,8 +108,12 @@ class Kernel:
             return self.__wrapped__(*args, **kwargs)
         if around is not None:
             return self._inside(args, kwargs)
-        made, flat = self._entry(args, kwargs)
-        return made(flat)
+        try:
+            made, flat = self._entry(args, kwargs)
+            return made(flat)
+        except Exception as error:
+            leave_ours_out(error)
+            raise
 
     def _inside(self, args: Any, kwargs: Any) -> Any:
         """A call in a jitted function: it fuses with what is around it where it can."""
