@@ -33,6 +33,18 @@ from flatweave.jit import Jitted
 MOST, CHUNKS = 4096, 400
 """Elements and chunks of an array up to which a call is made once more; those of 64 chunks are."""
 
+EXPLAINED = {
+    "test_numbers.py::test_an_integer_that_fits_is_a_value_of_the_dtype[histogram]":
+        "2 is no neutral element of add",
+    "test_strided_writes.py::test_steps_of_every_kind": "a * 3 + b is not associative",
+    "test_schedule.py::test_calls_outside_jit_follow_it": "schedules are for one machine",
+    **dict.fromkeys(
+        [f"test_standard.py::test_as_numpy[{target}-unstack]" for target in ("cpu", "interp")],
+        "as many results as there are rows",
+    ),
+}  # fmt: skip
+"""Calls that differ, by the beginning of the test's name after its folder, and why they may."""
+
 
 class InChunks:
     """A plugin of pytest; `found` counts what became of calls."""
@@ -118,8 +130,13 @@ class InChunks:
             self._note(same, f"different, not {type(raised).__name__}" if raised else "different")
 
     def _note(self, is_same: bool, what: str) -> None:
-        self.found["equal" if is_same else "different"] += 1
-        if not is_same:
+        name = self._test.rpartition("/")[2]
+        why = next((EXPLAINED[begin] for begin in EXPLAINED if name.startswith(begin)), None)
+        if is_same or why is None:
+            self.found["equal" if is_same else "different"] += 1
+        else:
+            self.found[f"explained: {why}"] += 1
+        if not is_same and why is None:
             self.wrong.append(f"{self._test}: {what.splitlines()[0]}")
 
     def _cut(self, value: Any) -> Any:
