@@ -76,6 +76,13 @@ class Elements:
         self._depth -= 1
         return self.atoms(fn.results)
 
+    def apart(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+        """The same in a body whose checks are not known outside of it."""
+        failed = self.failed
+        found = self.call(b, fn, args)
+        self.failed = failed
+        return found
+
     def function(self, b: Builder, fn: Lambda) -> Lambda:
         """An element function as a lambda of the kernel IR."""
         inside, failed = b.inner(), self.failed
@@ -251,10 +258,9 @@ class Elements:
     def _fold_in_lanes(self, b: Builder, op: Fold) -> Sequence[Atom]:
         """One element's fold by all lanes, which do not nest: each runs inner folds."""
         extent = self._unless_failed(b, self.atom(op.extent), index(0))
-        width, failed = self.fold_width, self.failed
-        self.fold_width = 1
+        width, self.fold_width = self.fold_width, 1
         found = fold_in_lanes(self, b, op, extent, width)
-        self.fold_width, self.failed = width, failed
+        self.fold_width = width
         return found
 
 

@@ -30,8 +30,8 @@ class Calls(Protocol):
         """The kernel's atoms for the program's."""
         ...
 
-    def call(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
-        """The results of a function on kernel atoms."""
+    def apart(self, b: Builder, fn: Lambda, args: Sequence[Atom]) -> tuple[Atom, ...]:
+        """The results of a function on kernel atoms, in a body of its own."""
         ...
 
     def function(self, b: Builder, fn: Lambda) -> Lambda:
@@ -48,7 +48,7 @@ def fold_in_lanes(
     inside = region.inner()
     i = inside.param("i", i64)
     known = [inside.param("s", atom.type) for atom in neutral]
-    values = calls.call(inside, op.body, [inside.emit(Lane(i))[0]])
+    values = calls.apart(inside, op.body, [inside.emit(Lane(i))[0]])
     body = inside.close([i, *known], _join(calls, inside, op, known, values))
     state = region.emit(For(index(0), whole, index(width), body, neutral))
     rest, none = region.inner(), region.inner()
@@ -65,7 +65,7 @@ def _rest(
     """The state with one step from `whole` on, some of whose lanes are idle."""
     lane = b.emit(Lane(whole))[0]
     there, idle = b.inner(), b.inner()
-    some = there.close([], calls.call(there, op.body, [lane]))
+    some = there.close([], calls.apart(there, op.body, [lane]))
     none = idle.close([], calls.atoms(op.neutral))
     values = b.emit(If(b.apply("lt", lane, extent), some, none))
     return _join(calls, b, op, state, values)
@@ -77,4 +77,4 @@ def _join(
     """The state with the values of one step: each lane by itself, or all of them in order."""
     if not is_commutative(op.fn):
         values = b.emit(ReduceLanes(calls.function(b, op.fn), tuple(values)))
-    return calls.call(b, op.fn, [*state, *values])
+    return calls.apart(b, op.fn, [*state, *values])
