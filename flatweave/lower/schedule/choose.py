@@ -73,7 +73,7 @@ def plan_sweep(
     `in_order` there.
     """
     extent = _short_rows(facts, machine, scatter)
-    if is_short(extent):
+    if is_short(extent, machine):
         return _plan(facts, machine, wishes, scatter, in_order=in_order, short=True)
     plan = _plan(facts, machine, wishes, scatter, in_order=in_order)
     ones = _ones(facts, machine, wishes, plan.traversal)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from flatweave.lower.schedule.plan import NO_SHARED_TILE, Along, SharedTile, Variant
-from flatweave.lower.schedule.short_rows import SHORT
 
 FEW_TILES = ", but there are few tiles, or blocks have no memory of their own"
 WHY_ONES = "rows have one element each"
-WHY_SHORT = f"each lane has a row, or a part of one, as rows have fewer than {SHORT} elements"
+WHY_SHORT = "each lane has a row, or a part of one, as rows are short"
 
 
 def why_stencil(tile: SharedTile, shared: Variant | None, *, in_tile: bool) -> str:

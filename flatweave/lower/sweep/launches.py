@@ -28,7 +28,7 @@ from flatweave.lower.schedule.facts import SweepFacts
 from flatweave.lower.schedule.packing import packing_of_scans
 from flatweave.lower.schedule.plan import Carry, SweepPlan, Variant
 from flatweave.lower.schedule.scan_levels import ScanRecord
-from flatweave.lower.schedule.short_rows import SHORT, extent_of_short
+from flatweave.lower.schedule.short_rows import extent_of_short, first_long
 from flatweave.lower.schedule.words import WHY_ONES, WHY_SHORT, why_variant
 from flatweave.lower.sweep.conditions import SUFFIXES, holds, rows_of_host
 from flatweave.lower.sweep.contracted import write_contracted
@@ -116,7 +116,7 @@ class SweepLowering:
         for plan in self.plan.short:
             rows = extent_of_short(facts.op, self.plan.traversal.lanes)
             assert rows is not None
-            there = self.host.apply("lt", scalar(rows), index(SHORT))
+            there = self.host.apply("lt", scalar(rows), index(first_long(self.lowering.machine)))
             yield _ShortRows(there, plan, facts, "_short", WHY_SHORT)
 
     def run(self) -> None:
