@@ -128,7 +128,7 @@ class Drive:
         """Lets over what is whole."""
         for let in step.lets:
             program = _program(let)
-            args = [self.whole[var] for var in program.fn.params]
+            args = [self.entire(var) for var in program.fn.params]
             self.whole.update(zip(let.vars, _run(program, args), strict=True))
             longer = shorter_by_one(let.op)
             if longer in self.bounds:
