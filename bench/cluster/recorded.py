@@ -79,7 +79,7 @@ class Recorder:
         self._last = time.thread_time()
 
     def map(
-        self, function: Callable[..., Any], *columns: Sequence[Any], key: Any, pure: bool = False
+        self, function: Callable[..., Any], *columns: Sequence[Any], key: Any, **how: Any
     ) -> list[Recorded]:
         """Tasks, done when this returns; the client's work is shared among them."""
         rows = list(zip(*columns, strict=True))

@@ -29,6 +29,8 @@ APART = 1 << 21
 """Bytes that are brought as fast as one more task begins, which cuts off what is needed of them."""
 REPLICATED = 1 << 28
 """Bytes of an array that each worker may have all of."""
+ROOTS = 5
+"""Tasks that take results of fewer others may be roots to Dask."""
 SMALL = 1 << 16
 """Bytes that go with each task; larger values are sent to the workers once."""
 
@@ -194,8 +196,9 @@ class OnDask(Tasks):
         numbers = [[task.number for task in mine] for mine in results]
         first = [mine[0] for mine in results]
         futures = self._submitted(
-            remote.parts, [task.future for task in first], numbers, begins, ends
-        )
+            remote.parts, [task.future for task in first], numbers, begins, ends,
+            beside=len({task.future.key for task in first}) < ROOTS,
+        )  # fmt: skip
         return [
             [Task(self, task.begun, future, k, len(mine)) for k in range(len(mine))]
             for task, future, mine in zip(first, futures, numbers, strict=True)

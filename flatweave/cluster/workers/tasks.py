@@ -100,15 +100,21 @@ class Tasks:
         return [Task(self, begun[chunk], future, k, count * len(begun)) for k in numbers]
 
     def _submitted(
-        self, function: Callable[..., Any], *columns: Sequence[Any], keys: Sequence[str] = ()
-    ) -> list[Any]:
+        self, function: Callable[..., Any], *columns: Sequence[Any], keys: Sequence[str] = (),
+        beside: bool = False,
+    ) -> list[Any]:  # fmt: skip
         """Tasks, for each the arguments that have the same place in the columns; all are sent in
-        one message."""
+        one message. Those that are to be `beside` what they take go where it is: Dask spreads many
+        tasks that take results of few others over all workers, as it does roots, but for tasks
+        that name workers."""
         self._check()
         named = list(keys) or function.__name__
+        where: dict[str, Any] = {}
+        if beside:
+            where = {"workers": list(self.client.nthreads()), "allow_other_workers": True}
         with warnings.catch_warnings():  # arrays of this process are sent with what takes them
             warnings.filterwarnings("ignore", "Sending large graph")
-            return self.client.map(function, *columns, key=named, pure=False)  # type: ignore[no-any-return]
+            return self.client.map(function, *columns, key=named, pure=False, **where)  # type: ignore[no-any-return]
 
     def _check(self) -> None:
         """Raise the user's error where the scheduler is lost."""
