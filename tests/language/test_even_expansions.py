@@ -7,7 +7,8 @@ import flatweave as fw
 from flatweave.base.config import config
 from tests.language.agreement import same
 
-SIZES = [0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 63, 64, 65, 1000]
+MORE = [pytest.param(size, marks=pytest.mark.slow) for size in (3, 5, 7, 31, 63)]
+SIZES = [0, 1, 2, 4, 8, 9, 33, 64, 65, 1000, *MORE]
 COUNTS = [0, 1, 2, 15, 127, 129, 1025]
 
 
@@ -40,7 +41,7 @@ def test_each_source_as_often(target, size):
 
 
 @pytest.mark.parametrize("name", ["owner", "private", "partition", None])
-@pytest.mark.parametrize("size", [2, 3, 4, 8, 9, 70])
+@pytest.mark.parametrize("size", [2, 4, 9, 70])
 def test_into_places(name, size):
     """Neighbours that are computed together go where they belong, in order where that matters."""
     for n in (0, 1, 7, 129, 3001):

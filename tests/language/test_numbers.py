@@ -18,7 +18,6 @@ PLACES = {
     "add": lambda xs, k: xs + k,
     "shift": lambda xs, k: xs << k,
     "power": lambda xs, k: xs**k,
-    "truediv": lambda xs, k: xs / k,
     "maximum": lambda xs, k: fw.maximum(xs, k),
     "where": lambda xs, k: fw.where(xs > 1, xs, k),
     "clip": lambda xs, k: fw.clip(xs, 0, k),
@@ -38,7 +37,7 @@ PLACES = {
     "histogram": lambda xs, k: fw.histogram(4, AT, xs[:1], fw.add, k),
     "stencil": lambda xs, k: fw.stencil(lambda n: n[-1], xs, 3, ("constant", k)),
 }
-ARITHMETIC = ("add", "shift", "power", "truediv", "maximum", "where", "clip", "map", "cond", "loop",
+ARITHMETIC = ("add", "shift", "power", "maximum", "where", "clip", "map", "cond", "loop",
               "operator")  # fmt: skip
 JOINING = [name for name in PLACES if name not in ARITHMETIC]
 

@@ -21,6 +21,7 @@ LENGTHS = {
     "one": np.array([1]),
 }
 LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4"]
+OTHERS = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in (np.uint16, np.float32)]
 EVERY = pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
 
 
@@ -42,7 +43,7 @@ def in_every_way(program, *args):
 
 
 @EVERY
-@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float64, *OTHERS])
 def test_rows_of_every_length(lengths, dtype):
     """Sums, extremes and two of them at once, of elements of every size."""
     values = RNG.integers(0, 3, lengths.sum()).astype(dtype)
@@ -71,7 +72,7 @@ def test_registers_of_every_size(lengths, level):
 
 
 @EVERY
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_zeros_keep_their_signs(lengths, dtype):
     """A sum begins with 0.0, so it is 0.0 of rows that are all -0.0; their maximum is -0.0."""
     rows = fw.ragged(np.full(lengths.sum(), -0.0, dtype), lengths=lengths)

@@ -6,8 +6,8 @@ from tests.nests.check import THREADS, first_failure
 from tests.nests.program import random_nest
 from tests.nests.report import report
 
-NESTS = 80
-GROUPS = 20
+NESTS = 50
+GROUPS = 10
 NODES = 14  # about as many, at most, in each nest: `make test-all` has larger ones
 
 

@@ -22,7 +22,7 @@ from tests.oracle.report import report
 from tests.oracle.shrink import shrunk
 from tests.oracle.vocabulary import random_program
 
-PROGRAMS = 140
+PROGRAMS = 110
 GROUPS = 20
 OPERATORS = [op for dtype in DTYPES for op in scalar_operators(dtype) + tuple_operators(dtype)]
 
@@ -44,7 +44,7 @@ def test_random_programs_on_each_level(level: str) -> None:
             processor()
         except ArgumentError as refused:
             pytest.skip(str(refused))
-        for seed in range(PROGRAMS, PROGRAMS + 40):
+        for seed in range(PROGRAMS, PROGRAMS + 25):
             failure = first_failure(random_program(seed, 1), runs_of(seed, 2))
 
             assert failure is None, report(failure, seed)

@@ -153,10 +153,11 @@ def files(folder):
     return {path.name: path for path in (folder / "cache" / "flatweave").glob("*.fwc")}
 
 
-SELDOM = [pytest.param(wrong, marks=pytest.mark.slow) for wrong in ("empty", "numbers", "damaged")]
+SELDOM = [pytest.param(wrong, marks=pytest.mark.slow)
+          for wrong in ("cut", "empty", "numbers", "damaged")]  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong", ["garbage", "cut", "gone", *SELDOM])
+@pytest.mark.parametrize("wrong", ["garbage", "gone", *SELDOM])
 def test_what_is_wrong_is_made_anew(run, tmp_path, wrong):
     """Each file sealed for its name with other content, or not sealed: the same results."""
     first = run(PROGRAMS)
