@@ -136,7 +136,7 @@ class OnDask(Tasks):
         return self._awaited(begun, futures)
 
     def group(self, chunks: int, parts: int, size: int) -> int:
-        return _group(chunks, parts, size, self._workers())
+        return _group(chunks, parts, size, len(self._workers()))
 
     def each(self, function: Callable[..., Any], groups: Groups, *args: Any) -> list[Any]:
         begun = [results[0].begun for results in groups]
@@ -175,21 +175,25 @@ class OnDask(Tasks):
         """One task for each part of those who take them, of which there are as many as workers;
         none for those who take nothing."""
         workers = self._workers()
-        at = [_ends(cut, workers, size) for cut in ends]
+        at = [_ends(cut, len(workers), size) for cut in ends]
         parts = [
             (results, begin, end)
             for results, mine in zip(groups, at, strict=True) if apart or len(mine) > 2
             for begin, end in pairwise(mine)
         ]  # fmt: skip
-        found = iter(self._parts(parts))
+        found = iter(self._parts(parts, workers))
         return [
             [(end - begin, next(found)) for begin, end in pairwise(mine)]
             if apart or len(mine) > 2 else [(mine[-1], results)]
             for results, mine in zip(groups, at, strict=True)
         ]  # fmt: skip
 
-    def _parts(self, parts: Sequence[tuple[Sequence[Task], int, int]]) -> list[list[Task]]:
-        """Some rows of the results of tasks, each by a task of its own."""
+    def _parts(
+        self, parts: Sequence[tuple[Sequence[Task], int, int]], workers: Sequence[str]
+    ) -> list[list[Task]]:
+        """Some rows of the results of tasks, each by a task of its own, beside them: Dask spreads
+        many tasks that take results of few others over all workers, as it does roots, but for
+        tasks that name workers."""
         if not parts:
             return []
         results, begins, ends = zip(*parts, strict=True)
@@ -197,7 +201,7 @@ class OnDask(Tasks):
         first = [mine[0] for mine in results]
         futures = self._submitted(
             remote.parts, [task.future for task in first], numbers, begins, ends,
-            beside=len({task.future.key for task in first}) < ROOTS,
+            workers=workers if len({task.future.key for task in first}) < ROOTS else (),
         )  # fmt: skip
         return [
             [Task(self, task.begun, future, k, len(mine)) for k in range(len(mine))]

@@ -20,9 +20,9 @@ from flatweave.array_ir.fault import NOT_ASSOCIATIVE, NOT_NEUTRAL, PARTS, Fault
 from flatweave.array_ir.interp import Interp, run
 from flatweave.array_ir.syntax import Program
 from flatweave.ops import Permute, Reduce, ReduceSegments, Scan
-from flatweave.passes.operators import component_functions
 from flatweave.scalar.ops import TABLE
 from flatweave.terms.batch import Env, Value, Values, spread, take
+from flatweave.terms.components import component_functions
 from flatweave.terms.syntax import Lambda, Op
 
 RELATIVE = {4: 1e-5, 8: 1e-12}

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.base.records import record
-from flatweave.passes.operators import component_functions
 from flatweave.scalar.ops import identity
 from flatweave.terms.build import Builder
+from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 from flatweave.terms.traverse import walk_lets

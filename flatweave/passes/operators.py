@@ -12,22 +12,10 @@ from flatweave.array_ir.interp import Interp
 from flatweave.base.dtypes import DType, bool_, f32, f64
 from flatweave.scalar.ops import TABLE, identity
 from flatweave.terms.batch import Env, Value
+from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply
 from flatweave.terms.syntax import Const, Lambda, Var, constant
 from flatweave.terms.traverse import free_vars, walk_lets
-
-
-def component_functions(fn: Lambda) -> list[str] | None:
-    """The scalar function of each component when `fn` combines its components one by one."""
-    half = len(fn.results)
-    made = {let.vars[0]: let.op for let in fn.lets if let.vars}
-    names = []
-    for k, result in enumerate(fn.results):
-        op = made.get(result)  # type: ignore[arg-type]
-        if not isinstance(op, Apply) or set(op.args) != {fn.params[k], fn.params[half + k]}:
-            return None
-        names.append(op.fn)
-    return names
 
 
 def is_commutative(fn: Lambda) -> bool:

@@ -58,9 +58,9 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.base.records import record
 from flatweave.ops import Index, Locate, Prefix, Store, Sweep
 from flatweave.passes.array_pass import array_pass
-from flatweave.passes.operators import component_functions
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
+from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply, Cast, If
 from flatweave.terms.linear import Sums
 from flatweave.terms.shifted import Makers, is_next, makers_of

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.base.config import config
 from tests.cluster.programs import PROGRAMS, QUICK, agree
 
 distributed = pytest.importorskip("distributed")
@@ -48,7 +49,7 @@ def test_many_parts_go_through_groups(client, monkeypatch):
     """Where that takes fewer tasks than a part for every two workers; with the same values."""
     place = OnDask(client)
     assert place.group(1000, 1000, 1 << 37) == 0  # for two workers
-    monkeypatch.setattr(place, "_workers", lambda: 1000)
+    monkeypatch.setattr(place, "_workers", lambda: ["worker"] * 1000)
     assert place.group(8, 8, 1 << 30) == 0
     assert place.group(4, 1000, 1 << 30) == 0  # as many tasks more between
     assert place.group(1000, 1000, 1 << 37) == 32
@@ -62,10 +63,10 @@ def test_many_parts_go_through_groups(client, monkeypatch):
 def test_parts_without_rows_are_no_tasks(client, monkeypatch):
     """Of what is in order already each chunk has one part; what a task gave beside is not sent."""
     place = OnDask(client)
-    monkeypatch.setattr(place, "_workers", lambda: 10)
+    monkeypatch.setattr(place, "_workers", lambda: ["worker"] * 10)
     monkeypatch.setattr("flatweave.cluster.on_dask.APART", 100)
     asked = []
-    monkeypatch.setattr(place, "_parts", lambda parts: asked.extend(parts) or parts)
+    monkeypatch.setattr(place, "_parts", lambda parts, _: asked.extend(parts) or parts)
     groups, ends = ["a", "b", "c"], [[0, 9, 9, 90], [0, 0, 90, 90], [0, 1, 2, 3]]
     whole = [(0, 9), (9, 90)], [(0, 90)], [(0, 3)]
     for apart in (False, True):
@@ -106,6 +107,17 @@ def test_an_error_names_the_line_and_the_chunk(client):
     assert "(first found at element 3)" in str(found.value)
     assert "in chunk 1, rows 2 to 3" in str(found.value)
     assert "xs[i]" in str(found.value)
+
+
+def test_workers_try_operators_as_the_client_does(client):
+    """Where the client's switches ask for it; what fails is said at its line."""
+    xs = fw.Chunked.cut(np.arange(10), 5)
+    f = fw.jit(lambda xs: fw.reduce(lambda x, y: x - 2 * y, 0, xs))
+    refused = pytest.raises(fw.OperatorError, match="not associative")
+    with fw.on(client), config.scoped(debug=True), refused as found:
+        f(xs)
+
+    assert "x - 2 * y" in str(found.value)
 
 
 def test_files_are_read_by_the_workers(client, tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
-from tests.cluster import analyses  # noqa: F401  programs that it adds
+from tests.cluster import graphs_and_pictures, tables_and_texts  # noqa: F401  programs that they add
 from tests.cluster.everyday import DAILY
 
 FEW = ("integral_image", "numbers", "rolling_median", "sums_so_far", "packed_bits", "areas")

@@ -20,7 +20,7 @@ import flatweave.ops  # noqa: F401  the operations that texts may name
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import parse_program
-from flatweave.base.config import config
+from flatweave.base.config import Overrides, config
 from flatweave.base.records import record
 from flatweave.base.schedule import CHOSEN
 from flatweave.base.version import FORMAT, VERSION
@@ -42,13 +42,13 @@ Argument = tuple[Any, ...]
 
 @record
 class Work:
-    """A program's text and what it takes for each chunk; the name of the task, how many threads it
-    has, and the versions of Flatweave and of the text at the client."""
+    """A program's text and what it takes for each chunk; the name of the task, the switches under
+    which it runs, and the versions of Flatweave and of the text at the client."""
 
     text: str
     chunks: Sequence[Sequence[Argument]]
     key: str
-    threads: int | None
+    switches: Overrides
     versions: tuple[str, int]
 
 
@@ -112,7 +112,7 @@ def _keep_idle_memory() -> None:
 def _run(work: Work, given: list[Any], chunk: int = 0) -> Sequence[Any]:
     if work.versions != VERSIONS:
         raise OtherVersions(VERSIONS)
-    with config.scoped(threads=work.threads):
+    with config.scoped(**work.switches):
         try:
             return _compiled(work.text).run(given)  # type: ignore[no-any-return]
         except Fault as fault:

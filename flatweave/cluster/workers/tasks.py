@@ -17,6 +17,7 @@ from distributed import progress
 
 from flatweave.array_ir.syntax import Program
 from flatweave.array_ir.text import print_program
+from flatweave.base.config import Overrides, config
 from flatweave.base.records import record
 from flatweave.cluster.workers import lost, remote
 from flatweave.cluster.workers.groups import Cluster
@@ -81,8 +82,9 @@ class Tasks:
         while len(self._begun) > max(REMEMBERED, len(begun)):
             del self._begun[next(iter(self._begun))]
         text = self._texts(program)
+        switches: Overrides = {"threads": self._threads, "debug": config.debug}
         works = [
-            remote.Work(text, each, key, self._threads, remote.VERSIONS)
+            remote.Work(text, each, key, switches, remote.VERSIONS)
             for key, each in zip(keys, chunks, strict=True)
         ]
         futures = self._submitted(function, works, *columns, keys=keys)
@@ -101,17 +103,13 @@ class Tasks:
 
     def _submitted(
         self, function: Callable[..., Any], *columns: Sequence[Any], keys: Sequence[str] = (),
-        beside: bool = False,
+        workers: Sequence[str] = (),
     ) -> list[Any]:  # fmt: skip
         """Tasks, for each the arguments that have the same place in the columns; all are sent in
-        one message. Those that are to be `beside` what they take go where it is: Dask spreads many
-        tasks that take results of few others over all workers, as it does roots, but for tasks
-        that name workers."""
+        one message, to any of those `workers` if some are named."""
         self._check()
         named = list(keys) or function.__name__
-        where: dict[str, Any] = {}
-        if beside:
-            where = {"workers": list(self.client.nthreads()), "allow_other_workers": True}
+        where = {"workers": list(workers), "allow_other_workers": True} if workers else {}
         with warnings.catch_warnings():  # arrays of this process are sent with what takes them
             warnings.filterwarnings("ignore", "Sending large graph")
             return self.client.map(function, *columns, key=named, pure=False, **where)  # type: ignore[no-any-return]
@@ -165,10 +163,11 @@ class Tasks:
                 raise lost.with_others(error.versions) from None
         raise lost.without_scheduler() if isinstance(error, lost.LOST) else error
 
-    def _workers(self) -> int:
+    def _workers(self) -> list[str]:
+        """The names of all workers."""
         self._check()
         try:
-            return len(self.client.nthreads())
+            return list(self.client.nthreads())
         except lost.LOST:
             raise lost.without_scheduler() from None
 

@@ -24,8 +24,8 @@ from flatweave.kernel.writing.elements import Kind
 from flatweave.kernel_ir.arrays import UnitCode
 from flatweave.kernel_ir.hierarchy import BLOCK, GRID, THREAD, Level
 from flatweave.kernel_ir.updates import ATOMIC, EXCHANGE, Atomic, AtomicUpdate, LockedUpdate
-from flatweave.passes.operators import component_functions
 from flatweave.terms.build import lambda_of
+from flatweave.terms.components import component_functions
 from flatweave.terms.syntax import BufferType, Lambda, Var
 from flatweave.terms.traverse import free_vars
 

@@ -45,22 +45,24 @@ def fold_in_lanes(
     """The results of a fold over `extent` elements, by so many lanes."""
     whole = b.mul(b.apply("floordiv", extent, index(width)), index(width))
     neutral, region = calls.atoms(op.neutral), b.inner()
+    alone = is_commutative(op.fn)
     inside = region.inner()
     i = inside.param("i", i64)
     known = [inside.param("s", atom.type) for atom in neutral]
     values = calls.apart(inside, op.body, [inside.emit(Lane(i))[0]])
-    body = inside.close([i, *known], _join(calls, inside, op, known, values))
+    body = inside.close([i, *known], _join(calls, inside, op, alone, known, values))
     state = region.emit(For(index(0), whole, index(width), body, neutral))
     rest, none = region.inner(), region.inner()
-    left = rest.close([], _rest(calls, rest, op, state, whole, extent))
+    left = rest.close([], _rest(calls, rest, op, alone, state, whole, extent))
     state = region.emit(If(region.apply("lt", whole, extent), left, none.close([], state)))
-    if is_commutative(op.fn):
+    if alone:
         state = region.emit(ReduceLanes(calls.function(region, op.fn), state))
     return b.emit(Lanes(width, region.close([], state)))
 
 
 def _rest(
-    calls: Calls, b: Builder, op: Fold, state: Sequence[Atom], whole: Atom, extent: Atom
+    calls: Calls, b: Builder, op: Fold, alone: bool, state: Sequence[Atom], whole: Atom,
+    extent: Atom,
 ) -> Sequence[Atom]:
     """The state with one step from `whole` on, some of whose lanes are idle."""
     lane = b.emit(Lane(whole))[0]
@@ -68,13 +70,13 @@ def _rest(
     some = there.close([], calls.apart(there, op.body, [lane]))
     none = idle.close([], calls.atoms(op.neutral))
     values = b.emit(If(b.apply("lt", lane, extent), some, none))
-    return _join(calls, b, op, state, values)
+    return _join(calls, b, op, alone, state, values)
 
 
 def _join(
-    calls: Calls, b: Builder, op: Fold, state: Sequence[Atom], values: Sequence[Atom]
+    calls: Calls, b: Builder, op: Fold, alone: bool, state: Sequence[Atom], values: Sequence[Atom]
 ) -> Sequence[Atom]:
-    """The state with the values of one step: each lane by itself, or all of them in order."""
-    if not is_commutative(op.fn):
+    """The state with the values of one step: each lane alone, or all of them in order."""
+    if not alone:
         values = b.emit(ReduceLanes(calls.function(b, op.fn), tuple(values)))
     return calls.apart(b, op.fn, [*state, *values])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.ops import ScatterReduce, Sweep
-from flatweave.passes.operators import component_functions
 from flatweave.terms.build import Builder
+from flatweave.terms.components import component_functions
 from flatweave.terms.syntax import Atom, Const
 
 

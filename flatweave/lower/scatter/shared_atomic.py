@@ -31,8 +31,9 @@ from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.update.atomic import ByAtomics
 from flatweave.ops import ScatterReduce
 from flatweave.ops.rows import array_type, scalar_type
-from flatweave.passes.operators import component_functions, is_exact, known_neutral
+from flatweave.passes.operators import is_exact, known_neutral
 from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.components import component_functions
 from flatweave.terms.control import NO_BODY, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Var, constant
 

@@ -21,8 +21,9 @@ from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import Position, State
 from flatweave.lower.traverse.row_of_position import ONE_BIT, RowOf
 from flatweave.ops import CombineRows, Sweep
-from flatweave.passes.operators import component_functions, is_commutative
+from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
+from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply, For, If
 from flatweave.terms.syntax import Atom, Const, Lambda, Op, Var, constant
 from flatweave.terms.traverse import needed_for

@@ -29,8 +29,9 @@ from flatweave.lower.schedule.scatter_variant import scattering_sink
 from flatweave.lower.update.arrays import Claims, Update, Updates
 from flatweave.ops import ScatterReduce, ScatterStore
 from flatweave.ops.rows import scalar_type
-from flatweave.passes.operators import component_functions, is_commutative
+from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index, lambda_of
+from flatweave.terms.components import component_functions
 from flatweave.terms.control import NO_BODY, If
 from flatweave.terms.syntax import Atom, Lambda, Let, Var
 

@@ -29,32 +29,17 @@ from flatweave.kernel_ir.collectives import (
     ShiftLanes,
 )
 from flatweave.scalar.ops import TABLE
+from flatweave.terms.components import component_functions
 from flatweave.terms.control import Apply
-from flatweave.terms.syntax import Atom, Lambda, Let, Var
+from flatweave.terms.syntax import Atom, Lambda, Let
 
 _EXACT = ("add", "mul", "and", "or", "xor")
 _BOOLS = {"add": "or", "mul": "and", "minimum": "and", "maximum": "or"}
 
 
-def operator_names(fn: Lambda) -> list[str]:
-    """The scalar function of each component where an operator combines them one by one; else
-    nothing."""
-    count, names = len(fn.results), []
-    made = {let.vars[0]: let.op for let in fn.lets if isinstance(let.op, Apply)}
-    for k, result in enumerate(fn.results):
-        pair = (fn.params[k], fn.params[count + k])
-        apply = made.get(result) if isinstance(result, Var) else None
-        if apply is None or apply.args not in (pair, pair[::-1]):
-            return []
-        if apply.args != pair and not TABLE[apply.fn].commutative:
-            return []
-        names.append(apply.fn)
-    return names
-
-
 def operator_name(fn: Lambda) -> str:
     """The scalar function that an operator is, where it is a single one; else nothing."""
-    names = operator_names(fn)
+    names = component_functions(fn) or ()
     return names[0] if len(names) == 1 else ""
 
 
@@ -68,7 +53,7 @@ def emit_reduce(e: Emitter, let: Let) -> Sequence[Held]:
         return [e.hold(arg) for arg in op.args]
     dtypes = [scalar_type(arg.type) for arg in op.args]
     texts = [e.vector(arg) for arg in op.args]
-    names = operator_names(op.fn)
+    names = component_functions(op.fn) or ()
     exact = [_intrinsic(name, dtype) for name, dtype in zip(names, dtypes, strict=False)]
     if exact and all(exact):
         each = zip(exact, dtypes, texts, strict=True)
