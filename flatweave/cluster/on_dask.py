@@ -159,7 +159,11 @@ class OnDask(Tasks):
         ]
         given = [each.results for each in packed]
         futures = self._submitted(remote.called, [function] * len(jobs), asked, given)
-        self._awaited([lost.Begun(None, chunk, ()) for chunk, _ in jobs], futures)
+        try:
+            self._awaited([lost.Begun(None, chunk, ()) for chunk, _ in jobs], futures)
+        except BaseException:
+            self.client.cancel(futures)  # whoever holds the error would have them run
+            raise
 
     def finish(self, pieces: Sequence[Piece]) -> None:
         """Wait until results are there, and raise what went wrong."""

@@ -32,7 +32,7 @@ FORMATS: dict[str, tuple[Callable[[str, Columns], Sink], tuple[str, ...]]] = {
     "bytes": (bytes_file, ()),
 }
 TABLES = ("parquet", "arrow")
-REMEDY = "Make room there, or save it on another disk; what was written so far is not complete."
+REMEDY = "Make room there, or save it on another disk; what was written of it is removed."
 VALUES = "values"
 """The column of a table of one array that nobody named."""
 
@@ -76,14 +76,19 @@ def _save(
         _check_columns(how, arrays)
     kinds = {name: (array.dtype, array.row) for name, array in arrays.items()}
     ends = [end for begin, end in pairwise(xs.bounds) if begin < end]
-    sink = FORMATS[how][0](path, Columns(kinds, ends))
+    with told_if_full(path, sum(array.nbytes for array in arrays.values()), REMEDY):
+        sink = FORMATS[how][0](path, Columns(kinds, ends))
     place = PLACE.get() or here()
     trees = [flatten(array)[1] for array in arrays.values()]
-    place.done(
-        functools.partial(_written, path, sink, trees),
-        list(_jobs(place, [0, *(sink.ends or [0])], list(arrays.values()))),
-    )
-    sink.finish()
+    try:
+        place.done(
+            functools.partial(_written, path, sink, trees),
+            list(_jobs(place, [0, *(sink.ends or [0])], list(arrays.values()))),
+        )
+        sink.finish()
+    except BaseException:
+        sink.abandon()
+        raise
 
 
 def _check_columns(how: str, arrays: Mapping[str, Chunked]) -> None:

@@ -186,6 +186,9 @@ def test_each_chunk_of_lists_is_read_once(tmp_path, monkeypatch):
     assert np.asarray(sums).tolist() == wanted
     both = [each for each in asked if len(each[1]) == 2]
     assert len(asked) == 3 * 3 and len(both) == len(set(both)) == 3
+    asked.clear()
+    assert t["l"].load(0, 6).tolist() == LISTS
+    assert len(asked) == 3  # a row group each, of which values and offsets are decoded together
 
 
 def test_no_rows_of_lists(tmp_path):

@@ -137,18 +137,36 @@ def test_elements_that_tables_have_not(tmp_path, kind):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk without room")
 def test_a_full_disk(tmp_path, monkeypatch):
     """Saved or spilled, the error says which file, how much, and what to do."""
-    monkeypatch.setattr(npy, "partial", lambda path: path)
-    sink = npy.NpyFile("/dev/full", (24,), 0, 8)
+    sink = npy.NpyFile(str(tmp_path / "xs.b"), (24,), 0, 8)
+    os.symlink("/dev/full", tmp_path / "xs.b.partial")
     monkeypatch.setitem(save.FORMATS, "bytes", (lambda *_: sink, ()))
     with pytest.raises(fw.DeviceError, match=r"no room left for .*xs\.b, of which 96 B were") as e:
         fw.Chunked.cut(XS, 7).save(tmp_path / "xs.b", format="bytes")
     assert "Make room there" in str(e.value) and "save(tmp_path" in str(e.value)
+    assert os.listdir(tmp_path) == []
 
     store = Store(0, str(tmp_path))
     os.symlink("/dev/full", os.path.join(store._place(), "0"))
     with pytest.raises(fw.DeviceError, match=r"no room left for .*0, of which 8\.0 KiB were") as e:
         store.keep(np.zeros(1024))
     assert "fw.on(folder=..)" in str(e.value)
+
+
+@pytest.mark.parametrize("kind", ["npy", "raw", "parquet", "zarr"])
+def test_what_fails_leaves_nothing(tmp_path, kind):
+    """Chunks that were written before another one could not be read; what had the name stays."""
+    if kind in ("parquet", "zarr"):
+        pytest.importorskip({"parquet": "pyarrow"}.get(kind, kind))
+    np.save(tmp_path / "old.npy", XS)
+    if kind == "npy":
+        np.save(tmp_path / "out.npy", ROWS)
+    before = sorted(os.listdir(tmp_path))
+    xs = fw.Chunked.open(tmp_path / "old.npy", 7)
+    os.truncate(tmp_path / "old.npy", 190)
+    with pytest.raises(fw.ArgumentError, match="ends before row 20"):
+        xs.save(tmp_path / f"out.{kind}", format={"raw": "bytes"}.get(kind))
+
+    assert sorted(os.listdir(tmp_path)) == before
 
 
 def test_what_cannot_be_written(tmp_path):

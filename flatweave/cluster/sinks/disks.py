@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
 from flatweave.base import pretty
 from flatweave.base.errors import DeviceError
+from flatweave.cluster.sources.paths import filesystem
 
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 """What a system says where a disk has no room, or where somebody may have no more of it."""
@@ -19,6 +21,14 @@ FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 def written(file: Any, values: np.ndarray[Any, np.dtype[Any]]) -> None:
     """Write an array's elements; unlike `tofile`, with the system's own error."""
     file.write(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+
+
+def removed(paths: Iterable[str]) -> None:
+    """Remove files, those that are there."""
+    for path in paths:
+        system = filesystem(path) if "://" in path else os
+        with suppress(FileNotFoundError):
+            system.remove(path)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.records import record
-from flatweave.cluster.sinks.disks import written
+from flatweave.cluster.sinks.disks import removed, written
 from flatweave.cluster.sinks.sink import Columns
 from flatweave.frontend.values.chunked import Values
 
@@ -35,23 +36,29 @@ class NpyFile:
         """It replaces what had this name."""
         os.replace(partial(self.path), self.path)
 
+    def abandon(self) -> None:
+        """What has this name stays."""
+        removed([partial(self.path)])
+
 
 def npy_file(path: str, columns: Columns) -> NpyFile:
     """A file with its header, and nothing in it yet."""
     dtype, row = _only(path, columns)
 
-    def header(file: Any) -> None:
+    def header() -> bytes:
+        file = io.BytesIO()
         facts = np.lib.format.header_data_from_array_1_0(np.empty((0, *row), dtype))
         facts["shape"] = (columns.rows, *row)
         np.lib.format.write_array_header_1_0(file, facts)
+        return file.getvalue()
 
-    return _begun(path, columns, math.prod(row) * dtype.itemsize, header)
+    return _begun(path, columns, math.prod(row) * dtype.itemsize, header())
 
 
 def bytes_file(path: str, columns: Columns) -> NpyFile:
     """A file of nothing but the elements."""
     dtype, row = _only(path, columns)
-    return _begun(path, columns, math.prod(row) * dtype.itemsize, lambda file: None)
+    return _begun(path, columns, math.prod(row) * dtype.itemsize, b"")
 
 
 def partial(path: str) -> str:
@@ -59,12 +66,16 @@ def partial(path: str) -> str:
     return f"{path}.partial"
 
 
-def _begun(path: str, columns: Columns, width: int, header: Any) -> NpyFile:
-    with open(partial(path), "wb") as file:
-        header(file)
-        start = file.tell()
-        file.truncate(start + columns.rows * width)
-    return NpyFile(path, columns.ends, start, width)
+def _begun(path: str, columns: Columns, width: int, header: bytes) -> NpyFile:
+    made = NpyFile(path, columns.ends, len(header), width)
+    try:
+        with open(partial(path), "wb") as file:
+            file.write(header)
+            file.truncate(len(header) + columns.rows * width)
+    except OSError:
+        made.abandon()
+        raise
+    return made
 
 
 def _only(path: str, columns: Columns) -> tuple[np.dtype[Any], tuple[int, ...]]:

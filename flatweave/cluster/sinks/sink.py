@@ -34,3 +34,6 @@ class Sink(Protocol):
 
     def finish(self) -> None:
         """Everything has been written."""
+
+    def abandon(self) -> None:
+        """Remove what has been written, as something went wrong."""

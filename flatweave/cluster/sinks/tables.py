@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from flatweave.base.records import record
+from flatweave.cluster.sinks.disks import removed
 from flatweave.cluster.sinks.npy import partial
 from flatweave.cluster.sinks.sink import Columns
 from flatweave.cluster.sources.arrow import pyarrow
@@ -30,17 +32,31 @@ class Tables:
         table = pa.table(
             {key: _column(pa, xs) for key, xs in zip(self.names, columns, strict=True)}
         )
-        path = f"{self.path}/part-{number:05}.{self.kind}"
+        path = self._name(number)
         if "://" in path:
             with filesystem(path).open(path, "wb") as file:
                 self._written(pa, table, file)
             return
         own = partial(f"{path}.{os.getpid()}")  # a task may run twice, at the same time
-        self._written(pa, table, own)
-        os.replace(own, path)
+        try:
+            self._written(pa, table, own)
+            os.replace(own, path)
+        except BaseException:
+            removed([own])
+            raise
 
     def finish(self) -> None:
         """Every file is complete."""
+
+    def abandon(self) -> None:
+        """The files, and the folder, if nothing else is in it."""
+        removed(map(self._name, range(len(self.ends))))
+        if "://" not in self.path:
+            with suppress(OSError):
+                os.rmdir(self.path)
+
+    def _name(self, number: int) -> str:
+        return f"{self.path}/part-{number:05}.{self.kind}"
 
     def _written(self, pa: Any, table: Any, where: Any) -> None:
         if self.kind == "parquet":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Sequence
 from typing import Any
 
 from flatweave.base.records import record
 from flatweave.cluster.sinks.sink import Columns
+from flatweave.cluster.sources.paths import filesystem
 from flatweave.cluster.sources.zarr import library
 from flatweave.frontend.values.chunked import Values
 
@@ -32,6 +34,13 @@ class ZarrArrays:
 
     def finish(self) -> None:
         """Every chunk is complete."""
+
+    def abandon(self) -> None:
+        """The whole folder, which was empty."""
+        if "://" in self.path:
+            filesystem(self.path).rm(self.path, recursive=True)
+        else:
+            shutil.rmtree(self.path, ignore_errors=True)
 
 
 def zarr_arrays(path: str, columns: Columns) -> ZarrArrays:

@@ -54,10 +54,19 @@ class Region(NamedTuple):
     end: int
 
 
+class Files:
+    """What brings rows of files."""
+
+    def rows(self, parts: Sequence[tuple[Any, int, int]]) -> list[Values]:
+        """Rows of pieces; those of several columns are read at once."""
+        return read(parts)
+
+
 class Stored:
     """Rows of one column, in files one after the other."""
 
     __slots__ = ("column", "regions")
+    place = Files()
 
     def __init__(self, regions: Sequence[Region], column: str = "") -> None:
         self.regions = tuple(regions)

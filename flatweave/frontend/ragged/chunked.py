@@ -16,6 +16,7 @@ import numpy as np
 
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
+from flatweave.base.pieces import loaded
 from flatweave.base.source import user_location
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import host_array, kind_of
@@ -128,12 +129,32 @@ class ChunkedRows(Node, Chunked):
 
     def load(self, begin: int, end: int) -> Ragged:  # type: ignore[override]
         """Some rows of it, wherever they are."""
-        offsets = self.offsets.load(begin, end + 1)
-        first, last = int(offsets[0]), int(offsets[-1])
+        end = min(end, len(self))
+        wanted = self._extents(min(begin, end), end)
+        parts = [array.between(*ends) for array, *ends in wanted]
+        found = iter(loaded([part for each in parts for part in each]))
+        pairs = zip(wanted, parts, strict=True)
+        arrays = [array.whole([next(found) for _ in each]) for (array, *_), each in pairs]
+        return self._rows(iter(arrays))
+
+    def _extents(self, begin: int, end: int) -> list[tuple[Chunked, int, int]]:
+        """Its arrays in the order of a tree, and what some rows have of each."""
+        at = [part for k in (begin, end) for part in self.offsets.between(k, k + 1)]
+        first, last = (int(entry[0]) for entry in loaded(at))
         if isinstance(self.values, ChunkedRows):
-            return Ragged.made(self.values.load(first, last), host_array(offsets - first))
-        values = map_leaves(lambda leaf: host_array(leaf.load(first, last)), self.values)
-        return Ragged.made(values, host_array(offsets - first))
+            inner = self.values._extents(first, last)
+        else:
+            inner = [(leaf, first, last) for leaf in flatten(self.values)[0]]
+        return [*inner, (self.offsets, begin, end + 1)]
+
+    def _rows(self, arrays: Iterator[Any]) -> Ragged:
+        """Rows made of these arrays, whose offsets count from the first row of all."""
+        if isinstance(self.values, ChunkedRows):
+            values: Any = self.values._rows(arrays)
+        else:
+            values = map_leaves(lambda leaf: host_array(next(arrays)), self.values)
+        offsets = next(arrays)
+        return Ragged.made(values, host_array(offsets - offsets[0]))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise ArgumentError(

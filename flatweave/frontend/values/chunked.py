@@ -253,7 +253,10 @@ class Chunked:
 
     def load(self, begin: int, end: int) -> Values:
         """Some rows of it, wherever they are, as one array."""
-        parts = loaded(self.between(begin, end))
+        return self.whole(loaded(self.between(begin, end)))
+
+    def whole(self, parts: Sequence[Values]) -> Values:
+        """Rows of it that lie one after the other, as one array."""
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts) if parts else np.empty((0, *self.row), self.dtype)
