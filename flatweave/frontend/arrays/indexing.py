@@ -14,12 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import bool_, i64, u64
-from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
+from flatweave.base.dtypes import i64, u64
+from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.records import record
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.columns import compacted
+from flatweave.frontend.arrays.masks import (
+    Held,
+    beside,
+    check_extents,
+    is_mask,
+    leads,
+    masked,
+    no_mask,
+    rank_in,
+)
 from flatweave.frontend.arrays.reading import (
     element,
     from_start,
@@ -27,7 +36,6 @@ from flatweave.frontend.arrays.reading import (
     must_be_a_place,
     read_atom,
 )
-from flatweave.frontend.arrays.shapes import raveled, reshaped
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import common_shape, generated, read_stretched
 from flatweave.frontend.trace import extents
@@ -63,6 +71,7 @@ class At:
     """One index, or the broadcast index arrays' values for this axis."""
 
     index: Tracer
+    is_inside: bool = False
 
 
 NO_STEP = "the step of a slice must not be 0."
@@ -111,49 +120,33 @@ def getitem(xs: Any, key: Any) -> Any:
     for part in parts:
         must_be_a_place(part)
     parts = [listed_index(part) for part in parts]
-    if len(parts) == 1 and _is_mask(parts[0]):
-        return _masked(array, as_tracer(parts[0]))
-    selectors = _selectors(array, _expanded(array, parts))
-    return _selected(array, selectors)
+    parts = [as_tracer(part, "an index") if is_mask(part) else part for part in parts]
+    if not any(map(is_mask, parts)):
+        return _at(array, _expanded(array, parts))
+    if len(parts) == 1:
+        return masked(array, parts[0])
+    return _with_masks(array, _expanded(array, parts))
 
 
-def _is_mask(part: Any) -> bool:
-    if isinstance(part, Tracer):
-        return part.element is bool_
-    return isinstance(part, np.ndarray | HostArray | list) and as_tracer(part).element is bool_
+def _at(array: Tracer, parts: Sequence[Any]) -> Tracer:
+    return _selected(array, _selectors(array, parts))
 
 
-def _masked(array: Tracer, mask: Tracer) -> Tracer:
-    """The elements, or rows, where a mask holds."""
-    if mask.ndim == 1 and array.ndim:
-        extents.same_length([array, mask], "a mask", ["the array", "the mask"])
-        return compacted(mask, [array])[0]
-    if not mask.ndim and not array.ndim:
-        one = generated((ONE,), lambda i: mask)[0]
-        return compacted(one, [generated((ONE,), lambda i: array)[0]])[0]
-    if not mask.ndim:
-        raise ShapeError(
-            f"a single bool is no mask for an array of type {describe(array)}: a mask has a bool"
-            " for each row, or for each element.",
-            where=user_location(),
-            remedy="Choose with fw.where(p, xs, ys), or between computations with fw.cond.",
-        )
-    if mask.ndim > array.ndim:
-        raise ShapeError(
-            f"a mask of type {describe(mask)} does not fit an array of type {describe(array)}.",
-            where=user_location(), remedy="Give a mask of the array's shape, or one for its rows.",
-        )  # fmt: skip
-    leading, rest = array.extents[: mask.ndim], array.extents[mask.ndim :]
-    total = extents.product(leading)
-    extents.known_extent(total)
-    flat = [reshaped(array, [total, *rest]), raveled(mask)]
-    extents.same_length(flat, "a mask", ["the array", "the mask"])
-    return compacted(flat[1], [flat[0]])[0]
+def _with_masks(array: Tracer, parts: Sequence[Any]) -> Tracer:
+    """A key of several parts, some of which are masks."""
+    for part in parts:
+        if is_mask(part) and not part.ndim:
+            raise no_mask(array)
+    if not leads(parts):
+        return _at(array, beside(array, parts))
+    mask, *rest = parts
+    check_extents(array, mask, 0)
+    return masked(_at(array, [*[slice(None)] * mask.ndim, *rest]), mask)
 
 
 def _expanded(array: Tracer, parts: list[Any]) -> list[Any]:
     """The key with its Ellipsis replaced by whole slices, and as many added at the end."""
-    used = sum(part is not None and part is not Ellipsis for part in parts)
+    used = sum(map(rank_in, parts))
     if sum(part is Ellipsis for part in parts) > 1:
         raise ArgumentError(
             "an index has more than one Ellipsis, which is each `...` in it.",
@@ -179,14 +172,12 @@ def _selectors(array: Tracer, parts: Sequence[Any]) -> list[Selector]:
             found.append(None)
         elif isinstance(part, slice):
             found.append(sliced(part, next(axes)))
+        elif isinstance(part, Held):
+            next(axes)
+            found.append(At(part.index, is_inside=True))
         else:
             next(axes)
             selected = as_tracer(part, "an index")
-            if selected.element is bool_:
-                raise Unsupported(
-                    "a mask beside other indices.",
-                    where=user_location(), remedy="Select with the mask alone first: xs[mask].",
-                )  # fmt: skip
             if not selected.element.is_integer:
                 raise ArgumentError(
                     f"an index must be an integer, got {describe(selected)}.",
@@ -358,8 +349,12 @@ def _reader(
                 step = mul(at[next(axis_of_slice)], selector.step)
                 index_.append(add(step, selector.start))
                 continue
-            own = at[group : group + rank] if rank else ()
-            place, must = from_start(read_atom(read_stretched(selector.index, own)), extent)
+            own = read_stretched(selector.index, at[group : group + rank] if rank else ())
+            if selector.is_inside:
+                extents.known_natural(own.atom)
+                index_.append(own.atom)
+                continue
+            place, must = from_start(read_atom(own), extent)
             must_check = must_check or must
             index_.append(place)
         return emit(Index(array.atom, tuple(index_), must_check))[0]

@@ -1,0 +1,144 @@
+"""Masks in `xs[key]`: alone they select elements, beside other indices they are index arrays.
+
+    xs[mask]             filter mask xs
+    xs[mask, 2]          filter mask (generate [n] (i => xs[i, 2]))
+    xs[mask, places]     xs[where mask holds, places]: the two are broadcast together
+
+A mask of rank r stands for r axes, and for as many index arrays: the places where it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import bool_
+from flatweave.base.errors import ShapeError
+from flatweave.base.records import record
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.columns import compacted, unravel
+from flatweave.frontend.arrays.shapes import raveled, reshaped
+from flatweave.frontend.elements.broadcast import generated, read
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE
+from flatweave.frontend.trace.tracers import as_tracer, tracer_of
+from flatweave.frontend.values.array import HostArray, Tracer, describe
+from flatweave.terms.syntax import Atom
+
+
+@record(eq=True)
+class Held:
+    """Indices along one axis of places at which a mask holds, all inside the axis."""
+
+    index: Tracer
+
+
+def is_mask(part: Any) -> bool:
+    """Whether a part of a key is a mask."""
+    if isinstance(part, Tracer):
+        return part.element is bool_
+    if not isinstance(part, bool | np.bool_ | np.ndarray | HostArray | list):
+        return False
+    return as_tracer(part, "an index").element is bool_
+
+
+def masked(array: Tracer, mask: Tracer) -> Tracer:
+    """The elements, or rows, where a mask holds."""
+    if mask.ndim == 1 and array.ndim:
+        extents.same_length([array, mask], "a mask", ["the array", "the mask"])
+        return compacted(mask, [array])[0]
+    if not mask.ndim and not array.ndim:
+        one = generated((ONE,), lambda i: mask)[0]
+        return compacted(one, [generated((ONE,), lambda i: array)[0]])[0]
+    if not mask.ndim:
+        raise no_mask(array)
+    if mask.ndim > array.ndim:
+        raise ShapeError(
+            f"a mask of type {describe(mask)} does not fit an array of type {describe(array)}.",
+            where=user_location(), remedy="Give a mask of the array's shape, or one for its rows.",
+        )  # fmt: skip
+    leading, rest = array.extents[: mask.ndim], array.extents[mask.ndim :]
+    check_extents(array, mask, 0)
+    flat = reshaped(array, [_total(leading), *rest])
+    return compacted(raveled(mask), [flat])[0]
+
+
+def no_mask(array: Tracer) -> ShapeError:
+    return ShapeError(
+        f"a single bool is no mask for an array of type {describe(array)}: a mask has a bool"
+        " for each row, or for each element.",
+        where=user_location(),
+        remedy="Choose with fw.where(p, xs, ys), or between computations with fw.cond.",
+    )
+
+
+def _total(shape: Sequence[Atom]) -> Atom:
+    total = extents.product(shape)
+    extents.known_extent(total)
+    return total
+
+
+def check_extents(array: Tracer, mask: Tracer, first: int) -> None:
+    """Refuse a mask that is not as long as the array along each axis that it stands for."""
+    for axis, extent in enumerate(mask.extents):
+        along = f" along axis {first + axis}" if array.ndim > 1 else ""
+        extents.same(
+            array.extents[first + axis], extent,
+            f"a mask needs the lengths of the array, got {{0}} and {{1}} elements{along}.",
+            [
+                extents.origin_line(array, "the array", "{0}", first + axis - array.ndim),
+                extents.origin_line(mask, "the mask", "{1}", axis - mask.ndim),
+            ],
+            "Give a mask of the array's shape, or one for its rows.",
+        )  # fmt: skip
+
+
+def rank_in(part: Any) -> int:
+    """How many axes of an array a part of a key stands for."""
+    if part is None or part is Ellipsis:
+        return 0
+    return part.ndim if is_mask(part) else 1
+
+
+def leads(parts: Sequence[Any]) -> bool:
+    """Whether a mask comes first, and no other part is an array: these may be read before it."""
+    rest = parts[1:]
+    return is_mask(parts[0]) and all(
+        part is None or isinstance(part, slice) or not as_tracer(part, "an index").ndim
+        for part in rest
+    )
+
+
+def beside(array: Tracer, parts: Sequence[Any]) -> list[Any]:
+    """A key in which the places where a mask holds stand for it, one array for each of its axes."""
+    found: list[Any] = []
+    axis = 0
+    for part in parts:
+        if is_mask(part):
+            check_extents(array, part, axis)
+            found += map(Held, _places(part))
+            axis += part.ndim
+        else:
+            found.append(part)
+            axis += part is not None
+    return found
+
+
+def _places(mask: Tracer) -> list[Tracer]:
+    """Where a mask holds: its indices along each of its axes, in row-major order."""
+    flat = raveled(mask)
+    numbers = compacted(flat, generated(flat.extents, tracer_of))[0]
+    if mask.ndim == 1:
+        return [numbers]
+
+    def along(axis: int) -> Tracer:
+        def place(k: Atom) -> Tracer:
+            number = read(numbers, (k,)).atom
+            extents.known_natural(number)
+            return tracer_of(unravel(number, mask.extents)[axis])
+
+        return generated(numbers.extents, place, "k")[0]
+
+    return [along(axis) for axis in range(mask.ndim)]
