@@ -18,7 +18,7 @@ from flatweave.array_ir.fault import INDEX
 from flatweave.base.dtypes import bool_, i64
 from flatweave.cluster.rules.gather import GatherRows
 from flatweave.cluster.turns import in_turns, read_in_turns
-from flatweave.ops import Check, Generate, Index, Map
+from flatweave.ops import Check, Generate, Index, Locate, Map
 from flatweave.ops.rows import array_type, row_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import Apply, Cast, If
@@ -119,7 +119,7 @@ def _needed(fn: Lambda, last: tuple[Let, ...], place: Atom | None = None) -> Pla
     roots = [place] if place else [*free_vars(last[0].op)]
     needed = needed_for(fn.lets, roots)
     inside = walk_lets(Lambda((), needed, ()))
-    if not all(isinstance(let.op, Apply | Cast | Index | If) for let in inside):
+    if not all(isinstance(let.op, Apply | Cast | Index | If | Locate) for let in inside):
         return None
     return Place((*needed, *last), place or last[0].vars[0])
 

@@ -26,7 +26,8 @@ from flatweave.cluster.place import Chunk, Job, Place, Rows, ran
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Part
 from flatweave.cluster.steps import Divided, Exchanged, Local, Whole
-from flatweave.cluster.windows import Windows
+from flatweave.cluster.windows import Seen, Windows
+from flatweave.cluster.wraps import runs
 from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops.rows import array_type
@@ -217,7 +218,7 @@ class Drive:
 
     def _argument(
         self, param: Param, number: int, begin: int, end: int,
-        windows: dict[Var, tuple[int, int]],
+        windows: Seen,
     ) -> Any:  # fmt: skip
         kind, var = param.kind, param.of
         if kind is Is.BEGIN:
@@ -237,9 +238,9 @@ class Drive:
             return self._rows(var, begin, end)
         if kind is Is.WHOLE:
             return self.shared(var)
-        least, most = windows[var]
+        least, most = windows.rows[var]
         if kind is Is.LEAST:
-            return least
+            return least if param.along is None else windows.zeros[var][param.along]
         if kind is Is.BASE:
             return self._ends.begin(self.value(var), least)
         if kind is Is.EXTENT:
@@ -249,7 +250,7 @@ class Drive:
             return self.whole[var][least:most]
         if (least, most) == (0, len(array)) and len(array.pieces) > 1:
             return self.shared(var)
-        return Rows.of(array, (least, most), apart=True)
+        return Rows.of(array, *runs(least, most, len(array)), apart=True)
 
     def _elements(self, param: Param, begin: int, end: int) -> Any:
         """Of rows of varying lengths their elements, where these begin, or how many there are."""

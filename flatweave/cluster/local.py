@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from flatweave.array_ir.fault import INDEX
@@ -23,6 +24,7 @@ from flatweave.cluster.needs import reads_own_row
 from flatweave.cluster.rules import rule_of
 from flatweave.cluster.rules.rule import Joining
 from flatweave.cluster.steps import Local
+from flatweave.cluster.wraps import Wraps, wraps_of
 from flatweave.ops import Check, Generate, Index, Locate
 from flatweave.ops.nests.span import Span
 from flatweave.ops.rows import array_type
@@ -66,13 +68,15 @@ class Param:
 @record
 class LocalProgram:
     """A step's program; its results are what is stored, then the parts of each fold, which `joins`
-    says how to join. `windows` are the arrays of which it reads other rows than its own."""
+    says how to join. `windows` are the arrays of which it reads other rows than its own, `wraps`
+    those of their reads that go on at the other end."""
 
     program: Program
     params: tuple[Param, ...]
     parts: tuple[int, ...]
     joins: tuple[Joining | None, ...]
     windows: tuple[Var, ...]
+    wraps: Wraps = MappingProxyType({})
 
 
 def local_program(name: str, step: Local, split: frozenset[Var]) -> LocalProgram:
@@ -167,6 +171,7 @@ class _Writing(_Taking):
         super().__init__()
         self.step = step
         self.split = split
+        self.wraps = wraps_of((*step.lets, *step.folds), step.space, split)
         self.row: Var | None = None
         self.position: Var | None = None
         self.spans: dict[Var, Spanned] = {}  # for each variable that says where a row begins
@@ -192,7 +197,7 @@ class _Writing(_Taking):
         windows = [p.of for p in self.params if p.kind is Is.WINDOW and p.of is not None]
         return LocalProgram(
             Program(name, fn), tuple(param for param, _ in order), tuple(counts), tuple(joins),
-            tuple(windows),
+            tuple(windows), self.wraps,
         )  # fmt: skip
 
     # -- what rules ask ---------------------------------------------------------------------------
@@ -304,10 +309,12 @@ class _Writing(_Taking):
         if reads_own_row(op, self.row, self.step.space):
             assert self.position is not None
             return b.emit(Index(self.atom(xs), (self.position, *others), op.checked, row))[0]
-        i, least = self._elsewhere(first), self._param(Param(Is.LEAST, xs), "least")
+        i, wrapped = self._elsewhere(first), self.wraps.get((xs, first))
+        least = self._param(Param(Is.LEAST, xs, along=wrapped), "least")
         if op.checked:
             self._check(b, i, array_type(xs).shape[0], row)
         window = self._window(xs)
+        i = i if wrapped is None else self._elsewhere(wrapped)
         return b.emit(Index(window, (b.sub(i, least), *others), op.checked and bool(rest), row))[0]
 
     def _locate(self, b: Builder, let: Let, op: Locate) -> None:

@@ -9,9 +9,10 @@ the whole array.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from flatweave.base.dtypes import bool_, i64, u64
+from flatweave.base.errors import Unsupported
 from flatweave.cluster.steps import Local
 from flatweave.ops import Generate, Index, Locate, Map
 from flatweave.ops.nests.nest import Nest
@@ -33,13 +34,17 @@ class Needs:
     """Follows intervals through the functions of a step; `rows` has what each array must have.
 
     `known` says what is known of a scalar from outside; `arrays` are those whose reads count;
+    `wraps` has the places of reads that go on at the other end; `places` is what these must have.
     `located` gives the rows to which positions of the chunk belong, `entry` an offset of rows.
     """
 
     def __init__(
         self, known: Known, arrays: Iterable[Var],
         located: Callable[[Var, int], Interval], entry: Callable[[Var, int], int],
+        wraps: Mapping[tuple[Var, Atom], Atom],
     ) -> None:  # fmt: skip
+        self._wraps = wraps
+        self.places: dict[Var, dict[Atom, Interval]] = {}
         self._located = located
         self._entry = entry
         self._spans: dict[Var, tuple[Var, Interval]] = {}  # by start: length, places of elements
@@ -121,6 +126,8 @@ class Needs:
             case Cast(dtype=dtype, arg=arg):
                 value = self.interval(arg) if dtype in (i64, u64) else EVERYTHING
                 found = [value if value and value[0] >= 0 else EVERYTHING]
+            case Index(xs=Var() as xs, indices=(first, *_)) if (xs, first) in self._wraps:
+                self._wrap(xs, self._wraps[xs, first])
             case Index(xs=Var() as xs, indices=(first, *_)) if xs not in self._found:
                 rows = self.interval(first)
                 self._read(xs, rows)
@@ -185,6 +192,15 @@ class Needs:
             return self._function(other, [])
         pairs = zip(self._function(then, []), self._function(other, []), strict=True)
         return [joined(a, b) for a, b in pairs]
+
+    def _wrap(self, xs: Var, place: Atom) -> None:
+        found, known = self.interval(place), self.places.setdefault(xs, {})
+        if found is None:
+            raise Unsupported(
+                "an array in chunks is read at a place that does not fit into 64 bits.",
+                remedy="Take the place modulo the length before adding to it.",
+            )
+        known[place] = joined(known.get(place, found), found) or found
 
     def _read(self, xs: Atom, rows: Interval | None) -> None:
         assert isinstance(xs, Var)

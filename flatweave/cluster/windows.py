@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,20 @@ from flatweave.cluster.local import LocalProgram
 from flatweave.cluster.needs import Interval, Needs, joined
 from flatweave.cluster.place import Place, Rows
 from flatweave.cluster.steps import Divided, Local
+from flatweave.cluster.wraps import joined_cyclic
 from flatweave.frontend.values.chunked import Chunked
-from flatweave.terms.syntax import Var
+from flatweave.terms.syntax import Atom, Var
 
 LITTLE = 1 << 20
 """Bytes that are sent to every chunk without asking which of them it reads."""
+
+
+class Seen(NamedTuple):
+    """The rows that a chunk reads of arrays, from the first to behind the last; of reads that wrap,
+    which row is the place zero."""
+
+    rows: dict[Var, tuple[int, int]]
+    zeros: dict[Var, dict[Atom, int]]
 
 
 class Windows:
@@ -41,23 +50,32 @@ class Windows:
 
     def of(
         self, step: Local, made: LocalProgram, begin: int, end: int
-    ) -> dict[Var, tuple[int, int]]:
-        """The rows that a chunk reads of arrays, from the first to behind the last."""
+    ) -> Seen:
+        """What a chunk reads of arrays."""
         if not made.windows:
-            return {}
+            return Seen({}, {})
         needs = self._needs(step, made, begin, end)
-        unknown = [v for v in made.windows if needs.rows.get(v) is None and self._is_much(v)]
+        unknown = [
+            var for var in made.windows
+            if needs.rows.get(var) is None and var not in needs.places and self._is_much(var)
+        ]  # fmt: skip
         if unknown:
             asked = self._needs(step, made, begin, end, unknown)
             for var in unknown:
                 rows = asked.rows.get(var)
                 if rows and 2 * (rows[1] - rows[0]) < len(self._chunks[var]):
                     needs.rows[var] = rows
-        found = {}
+        found = Seen({}, {})
         for var in made.windows:
             n, rows = len(self._chunks[var]), needs.rows.get(var)
             least, most = (0, n) if rows is None else (max(rows[0], 0), min(rows[1] + 1, n))
-            found[var] = (min(least, n), max(least, most) if least < n else n)
+            found.rows[var] = (min(least, n), max(least, most) if least < n else n)
+            if n == 0:
+                found.zeros[var] = dict.fromkeys(needs.places.get(var, ()), 0)
+            elif var in needs.places:
+                own = (least, most - 1) if rows and least < most else None
+                (least, last), found.zeros[var] = joined_cyclic(own, needs.places[var], n)
+                found.rows[var] = (least, last + 1)
         return found
 
     def _is_much(self, var: Var) -> bool:
@@ -73,7 +91,7 @@ class Windows:
         def entry(offsets: Var, k: int) -> int:
             return self._ends.entry(self._value(offsets), k)
 
-        needs = Needs(self._interval, made.windows, located, entry)
+        needs = Needs(self._interval, made.windows, located, entry, made.wraps)
         lets = [*step.lets, *step.folds]
         if unknown:
             needs.ask(lets, unknown, self._elements)

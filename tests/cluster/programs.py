@@ -75,6 +75,23 @@ def affine(a, b):
     return a[0] * b[0], a[1] * b[0] + b[1]
 
 
+def around(xs):
+    """The sum of neighbours on a ring, written with remainders and with negative indices."""
+    n = xs.shape[0]
+    near = lambda i: fw.sum(fw.map(lambda j: xs[(i + j) % n], fw.iota(4)))
+    return fw.map(lambda i: near(i) + xs[i - 2] * xs[i], fw.iota(n))
+
+
+def joined(keys, xs, others):
+    """Every pair of rows of two tables whose keys are equal, of the second one its place."""
+    others, places = fw.sort_by_key(others, fw.iota(others.shape[0]))
+    begins = fw.searchsorted(others, keys)
+    counts = fw.searchsorted(others, keys, side="right") - begins
+    return fw.expand(
+        lambda row: row[1], lambda row, k: (row[2], places[row[0] + k]), (begins, counts, xs)
+    )
+
+
 def rows_of_groups(keys, xs):
     """What belongs to each key that there is."""
     keys, xs = fw.sort_by_key(keys, xs)
@@ -119,6 +136,15 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "differences": (lambda xs: xs[1:] - xs[:-1], XS),
     "three neighbours": (lambda xs: xs[2:] + xs[1:-1] * xs[:-2], XS),
     "backwards": (lambda xs: fw.cumsum(xs)[::-1], XS),
+    "rotated": (lambda xs: (fw.rotate(xs, 5) - xs, fw.cumsum(fw.rotate(xs, -1))), XS),
+    "rotated by an argument": (lambda xs, k: fw.rotate(xs, k) - xs, XS, 26),
+    "on a ring": (around, XS),
+    "periodic": (
+        lambda m: fw.fori_loop(0, 2, lambda _, m: fw.stencil(
+            lambda s: s[-2, 0] - s[1, 1] + s[0, -1], m, (5, 3), "wrap"
+        ), m), ROWS,
+    ),
+    "joined, many to many": (joined, KEYS, XS, KEYS[::2] + 1),
     "every second": (lambda xs: fw.sum(xs[3:17:2]), XS),
     "twice": (lambda xs: fw.concat([xs, xs]) * fw.iota(2 * xs.shape[0]), XS),
     "argmax": (lambda xs: (fw.argmax(xs), fw.argmin(xs)), XS),
