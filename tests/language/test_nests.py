@@ -164,13 +164,33 @@ def test_operators_that_keep_the_order(target, kind):
     )  # fmt: skip
 
 
-def test_an_operator_that_sorts_for_every_pair_is_refused():
-    """It may read what is sorted beforehand."""
+def lesser(a, b):
+    """The lesser of two numbers, found by sorting them."""
+    return fw.sort(fw.concat([fw.full(1, a), fw.full(1, b)]))[0]
+
+
+def test_operators_that_sort_for_every_pair(target):
+    """Pairs are combined in rounds, each of which sorts them all."""
+    lengths = [2, 0, 1, 17]
+    values = np.random.default_rng(0).integers(0, 90, sum(lengths))
+    rows = fw.ragged(values, lengths=lengths)
+    parts = np.split(values, np.cumsum(lengths)[:-1])
+
+    least = fw.jit(lambda rows: fw.map(lambda row: fw.reduce(lesser, 50, row), rows))(rows)
+
+    assert least.tolist() == [min(50, *part, 99) for part in parts]
+    if target == "interp":  # a scan takes its rounds in the same way
+        suffixes = fw.scan(lesser, 50, values, exclusive=True, reverse=True)
+        behind = [50, *values[:0:-1]]
+        assert suffixes.tolist() == np.minimum.accumulate(behind)[::-1].tolist()
+
+
+def test_an_operator_reads_what_is_sorted_beforehand():
+    """What is the same for all pairs is sorted once; segments need such an operator."""
     rows = fw.ragged([[3, 1], [], [4, 1, 5]])
 
-    with pytest.raises(fw.Unsupported, match="reduce with an operator that needs memory"):
-        fw.jit(lambda rows: fw.map(lambda row: fw.reduce(
-            lambda a, b: fw.sort(fw.full(2, a))[0] + b, 0, row), rows))(rows)  # fmt: skip
     found = fw.jit(lambda rows: fw.map(lambda row: fw.reduce(
         lambda a, b: a + b + fw.max(fw.sort(row), initial=0), 0, row), rows))(rows)  # fmt: skip
     assert found.tolist() == [10, 0, 25]
+    with pytest.raises(fw.Unsupported, match="reduce_segments with an operator that needs memory"):
+        fw.segmented_reduce(lesser, 0, np.array([True, False]), np.array([1, 2]))

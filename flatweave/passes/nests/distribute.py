@@ -11,24 +11,12 @@ from typing import Any
 
 from flatweave.base.dtypes import i64
 from flatweave.base.errors import Unsupported
-from flatweave.ops import (
-    HOST_BODIES,
-    Check,
-    Generate,
-    Index,
-    Locate,
-    Map,
-    Nest,
-    Reduce,
-    Scan,
-    Sort,
-    Span,
-)
+from flatweave.ops import HOST_BODIES, Check, Generate, Index, Locate, Map, Nest, Sort, Span
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.arrays import at
 from flatweave.passes.nests.hard import has_hard, is_hard, may_fail
 from flatweave.passes.nests.operators import apart, by_keys, keys_of, needs_memory
-from flatweave.passes.nests.row_operators import combines_rows, in_rounds
+from flatweave.passes.nests.row_operators import combines_rows, in_rounds, is_in_rounds
 from flatweave.passes.nests.rows import Rows
 from flatweave.passes.nests.searches import Searches
 from flatweave.passes.rewrite import tested
@@ -85,7 +73,7 @@ def host_let(b: Builder, let: Let, renaming: Substitution, nest: Lifted | None =
         let = Let(let.vars, op, let.where)
     if isinstance(let.op, HOST_BODIES):
         results: Sequence[Atom] = b.emit(_control(b, let.op, renaming, nest), let.vars[0].name)
-    elif isinstance(let.op, Reduce | Scan) and combines_rows(let.op):
+    elif is_in_rounds(let.op):
         rounds = b.inner()
         results = in_rounds(rounds, renaming.op(let.op))
         own = Substitution(fresh=renaming.fresh)
@@ -227,7 +215,7 @@ def add(
         rows.body.inline_let(let, renaming)
         return
     op = renaming.op(let.op)
-    if isinstance(op, Reduce | Scan) and combines_rows(op):
+    if is_in_rounds(op):
         rounds = rows.body.inner()
         results = in_rounds(rounds, op)
         inner = Substitution(fresh=renaming.fresh)

@@ -1,11 +1,11 @@
-"""Operators on rows that do not work element by element: combined in rounds, whole rows at a time.
+"""Operators on rows that do not work element by element, or that need memory: combined in rounds.
 
     reduce fn ne xs     xs = [ne, xs[0], xs[1], ..]; while there is more than one row:
                         rows 2i and 2i + 1 are combined, a last one alone goes on as it is
     scan fn ne xs       the same rows; for d = 1, 2, 4, ..: row i becomes row i - d combined with it
 
-Every round is one nest over pairs of rows. The scan combines n log n pairs (Hillis and
-Steele 1986).
+Every round is one nest over pairs of rows; where the operator combines numbers, these are such
+rows. The scan combines n log n pairs (Hillis and Steele 1986).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from flatweave.base.dtypes import DType, i64
 from flatweave.ops import Generate, Reduce, Scan
 from flatweave.ops.rows import array_type
 from flatweave.passes.nests.arrays import array_of, at
+from flatweave.passes.nests.operators import needs_memory
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If, While
 from flatweave.terms.syntax import ArrayType, Atom, Lambda, Op, Var
@@ -30,8 +31,15 @@ def combines_rows(op: Op) -> bool:
     )
 
 
+def is_in_rounds(op: Op) -> bool:
+    """Whether an operation is done in rounds: one of rows, or whose operator needs memory."""
+    if combines_rows(op) or not isinstance(op, Reduce | Scan) or not needs_memory(op):
+        return combines_rows(op)
+    return array_type(op.xs[0]).rank == 1 and not (isinstance(op, Scan) and op.starts)
+
+
 def in_rounds(b: Builder, op: Reduce | Scan) -> list[Atom]:
-    """The results of a reduction or scan of rows, as loops that stay nested."""
+    """The results of a reduction or scan, as loops that stay nested."""
     reverse = isinstance(op, Scan) and op.reverse
     shapes = [array_type(x).shape[1:] for x in op.xs]
     count = array_type(op.xs[0]).shape[0]

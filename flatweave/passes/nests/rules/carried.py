@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import DType, bool_, i64
-from flatweave.base.errors import Unsupported
 from flatweave.base.records import record
 from flatweave.ops import Generate
 from flatweave.ops.rows import array_type
@@ -51,12 +50,7 @@ def carried(
     rows: Rows, fn: Lambda, neutral: Sequence[Atom], segments: Segments, xs: Sequence[Atom],
     begins: Begins, reverse: bool = False,
 ) -> Carried:  # fmt: skip
-    """The operator of all rows over values that lie one after the other."""
-    if not all(isinstance(atom.type, DType) for atom in neutral):
-        raise Unsupported(
-            "a scan of rows inside an element function.",
-            where=rows.b.where, remedy="Make the elements tuples, one part for each column.",
-        )  # fmt: skip
+    """The operator of all rows over numbers that lie one after the other."""
     starts = rows.column(neutral)
     held, free = held_of(rows, fn)
     inside = rows.b.inner()
