@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.array_ir import interp
-from flatweave.array_ir.syntax import Program
-from flatweave.base.recording import run
-from flatweave.base.schedule import CHOSEN
+from flatweave.base.errors import ShapeError
 from flatweave.cluster.ends import Ends, cuts_of_rows, one_less, shorter_by_one
 from flatweave.cluster.exchanges import exchange_of
 from flatweave.cluster.exchanges.gather import brought
 from flatweave.cluster.known import Known
 from flatweave.cluster.local import Is, LocalProgram, Param
 from flatweave.cluster.needs import located_by, spanned_by
+from flatweave.cluster.own import called, computed, program_of
 from flatweave.cluster.parts.fold import Folding
 from flatweave.cluster.place import Chunk, Job, Place, Rows, ran
 from flatweave.cluster.rules import rule_of
@@ -28,14 +26,10 @@ from flatweave.cluster.rules.rule import Part
 from flatweave.cluster.steps import Divided, Exchanged, Local, Whole
 from flatweave.cluster.windows import Seen, Windows
 from flatweave.cluster.wraps import runs
-from flatweave.frontend.call.eager import compile_program
 from flatweave.frontend.values.chunked import Chunked, Piece
 from flatweave.ops.rows import array_type
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
-from flatweave.terms.traverse import free_vars, lambdas_in
-
-FEW = 1 << 12
-"""Up to so many elements the client computes by the interpreter, which needs no compiling."""
+from flatweave.terms.traverse import free_vars
 
 
 class TooLarge(Exception):
@@ -111,14 +105,7 @@ class Drive:
 
     def call(self, name: str, fn: Lambda, args: Sequence[Any]) -> list[Any]:
         beside = free_vars(fn)
-        taken = [*map(self.entire, beside), *args]
-        params = [*beside, *fn.params]
-        order = sorted(range(len(params)), key=lambda k: isinstance(params[k].type, ArrayType))
-        closed = Lambda(tuple(params[k] for k in order), fn.lets, fn.results)
-        given = [taken[k] for k in order]
-        if sum(map(np.size, given)) <= FEW:
-            return interp.run(Program(name, closed), given)
-        return _run(Program(name, closed), given)
+        return called(name, fn, list(beside), [*map(self.entire, beside), *args])
 
     def brought(self, arrays: Sequence[Any], parts: Sequence[Part]) -> list[list[Any]]:
         return brought(self.place, arrays, parts)
@@ -128,9 +115,9 @@ class Drive:
     def _client(self, step: Whole) -> None:
         """Lets over what is whole."""
         for let in step.lets:
-            program = _program(let)
+            program = program_of(let)
             args = [self.entire(var) for var in program.fn.params]
-            self.whole.update(zip(let.vars, _run(program, args), strict=True))
+            self.whole.update(zip(let.vars, computed(program, args), strict=True))
             longer = shorter_by_one(let.op)
             if longer in self.bounds:
                 self.bounds[let.vars[0]] = one_less(self.bounds[longer])
@@ -258,6 +245,8 @@ class Drive:
         offsets = self.value(param.along or param.of)
         first, last = (self._ends.entry(offsets, k) for k in (begin, end))
         if param.kind is Is.ALONG:
+            if not first <= last <= len(self.value(param.of)):
+                raise _no_offsets(last, len(self.value(param.of)))
             return self._rows(param.of, first, last)
         return first if param.kind is Is.FIRST else last - first
 
@@ -281,6 +270,14 @@ class Drive:
         return self._known.of("shared", self.whole[var], lambda: self.place.share(value))
 
 
+def _no_offsets(last: int, total: int) -> ShapeError:
+    """The error for offsets that nobody could look at before."""
+    return ShapeError(
+        f"the offsets of ragged must rise to the number of values, got {last} for {total} values.",
+        remedy="Give where each row begins in values, and then where the last one ends.",
+    )
+
+
 def _cuts_within(cuts: Sequence[int], extent: int) -> list[int]:
     """Where an extent is cut: at the rows where what is read is; where it has many more rows or
     fewer, as behind a reshape, at the same parts of all."""
@@ -289,18 +286,3 @@ def _cuts_within(cuts: Sequence[int], extent: int) -> list[int]:
         cuts = sorted({cut * extent // rows for cut in cuts})
     return [cut for cut in cuts if 0 < cut < extent]
 
-
-def _program(let: Let) -> Program:
-    """A let as a program of what it reads."""
-    params = sorted(free_vars(let.op), key=lambda var: isinstance(var.type, ArrayType))
-    return Program("client", Lambda(tuple(params), (let,), let.vars))
-
-
-def _run(program: Program, args: Sequence[Any]) -> list[Any]:
-    """A program on values of the client: of scalars by the interpreter, else compiled."""
-    lets = program.fn.lets
-    types = [atom.type for atom in (*program.fn.params, *program.fn.results)]
-    if any(isinstance(type_, ArrayType) for type_ in types) or any(lambdas_in(x.op) for x in lets):
-        made = compile_program(program, "cpu", True, CHOSEN)
-        return run(program.name, made, list(args))
-    return interp.run(program, args)

@@ -34,6 +34,15 @@ SHARE = 6
 """What a chunk takes, what the next one takes, and what is computed of them, have this part of
 memory each; results that are kept have a quarter of it."""
 
+FEWER = "Cut the array into chunks of fewer rows: xs.rechunk(rows), or fw.Chunked.open(path, rows)."
+ONE_ROW = (
+    "A row stays whole. Of a Ragged's rows take the values, which are cut anywhere, and where rows"
+    " begin: fw.segmented_reduce(f, e, rows.flags, rows.values)."
+)
+EVERYWHERE = (
+    "Rows of a large array are asked for where each element of a map reads its own, xs[ids], not in"
+    " an operation inside of it; or let fw.on(memory=..) have more."
+)
 IDLE = 16
 """Of memory that was bounded, buffers that nobody has keep this part, to be used again."""
 
@@ -55,7 +64,9 @@ class Here:
         self._coming: dict[int, tuple[Rows, Future[list[Values]], int]] = {}
 
     def share(self, value: Any) -> Any:
-        return self._given([value])[0]
+        size = value.nbytes if isinstance(value, Rows) else 0
+        self._check(size, f"every chunk reads all of an array of {pretty.size(size)}", EVERYWHERE)
+        return loaded([value])[0] if isinstance(value, Rows) else value
 
     def replicates(self, size: int) -> bool:
         return size * SHARE <= self.memory
@@ -101,28 +112,22 @@ class Here:
         """Arguments with their rows in memory: those that were expected, and those that were not,
         which are read now."""
         rows = [each for each in args if isinstance(each, Rows)]
-        self._check(sum(each.nbytes for each in rows), chunk)
+        size = sum(each.nbytes for each in rows)
+        is_row = chunk is not None and chunk.end - chunk.begin == 1
+        self._check(size, f"a chunk has {pretty.size(size)}", ONE_ROW if is_row else FEWER)
         read = {id(each): self._coming.pop(id(each)) for each in rows if id(each) in self._coming}
         others = [each for each in rows if id(each) not in read]
         found = {id(each): values for each, values in zip(others, loaded(others), strict=True)}
         found.update({key: coming.result()[k] for key, (_, coming, k) in read.items()})
         return [found[id(each)] if isinstance(each, Rows) else each for each in args]
 
-    def _check(self, size: int, chunk: Chunk | None) -> None:
-        """Raise the user's error for a chunk that takes so many bytes, if they are too many."""
-        if size * SHARE <= self.memory:
-            return
-        remedy = "Cut the array into chunks of fewer rows: fw.Chunked.open(path, rows)."
-        if chunk is not None and chunk.end - chunk.begin == 1:
-            remedy = (
-                "A row stays whole. Of a Ragged's rows take the values, which are cut anywhere, and"
-                " where rows begin: fw.segmented_reduce(f, e, rows.flags, rows.values)."
-            )
-        raise ArgumentError(
-            f"a chunk has {pretty.size(size)}, of which {SHARE} do not fit into"
-            f" {pretty.size(self.memory)} of memory.",
-            where=user_location(), remedy=remedy,
-        )  # fmt: skip
+    def _check(self, size: int, what: str, remedy: str) -> None:
+        """Raise the user's error for what takes so many bytes, if they are too many."""
+        if size * SHARE > self.memory:
+            raise ArgumentError(
+                f"{what}, of which {SHARE} do not fit into {pretty.size(self.memory)} of memory.",
+                where=user_location(), remedy=remedy,
+            )  # fmt: skip
 
     def gathered(self, results: Sequence[Any]) -> list[Any]:
         return list(map(_value, results))

@@ -42,6 +42,7 @@ SELDOM = {
     "profiler": "flatweave.profiler.report",
     "small": "flatweave.page.small",
     "numpy": "flatweave.frontend.standard.numpy_functions",
+    "ragged": "flatweave.frontend.ragged.offsets_in_chunks",
     "random": "flatweave.random",
     "rows": "flatweave.frontend.ragged.chunked",
     "save": "flatweave.cluster.save",

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flatweave as fw
-from flatweave.cluster import chunks
+from flatweave.cluster import chunks, own
 from flatweave.cluster.here import Here
 from tests.cluster.programs import PROGRAMS, QUICK, agree
 
@@ -107,6 +107,41 @@ def test_a_lambda_written_anew_is_not_divided_anew():
     fw.map(lambda x: x + 18, xs)
 
     assert len(chunks._DIVIDED) == count + 3
+
+
+def test_a_loop_of_the_client_compiles_once(monkeypatch):
+    """What its turns compute of whole arrays, and what joins the chunks of each."""
+    made = []
+    compiled = own.compile_program
+    monkeypatch.setattr(own, "compile_program", lambda *args: made.append(1) or compiled(*args))
+    monkeypatch.setattr(own, "_MADE", {})
+    keys = fw.Chunked.cut(np.arange(9000) % 5000, 5000)
+    f = fw.jit(lambda ks, turns: fw.fori_loop(
+        0, turns, lambda _, sums: fw.permute(fw.add, sums, ks, ks % 2), fw.zeros(5000, fw.i64)
+    ))  # fmt: skip
+    first = f(keys, 1)
+    count = len(made)
+    found = f(keys, 3)
+
+    assert int(first[3]) == 2 and int(found[3]) == 6
+    assert 0 < count == len(made)
+
+
+def test_what_does_not_fit_says_what_it_is():
+    """A chunk, one row, or an array of which every chunk reads all; and what to do about it."""
+    xs, rows = fw.Chunked.cut(np.arange(4000), 500), fw.Chunked.cut(np.zeros((4, 4000)), 1)
+    every = fw.jit(lambda xs: fw.map(lambda x: fw.sum(fw.map(lambda k: xs[x // k], xs[:9])), xs))
+    with fw.on(memory="16 KiB"):
+        with pytest.raises(fw.ArgumentError, match=r"a chunk has 31\.2 KiB, of") as said:
+            fw.sum(xs.rechunk(4000))
+        assert "fewer rows: xs.rechunk(rows)" in str(said.value)
+        with pytest.raises(fw.ArgumentError, match=r"a chunk has 31\.2 KiB, of") as said:
+            fw.sum(rows, axis=1)
+        assert "A row stays whole" in str(said.value)
+        with pytest.raises(fw.ArgumentError, match="every chunk reads all of an array of 31"):
+            every(xs)
+    with pytest.raises(fw.ArgumentError, match="load takes rows from 0 up, got -3"):
+        xs.load(-3, 4000)
 
 
 def test_results_go_on():

@@ -62,6 +62,31 @@ def test_values_and_offsets_put_together():
     assert np.asarray(sums).tolist() == [1, 0, 14, 6]
 
 
+def test_offsets_are_looked_at(tmp_path):
+    """Of any integers, in memory and in files; what would be read outside of values is an error."""
+    values = fw.Chunked.cut(np.arange(20.0), 6)
+
+    def both(offsets):
+        np.save(tmp_path / "o.npy", offsets)
+        cuts = offsets, fw.Chunked.cut(offsets, 2), fw.Chunked.open(tmp_path / "o.npy", 3)
+        return [lambda each=each: fw.Chunked.ragged(values, each) for each in cuts]
+
+    for dtype in (np.int32, np.uint8):
+        for made in both(np.array([0, 5, 5, 20], dtype)):
+            assert np.asarray(fw.sum(made(), axis=1)).tolist() == [10.0, 0.0, 180.0]
+    for offsets, message in (
+        ([0, 10**7, 10, 20], "must not decrease: row 1 would have -9999990 elements"),
+        ([0, 4, -3, 5, 20], "must not decrease: row 1 would have -7 elements"),
+        ([0, 5, 30], "must end at the number of values, got 30 for 20 values"),
+        ([3, 5, 20], "must start at 0, got 3"), ([0.0, 5.0, 20.0], "must be integers"),
+    ):  # fmt: skip
+        for made in both(np.array(offsets)):
+            with pytest.raises(fw.UserError, match=message):
+                made()
+    with pytest.raises(fw.ShapeError, match="arrays of one length, got 20 and 3"):
+        fw.Chunked.ragged((values, np.arange(3)), np.array([0, 20]))
+
+
 def test_rows_that_are_kept_are_all_that_is_read(monkeypatch):
     """A chunk of the result is given the values of about its own rows, not all there are."""
     most = []

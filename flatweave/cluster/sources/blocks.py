@@ -72,6 +72,7 @@ class Block:
     """The rows of one block."""
 
     __slots__ = ("__weakref__", "blocks", "number")
+    is_counted = False
 
     def __init__(self, blocks: Blocks, number: int) -> None:
         self.blocks = blocks

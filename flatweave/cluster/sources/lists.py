@@ -58,6 +58,7 @@ class Leaf(Stored):
     is one for each row, where it ends."""
 
     __slots__ = ("_array", "_is_offsets", "_span")
+    is_counted = False  # before a function is given it
 
     def __init__(
         self, regions: Sequence[Region], column: str, array: int, is_offsets: bool,

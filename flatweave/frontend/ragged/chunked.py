@@ -20,7 +20,7 @@ from flatweave.base.pieces import loaded
 from flatweave.base.source import user_location
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import host_array, kind_of
-from flatweave.frontend.values.chunked import Chunked, Held, positive
+from flatweave.frontend.values.chunked import Chunked, Held, not_before, positive
 from flatweave.frontend.values.tree import Node, Tree, flatten, map_leaves, spelled, unflatten
 
 
@@ -130,7 +130,7 @@ class ChunkedRows(Node, Chunked):
     def load(self, begin: int, end: int) -> Ragged:  # type: ignore[override]
         """Some rows of it, wherever they are."""
         end = min(end, len(self))
-        wanted = self._extents(min(begin, end), end)
+        wanted = self._extents(min(not_before(begin), end), end)
         parts = [array.between(*ends) for array, *ends in wanted]
         found = iter(loaded([part for each in parts for part in each]))
         pairs = zip(wanted, parts, strict=True)

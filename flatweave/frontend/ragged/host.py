@@ -51,7 +51,7 @@ def _host_values(value: Any, name: str) -> Values:
     return found
 
 
-def _require(condition: Any, fault: Fault, *values: Any) -> None:
+def require(condition: Any, fault: Fault, *values: Any) -> None:
     """Raise the fault unless the condition holds."""
     if condition:
         return
@@ -101,13 +101,13 @@ def _host_cut(given: Any, name: str, total: int) -> HostArray:
 
 def _host_offsets(cut: Values, total: int) -> Values:
     offsets, dtype = np.array(cut, np.int64), as_dtype(cut.dtype)
-    _require(total <= reach(dtype), narrow(dtype), total)
-    _require(len(offsets), NO_OFFSET)
-    _require(offsets[0] == 0, FIRST, offsets[0])
+    require(total <= reach(dtype), narrow(dtype), total)
+    require(len(offsets), NO_OFFSET)
+    require(offsets[0] == 0, FIRST, offsets[0])
     falls = np.flatnonzero(offsets[1:] < offsets[:-1])
     if falls.size:
-        _require(False, FALLING, falls[0], offsets[falls[0] + 1] - offsets[falls[0]])
-    _require(offsets[-1] == total, LAST, offsets[-1], total)
+        require(False, FALLING, falls[0], offsets[falls[0] + 1] - offsets[falls[0]])
+    require(offsets[-1] == total, LAST, offsets[-1], total)
     return offsets
 
 
@@ -115,17 +115,17 @@ def _host_lengths(cut: Values, total: int) -> Values:
     lengths = np.array(cut, np.int64)
     below = np.flatnonzero(lengths < 0)
     if below.size:
-        _require(False, BELOW, below[0], lengths[below[0]])
+        require(False, BELOW, below[0], lengths[below[0]])
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
     wraps = np.flatnonzero(offsets[1:] < 0)
     if wraps.size:
-        _require(False, TOO_MANY, wraps[0])
-    _require(offsets[-1] == total, SUM, offsets[-1], total)
+        require(False, TOO_MANY, wraps[0])
+    require(offsets[-1] == total, SUM, offsets[-1], total)
     return offsets
 
 
 def _host_flags(cut: Values, total: int) -> Values:
-    _require(len(cut) == total, FLAGS, len(cut), total)
+    require(len(cut) == total, FLAGS, len(cut), total)
     starts = np.array(cut, np.bool_)
     starts[:1] = True
     return np.append(np.flatnonzero(starts), total).astype(np.int64)

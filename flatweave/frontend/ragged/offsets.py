@@ -30,6 +30,8 @@ SUM = ("shape", "the lengths of ragged add up to {0} for {1} values.",
        "Give one length for each row, 0 for an empty one.")  # fmt: skip
 TOO_MANY = ("overflow", "the lengths of ragged add up to more than an i64 can count at row {0}.",
             "Check the lengths: one of them is far too large.")  # fmt: skip
+SAME = ("shape", "ragged needs arrays of one length, got {0} and {1}.",
+        "Cut both to the shorter one with xs[:n].")  # fmt: skip
 FLAGS = ("shape", "ragged needs one flag for each value, got {0} for {1} values.",
          "Flag the first value of each row with True, all others with False.")  # fmt: skip
 Fault = tuple[str, str, str]

@@ -169,9 +169,9 @@ class Chunked:
     @classmethod
     def ragged(cls, values: Any, offsets: Any) -> Chunked:
         """Rows of different lengths, of values and offsets in chunks: row i is
-        `values[offsets[i]:offsets[i+1]]`. Offsets are not looked at before they are needed; rows
-        are cut where they are."""
-        made: Chunked = door.opened("rows").ChunkedRows.made(values, offsets)
+        `values[offsets[i]:offsets[i+1]]`. Rows are cut where offsets are, which are gone through
+        once: ShapeError for those that fall, or do not go from 0 to the number of values."""
+        made: Chunked = door.opened("ragged").ragged(values, offsets)
         return made
 
     @classmethod
@@ -253,7 +253,7 @@ class Chunked:
 
     def load(self, begin: int, end: int) -> Values:
         """Some rows of it, wherever they are, as one array."""
-        return self.whole(loaded(self.between(begin, end)))
+        return self.whole(loaded(self.between(not_before(begin), end)))
 
     def whole(self, parts: Sequence[Values]) -> Values:
         """Rows of it that lie one after the other, as one array."""
@@ -309,6 +309,16 @@ def _viewed(piece: Any, dtype: np.dtype[Any], row: tuple[int, ...]) -> Piece:
 def _is_ragged(value: Any) -> bool:
     """Whether a value is a Ragged."""
     return bool(getattr(type(value), "irregular", False))
+
+
+def not_before(begin: int) -> int:
+    """The first of some rows, which is one."""
+    if begin < 0:
+        raise ArgumentError(
+            f"load takes rows from 0 up, got {begin}.",
+            where=user_location(), remedy="Count from the end with xs.load(len(xs) - 3, len(xs)).",
+        )  # fmt: skip
+    return begin
 
 
 def positive(rows: Any) -> int:
