@@ -19,12 +19,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, cast
 
 from flatweave.base.dtypes import bool_
+from flatweave.cluster.branches import out_of_branches
 from flatweave.ops import Generate, Index, Map, Reduce
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, lambda_of
 from flatweave.terms.control import Apply, Cast, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Op, Type, Var, types_of
-from flatweave.terms.traverse import Substitution, free_vars, lambdas_in
+from flatweave.terms.traverse import Substitution, free_vars, lambdas_in, walk_lets
 
 NO = Const(False, bool_)
 
@@ -32,6 +33,7 @@ NO = Const(False, bool_)
 def read_in_turns(op: Op, arrays: Collection[Var]) -> Iterator[Var]:
     """Those of some arrays that a loop of each element reads at places computed from what is not
     known before: from elements, from what was read, from the loop's own state."""
+    op = _opened(op, arrays)
     let = _loop(op, arrays)
     if let is not None:
         yield from _read_anywhere(op, let, arrays)
@@ -39,8 +41,22 @@ def read_in_turns(op: Op, arrays: Collection[Var]) -> Iterator[Var]:
 
 def in_turns(let: Let, arrays: Collection[Var]) -> list[Let]:
     """What a let becomes that has such a loop; the let itself, if it has none."""
-    loop = _loop(let.op, arrays)
-    return [let] if loop is None else _Turns(let, loop).lets()
+    op = _opened(let.op, arrays)
+    loop = _loop(op, arrays)
+    return [let] if loop is None else _Turns(Let(let.vars, op, let.where), loop).lets()
+
+
+def _opened(op: Op, arrays: Collection[Var]) -> Op:
+    """An operation whose loop that reads so is in no branch, if it has one only there."""
+    if not isinstance(op, Generate | Map) or _loop(op, arrays) is not None:
+        return op
+    unknown: set[Atom] = set(op.fn.params) if isinstance(op, Map) else set()
+    for let in walk_lets(op.fn):
+        _note(let, unknown)
+    fn = out_of_branches(
+        op.fn, lambda each: any(True for _ in _read_within(each.op, arrays, {*unknown}))
+    )
+    return op if fn is None else op.replace(fn=fn)
 
 
 def _loop(op: Op, arrays: Collection[Var]) -> Let | None:

@@ -187,6 +187,23 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
             lambda k, x: x * fw.fori_loop(1, 4, lambda j, s: ks[s * 8] + j, k) + k, ks, xs
         ), KEYS, XS,
     ),
+    "loops in loops": (
+        lambda ks: fw.map(lambda k: fw.while_loop(
+            lambda s: s[1] < 2,
+            lambda s: (fw.fori_loop(0, s[0] % 3, lambda j, t: ks[t * 8] + j, s[0]), s[1] + 1),
+            (k, 0),
+        )[0], ks), KEYS,
+    ),
+    "loops in branches": (
+        lambda ks: fw.map(lambda k: fw.cond(
+            k % 2 == 0,
+            lambda: fw.while_loop(lambda j: j > 2, lambda j: ks[j * 9] - 1, ks[k + 1]) + k,
+            lambda: fw.cond(
+                k == 3, lambda: fw.fori_loop(0, ks[k], lambda j, s: s + ks[k * 7 + j], 0),
+                lambda: -k,
+            ),
+        ), ks), KEYS,
+    ),
     "rolling medians": (
         lambda xs: fw.map(
             lambda i: fw.sort(fw.map(lambda k: xs[i + k], fw.iota(3)))[1], fw.iota(xs.shape[0] - 2)

@@ -32,7 +32,8 @@ READS = [
     "sums of gathered rows", "computed, then gathered", "gathered in a loop",
     "gathered beside shifts", "gathered if", "searched by hand", "followed",
     "as many turns as it says", "a few turns", "read in branches",
-    "rolling medians", "rotated", "rotated by an argument", "on a ring", "periodic",
+    "loops in loops", "loops in branches", "rolling medians", "rotated", "rotated by an argument",
+    "on a ring", "periodic",
     "joined, many to many", "rows gathered",
 ]  # fmt: skip
 
