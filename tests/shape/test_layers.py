@@ -39,8 +39,8 @@ ROOMS = {
     " < standard",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
-    "cluster": "beside, sources < sinks, rules, steps, traced < needs < local < place"
-    " < exchanges, parts, workers",
+    "cluster": "beside, sources < sinks, rules, steps, traced < needs < wraps < local"
+    " < place < exchanges, parts, workers",
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing, sweeps < nests, branches",
     "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
@@ -56,6 +56,7 @@ BEHIND = {
     "flatweave.places.anywhere", "flatweave.places.shared", "flatweave.cluster.chunks",
     "flatweave.cluster.on_dask", "flatweave.cluster.sources.open", "flatweave.page.write",
     "flatweave.cluster.sources.blocks", "flatweave.frontend.ragged.chunked",
+    "flatweave.frontend.ragged.offsets_in_chunks",
     "flatweave.cluster.to_dask", "flatweave.cluster.save",
     "flatweave.cluster.here",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
