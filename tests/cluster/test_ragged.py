@@ -85,6 +85,10 @@ def test_offsets_are_looked_at(tmp_path):
                 made()
     with pytest.raises(fw.ShapeError, match="arrays of one length, got 20 and 3"):
         fw.Chunked.ragged((values, np.arange(3)), np.array([0, 20]))
+    inner = fw.ragged([[1], [2, 3], []])
+    for each in (inner, fw.Chunked.cut(inner, 2)):
+        rows = fw.Chunked.ragged(each, fw.Chunked.cut(np.array([0, 1, 3]), 2))
+        assert rows.load(0, 2).tolist() == [[[1]], [[2, 3], []]]
 
 
 def test_rows_that_are_kept_are_all_that_is_read(monkeypatch):

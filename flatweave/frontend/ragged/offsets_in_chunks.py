@@ -24,9 +24,9 @@ LOW = -(2**63)
 
 def ragged(values: Any, offsets: Any) -> Any:
     """The rows that these are; raises the user's error."""
-    arrays = [values] if isinstance(values, Ragged) else arrays_in(values)
     if not any(isinstance(each, Chunked) for each in (*flatten(values)[0], offsets)):
         return METHODS["ragged"](values, offsets=offsets)
+    values = Chunked([values]) if isinstance(values, Ragged) else values
     cut = offsets if isinstance(offsets, Chunked) else Chunked([np.atleast_1d(offsets)])
     check_cut(np.broadcast_to(np.zeros((), cut.dtype), cut.shape), "offsets")
     if cut.dtype != np.int64:
@@ -36,7 +36,7 @@ def ragged(values: Any, offsets: Any) -> Any:
         require(int(cut.load(0, 1)[0]) == 0, FIRST, cut.load(0, 1)[0])
         if not _rises(cut):
             require(False, FALLING, *_fall(cut))
-        _check_totals(arrays, int(cut.load(len(cut) - 1, len(cut))[0]))
+        _check_totals(arrays_in(values), int(cut.load(len(cut) - 1, len(cut))[0]))
     return ChunkedRows.made(values, cut)
 
 
