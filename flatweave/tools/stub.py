@@ -49,7 +49,7 @@ RESULTS = {
     "unique_inverse": "UniqueInverse", "sort_by_key": "tuple[Array, Array]",
     "partition": "tuple[Array, Array]",
 }  # fmt: skip
-# what takes structures of arrays, or a Ragged, as well, and gives the like: in which parameter
+# what takes structures of arrays, or a Ragged, as well, and gives the like: in which parameters
 STRUCTURED = {
     **dict.fromkeys(
         ("broadcast", "expand_dims", "filter", "gather", "getitem", "partition",
@@ -58,7 +58,7 @@ STRUCTURED = {
     ),
     **dict.fromkeys(("scatter", "reduce_by_index"), "dest"),
     "astype": "x", "clip": "x", "concat": "arrays", "full": "fill_value", "permute": "defaults",
-    "replicate": "v", "sort_by_key": "values", "where": "a",
+    "replicate": "v", "sort_by_key": "values", "where": "a b",
 }  # fmt: skip
 # what takes elements of any structure, rows among them, and gives what its function makes of them
 OF_ELEMENTS = ("expand", "expand_reduce", "map", "zip_with")
@@ -168,9 +168,9 @@ def declared(name: str, value: Any) -> Iterator[str]:
         yield "@overload\n" + function(name, signature, {"xs": "Ragged"}, "Any")
         yield "@overload\n" + function(name, signature, {}, result)
     elif where is not None:
-        flat = {where: FLAT.get(value.__name__, "Flat")}
+        flat = dict.fromkeys(where.split(), FLAT.get(value.__name__, "Flat"))
         yield "@overload\n" + function(name, signature, flat, result)
-        yield "@overload\n" + function(name, signature, {where: "Any"}, "Any")
+        yield "@overload\n" + function(name, signature, dict.fromkeys(flat, "Any"), "Any")
     else:
         yield function(name, signature, {"xs": "Any"} if name in OF_ELEMENTS else {}, result)
 

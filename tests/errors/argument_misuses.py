@@ -20,6 +20,10 @@ class Column:
         return np.array([1, np.nan, np.nan])
 
 
+def where_of_two_structures():
+    fw.jit(lambda x: fw.where(x > 1, (x, [1, 2]), x))(X)
+
+
 def nulls_in_an_argument():
     fw.jit(lambda x: x)(Column())
 

@@ -148,10 +148,6 @@ def test_what_has_no_order():
             wrong()
     with pytest.raises(fw.DTypeError, match="imaginary part"):
         fw.asarray(Z).astype(fw.f64)
-    with pytest.raises(fw.Unsupported, match="differ in length"):
-        fw.jit(lambda z: fw.map(lambda k: z[:k], fw.iota(3)))(Z)
-    with pytest.raises(fw.Unsupported, match="rows of complex numbers"):
-        fw.ragged(Z, lengths=[2, 4])
     with pytest.raises(fw.NotTraceableError):
         fw.jit(lambda z: 1 if z[0] else 2)(Z)
 
@@ -161,3 +157,62 @@ def test_a_number_read_at_no_index(target):
     one = np.asarray(1 + 2j)
     assert complex(fw.jit(lambda z: z[()])(one)) == 1 + 2j
     assert complex(fw.asarray(one)[()]) == 1 + 2j
+
+
+ROWS = [list(Z[:2]), [], list(Z[2:])]
+OF_ROWS = {
+    "themselves": (lambda r: r, ROWS),
+    "arithmetic": (lambda r: r * 2j + r, [[z * 2j + z for z in row] for row in ROWS]),
+    "one for each row": (
+        lambda r: r - np.array([1j, 0, 2]),
+        [[z - m for z in row] for row, m in zip(ROWS, [1j, 0, 2], strict=True)]),
+    "comparisons": (lambda r: r == 2j, [[z == 2j for z in row] for row in ROWS]),
+    "choices": (lambda r: fw.where(fw.abs(r) > 2, r, 0),
+                [[z if abs(z) > 2 else 0 for z in row] for row in ROWS]),
+    "maps": (lambda r: fw.map(lambda row: fw.map(lambda z: z * z, row), r),
+             [[z * z for z in row] for row in ROWS]),
+    "sums": (lambda r: fw.map(fw.sum, r), [sum(row) for row in ROWS]),
+    "filters": (lambda r: fw.map(lambda row: fw.filter(lambda z: z.real > 0, row), r),
+                [[z for z in row if z.real > 0] for row in ROWS]),
+    "some of them": (lambda r: fw.concat([r[1:], r[:1]]), ROWS[1:] + ROWS[:1]),
+    "another in its place": (
+        lambda r: fw.replace(r, 1, fw.full(2, 3j)), [ROWS[0], [3j] * 2, ROWS[2]]),
+    "flags": (lambda r: fw.ragged(r.values, flags=r.flags), [ROWS[0], ROWS[2]]),
+    "made of numbers": (
+        lambda r: fw.map(lambda n: fw.map(lambda i: fw.iota(i) * 1j, fw.iota(n)), r.lengths),
+        [[[0j] * i if i < 2 else [0, 1j, 2j][:i] for i in range(len(row))] for row in ROWS]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OF_ROWS)
+def test_rows(target, case):
+    """Rows of complex numbers are made, mapped, chosen from and put together as others are."""
+    f, expected = OF_ROWS[case]
+    rows = fw.ragged(Z, lengths=[2, 0, 4])
+
+    assert f(rows).tolist() == expected
+    assert fw.jit(f)(rows).tolist() == expected
+
+
+def test_rows_of_lists():
+    """Python's complex numbers in lists."""
+    assert fw.ragged([[1j, 2], [], [3.5]]).tolist() == [[1j, 2], [], [3.5]]
+    assert fw.ragged([[1], [2, 3]], dtype=fw.c64).values.dtype == np.complex64
+    assert fw.jit(lambda z: fw.ragged(z, lengths=[2, 4]))(Z).tolist() == [list(Z[:2]), list(Z[2:])]
+
+
+def test_real_numbers_among_complex_ones(target):
+    """Neutral elements and values to write may be real; bins and neighbourhoods are of either."""
+    k = np.array([0, 1, 1, 0, 2, 5])
+    sums = np.array([Z[0] + Z[3], Z[1] + Z[2], Z[4]])
+
+    assert complex(fw.reduce(fw.add, 0, Z)) == pytest.approx(complex(Z.sum()))
+    pair = fw.reduce(lambda a, b: (a[0] * b[0], a[1] + b[1]), (1, 0), (Z, k))
+    assert (complex(pair[0]), int(pair[1])) == (pytest.approx(complex(Z.prod())), k.sum())
+    parts = [Z[0], Z[1], Z[2] + Z[3], Z[4], Z[5]]
+    assert np.allclose(fw.segmented_reduce(fw.add, 0, k > 0, Z), parts)
+    assert np.allclose(fw.histogram(3, k, Z), sums)
+    assert np.allclose(fw.reduce_by_index(np.zeros(3, complex), fw.add, 0, k, Z), sums)
+    assert fw.scatter(Z, [1], 2).tolist() == [Z[0], 2, *Z[2:]]
+    around = fw.stencil(lambda n: n[-1] + n[1], Z, (3,), ("constant", 0))
+    assert np.allclose(around, np.append(0, Z[:-1]) + np.append(Z[1:], 0))

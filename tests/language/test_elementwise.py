@@ -220,6 +220,23 @@ def test_where(target):
     agree(lambda x: fw.where(x[:, None] > 0, x, -1), np.where(x[:, None] > 0, x, -1), x)
 
 
+def test_where_of_structures(target):
+    """Each part is chosen by itself, of elements as of arrays."""
+    x, i = values(np.float64, 9), np.arange(9)
+
+    def greatest(x):
+        first = lambda a, b: fw.where(a[0] >= b[0], a, b)
+        return fw.reduce(first, (-np.inf, -1), (x, fw.iota(x.size)))
+
+    agree(greatest, (x.max(), x.argmax()), x)
+    agree(lambda x, i: fw.where(x > 0, (x, i), (0.0, -1)),
+          (np.where(x > 0, x, 0), np.where(x > 0, i, -1)), x, i)
+    agree(lambda x: fw.where(x > 0, {"a": x, "b": (x, 1)}, {"b": (2, x), "a": 0}),
+          {"a": np.where(x > 0, x, 0), "b": (np.where(x > 0, x, 2), np.where(x > 0, 1, x))}, x)
+    rows = fw.ragged([[1], [2, 3]])
+    assert fw.where(rows > 1, (rows, 0), (9, rows))[0].tolist() == [[9], [2, 3]]
+
+
 def test_clip(target):
     """Either bound may be left out."""
     x = values(np.int32, 9)

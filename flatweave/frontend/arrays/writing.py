@@ -28,7 +28,7 @@ from flatweave.frontend.elements.broadcast import (
 from flatweave.frontend.elements.conversion import taken
 from flatweave.frontend.elements.elementwise import add
 from flatweave.frontend.elements.independent import independent, restricted
-from flatweave.frontend.elements.lambdas import neutral, operator, shape_text
+from flatweave.frontend.elements.lambdas import neutral, operator, shape_text, with_zeros
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import arrays_of, as_tracers, emit
 from flatweave.frontend.values.array import Tracer, describe
@@ -199,12 +199,13 @@ def _destinations(dest: Any, who: str) -> tuple[list[Tracer], Tree]:
 def _elements(vals: Any, tree: Tree, dest: Sequence[Tracer], who: str) -> list[Tracer]:
     """The values' leaves in the dtypes of the destinations."""
     leaves, given = as_tracers(vals, f"the values of {who}")
-    if given != tree:
+    fitting = with_zeros(iter(leaves), given, tree)
+    if fitting is None:
         raise ArgumentError(
             f"{who} writes {shape_text(given, leaves)} into {shape_text(tree, dest)}.",
             where=user_location(), remedy="Give the values the structure of the destination.",
         )  # fmt: skip
-    return [taken(leaf, x.element, who) for leaf, x in zip(leaves, dest, strict=True)]
+    return [taken(leaf, x.element, who) for leaf, x in zip(fitting, dest, strict=True)]
 
 
 @operation()

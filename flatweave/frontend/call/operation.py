@@ -5,7 +5,8 @@
 
 `static` names the parameters that decide what the program is: a call outside a trace compiles anew
 for each of their values, while every other number, an extent too, is an argument at run time. In
-`structured` ones a list is a structure, as a tuple is; elsewhere one of numbers is an array. An
+`structured` ones a list is a structure, as a tuple is; elsewhere one of numbers is an array. What
+`parts` names may be tuples, dicts, .. of one structure, each part of which is worked on. An
 `elementwise` function of a Ragged works on its values (`ragged/elementwise.py`). Elementwise
 functions and `reduction`s of arrays of any rank share their programs (`ranks.py`).
 """
@@ -18,16 +19,26 @@ import sys
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from flatweave.base.errors import ArgumentError
 from flatweave.base.frames import leave_ours_out
 from flatweave.base.records import record
 from flatweave.base.source import user_location
 from flatweave.frontend.call.telling import TELLING
+from flatweave.frontend.values.array import Array, describe
 from flatweave.frontend.values.complex import speaks_of_complex
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.short import speaks_of_short
 from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.tree import is_irregular
+from flatweave.frontend.values.tree import (
+    flatten,
+    is_irregular,
+    is_node,
+    is_structure,
+    spelled,
+    unflatten,
+)
 from flatweave.runtime.door import opened
 
 P = ParamSpec("P")
@@ -57,14 +68,16 @@ EVALUATOR: list[Evaluator] = []
 
 def operation(
     *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False,
-    reduction: bool = False, structured: str = "",
+    reduction: bool = False, structured: str = "", parts: str = "",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a public function by its meaning inside a trace."""
 
     def declare(body: Callable[P, R]) -> Callable[P, R]:
+        body = _on_short_too(_on_complex_too(body))
         if elementwise:
             body = _on_rows_too(body, frozenset(static.split()))
-        body = _on_short_too(_on_complex_too(body))
+        if parts:
+            body = _on_parts_too(body, parts.split())
         parameters = inspect.signature(body).parameters.values()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
@@ -166,6 +179,43 @@ def _on_rows_too(body: Callable[P, R], static: frozenset[str]) -> Callable[P, R]
         return on_rows(functools.partial(work, **fixed), rest)  # type: ignore[arg-type]
 
     return work
+
+
+def _on_parts_too(body: Callable[P, R], names: list[str]) -> Callable[P, R]:
+    """The function, extended to structures in these parameters, for which it gives the like."""
+    positional = tuple(inspect.signature(body).parameters)
+
+    @functools.wraps(body)
+    def work(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = {**dict(zip(positional, args, strict=False)), **kwargs}
+        alike = [name for name in names if name in given]
+        if not any(is_structure(given[name]) for name in alike):
+            return body(*args, **kwargs)
+        flat = [flatten(given[name], is_node) for name in alike]
+        tree = flat[0][1]
+        for name, (_, other) in zip(alike, flat, strict=True):
+            if other != tree:
+                raise ArgumentError(
+                    f"{body.__name__} needs {' and '.join(alike)} of one structure, got"
+                    f" {_told(given[alike[0]])} and {_told(given[name])}.",
+                    where=user_location(),
+                    remedy="Give a value for each part; fw.asarray(xs) makes an array of numbers"
+                    " in a tuple.",
+                )
+        return unflatten(tree, [  # type: ignore[no-any-return]
+            METHODS[body.__name__](**{**given, **dict(zip(alike, leaves, strict=True))})
+            for leaves in zip(*(found for found, _ in flat), strict=True)
+        ])  # fmt: skip
+
+    return work
+
+
+def _told(value: Any) -> str:
+    leaves, tree = flatten(value, is_node)
+    return spelled(tree, [
+        describe(leaf) if isinstance(leaf, Array | np.ndarray) else type(leaf).__name__
+        for leaf in leaves
+    ])  # fmt: skip
 
 
 # every public function that `operation` declared: their results depend on nothing but arguments

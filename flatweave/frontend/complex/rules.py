@@ -25,7 +25,8 @@ RULES: dict[str, Rule] = {}
 ANY_ELEMENTS = frozenset({
     "map", "zip_with", "reduce", "scan", "filter", "partition", "generate", "cond", "while_loop",
     "fori_loop", "backpermute", "scatter", "permute", "reduce_by_index", "expand",
-    "expand_reduce", "segmented_scan", "segmented_reduce", "replicate", "vmap",
+    "expand_reduce", "segmented_scan", "segmented_reduce", "replicate", "vmap", "stencil",
+    "histogram", "ragged", "row",
 })  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from flatweave.frontend.complex.rules import rule, whole, zeros_like
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.complex import Complex, complex_dtype
 from flatweave.frontend.values.sugar import METHODS
+from flatweave.frontend.values.tree import is_irregular
 
 MOVED = (
     "getitem", "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast",
@@ -97,6 +98,8 @@ def stacked(arrays: Any, axis: int = 0) -> Any:
 @rule("replace")
 def replaced(xs: Any, key: Any, values: Any) -> Any:
     """Some elements changed, of a complex array or to complex numbers."""
+    if is_irregular(xs):
+        return METHODS["with_row"](xs, key, values)
     xs, values = whole(xs), whole(values)
     return Complex(*(METHODS["replace"](portion(xs, part), key, portion(values, part))
                      for part in ("real", "imag")))  # fmt: skip

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from flatweave.base.errors import ArgumentError, OperatorError, ShapeError, UserError
@@ -20,6 +21,7 @@ from flatweave.frontend.elements.conversion import cast, taken
 from flatweave.frontend.trace.extents import ONE, same
 from flatweave.frontend.trace.tracers import are_numbers, as_tracer, as_tracers, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, kind_of
+from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.interop import is_number_list, no_array
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.sugar import METHODS
@@ -134,7 +136,8 @@ def defined_at(fn: Any) -> Location | None:
 def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[Tracer]:
     """The neutral element's leaves, in the dtypes of the elements; OperatorError if unlike them."""
     leaves, given = as_tracers(ne, f"the neutral element of {who}")
-    if given != tree:
+    fitting = with_zeros(iter(leaves), given, tree)
+    if fitting is None:
         raise OperatorError(
             f"{who} needs a neutral element like its elements,"
             f" {spelled(tree, [e.element.name for e in elements])}, got"
@@ -142,6 +145,7 @@ def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[T
             where=user_location(),
             remedy="Give one neutral value for each part of an element, in the same structure.",
         )
+    leaves = fitting
     for leaf, element in zip(leaves, elements, strict=True):
         if leaf.ndim not in (0, element.ndim - 1):
             raise ShapeError(
@@ -154,6 +158,26 @@ def neutral(ne: Any, tree: Tree, elements: Sequence[Tracer], who: str) -> list[T
         taken(leaf, element.element, who)
         for leaf, element in zip(leaves, elements, strict=True)
     ]
+
+
+def with_zeros(leaves: Iterator[Tracer], given: Tree, tree: Tree) -> list[Tracer] | None:
+    """The leaves of `given` as those of `tree`, which may have complex numbers where it has real
+    ones; None where it is another structure."""
+    if given == tree:
+        return list(islice(leaves, given.size))
+    if tree.kind == "node" and tree.cls is Complex and given.kind == "leaf":
+        return [next(leaves), as_tracer(0.0)]
+    if (given.kind, given.cls, given.names) != (tree.kind, tree.cls, tree.names):
+        return None
+    if len(given.children) != len(tree.children):
+        return None
+    found: list[Tracer] = []
+    for part, wanted in zip(given.children, tree.children, strict=True):
+        fitting = with_zeros(leaves, part, wanted)
+        if fitting is None:
+            return None
+        found.extend(fitting)
+    return found
 
 
 def _need_row_like(leaf: Tracer, element: Tracer, who: str) -> None:

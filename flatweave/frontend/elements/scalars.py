@@ -242,10 +242,11 @@ def bitwise_count(x: Any) -> Any:
     return zipped(lambda v: strong(count(v), u8), [value], "bitwise_count")[0]
 
 
-@operation(elementwise=True)
+@operation(elementwise=True, parts="a b")
 def where(p: Any, a: Any, b: Any) -> Any:
     """`a` where `p` holds, else `b`, element by element, broadcast; both are computed.
 
+    Two tuples, dicts, NamedTuples or dataclasses of one structure give a third, each part chosen.
     Raises DTypeError unless `p` is bool. For one of two computations see `cond`.
 
     Types: `p: bool[..], a: s[..], b: t[..] -> r[..]`, broadcast and promoted.

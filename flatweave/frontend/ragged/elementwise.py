@@ -20,9 +20,13 @@ from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count, value_count
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, sub
+from flatweave.frontend.trace.pairs import lifted
+from flatweave.frontend.trace.short import lifted_short
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.composed import Composed
 from flatweave.frontend.values.scope import current
+from flatweave.frontend.values.short import is_short
 from flatweave.scalar.symbols import SYMBOLS
 from flatweave.terms.syntax import Atom
 
@@ -40,6 +44,9 @@ def on_rows(name: str, fn: Callable[..., Any], operands: dict[str, Any]) -> Ragg
             return value.values
         if value is None:
             return None
+        whole = lifted_short(value) if is_short(value) else lifted(value)
+        if isinstance(whole, Composed):
+            return _composed_of_each_value(whole, first, who) if whole.ndim else whole
         array = as_tracer(value, operand(name))
         return _of_each_value(array, first, who) if array.ndim else array
 
@@ -75,6 +82,11 @@ def check_rows(first: Ragged, second: Ragged, who: str) -> None:
         "Make one of them like the other, or give one value for each row.",
     )  # fmt: skip
     none_at(first_place(count, differ), count, fault, by)
+
+
+def _composed_of_each_value(array: Composed, rows: Ragged, who: str) -> Any:
+    parts = [getattr(array, name) for name in array.parts]
+    return array.made(*(_of_each_value(part, rows, who) for part in parts))
 
 
 def _of_each_value(array: Tracer, rows: Ragged, who: str) -> Tracer:

@@ -24,12 +24,13 @@ from flatweave.frontend.ragged.host import on_host
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.values.array import Array, Tracer, kind_of, shown
 from flatweave.frontend.values.asarray import asarray, python_values
+from flatweave.frontend.values.composed import Composed
 from flatweave.frontend.values.interop import list_values, no_array, values_of
-from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.promotion import any_dtype_of, dtype_of
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import LEAF, Tree, flatten, unflatten
 
-NUMBERS = frozenset({int, float, bool})
+NUMBERS = frozenset({int, float, bool, complex})
 ROWS = frozenset({"list", "array", "ragged"})
 RECORDS = frozenset({"tuple", "record"})
 BY_VALUE = frozenset({"array", "number"})  # kinds that a class alone does not tell
@@ -139,7 +140,8 @@ def _are_plain(items: Sequence[Any]) -> bool:
 
 
 def _is_number(item: Any) -> bool:
-    return type(item) in NUMBERS or isinstance(item, int | float | np.generic | np.ndarray | Array)
+    kinds = int | float | complex | np.generic | np.ndarray | Array
+    return type(item) in NUMBERS or isinstance(item, kinds)
 
 
 def _columns(items: Sequence[Any], dtype: Any) -> Any:
@@ -248,13 +250,14 @@ def retyped(rows: Ragged, dtype: Any) -> Ragged:
         return rows
     if isinstance(rows.values, Ragged):
         return Ragged.made(retyped(rows.values, dtype), rows.offsets)
-    leaves, tree = flatten(rows.values)
+    leaves, tree = flatten(rows.values, lambda found: isinstance(found, Array))
     dtypes, found = _dtypes_in(dtype)
     if found != LEAF and found != tree:
         raise _other_dtypes(dtype, f"elements of dtype {rows.dtype}")
     wanted = dtypes * len(leaves) if found == LEAF else dtypes
     values = [
-        x if x.dtype == d else METHODS["astype"](x, d) if isinstance(x, Tracer) else asarray(x, d)
+        x if x.dtype == d
+        else METHODS["astype"](x, d) if isinstance(x, Tracer | Composed) else asarray(x, d)
         for x, d in zip(leaves, wanted, strict=True)
     ]
     return Ragged.made(unflatten(tree, values), rows.offsets)
@@ -265,7 +268,8 @@ def _dtypes_in(dtype: Any) -> tuple[list[Any], Tree]:
     if dtype is None:
         return [None], LEAF
     leaves, tree = flatten(dtype, lambda found: isinstance(found, DType | np.dtype | type | str))
-    return [dtype_of(leaf).numpy for leaf in leaves], tree
+    asked = [any_dtype_of(leaf) for leaf in leaves]
+    return [(each if each.is_complex else dtype_of(each)).numpy for each in asked], tree
 
 
 def _other_dtypes(dtype: Any, what: str) -> UserError:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flatweave.base.dtypes import DType
-from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, Unsupported
+from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.trace import extents
 from flatweave.frontend.values.array import describe
@@ -67,12 +67,6 @@ def check_values(leaves: Sequence[Any]) -> None:
             "ragged needs values in arrays of rank 1 or more.",
             where=user_location(), remedy="Give the elements of all rows, one after the other.",
         )  # fmt: skip
-    if any(leaf.dtype.kind == "c" for leaf in leaves):
-        raise Unsupported(
-            "rows of complex numbers.",
-            where=user_location(),
-            remedy="Give a tuple of their parts: fw.ragged((fw.real(z), fw.imag(z)), ..).",
-        )
 
 
 def check_cut(cut: Any, name: str) -> None:

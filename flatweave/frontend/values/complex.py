@@ -19,7 +19,7 @@ from flatweave.base.dtypes import DType, as_dtype, c64, c128, f32
 from flatweave.frontend.values.array import Array, HostComplex
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.composed import Composed
-from flatweave.frontend.values.tree import Node
+from flatweave.frontend.values.tree import Node, is_irregular
 
 
 class Complex(Composed):
@@ -33,9 +33,17 @@ class Complex(Composed):
         self.imag = imag
 
     @classmethod
-    def made(cls, *parts: Any) -> Complex:
-        """The complex numbers with these parts."""
-        return cls(*parts)
+    def made(cls, *parts: Any) -> Any:
+        """The complex numbers with these parts; where they are rows, these of complex numbers."""
+        real, imag = parts
+        if is_irregular(real):
+            return type(real).made(cls.made(real.values, imag.values), real.offsets)
+        return cls(real, imag)
+
+    @classmethod
+    def spelled(cls, *texts: str) -> str:
+        """The dtype and the shape."""
+        return texts[0].replace("f32", "c64", 1).replace("f64", "c128", 1)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -52,6 +52,19 @@ def is_irregular(value: Any) -> bool:
     return isinstance(value, Node) and value.irregular
 
 
+def is_node(value: Any) -> bool:
+    """Whether a value of ours is taken apart, which users see as one."""
+    return isinstance(value, Node)
+
+
+def is_structure(value: Any) -> bool:
+    """Whether a value is a tuple, dict, NamedTuple or dataclass; a list may be an array."""
+    cls = type(value)
+    return isinstance(value, tuple | Mapping) or (
+        hasattr(cls, "__dataclass_fields__") and not is_node(value)
+    )
+
+
 class Tree:
     """The structure around some leaves; `names` are the keys or fields of the children."""
 
