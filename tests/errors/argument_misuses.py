@@ -24,6 +24,14 @@ def where_of_two_structures():
     fw.jit(lambda x: fw.where(x > 1, (x, [1, 2]), x))(X)
 
 
+def generated_by_one_index():
+    fw.generate((2, 3), lambda i: i)
+
+
+def turn_without_its_number():
+    fw.fori_loop(0, 3, lambda state: state, 0)
+
+
 def nulls_in_an_argument():
     fw.jit(lambda x: x)(Column())
 

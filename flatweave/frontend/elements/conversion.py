@@ -23,12 +23,12 @@ from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.promotion import (
     COMPARISONS,
-    CONVERT,
     PYTHON,
     bounds,
     fits,
     misfit,
     too_big,
+    wider,
 )
 from flatweave.frontend.values.scope import current
 from flatweave.terms.syntax import Atom, Const, constant
@@ -96,7 +96,7 @@ def _must_be_inside(value: Tracer, dtype: DType, what: str) -> None:
     for bound, fn in _beyond(value.element, dtype):
         holds = current().apply(fn, atom, bound)
         if not current().is_checked(holds):
-            text = check_message(misfit("{0}", dtype, what), remedy=CONVERT)
+            text = check_message(misfit("{0}", dtype, what), remedy=wider(dtype))
             home = check(holds, LITERAL[value.element.is_signed], (atom,), text)
             home.checked.add(holds)
 

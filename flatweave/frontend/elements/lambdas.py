@@ -60,6 +60,20 @@ def call_form(who: str) -> str:
     return f"fw.{who}({', '.join([*known.positional, *rest])})"
 
 
+TUPLES = (
+    "A tuple is one argument: elements of (xs, ys) come as f((x, y)), those of two arrays as"
+    " f(x, y)."
+)
+INDICES = "Take one index for each axis of the shape: lambda i, j: .. for a shape of two."
+COUNTED = "Take them as size(x) and get(x, i); an element of (xs, ys) is one x, a tuple."
+TAKES = {
+    "generate": INDICES, "backpermute": INDICES, "expand": COUNTED, "expand_reduce": COUNTED,
+    "fori_loop": "Take them as body(i, state); a state of several values is one tuple.",
+    "while_loop": "Take the state as one argument, a tuple where it has several values.",
+    "cond": "Take what stands behind the two functions: cond(p, then, other, x) calls then(x).",
+}  # fmt: skip
+
+
 def check_arity(
     fn: Any, count: int, who: str, error: type[UserError] = ArgumentError
 ) -> None:
@@ -78,8 +92,7 @@ def check_arity(
         f" {most}.",
         where=user_location(),
         origins=[f"{name_of(fn)} was written at {defined_at(fn)}"],
-        remedy="A tuple is one argument: elements of (xs, ys) come as f((x, y)), those of two"
-        " arrays as f(x, y).",
+        remedy=TAKES.get(who, TUPLES),
     )
 
 
@@ -204,7 +217,10 @@ def operator(
         result = op(unflatten(tree, elements[:half]), unflatten(tree, elements[half:]))
         leaves, given = as_tracers(result, f"the result of the operator of {who}", structured=True)
         if given != tree:
-            raise _unlike(op, who, shape_text(tree, elements), shape_text(given, leaves))
+            raise _unlike(
+                op, who, shape_text(tree, elements), shape_text(given, leaves),
+                remedy="Give a value for each part, in the structure of the elements.",
+            )  # fmt: skip
         return [
             _like(op, leaf, element, path, who).atom
             for leaf, element, path in zip(leaves, elements[:half], paths(tree), strict=True)
@@ -284,7 +300,10 @@ def _as_long(leaf: Tracer, element: Tracer, who: str) -> Tracer:
     return generated(element.extents, lambda *at: read(leaf, at))[0]
 
 
-def _unlike(op: Any, who: str, wanted: str, given: str, path: str = "") -> OperatorError:
+def _unlike(
+    op: Any, who: str, wanted: str, given: str, path: str = "",
+    remedy: str = "Convert its result with astype, or convert the elements before.",
+) -> OperatorError:
     part = f" at {path}" if path else ""
     origin = defined_at(op)
     return OperatorError(
@@ -293,7 +312,7 @@ def _unlike(op: Any, who: str, wanted: str, given: str, path: str = "") -> Opera
         origins=[f"{name_of(op)} was written at {origin}"] if origin else [],
         remedy="A function without a return gives None."
         if given == "None"
-        else "Convert its result with astype, or convert the elements before.",
+        else remedy,
     )
 
 

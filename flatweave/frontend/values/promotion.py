@@ -66,9 +66,6 @@ def operand_dtype(fn: str, values: Sequence[Tracer]) -> DType:
 
 
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
-CONVERT = "Convert the array first, for instance with xs.astype(fw.i64)."
-
-
 PYTHON = "the Python integer"
 
 
@@ -77,9 +74,17 @@ def misfit(value: object, dtype: DType, what: str = PYTHON) -> str:
     return f"{what} {value} does not fit {dtype}, the dtype of the array it meets."
 
 
+def wider(dtype: DType) -> str:
+    """What to do about an integer that does not fit."""
+    if dtype is i64:
+        return "Convert the array first, for instance with xs.astype(fw.u64), or write a float."
+    return "Convert the array first, for instance with xs.astype(fw.i64)."
+
+
 def too_big(value: object, dtype: DType, what: str = PYTHON) -> ScalarOverflowError:
     """The error for an integer that does not fit."""
-    return ScalarOverflowError(misfit(value, dtype, what), where=user_location(), remedy=CONVERT)
+    message = misfit(value, dtype, what)
+    return ScalarOverflowError(message, where=user_location(), remedy=wider(dtype))
 
 
 def literal_dtype(value: bool | int | float) -> DType:
