@@ -84,10 +84,6 @@ def text_for_yes_or_no():
     fw.scan(fw.add, 0, I, exclusive="no")
 
 
-def ragged_along_an_axis():
-    fw.argmin(fw.ragged(X, lengths=[2, 3]), axis=0)
-
-
 def mask_without_an_initial_value():
     fw.max(X, where=X > 2)
 

@@ -191,8 +191,8 @@ def ragged_beside_an_array():
     fw.ragged((fw.ragged(X, lengths=[2, 3]), X[:2]), lengths=[1, 1])
 
 
-def ragged_of_a_ragged_along_its_second_axis():
-    fw.argmax(fw.ragged([[[1], [2, 3]], []]), axis=1)
+def ragged_along_axes_that_are_apart():
+    fw.sum(fw.ragged([[[1], [2, 3]], []]), axis=(0, 2))
 
 
 def none_in_a_row():
@@ -245,7 +245,7 @@ def order_of_rows():
 
 
 def order_of_rows_of_rows():
-    fw.sort(fw.ragged([[[1], [2, 3]], []]), axis=1)
+    fw.sort(fw.ragged([[[[1], [2, 3]], []]]), axis=1)
 
 
 def predicate_of_elements_for_rows():

@@ -200,10 +200,46 @@ def test_keys_that_mean_nothing():
             rows[key]
     with pytest.raises(fw.ArgumentError, match="new axis"):
         rows[None]
-    with pytest.raises(fw.Unsupported, match=r"index array for the places"):
-        rows[:, [0, 0]]
+    with pytest.raises(fw.Unsupported, match="a slice between them"):
+        fw.ragged(NESTED)[[0, 1], :, [0, 0]]
+    with pytest.raises(fw.ArgumentError, match="rank 1"):
+        fw.ragged(NESTED)[:, [[0]]]
     with pytest.raises(fw.ArgumentError, match="must be an integer or a slice"):
         rows[:, 0.5]
     assert fw.map(lambda row: row[np.array([0, -1])], rows).tolist() == [
         [3, 1], [7, 7], [4, 5], [9, 2],
     ]  # fmt: skip
+
+
+def test_the_same_places_of_every_row(target):
+    """An array of them as of a matrix; of rows of rows those rows."""
+    rows, nested = fw.ragged(ROWS), fw.ragged(NESTED)
+
+    assert fw.jit(lambda r, i: r[::2, i])(rows, np.array([1, 0])).tolist() == [[1, 3], [1, 4]]
+    assert nested[:, [0, -1]].tolist() == [[row[0], row[-1]] for row in NESTED]
+    with pytest.raises(fw.IndexOutOfBounds, match="index 1 is outside of row 1"):
+        rows[:, [0, 1]]
+    if target == "interp":
+        for idx in ([0, -1, 0], [], [[0], [0]]):
+            assert rows[:, idx].tolist() == [
+                np.array(row)[np.array(idx, np.int64)].tolist() for row in ROWS
+            ]  # fmt: skip
+        assert nested[2:, [1, 0], :1].tolist() == [[row[1][:1], row[0][:1]] for row in NESTED[2:]]
+        assert rows[:0, [5]].shape == (0, 1)
+
+
+def test_several_index_arrays():
+    """They are broadcast together, as those of an array."""
+    x = np.arange(24).reshape(6, 2, 2)
+    rows, nested = fw.ragged(x, lengths=[3, 3]), fw.ragged(NESTED)
+    cube = x.reshape(2, 3, 2, 2)
+    keys = [
+        ([0, 1], [2, 0], [1, 0]), ([1, 0], 2, [0, 1]), ([0, 1], [2, 1], slice(None), [0, 1]),
+        (slice(None), [2, 0], [1, 0]), (slice(None), [2, 0], 1), (slice(None), [2], [[0], [1]]),
+        (slice(None), [1, 1], [0, 1], [1, 0]), (slice(None), 1, [1, 0, 0]),
+    ]  # fmt: skip
+
+    with fw.target("interp"):
+        for key in keys:
+            same(rows[key], cube[tuple(np.array(k) if isinstance(k, list) else k for k in key)])
+        assert nested[[0, 2, 3], [1, 1, 0], [-1, 0, 0]].tolist() == [3, 4, 7]

@@ -2,6 +2,7 @@
 
     sort(rows, axis=1)              [sorted(row) for row in rows]
     sort(rows, key=fw.sum)          sorted(rows, key=fw.sum)
+    sort(nested, axis=1)            the elements at each place of the rows in a row
     argsort(rows, axis=1)           where in its row each element of the sorted one was
 """
 
@@ -16,7 +17,8 @@ from flatweave.frontend.arrays.shapes import axis_below
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.map_rows import map_rows
-from flatweave.frontend.ragged.ragged import Ragged, rank_of, value_count
+from flatweave.frontend.ragged.over_rows import sorted_columns
+from flatweave.frontend.ragged.ragged import Ragged, depth_of, rank_of, value_count
 from flatweave.frontend.ragged.selection import gathered
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import sub
@@ -34,11 +36,13 @@ def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) 
     if number > 1:
         values = METHODS[who](rows.values, key, descending, axis=number - 1)
         return Ragged.made(values, rows.offsets)
-    if isinstance(rows.values, Ragged):
+    if depth_of(rows) > 2:
         raise Unsupported(
-            f"{who} along axis 1 of a Ragged whose rows hold rows.",
+            f"{who} along axis 1 of a Ragged whose rows hold rows of rows.",
             where=user_location(), remedy="Along the last axis it works, axis=-1.",
         )  # fmt: skip
+    if isinstance(rows.values, Ragged):
+        return sorted_columns(who, rows, 1, key, descending)
     offsets = as_tracer(rows.offsets)
     count = value_count(rows)
     lines = generated((count,), lambda p: tracer_of(locate(offsets, 1, p)[0]), "p")[0]

@@ -3,6 +3,7 @@
     rows[i, j]         rows[i][j]
     rows[:, j]         [row[j] for row in rows]: an array, or of rows of rows a Ragged
     rows[:, a:b]       [row[a:b] for row in rows]
+    rows[:, idx]       [row[idx] for row in rows]: an array, of as many elements of each row
     rows[i, j]         [rows[a][b] for a, b in zip(i, j)] for index arrays i and j
     rows[mask]         [[x for x, m in zip(row, own) if m] for row, own in zip(rows, mask)]
     rows[order]        [[row[j] for j in own] for row, own in zip(rows, order)]
@@ -21,15 +22,21 @@ from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError, ShapeError, Unsupported
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.columns import compacted
-from flatweave.frontend.arrays.indexing import sliced
-from flatweave.frontend.arrays.reading import read_atom
-from flatweave.frontend.elements.broadcast import common_shape, generated, read, read_stretched
+from flatweave.frontend.arrays.columns import compacted, unravel
+from flatweave.frontend.arrays.indexing import getitem, sliced
+from flatweave.frontend.arrays.reading import listed_index, read_atom
+from flatweave.frontend.elements.broadcast import (
+    broadcast_to,
+    common_shape,
+    generated,
+    read,
+    read_stretched,
+)
 from flatweave.frontend.ragged.cutting import offsets_from
 from flatweave.frontend.ragged.elementwise import check_rows
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count
-from flatweave.frontend.ragged.selection import chosen, gathered, numbers_of
+from flatweave.frontend.ragged.selection import chosen, gathered, no_rank_one, numbers_of
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, mul, sub
 from flatweave.frontend.trace.faults import ROW, check_message
@@ -55,9 +62,11 @@ def at_places(rows: Ragged, key: Sequence[Any]) -> Any:
     if not isinstance(first, list) and not as_tracer(first, "the index of a Ragged").ndim:
         return in_row(chosen(rows, first), rest)
     if isinstance(rest[0], slice):
+        if any(map(_is_array, rest)):
+            raise _apart()
         return _in_rows(chosen(rows, first), rest)
     numbers = numbers_of(rows, first)
-    return _behind(_elements(rows, numbers, _index(rest[0])), rest[1:])
+    return _at(rows, _positions(rows, numbers, _index(rest[0])), rest[1:])
 
 
 def by_rows(rows: Ragged, key: Ragged) -> Ragged:
@@ -85,7 +94,7 @@ def by_rows(rows: Ragged, key: Ragged) -> Ragged:
         remedy="Give the places in each row, such as those of fw.argsort(rows, axis=1).",
     )  # fmt: skip
     numbers = generated(leaf.extents[:1], lambda p: tracer_of(locate(own, 1, p)[0]), "p")[0]
-    return Ragged.made(_elements(rows, numbers, leaf), key.offsets)
+    return Ragged.made(taken(rows.values, _positions(rows, numbers, leaf)), key.offsets)
 
 
 def in_row(row: Any, rest: Sequence[Any]) -> Any:
@@ -119,9 +128,21 @@ def _expanded(rows: Ragged, key: Sequence[Any]) -> list[Any]:
     return parts or [WHOLE]
 
 
+def _is_array(part: Any) -> bool:
+    return isinstance(part, list | np.ndarray | Array) and as_tracer(part).ndim > 0
+
+
+def _apart() -> Unsupported:
+    return Unsupported(
+        "index arrays of a Ragged with a slice between them, or behind the places in rows of rows.",
+        where=user_location(),
+        remedy="Use one after the other, rows[i][:, :, k], or fw.map(lambda row: row[j, k], rows).",
+    )
+
+
 def _index(part: Any) -> Tracer:
     """An integer, or integers, that say where in its row an element is."""
-    found = as_tracer(part, "the second index of a Ragged")
+    found = as_tracer(listed_index(part), "the second index of a Ragged")
     if not found.element.is_integer:
         raise ArgumentError(
             f"the second index of a Ragged must be an integer or a slice, got {describe(found)}.",
@@ -142,13 +163,37 @@ def _in_rows(rows: Ragged, rest: Sequence[Any]) -> Any:
         if isinstance(found.values, Ragged):
             return Ragged.made(at_places(found.values, inner), found.offsets)
         return Ragged.made(map_leaves(lambda leaf: leaf[inner], found.values), found.offsets)
-    if isinstance(part, list | np.ndarray | Array) and as_tracer(part).ndim:
-        raise Unsupported(
-            "an index array for the places in every row of a Ragged.",
-            where=user_location(), remedy="Use fw.map(lambda row: row[idx], rows).",
-        )  # fmt: skip
+    place = _index(part)
+    if place.ndim:
+        return _at_each(rows, place, behind)
     numbers = generated((row_count(as_tracer(rows.offsets)),), tracer_of)[0]
-    return _behind(_elements(rows, numbers, _index(part)), behind)
+    return _behind(taken(rows.values, _positions(rows, numbers, place)), behind)
+
+
+def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> Any:
+    """Every row at the same places, and at the other parts of a key."""
+    count = row_count(as_tracer(rows.offsets))
+    is_nested = isinstance(rows.values, Ragged)
+    others = [as_tracer(part, "an index of a Ragged") for part in rest if _is_array(part)]
+    if others and (is_nested or any(isinstance(part, slice) for part in rest)):
+        raise _apart()
+    if not is_nested:
+        shape = common_shape([places, *others], "the indices of a Ragged")
+        numbers = generated((count, *[ONE] * len(shape)), lambda i, *at: tracer_of(i))[0]
+        return _at(rows, _positions(rows, numbers, broadcast_to(places, shape)), rest)
+    if places.ndim > 1:
+        raise no_rank_one(places)
+    width = places.extents[0]
+    total = extents.product((count, *places.extents))
+    extents.known_extent(total)
+
+    def one(p: Atom) -> list[Tracer]:
+        number, place = unravel(p, (count, width))
+        return [tracer_of(number), read(places, (place,))]
+
+    positions = _positions(rows, *generated((total,), one, "p"))
+    ends = generated((add(count, ONE),), lambda i: tracer_of(mul(i, width)))[0]
+    return _behind(Ragged.made(taken(rows.values, positions), ends), [WHOLE, *rest])
 
 
 def _behind(found: Any, rest: Sequence[Any]) -> Any:
@@ -160,8 +205,18 @@ def _behind(found: Any, rest: Sequence[Any]) -> Any:
     return map_leaves(lambda leaf: leaf[(WHOLE, *rest)], found)
 
 
-def _elements(rows: Ragged, numbers: Tracer, places: Tracer) -> Any:
-    """The element at each place of the row of each number; these are broadcast to one shape."""
+def _at(rows: Ragged, positions: Tracer, rest: Sequence[Any]) -> Any:
+    """The values, or inner rows, at positions that are there and at the other parts of a key."""
+    if not rest:
+        return taken(rows.values, positions)
+    if isinstance(rows.values, Ragged):
+        return at_places(rows.values, (positions, *rest))
+    return map_leaves(lambda leaf: getitem(leaf, (positions, *rest)), rows.values)
+
+
+def _positions(rows: Ragged, numbers: Tracer, places: Tracer) -> Tracer:
+    """Where the element at each place of the row of each number is among the values; numbers and
+    places are broadcast to one shape."""
     offsets = as_tracer(rows.offsets)
     shape = common_shape([numbers, places], "the indices of a Ragged")
     message = check_message(
@@ -187,13 +242,14 @@ def _elements(rows: Ragged, numbers: Tracer, places: Tracer) -> Any:
         extents.known_natural(found)
         return tracer_of(found)
 
-    positions = generated(shape, position, "k")[0]
-    return taken(rows.values, positions)
+    return generated(shape, position, "k")[0]
 
 
 def taken(values: Any, positions: Tracer) -> Any:
     """The values, or inner rows, at positions that are there."""
     if isinstance(values, Ragged):
+        if positions.ndim > 1:
+            raise no_rank_one(positions)
         return gathered(values, positions, may_repeat=True)
     leaves, tree = flatten(values)
     rank = positions.ndim

@@ -215,6 +215,11 @@ def rank_of(rows: Any) -> int:
     return max((leaf.ndim for leaf in flatten(rows)[0]), default=1)
 
 
+def depth_of(rows: Any) -> int:
+    """How many levels of rows there are."""
+    return 1 + depth_of(rows.values) if isinstance(rows, Ragged) else 0
+
+
 def joined(rows: Ragged) -> Ragged:
     """A Ragged of Ragged as one whose rows hold the values of all inner rows."""
     outer, inner = as_tracer(rows.offsets), as_tracer(rows.values.offsets)

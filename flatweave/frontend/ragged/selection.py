@@ -170,11 +170,16 @@ def numbers_of(rows: Ragged, key: Any) -> Tracer:
     count = row_count(as_tracer(rows.offsets))
     found = as_tracer(getitem(generated((count,), tracer_of)[0], key))
     if found.ndim != 1:
-        raise ArgumentError(
-            f"an index array of a Ragged must have rank 1, got {describe(found)}.",
-            where=user_location(), remedy="Give the numbers of rows one after the other.",
-        )  # fmt: skip
+        raise no_rank_one(found)
     return found
+
+
+def no_rank_one(found: Tracer) -> ArgumentError:
+    """An index array of a Ragged that is none of its numbers one after the other."""
+    return ArgumentError(
+        f"an index array of a Ragged must have rank 1, got {describe(found)}.",
+        where=user_location(), remedy="Give the numbers of rows one after the other.",
+    )  # fmt: skip
 
 
 def _slice(rows: Ragged, part: slice) -> Ragged:

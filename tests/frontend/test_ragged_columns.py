@@ -1,0 +1,111 @@
+"""What rows of different lengths have at each place: axis 0 of rows, axis 1 of rows of rows."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+LENGTHS = [[3, 0, 10, 1, 4], [], [0, 0], [1], [0, 130, 2, 128, 127]]
+
+
+def columns(rows):
+    """At each place the numbers of the rows that have one, with their elements there."""
+    widest = max(map(len, rows), default=0)
+    return [[(i, row[j]) for i, row in enumerate(rows) if j < len(row)] for j in range(widest)]
+
+
+def folded(rows, f):
+    """A function of the elements at each place."""
+    return [f([x for _, x in column]) for column in columns(rows)]
+
+
+def least(rows):
+    """The number of the first row that has the least element of a place."""
+    return [min(column, key=lambda pair: pair[1])[0] for column in columns(rows)]
+
+
+def replaced(rows, f):
+    """What a function of the numbers and elements at each place gives, where these were."""
+    made = [list(row) for row in rows]
+    for j, column in enumerate(columns(rows)):
+        for (i, _), x in zip(column, f(column), strict=True):
+            made[i][j] = x
+    return made
+
+
+def sums(column):
+    """All sums from the first one."""
+    return np.cumsum([x for _, x in column]).tolist()
+
+
+def ordered(column):
+    """Numbers and elements in the order of these."""
+    return sorted(column, key=lambda pair: pair[1])
+
+
+def made(lengths):
+    """Rows of small integers, of which many are equal."""
+    values = np.random.default_rng(len(lengths)).integers(0, 9, sum(lengths))
+    return fw.ragged(values, lengths=np.array(lengths, np.int64))
+
+
+def test_over_all_rows(target):
+    """Rows that are too short have no part in what is further on."""
+    total = fw.jit(lambda rows: fw.cumsum(rows, axis=0))
+    for lengths in LENGTHS if target == "interp" else LENGTHS[3:]:
+        rows = made(lengths)
+
+        assert total(rows).tolist() == replaced(rows.tolist(), sums)
+        if target == "interp":
+            assert fw.argmin(rows, axis=0).tolist() == least(rows.tolist())
+
+
+@pytest.mark.parametrize("counts", [[2, 0, 3, 1], [], [0], [3, 0, 129]])
+def test_over_the_rows_in_rows(counts):
+    """Within each row, over the rows in it, on the interpreter."""
+    inner = [k * k % 5 for k in range(sum(counts))]
+    rows = fw.ragged(made(inner), lengths=np.array(counts, np.int64))
+    lists = rows.tolist()
+
+    with fw.target("interp"):
+        found = [
+            fw.argmin(rows, axis=1), fw.argmin(rows, axis=1, keepdims=True),
+            fw.cumsum(rows, axis=1), fw.sort(rows, axis=1),
+            fw.argsort(rows, axis=1), fw.sort(rows, axis=1, descending=True),
+        ]  # fmt: skip
+        every = fw.sum(rows, axis=(0, 1))
+        places = fw.sum(rows, axis=0)
+
+    assert [each.tolist() for each in found] == [
+        [least(row) for row in lists], [[least(row)] for row in lists],
+        [replaced(row, sums) for row in lists],
+        [replaced(row, lambda c: [x for _, x in ordered(c)]) for row in lists],
+        [replaced(row, lambda c: [i for i, _ in ordered(c)]) for row in lists],
+        [replaced(row, lambda c: [x for _, x in ordered(c)][::-1]) for row in lists],
+    ]  # fmt: skip
+    assert every.tolist() == folded([row for some in lists for row in some], sum)
+    assert places.tolist() == [
+        folded([row for _, row in place], sum) for place in columns(lists)
+    ]  # fmt: skip
+
+
+def test_over_the_rows_in_rows_compiled():
+    """The columns of all rows are sorted at once."""
+    rows = fw.ragged(made([3, 0, 2, 5, 1, 0]), lengths=[2, 0, 3, 1])
+
+    found = fw.argmin(rows, axis=1)
+
+    assert found.tolist() == [least(row) for row in rows.tolist()]
+
+
+def test_elements_of_more_axes():
+    """Each of them by itself."""
+    x = np.arange(10).reshape(5, 2)
+    rows = fw.ragged(x, lengths=[2, 0, 3])
+
+    with fw.target("interp"):
+        assert fw.cumsum(rows, axis=0).values.tolist() == [
+            [0, 1], [2, 3], [4, 6], [8, 10], [8, 9]
+        ]  # fmt: skip
+        assert fw.argmax(rows, axis=0).tolist() == [[2, 2], [2, 2], [2, 2]]
+        assert fw.sum(rows, axis=(0, 1), keepdims=True).tolist() == [[x.sum(0).tolist()]]
