@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType, bool_
 from flatweave.base.records import record
+from flatweave.passes.operators import extreme_neutral
 from flatweave.scalar.ops import identity
 from flatweave.terms.build import Builder
 from flatweave.terms.components import component_functions
@@ -77,6 +78,9 @@ def monoid(
         return Monoid(fn, neutral, () if neutral == ne else ne, fn, ne)
     if is_neutral(fn, ne):
         return Monoid(fn, ne, (), fn, ne)
+    extremes = extreme_neutral(fn)
+    if extremes:
+        return Monoid(fn, extremes, ne, fn, ne)
     types = [param.type for param in fn.params[: len(ne)]]
     nothing = tuple(constant(0, type_) for type_ in types if isinstance(type_, DType))
     return Monoid(_optional(b, fn), (FALSE, *nothing), (TRUE, *ne), fn, ne)
@@ -186,6 +190,8 @@ def _either(
 #   one without it that is -0.0 meets one with it. So do extremes keep what they begin with.
 # - Other operators have `ne` where putting it in, left and right, simplifies to the other operand.
 #   Floats seldom do: in (a, b) (c, d) = (a c, c b + d), c may be infinite, and 0 c is NaN then.
+# - Operators that only compare and choose, the place of an extreme, have the least and the greatest
+#   numbers if trying them says so: (-inf, last place) (`operators.py`).
 # - The others get one: a flag before the element says whether there is one.
 #
 # `ne` is then put in once, where everything begins: as what a scan's first block goes on from, or

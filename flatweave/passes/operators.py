@@ -3,6 +3,8 @@ copies of its code agree on the bits of a NaN."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -30,6 +32,8 @@ COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan"})
 CHOICES = frozenset({"select", "minimum", "maximum", "and", "or", "xor", "not"})
 MOST_ORDERS = 1 << 12
 """Combinations of operands that are tried."""
+MOST_COMPONENTS = 4
+"""Of an element whose neutral one is sought."""
 
 
 def _chooses_alike(fn: Lambda) -> bool:
@@ -42,20 +46,91 @@ def _chooses_alike(fn: Lambda) -> bool:
     small numbers in all combinations stand for all numbers, so that trying these is a proof. Zeros
     of both signs are equal, as they are to an extreme of the table.
     """
+    tried = _in_all_orders(fn)
+    if tried is None:
+        return False
+    columns, found = tried
+    half = len(fn.results)
+    turned = _applied(fn, [*columns[half:], *columns[:half]])
+    return _all_alike(found, turned)
+
+
+def _in_all_orders(fn: Lambda) -> tuple[list[Value], Sequence[Value]] | None:
+    """Operands that stand for all that an operator may meet, if it only compares and chooses, and
+    what it gives for them."""
     groups = _compared(fn)
     if groups is None:
-        return False
+        return None
     counts = {param: groups.count(group) for param, group in zip(fn.params, groups, strict=True)}
     values = [_in_any_order(param, count) for param, count in counts.items()]
-    size = prod(map(len, values))
-    if size > MOST_ORDERS:
-        return False
+    if prod(map(len, values)) > MOST_ORDERS:
+        return None
     columns = [column.ravel() for column in np.meshgrid(*values, indexing="ij")]
+    return columns, _applied(fn, columns)
+
+
+def _applied(fn: Lambda, columns: Sequence[Value]) -> Sequence[Value]:
+    return Interp().each(Env(), fn, list(columns), len(columns[0]))
+
+
+def _alike(a: Value, b: Value) -> Value:
+    """Where two columns have the same value, of which NaN is one."""
+    return np.equal(a, b) | (np.isnan(a) & np.isnan(b))
+
+
+def _all_alike(first: Sequence[Value], second: Sequence[Value]) -> bool:
+    return all(bool(np.all(_alike(a, b))) for a, b in zip(first, second, strict=True))
+
+
+def chooses_by_place(fn: Lambda, place: int) -> bool:
+    """Whether an operator that commutes gives one of its operands as a whole, and asks of the
+    component `place` only whose is less.
+
+    The operands are then in an order, of which it gives the last: that of the other components,
+    and among those it holds for equal, that of their places, forwards or backwards.
+    """
+    groups, half = _compared(fn), len(fn.results)
+    if groups is None or half < 2 or not is_commutative(fn):
+        return False
+    own = {place, half + place}
+    if any((group is groups[place]) is not (k in own) for k, group in enumerate(groups)):
+        return False
+    tried = _in_all_orders(fn)
+    if tried is None:
+        return False
+    columns, found = tried
+    whole = [
+        np.all([_alike(x, y) for x, y in zip(found, side, strict=True)], axis=0)
+        for side in (columns[:half], columns[half:])
+    ]
+    return bool(np.all(whole[0] | whole[1]))
+
+
+def extreme_neutral(fn: Lambda) -> tuple[Const, ...]:
+    """The neutral element of an operator that only compares and chooses, if the least and the
+    greatest numbers make one, which trying shows; empty where they do not."""
+    groups = _compared(fn)
     half = len(fn.results)
-    found = Interp().each(Env(), fn, columns, size)
-    turned = Interp().each(Env(), fn, [*columns[half:], *columns[:half]], size)
-    pairs = zip(found, turned, strict=True)
-    return all(bool(np.all((a == b) | ((a != a) & (b != b)))) for a, b in pairs)
+    if groups is None or half > MOST_COMPONENTS:
+        return ()
+    counts = [groups.count(group) + 2 for group in groups[:half]]
+    values = [_in_any_order(p, n) for p, n in zip(fn.params, counts, strict=False)]
+    if prod(map(len, values)) > MOST_ORDERS:
+        return ()
+    xs = [column.ravel() for column in np.meshgrid(*values, indexing="ij")]
+    for ends in product((False, True), repeat=half):
+        last = zip(ends, counts, xs, strict=True)
+        e = [np.full_like(x, end * (1 if x.dtype == np.bool_ else n - 1)) for end, n, x in last]
+        if _all_alike(_applied(fn, [*e, *xs]), xs) and _all_alike(_applied(fn, [*xs, *e]), xs):
+            return tuple(map(_extreme, fn.params, ends))
+    return ()
+
+
+def _extreme(param: Var, greatest: bool) -> Const:
+    """The least or the greatest value of a parameter's type."""
+    dtype = param.type
+    assert isinstance(dtype, DType)
+    return constant(dtype.high if greatest else dtype.low, dtype)
 
 
 def _compared(fn: Lambda) -> list[Var] | None:

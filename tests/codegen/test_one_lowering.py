@@ -23,7 +23,7 @@ MACHINES = {"cpu": CPU_AVX512, "opencl": OPENCL, "cuda": CUDA}
 LOWER = Path(flatweave.__file__).parent / "lower"
 DECISION = Path(flatweave.__file__).parents[1] / "docs/decisions/0078-what-machines-have-apart.md"
 PRIMITIVES = {
-    "reduce": ("reduce", "reduce_order"),
+    "reduce": ("reduce", "reduce_order", "place"),
     "scan": ("scan", "scan_order", "scan_of_scan"),
     "segmented reduce": ("reduce_segments",),
     "filter": ("filter", "filter_of_scan", "partition"),
@@ -33,6 +33,7 @@ PRIMITIVES = {
 }
 ALL = {
     **PROGRAMS,
+    "place": lambda x, f: fw.argmax(x),
     "reduce_segments": lambda x, f: (
         fw.segmented_reduce(fw.add, 0, x > 40, x),
         fw.segmented_reduce(affine, (1.0, 0.0), x > 40, (0.5 + f / 2, f)),

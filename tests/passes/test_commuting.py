@@ -5,7 +5,7 @@ import pytest
 
 import flatweave as fw
 from flatweave.base.dtypes import bool_, f64, i64
-from flatweave.passes.operators import is_commutative
+from flatweave.passes.operators import chooses_by_place, extreme_neutral, is_commutative
 from flatweave.terms.build import Builder
 
 
@@ -63,6 +63,33 @@ def test_operators_that_choose(types, operator, commutes):
     made = Builder().function([*types, *types], lambda b, *params: operator(b, *params))
 
     assert is_commutative(made) is commutes
+
+
+def reads_place(b, v, i, w, j):
+    """The greater value or the less place, whichever: the place is not only asked which is less."""
+    second = b.apply("or", b.apply("gt", w, v), b.apply("gt", j, v))
+    return b.apply("select", second, w, v), b.apply("select", second, j, i)
+
+
+@pytest.mark.parametrize(
+    ("types", "operator", "place", "neutral"),
+    [
+        ([i64, i64], lambda *a: greatest(*a, ties=True, nans=False), True, (-(2**63), 2**63 - 1)),
+        ([f64, i64], lambda *a: greatest(*a, ties=True, nans=True), True, (-np.inf, 2**63 - 1)),
+        ([f64, i64], lambda *a: greatest(*a, ties=True, nans=False), False, ()),
+        ([i64, i64], lambda *a: greatest(*a, ties=False, nans=False), False, ()),
+        ([i64, i64], by_range, False, (2**63 - 1, -(2**63))),
+        ([i64, i64], reads_place, False, (-(2**63), -(2**63))),
+        ([bool_, i64], first_there, False, ()),
+        ([i64, i64], lambda b, *a: (b.add(a[0], a[2]), b.add(a[1], a[3])), False, ()),
+    ],
+)
+def test_places_and_neutral_elements_are_found_by_trying(types, operator, place, neutral):
+    """A place is where only which is less decides; extremes are neutral if they change nothing."""
+    made = Builder().function([*types, *types], lambda b, *params: operator(b, *params))
+
+    assert chooses_by_place(made, 1) is place
+    assert tuple(each.value for each in extreme_neutral(made)) == neutral
 
 
 def test_lanes_fold_by_themselves_where_the_place_of_the_greatest_is_sought():

@@ -257,13 +257,15 @@ def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Any:
     dtype = array.element
     worst = dtype.high if better == "lt" else dtype.low
     neutral = (constant(worst, dtype), Const(2**63 - 1, i64))
+    not_better = {"lt": "ge", "gt": "le"}[better]
 
     def combine(v: Tracer, i: Tracer, w: Tracer, j: Tracer) -> list[Tracer]:
         # of equal values the first stands, unless it is the neutral element
-        second = apply("or", apply(better, w, v), apply("and", apply("eq", w, v), j < i))
-        if dtype.is_float:
-            first_nan = apply("or", apply("eq", v, v), j < i)
-            second = apply("or", second, apply("and", apply("isnan", w), first_nan))
+        wins, ties = apply(better, w, v), apply("eq", w, v)
+        if dtype.is_float:  # a NaN is not worse than anything
+            wins = apply("and", apply("not", apply(not_better, w, v)), apply("eq", v, v))
+            ties = apply("or", ties, apply("and", apply("isnan", w), apply("isnan", v)))
+        second = apply("or", wins, apply("and", ties, j < i))
         return [select(second, w, v), select(second, j, i)]
 
     def reduction(xs: list[Tracer]) -> list[Tracer]:

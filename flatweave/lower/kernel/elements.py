@@ -12,6 +12,7 @@ from flatweave.kernel_ir.syntax import Load, LoadNear, Report
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.fold_in_lanes import fold_in_lanes
 from flatweave.lower.kernel.quotients import Quotient, divide, divisor_of
+from flatweave.lower.machine.machine import Machine
 from flatweave.lower.traverse.position import Position
 from flatweave.lower.traverse.row_of_position import RowOf, Rows
 from flatweave.lower.traverse.shared_tiles import InShared
@@ -39,6 +40,7 @@ class Elements:
         self.position = position
         self.checks = checks
         self.fold_width = fold_width
+        self.machine: Machine | None = None
         self.own: tuple[Atom, ...] = ()
         self.shape: tuple[Atom, ...] = ()
         self.tile: Tile | None = None
@@ -259,7 +261,7 @@ class Elements:
         """One element's fold by all lanes, which do not nest: each runs inner folds."""
         extent = self._unless_failed(b, self.atom(op.extent), index(0))
         width, self.fold_width = self.fold_width, 1
-        found = fold_in_lanes(self, b, op, extent, width)
+        found = fold_in_lanes(self, b, op, extent, width, self.machine)
         self.fold_width = width
         return found
 

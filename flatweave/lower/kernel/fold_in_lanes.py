@@ -5,7 +5,8 @@
     reduce_lanes fn state
 
 If the operator does not commute, the lanes of each step are joined in their order, and the state is
-one for all of them.
+one for all of them. Where the place of an element is sought, places are looked at only in the
+stretch that has it (stretches.py).
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from flatweave.base.dtypes import i64
+from flatweave.base.records import replace
 from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes
+from flatweave.lower.kernel.stretches import Stretches, stretches_of
+from flatweave.lower.machine.machine import Machine
 from flatweave.ops import Fold
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index
@@ -39,25 +43,86 @@ class Calls(Protocol):
         ...
 
 
+LONG = 2
+"""Stretches of a fold that goes by them."""
+STEPS = 4
+"""Of a stretch: of a row of 1,000 elements, one of eight is looked at again."""
+MOST = (1 << 31) - 1
+"""Elements of one: stretches are counted in 32 bits."""
+
+
 def fold_in_lanes(
-    calls: Calls, b: Builder, op: Fold, extent: Atom, width: int
+    calls: Calls, b: Builder, op: Fold, extent: Atom, width: int, machine: Machine | None
 ) -> tuple[Atom, ...]:
     """The results of a fold over `extent` elements, by so many lanes."""
-    whole = b.mul(b.apply("floordiv", extent, index(width)), index(width))
-    neutral, region = calls.atoms(op.neutral), b.inner()
     alone = is_commutative(op.fn)
-    inside = region.inner()
-    i = inside.param("i", i64)
-    known = [inside.param("s", atom.type) for atom in neutral]
-    values = calls.apart(inside, op.body, [inside.emit(Lane(i))[0]])
-    body = inside.close([i, *known], _join(calls, inside, op, alone, known, values))
-    state = region.emit(For(index(0), whole, index(width), body, neutral))
+    start: Atom = index(0)
+    steps: list[tuple[Atom, Atom]] = []
+    if machine is not None:
+        body, neutral = op.body, calls.atoms(op.neutral)
+        made = stretches_of(
+            machine, op.fn, neutral, body.lets, body.results, body.params[0], MOST, width
+        )
+        if made is not None:
+            made = replace(made, steps=STEPS)
+            first, last, start = _by_stretches(calls, b, op, made, extent)
+            steps.append((first, last))
+    left = b.sub(extent, start)
+    whole = b.add(start, b.mul(b.apply("floordiv", left, index(width)), index(width)))
+    region = b.inner()
+    state = _turns(calls, region, op, alone, [*steps, (start, whole)], width)
     rest, none = region.inner(), region.inner()
-    left = rest.close([], _rest(calls, rest, op, alone, state, whole, extent))
-    state = region.emit(If(region.apply("lt", whole, extent), left, none.close([], state)))
+    after = rest.close([], _rest(calls, rest, op, alone, state, whole, extent))
+    state = region.emit(If(region.apply("lt", whole, extent), after, none.close([], state)))
     if alone:
         state = region.emit(ReduceLanes(calls.function(region, op.fn), state))
     return b.emit(Lanes(width, region.close([], state)))
+
+
+def _turns(
+    calls: Calls, b: Builder, op: Fold, alone: bool, spans: Sequence[tuple[Atom, Atom]],
+    width: int,
+) -> tuple[Atom, ...]:
+    """The whole steps of one span, or of two, folded."""
+    neutral = calls.atoms(op.neutral)
+
+    def span(c: Builder, first: Atom, last: Atom, init: Sequence[Atom]) -> tuple[Atom, ...]:
+        inside = c.inner()
+        i = inside.param("i", i64)
+        known = [inside.param("s", atom.type) for atom in neutral]
+        values = calls.apart(inside, op.body, [inside.emit(Lane(i))[0]])
+        body = inside.close([i, *known], _join(calls, inside, op, alone, known, values))
+        return c.emit(For(first, last, index(width), body, tuple(init)))
+
+    if len(spans) == 1:
+        return span(b, *spans[0], neutral)
+    turn = b.inner()
+    t = turn.param("t", i64)
+    state = [turn.param("s", atom.type) for atom in neutral]
+    found = turn.apply("eq", t, index(0))
+    ends = [turn.apply("select", found, x, y) for x, y in zip(*spans, strict=True)]
+    body = turn.close([t, *state], span(turn, ends[0], ends[1], state))
+    return b.emit(For(index(0), index(2), index(1), body, neutral))
+
+
+def _by_stretches(
+    calls: Calls, b: Builder, op: Fold, stretches: Stretches, extent: Atom
+) -> tuple[Atom, ...]:
+    """Where the elements that decide begin and end, and those that were not looked at begin."""
+
+    def call(c: Builder, atoms: Sequence[Atom]) -> Sequence[Atom]:
+        return calls.apart(c, op.fn, atoms)
+
+    def values(c: Builder, base: Atom, width: int) -> Sequence[Atom]:
+        return calls.apart(c, op.body, [c.emit(Lane(base))[0]])
+
+    is_long = b.apply("and", b.apply("ge", extent, index(LONG * stretches.length)),
+                      b.apply("le", extent, index(MOST)))  # fmt: skip
+    some, none = b.inner(), b.inner()
+    whole = stretches.whole(some, index(0), extent)
+    found = stretches.find(some, index(0), whole, call, values)
+    nothing = none.close([], [index(0)] * 3)
+    return b.emit(If(is_long, some.close([], [*found, whole]), nothing))
 
 
 def _rest(

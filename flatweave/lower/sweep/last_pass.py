@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flatweave.algorithms.meet import meet, on_first_warp
 from flatweave.kernel_ir.syntax import Store
 from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.kernel.stretches import stretches_of
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sweep.aggregates import Aggregates
 from flatweave.lower.sweep.head_flags import along_head_flags
@@ -14,8 +15,11 @@ from flatweave.lower.sweep.kept_scans import KeptScans
 from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.flat import Flat
+from flatweave.lower.traverse.in_stretches import InStretches
 from flatweave.lower.traverse.position import FALSE, Position, State, count_lanes
 from flatweave.lower.traverse.steps import steps_of
+from flatweave.lower.traverse.traversal import Traverses
 from flatweave.lower.traverse.warp_share import slot_of_warp
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
@@ -68,6 +72,8 @@ class LastPass:
         combined = [atom for k in records for atom in writer.scalars(k.neutral)]
         first = [*combined, *(atom for _, start in entered for atom in start)]
         state = (*first, *carried)
+        if len(state) == len(combined) and len(lanewise) == len(records) == 1:
+            walk = self._in_stretches(walk, lanewise[0])
         if writer.scratch is None:
             results = walk.block(writer.b, lo, hi, state, step)
         else:
@@ -82,6 +88,29 @@ class LastPass:
                 sink.leave(writer, slot, carried, part, results[len(first) :])
             at += len(start)
         return results[len(first) :]
+
+    def _in_stretches(self, walk: Traverses, record: ScanRecord) -> Traverses:
+        """The same traversal, of what decides alone, where a place is sought and nothing else."""
+        writer, op = self.writer, self.writer.op
+        along = len(op.shape) == 1 and not op.reverse
+        if not (along and isinstance(walk, Flat) and walk.width > 1 and not walk.reach):
+            return walk
+        stretches = stretches_of(
+            writer.lowering.machine, record.fn, writer.scalars(record.neutral), op.body.lets,
+            record.args, op.body.params[0], writer.plan.tiling.most,
+        )  # fmt: skip
+        if stretches is None:
+            return walk
+
+        def call(b: Builder, atoms: Sequence[Atom]) -> Sequence[Atom]:
+            return writer.call(b, record.fn, atoms)
+
+        def values(b: Builder, base: Atom, width: int) -> Sequence[Atom]:
+            elements = writer.elements(walk.whole_step(b, base, width))
+            elements.emit(b, op.body.lets)
+            return elements.atoms(record.args)
+
+        return InStretches(walk, stretches, call, values)
 
     def _enter(self, block: Atom, lo: Atom, hi: Atom) -> list[tuple[LoweredSink, State]]:
         """The sinks, those that carry something first, with what they begin with."""

@@ -199,7 +199,7 @@ class KernelWriter:
         elements.env.update(zip(self.op.body.params, position.indices, strict=True))
         elements.own, elements.shape, elements.tile = position.indices, self.shape, position.tile
         elements.located, elements.row = self.located, position.row
-        elements.step = position
+        elements.step, elements.machine = position, self.lowering.machine
         if position.fetches and self.facts.neighbours is not None:
             elements.furthest = self.facts.neighbours.furthest
         elements.ahead = isinstance(self.scratch, SingleEvaluation)
