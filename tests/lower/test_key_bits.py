@@ -84,3 +84,20 @@ def test_passes_are_as_many_as_bits_need(keys, passes):
         assert np.array_equal(SORT(keys), np.sort(keys))
     counts = [row["launches"] for row in profile.rows() if row["kernel"].endswith("_count")]
     assert sum(counts) == passes
+
+
+@pytest.mark.parametrize(
+    ("bits", "counted"),
+    [
+        ((7, 10), {"_key1_count", "_count"}), ((9, 9), {"_key0_count", "_key1_count"}),
+        ((4, 3), {"_count"}), ((0, 5), {"_key1_count"}), ((5, 0), {"_key0_count"}),
+    ],
+)  # fmt: skip
+def test_a_digit_of_one_key_reads_that_key_alone(bits, counted):
+    """Other keys are neither read nor shifted, where the digit has no bits of theirs."""
+    rng = np.random.default_rng(11)
+    a, b = (rng.integers(0, 1 << n, 3000) for n in bits)
+    with fw.profile() as profile:
+        assert np.array_equal(BY_TWO(a, b), np.lexsort((b, a)))
+    ran = [row["kernel"] for row in profile.rows() if row["launches"]]
+    assert {name[name.index("_", 2) :] for name in ran if name.endswith("_count")} == counted

@@ -68,6 +68,11 @@ class BlockRuns:
             least = index(lowering.machine.streaming_from // element)
             self.streams = host.apply("ge", total, least)
 
+    @property
+    def needs(self) -> list[Atom]:
+        """The host values of theirs that a kernel may capture."""
+        return [self.total, self.size, self.count, self.streams]
+
     def write_count(self, digits: DigitPass, kernel: KernelBuilder, counts: Var) -> None:
         """Two tallies in turn, so that equal neighbours need not wait for each other."""
         b = kernel.body

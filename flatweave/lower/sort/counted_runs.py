@@ -10,8 +10,12 @@ blocks must not wait for each other (`lanes.py`). Order is kept inside a run and
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.host import Alloc, Free, Role
+from flatweave.lower.host.context import Declared
+from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.scan.block_partials import scan_block_partials
 from flatweave.lower.sort.digit_pass import DigitPass, Runs
 from flatweave.terms.build import index, lambda_of
@@ -37,12 +41,30 @@ class CountedRuns:
     def move(self, digits: DigitPass, shared: tuple[Var, ...]) -> None:
         """Count, scan, move."""
         lowering, runs, (counts,) = digits.lowering, self.runs, shared
-        counting = lowering.kernel(self.let, "_count")
-        runs.write_count(digits, counting, counts)
-        lowering.launch(counting, runs.blocks, Role.COUNT)
+        self._launch(digits, "_count", Role.COUNT, runs.write_count, counts)
         entries, parts = lowering.host.mul(digits.count, runs.count), [(ADD, (index(0),))]
         starts = scan_block_partials(lowering, self.let, parts, [counts], entries)[0]
-        moving = lowering.kernel(self.let)
-        runs.write_move(digits, moving, starts)
-        lowering.launch(moving, runs.blocks)
+        self._launch(digits, "", Role.PASS, runs.write_move, starts)
         lowering.host.emit(Free(starts))
+
+    def _launch(
+        self, digits: DigitPass, suffix: str, role: Role,
+        write: Callable[[DigitPass, KernelBuilder, Var], None], table: Var,
+    ) -> None:  # fmt: skip
+        """A kernel of the pass. Of several keys a digit may have the bits of one alone, so that the
+        others need not be read."""
+        lowering, runs = digits.lowering, self.runs
+        if len(digits.bits.fields) == 1 or not lowering.machine.shares_memory:
+            kernel = lowering.kernel(self.let, suffix)
+            write(digits, kernel, table)
+            return lowering.launch(kernel, runs.blocks, role)
+        needs = [*digits.needs, *runs.needs, table]
+
+        def later(name: str, digits: DigitPass) -> Declared:
+            return lowering.later(
+                self.let, name + suffix, needs, lambda kernel, own: write(digits, kernel, table)
+            )
+
+        found = digits.of_one_key(lowering.host)
+        variants = [(only, later(f"_key{one.only}", one)) for only, one in found]
+        lowering.launch_first(variants, later("", digits), runs.blocks, role)

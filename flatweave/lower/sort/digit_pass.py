@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from flatweave.base.dtypes import DType
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.kernel_ir.syntax import Load
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
@@ -16,7 +16,7 @@ from flatweave.ops import RadixSort
 from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.syntax import Atom, Lambda, Var
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.traverse import free_vars, needed_for
 
 Read = Callable[[Builder, int], Atom]
 """Component number k of an element."""
@@ -43,7 +43,7 @@ class Keyed:
 
     def keys_of(self, b: Builder, kernel: KernelBuilder, read: Read) -> list[Atom]:
         """The keys of an element."""
-        fn = self.op.fn
+        fn = self.asked
         elements = Elements(kernel, index(0), self.lowering.checks)
         for k in self.read:
             elements.env[fn.params[k]] = read(b, k)
@@ -56,26 +56,49 @@ class Keyed:
         return self.bits.word(b, fields, shift, kernel.capture)
 
     @property
+    def asked(self) -> Lambda:
+        """What gives the keys of an element."""
+        return self.op.fn
+
+    @property
     def read(self) -> list[int]:
         """The components of an element that its keys read."""
-        fn = self.op.fn
+        fn = self.asked
         used = free_vars(Lambda((), fn.lets, fn.results))
         return [k for k, param in enumerate(fn.params) if param in used]
 
     @property
     def cost(self) -> int:
         """What the keys cost, and what it costs to join several, in units of one addition."""
-        return cost_of_body(self.op.fn) + JOINED * (len(self.op.fn.results) - 1)
+        return cost_of_body(self.asked) + JOINED * (len(self.asked.results) - 1)
 
 
 @record
 class DigitPass(Keyed):
-    """A pass as the host sees it: the digit number `turn`, which begins at bit `shift`."""
+    """A pass as the host sees it: the digit number `turn`, which begins at bit `shift`. `only` is
+    the one key that has bits of it, where that is known."""
 
     key: KeyDigits
     turn: Atom
     shift: Atom
     target: tuple[Var, ...]
+    only: int | None = None
+
+    @property
+    def asked(self) -> Lambda:
+        """What gives the keys that have bits of the digit."""
+        fn = self.op.fn
+        if self.only is None:
+            return fn
+        results = fn.results[self.only : self.only + 1]
+        return Lambda(fn.params, needed_for(fn.lets, results), results)
+
+    @property
+    def needs(self) -> list[Atom]:
+        """The host values that a kernel of the pass may capture."""
+        buffers = (*self.source, *self.target)
+        reads = self.lowering.reads(self.op.fn)
+        return [*reads, *buffers, *self.bits.needs, self.count, self.shift]
 
     @property
     def count(self) -> Atom:
@@ -91,7 +114,19 @@ class DigitPass(Keyed):
     ) -> Atom:
         """The digit of an element's keys that begins at a bit."""
         mask = b.cast(b.sub(kernel.capture(self.count), index(1)), self.bits.dtype)
-        return b.apply("and", self.word(b, kernel, keys, shift), mask)
+        if self.only is None:
+            word = self.word(b, kernel, keys, shift)
+        else:
+            word = self.bits.word_of(b, self.only, keys[0], shift, kernel.capture)
+        return b.apply("and", word, mask)
+
+    def of_one_key(self, b: Builder) -> Iterator[tuple[Atom, DigitPass]]:
+        """For each of several keys whether all of the digit's bits are its own, and the pass then.
+        """
+        many = len(self.bits.fields) > 1
+        end = b.add(self.shift, self.key.width)
+        for k in range(len(self.bits.fields) * many):
+            yield self.bits.has(b, k, self.shift, end), replace(self, only=k)
 
 
 class Passes(Protocol):
@@ -117,6 +152,10 @@ class Runs(Protocol):
     count: Atom
     blocks: Atom
     most_bits: Atom
+
+    @property
+    def needs(self) -> list[Atom]:
+        """The host values of theirs that a kernel may capture."""
 
     def __init__(self, lowering: Lowering, total: Atom, dtypes: Sequence[DType]) -> None: ...
 

@@ -27,11 +27,13 @@ from flatweave.terms.syntax import Atom, constant
 @record
 class Field:
     """A key's part of the number: the key less `base`, its bit 0 at the number's bit `place`.
-    `varying` has every bit of it that is not the same everywhere."""
+    `varying` has every bit of it that is not the same everywhere; at `start` of the number is the
+    first of them."""
 
     base: Atom
     varying: Atom
     place: Atom
+    start: Atom
 
 
 @record
@@ -83,6 +85,23 @@ class KeyBits:
         """Which bits from `shift` on vary."""
         return self.word(b, [field.varying for field in self.fields], shift, lambda atom: atom)
 
+    def has(self, b: Builder, number: int, shift: Atom, end: Atom) -> Atom:
+        """Whether no bit of the number from `shift` up to `end` is another field's."""
+        above = b.apply("ge", shift, self.fields[number].start)
+        if not number:
+            return above
+        return b.apply("and", above, b.apply("le", end, self.fields[number - 1].start))
+
+    def word_of(
+        self, b: Builder, number: int, key: Atom, shift: Atom, capture: Callable[[Atom], Atom]
+    ) -> Atom:
+        """A word of the number from a bit of one field on, as far as that goes."""
+        field, dtype = self.fields[number], scalar_type(key)
+        down = b.cast(b.sub(shift, capture(field.place)), dtype)
+        inside = b.apply("and", down, constant(dtype.bits - 1, dtype))
+        value = b.apply("sub", key, capture(field.base))
+        return b.cast(b.apply("shr", value, inside), self.dtype)
+
     def word(
         self, b: Builder, fields: Sequence[Atom], shift: Atom, capture: Callable[[Atom], Atom]
     ) -> Atom:
@@ -130,7 +149,7 @@ def bits_of(lowering: Lowering, op: RadixSort, total: Atom) -> KeyBits:
         if not fields:
             least = low
         place = b.sub(end, low) if fields else index(0)
-        fields.insert(0, Field(base, mask, place))
+        fields.insert(0, Field(base, mask, place, end))
         end = b.add(place, b.apply("maximum", high, low))
     end = b.apply("select", b.apply("gt", total, index(1)), end, least)
     return KeyBits(tuple(fields), _word([scalar_type(v) for v in op.varying]), least, end)

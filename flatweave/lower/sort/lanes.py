@@ -50,6 +50,11 @@ class LaneRuns:
         self.blocks = host.apply("floordiv", host.add(total, ahead), block)
         self.count = host.mul(self.blocks, index(self.threads))
 
+    @property
+    def needs(self) -> list[Atom]:
+        """The host values of theirs that a kernel may capture."""
+        return [self.total, self.size, self.count]
+
     def write_count(self, digits: DigitPass, kernel: KernelBuilder, counts: Var) -> None:
         """A column of counts for each run."""
         b = kernel.body
