@@ -208,3 +208,13 @@ def test_over_the_rows_of_rows(target):
             f(deeper, axis=1)
     with pytest.raises(fw.Unsupported, match="over all rows"):
         fw.argmin(deeper, axis=0)
+
+
+def test_lines_are_rows():
+    """Each is sorted by itself, in place of all of them by the numbers of their lines."""
+    for f, x in (
+        (lambda m: fw.sort(m, axis=1), np.ones((3, 4))),
+        (lambda m: fw.argsort(m, axis=0), np.ones((3, 4))),
+        (lambda r: fw.sort(r, axis=1), fw.ragged(ROWS)),
+    ):
+        assert "sort_row" in fw.jit(f).stages(x).text["flat"]

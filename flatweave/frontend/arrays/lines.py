@@ -1,7 +1,9 @@
-"""Sorting within lines: elements that belong together by a number keep to their line.
+"""Sorting along an axis: each line is a row of its own; or elements keep to their line by a number.
 
-    in_lines("sort", [3, 1, 2, 0], [0, 0, 1, 1])      sort ((line, x) => line, x)    [1, 3, 0, 2]
-    along("sort", matrix, axis=1)                     line of p: p // columns, reshaped back
+    along("sort", xs: t[2, 3, 4], axis=1)      map sort (reshape (transpose xs [0, 2, 1]) [8, 3]),
+                                               reshaped and transposed back
+    in_lines("sort", [3, 1, 2, 0], [0, 1, 0, 1])
+                                               sort ((line, x) => line, x)    [2, 3, 0, 1]
 """
 
 from __future__ import annotations
@@ -10,14 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from flatweave.frontend.arrays.shapes import axis_of, reshaped, transposed
-from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import mul, product, sub
-from flatweave.frontend.trace.tracers import arrays_of, as_tracer, tracer_of
+from flatweave.frontend.trace.extents import product
+from flatweave.frontend.trace.tracers import arrays_of, as_tracer
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.tree import flatten, unflatten
-from flatweave.terms.syntax import Atom
+from flatweave.frontend.values.tree import flatten, map_leaves, unflatten
 
 Key = Callable[[Any], Any] | None
 
@@ -47,24 +47,12 @@ def along(who: str, xs: Any, key: Key, descending: bool, axis: Any) -> Any:
         return METHODS[who](xs, key, descending)
     order = [a for a in range(first.ndim) if a != number] + [number]
     shape = [first.extents[a] for a in order]
-    total, size = product(shape), shape[-1]
-    extents.known_extent(total)
+    rows = product(shape[:-1])
+    extents.known_extent(rows)
+    flat = [reshaped(transposed(x, order), [rows, shape[-1]]) for x in leaves]
+    found = METHODS["map"](lambda row: METHODS[who](row, key, descending), unflatten(tree, flat))
 
-    def line(p: Atom) -> Atom:
-        found = extents.floordiv(p, size)
-        extents.known_natural(found)
-        return found
+    def back(x: Tracer) -> Tracer:
+        return transposed(reshaped(x, shape), [order.index(a) for a in range(first.ndim)])
 
-    def back(flat: Tracer) -> Tracer:
-        return transposed(reshaped(flat, shape), [order.index(a) for a in range(first.ndim)])
-
-    flat = [reshaped(transposed(x, order), [total]) for x in leaves]
-    lines = generated((total,), lambda p: tracer_of(line(p)), "p")[0]
-    found = in_lines(who, unflatten(tree, flat), lines, key, descending)
-    if who == "sort":
-        return unflatten(tree, [back(as_tracer(x)) for x in flatten(found)[0]])
-    places = as_tracer(found)
-    return back(generated(
-        (total,),
-        lambda p: tracer_of(sub(read(places, (p,)).atom, mul(line(p), size))), "p",
-    )[0])  # fmt: skip
+    return map_leaves(lambda x: back(as_tracer(x)), found)

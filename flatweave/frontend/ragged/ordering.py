@@ -12,20 +12,15 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError, Unsupported
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.lines import Key, in_lines
+from flatweave.frontend.arrays.lines import Key
 from flatweave.frontend.arrays.shapes import axis_below
-from flatweave.frontend.elements.broadcast import generated, read
-from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.map_rows import map_rows
 from flatweave.frontend.ragged.over_rows import sorted_columns
-from flatweave.frontend.ragged.ragged import Ragged, depth_of, rank_of, value_count
+from flatweave.frontend.ragged.ragged import Ragged, depth_of, rank_of
 from flatweave.frontend.ragged.selection import gathered
-from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import sub
-from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.sugar import METHODS
-from flatweave.terms.syntax import Atom
+from flatweave.frontend.values.tree import flatten, is_irregular, map_leaves
 
 
 def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) -> Any:
@@ -43,20 +38,15 @@ def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) 
         )  # fmt: skip
     if isinstance(rows.values, Ragged):
         return sorted_columns(who, rows, 1, key, descending)
-    offsets = as_tracer(rows.offsets)
-    count = value_count(rows)
-    lines = generated((count,), lambda p: tracer_of(locate(offsets, 1, p)[0]), "p")[0]
-    found = in_lines(who, rows.values, lines, key, descending)
-    if who == "sort":
-        return Ragged.made(found, rows.offsets)
-    places = as_tracer(found)
+    if key is None and rank_of(rows) > 2:  # what is no scalar has no order of its own
+        key = _parts
+    found = map_rows(lambda row: METHODS[who](row, key, descending), [rows])
+    values = map_leaves(lambda each: each.values, found, is_irregular)
+    return Ragged.made(values, rows.offsets)
 
-    def own(p: Atom) -> Tracer:
-        place = sub(read(places, (p,)).atom, locate(offsets, 1, p)[1])
-        extents.known_natural(place)
-        return tracer_of(place)
 
-    return Ragged.made(generated((count,), own, "p")[0], rows.offsets)
+def _parts(element: Any) -> tuple[Any, ...]:
+    return tuple(flatten(element)[0])
 
 
 def _by_key(who: str, rows: Ragged, key: Key, descending: bool) -> Any:
