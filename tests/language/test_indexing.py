@@ -157,3 +157,11 @@ def test_iteration_outside_jit(target):
     assert 2 in x
     with pytest.raises(IndexError):
         x[3]
+
+
+def test_backwards_is_read_in_registers():
+    """As `reverse` reads, without an address for each lane."""
+    f = fw.jit(lambda x: x[::-1] + x)
+
+    assert "gather" not in f.stages(np.arange(100.0)).text["llvm"]
+    agree(lambda x: x[::-1] + x[2:97][::-1][0], np.arange(100.0)[::-1] + 96, np.arange(100.0))

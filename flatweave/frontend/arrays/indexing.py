@@ -65,6 +65,12 @@ class Slice:
         """Whether every place of the result is the same place of the source."""
         return self.start == ZERO and self.step == ONE
 
+    def at(self, i: Atom) -> Atom:
+        """Its place number i; backwards without a product, so that lanes read one register."""
+        if self.step == index(-1):
+            return sub(self.start, i)
+        return add(mul(i, self.step), self.start)
+
 
 @record(eq=True)
 class At:
@@ -346,8 +352,7 @@ def _reader(
                 continue
             extent = next(axes)
             if isinstance(selector, Slice):
-                step = mul(at[next(axis_of_slice)], selector.step)
-                index_.append(add(step, selector.start))
+                index_.append(selector.at(at[next(axis_of_slice)]))
                 continue
             own = read_stretched(selector.index, at[group : group + rank] if rank else ())
             if selector.is_inside:
