@@ -1,4 +1,4 @@
-"""sum(x * y), f32: nothing but reading memory."""
+"""sum(x * y), f32: nothing but reading memory; and m.T @ m of a tall narrow matrix, f64."""
 
 from __future__ import annotations
 
@@ -54,8 +54,34 @@ def numba_loop(numba: Any) -> Any:
     return loop
 
 
+COLUMNS = 4
+
+
+def gram(m: Any) -> Any:
+    """All inner products of a few columns."""
+    return m.T @ m
+
+
+def tall(n: int) -> Arrays:
+    """So many rows of a few columns."""
+    return (np.random.default_rng(4).random((n, COLUMNS)),)
+
+
+def peers_of_gram(tools: Tools, m: Any) -> dict[str, Call]:
+    """OpenBLAS, and JAX."""
+    found: dict[str, Call] = {"numpy": lambda: m.T @ m}
+    if tools.jax:
+        jax = tools.jax
+        product = jax.jit(lambda x: x.T @ x)
+        on_device = jax.numpy.asarray(m)
+        found["jax"] = lambda: product(on_device).block_until_ready()
+    return found
+
+
 NEEDS = (Faster(0.95, "numpy", "numba", "jax", "C OpenMP"), OneThread())
 ROWS = [
     Row("dot", "sum(x * y) f32 2^26", 1 << 26, 1 << 22, program, inputs, NEEDS, peers,
-        tolerance=1e-2, blas=True)
+        tolerance=1e-2, blas=True),
+    Row("gram", "m.T @ m, 2^20 rows of 4 f64", 1 << 20, 1 << 16, gram, tall,
+        (Faster(1.5, "numpy", "jax"),), peers_of_gram, tolerance=1e-10, same_bits=True, blas=True),
 ]  # fmt: skip

@@ -136,9 +136,34 @@ def test_the_kernel_in_the_simulator(f, shape, square):
     made = traced("f", f, a, b)
     program = list(pipeline.optimise(made).values())[-1]
     plans = parse_plans(print_plans(lower(program, cpu(256, 16), schedule=TILES).sweeps))
-    small = replace(SMALL, square=square)
+    small = {False: replace(SMALL, square=square), True: replace(SMALL, in_place=True, narrow=2)}
     plans = {
-        name: replace(plan, tile=small) if plan.tile != NO_TILE else plan
+        name: replace(plan, tile=small[plan.tile.in_place]) if plan.tile != NO_TILE else plan
+        for name, plan in plans.items()
+    }
+    unit = lower(program, cpu(256, 16), schedule=TILES, plans=plans)
+
+    verify(unit.unit)
+
+    for threads in (1, 3):
+        agree(simulated(unit, flat(a, b), threads=threads, seed=rows), expected(made, flat(a, b)))
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 2, 5), (2, 5, 7, 9), (1, 9, 9, 3), (2, 2, 17, 6)])
+@pytest.mark.parametrize("narrow", [0, 1])
+def test_the_kernel_in_place_in_the_simulator(shape, narrow):
+    """Several products at once: whole register tiles and rests, some steps at once and the rest."""
+    count, rows, lanes, steps = shape
+    rng = np.random.default_rng(0)
+    a = rng.integers(-9, 10, (count, steps, rows)).astype(np.float64)
+    b = rng.integers(-9, 10, (count, steps, lanes)).astype(np.float64)
+    made = traced("f", lambda x, y: fw.map(lambda p, q: product(p.T, q) + 1.0, x, y), a, b)
+    program = list(pipeline.optimise(made).values())[-1]
+    plans = parse_plans(print_plans(lower(program, cpu(256, 16), schedule=TILES).sweeps))
+    small = replace(SMALL, in_place=True, narrow=narrow)
+    assert any(plan.tile.in_place for plan in plans.values())
+    plans = {
+        name: replace(plan, tile=small) if plan.tile.in_place else plan
         for name, plan in plans.items()
     }
     unit = lower(program, cpu(256, 16), schedule=TILES, plans=plans)

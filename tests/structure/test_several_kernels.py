@@ -61,9 +61,17 @@ def test_a_producer_read_in_an_inner_loop_is_stored():
 
     def products(g):
         powers = fw.map(lambda r: fw.exp(r), g)
-        return fw.map(lambda r: fw.map(lambda c: fw.sum(r * c), powers), powers)
+        return fw.map(lambda r: fw.map(lambda c: fw.sum(
+            fw.generate(7, lambda k: r[k] * c[k])), powers), powers)  # fmt: skip
 
     assert structure(products, GRID) == Structure(2, 1, 1)
+
+
+def test_long_products_of_few_rows_are_made_by_blocks():
+    """A branch on sizes, with what blocks give as the array beside the result."""
+    found = structure(lambda g: fw.map(lambda r: fw.map(lambda c: fw.sum(r * c), g), g), GRID)
+
+    assert found.intermediates == 1
 
 
 def test_an_update_whose_old_value_is_read_again_is_a_copy():

@@ -34,6 +34,7 @@ from flatweave.lower.schedule.plan import (
     How,
     Lanes,
     Level,
+    RegisterTile,
     ScatterChoice,
     SharedTile,
     SweepPlan,
@@ -41,7 +42,13 @@ from flatweave.lower.schedule.plan import (
     Traversal,
     Variant,
 )
-from flatweave.lower.schedule.register_tile import LEAST_WORK, NARROWEST, choose_register_tile
+from flatweave.lower.schedule.register_tile import (
+    FEWEST,
+    LEAST_STEPS,
+    LEAST_WORK,
+    NARROWEST,
+    choose_register_tile,
+)
 from flatweave.lower.schedule.scan_levels import ScanRecord
 from flatweave.lower.schedule.short_rows import extent_of_short, is_short
 from flatweave.lower.schedule.stencil import choose_shared_tile
@@ -60,6 +67,7 @@ WIDEST_RUN = 16
 PLAIN = Variant("plain")
 FILL = Variant("fill", along=Along.FILL)
 TILED = Variant("tiled", tiled=True, work=LEAST_WORK, narrowest=NARROWEST)
+IN_PLACE = replace(TILED, steps=LEAST_STEPS)
 SHARED = Variant("shared", shared=True)
 
 
@@ -120,7 +128,7 @@ def _plan(
     reduces = not facts.scans.depth and all(sink.reduction() is not None for sink in op.sinks)
     variants = _variants(facts, machine, traversal, division, wishes)
     if tile != NO_TILE:
-        variants = (TILED, *variants)
+        variants = (_tiled(facts, tile), *variants)
     stencil = _shared_tile(facts, machine, lanes, scatter)
     if stencil.pays or (stencil != NO_SHARED_TILE and wishes.stencil == "tiles"):
         variants = (SHARED, *variants)
@@ -139,6 +147,15 @@ def _plan(
         tile,
         stencil,
     )
+
+
+def _tiled(facts: SweepFacts, tile: RegisterTile) -> Variant:
+    """The variant in register tiles; blocks of a divided fold may have fewer rows and lanes."""
+    found = facts.contraction
+    if found is None or not tile.in_place:
+        return TILED
+    divided = found.longest is not found.op.extent
+    return replace(IN_PLACE, narrowest=FEWEST if divided else NARROWEST)
 
 
 def _shared_tile(
@@ -338,7 +355,7 @@ def _wished(variants: tuple[Variant, ...], wishes: Schedule) -> tuple[Variant, .
     if wishes.contraction == "lanes":
         left = [v for v in left if not v.tiled]
     elif wishes.contraction == "tiles":
-        left = [replace(v, work=0, narrowest=0) if v.tiled else v for v in left]
+        left = [replace(v, work=0, narrowest=0, steps=0) if v.tiled else v for v in left]
     if wishes.stencil == "caches":
         left = [v for v in left if not v.shared]
     elif wishes.stencil == "tiles":

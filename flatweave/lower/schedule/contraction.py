@@ -14,6 +14,13 @@
             ..) ..
         ..) [store]
 
+    sweep [blocks, n, m] (t, i, j =>               rows i, lanes j, of each t
+        fold length (k =>                          length and first are of t alone
+            x = index a [first + k, i]
+            y = index b [first + k, j]
+            ..) fn neutral
+        ..) [store]
+
 Each value of a row is used by all lanes, and each value of a lane by all rows. So where rows and
 lanes are visited in tiles, as many results as there are registers for need few reads.
 """
@@ -23,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flatweave.base.dtypes import DType
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.ops import Check, Fold, Index, Locate, Prefix, Store, Sweep
 from flatweave.ops.rows import array_type, scalar_type
 from flatweave.terms.control import Apply, Cast
@@ -42,6 +49,8 @@ class Contraction:
     else, the row, the lane, or both; `row_values` and `lane_values` are what cells take of the row
     and of the lane. Where rows are the positions of a fold around it, that is `around`. In each
     pair of `bounds` the first extent must not exceed the second, for all reads to be inside.
+    `leading` are the axes before rows and lanes, and `before` what depends on these alone.
+    `longest` is an extent known outside of the sweep that the fold's does not exceed.
     """
 
     fold: Let
@@ -55,12 +64,23 @@ class Contraction:
     row_values: tuple[Var, ...]
     lane_values: tuple[Var, ...]
     bounds: tuple[tuple[Atom, Atom], ...]
+    longest: Atom
+    leading: tuple[Var, ...] = ()
+    before: tuple[Let, ...] = ()
 
     @property
     def op(self) -> Fold:
         """The fold itself."""
         assert isinstance(self.fold.op, Fold)
         return self.fold.op
+
+    @property
+    def read_before(self) -> tuple[Var, ...]:
+        """What the body of the fold takes of the leading axes."""
+        lets = (*self.common, *self.of_row, *self.of_lane, *self.of_cell)
+        read = {v for let in lets for v in free_vars(let.op)} | set(self.op.body.results)
+        made = (var for let in self.before for var in let.vars)
+        return tuple(var for var in made if var in read)
 
     @property
     def outer(self) -> Fold | None:
@@ -87,11 +107,13 @@ class Contraction:
 def find_contraction(op: Sweep) -> Contraction | None:
     """The contraction that a sweep is; None where it is none."""
     stored = all(isinstance(sink, Store) for sink in op.sinks)
-    if op.reverse or not op.sinks or not stored or len(op.shape) > 2:
+    if op.reverse or not op.sinks or not stored:
         return None
     if any(isinstance(let.op, Check | Locate | Prefix) for let in walk_lets(op.body)):
         return None
     fold = _only_fold(op.body)
+    if fold is not None and len(op.shape) > 2:
+        return _with_leading(op, fold)
     if fold is None or not _is_outside(fold, op.body):
         return None
     if len(op.shape) == 2:
@@ -105,6 +127,50 @@ def find_contraction(op: Sweep) -> Contraction | None:
     (row,), (lane,) = outer.body.params, op.body.params
     lets = (*needed_for(op.body.lets, tuple(free_vars(outer.body))), *outer.body.lets)
     return _sorted(op, inner, around, row, lane, lets, (outer.extent, op.shape[0]))
+
+
+def _with_leading(op: Sweep, fold: Let) -> Contraction | None:
+    """A contraction for each position of the leading axes, that reads lanes side by side."""
+    *leading, row, lane = op.body.params
+    apart = _depending_on(op.body, (row, lane))
+    before = tuple(let for let in op.body.lets if not apart & set(let.vars))
+    bound = {*op.body.params, *(var for let in op.body.lets for var in let.vars)}
+    inner = fold.op
+    assert isinstance(inner, Fold)
+    longest = at_most(inner.extent, op.body, bound)
+    uniform = not bound & free_vars((inner.fn, inner.neutral)).keys()
+    if not uniform or longest is None or inner.extent in apart:
+        return None
+    if not all(_is_scalar(let) for let in before):
+        return None
+    lets = [let for let in op.body.lets if let not in before]
+    found = _sorted(op, fold, None, row, lane, lets, (op.shape[-2], op.shape[-1]))
+    if found is None or found.bounds:
+        return None
+    reads = [let.op for let in found.of_lane if isinstance(let.op, Index)]
+    if any(lane in read.indices[:-1] for read in reads):
+        return None
+    return replace(found, longest=longest, leading=tuple(leading), before=before)
+
+
+def _depending_on(fn: Lambda, params: Sequence[Var]) -> set[Atom]:
+    """The variables of a body that follow from some of its parameters."""
+    found: set[Atom] = set(params)
+    for let in fn.lets:
+        if any(var in found for var in free_vars(let.op)):
+            found.update(let.vars)
+    return found
+
+
+def at_most(extent: Atom, body: Lambda, bound: set[Var]) -> Atom | None:
+    """What is known outside of a body to be at least an extent that may be known only inside."""
+    if extent not in bound:
+        return extent
+    makers = {var: let.op for let in body.lets for var in let.vars}
+    made = makers.get(extent) if isinstance(extent, Var) else None
+    if not isinstance(made, Apply) or made.fn != "minimum":
+        return None
+    return next((atom for atom in made.args if atom not in bound), None)
 
 
 def _only_fold(fn: Lambda) -> Let | None:
@@ -171,8 +237,9 @@ def _sorted(
         return None
     common = tuple(groups.get(frozenset(), ()))
     return Contraction(
-        fold, around, row, lane, common, rows, lanes, both, of_row, of_lane, tuple(bounds)
-    )
+        fold, around, row, lane, common, rows, lanes, both, of_row, of_lane, tuple(bounds),
+        inner.extent,
+    )  # fmt: skip
 
 
 def _bounds(read: Index, known: dict[Var, Atom]) -> list[tuple[Atom, Atom]] | None:

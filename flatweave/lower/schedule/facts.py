@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flatweave.base.records import record
-from flatweave.lower.schedule.contraction import Contraction, find_contraction
+from flatweave.lower.schedule.contraction import Contraction, at_most, find_contraction
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.neighbours import Neighbours, find_neighbours
@@ -11,6 +11,7 @@ from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_sc
 from flatweave.lower.schedule.short_rows import Ones, find_ones
 from flatweave.lower.schedule.stencil import Stencil, find_stencil
 from flatweave.ops import Check, Fold, Index, Locate, Sweep
+from flatweave.terms.syntax import Atom
 from flatweave.terms.traverse import walk_lets
 
 
@@ -52,12 +53,14 @@ class SweepFacts:
         )
 
     @property
-    def even_folds(self) -> tuple[Fold, ...]:
-        """The folds whose length is the same for all elements."""
+    def even_folds(self) -> tuple[tuple[Fold, Atom], ...]:
+        """The folds whose length is the same for all elements, or for all but the last ones, with
+        that length."""
         body = self.op.body
         own = {*body.params, *(var for let in body.lets for var in let.vars)}
         folds = (let.op for let in body.lets if isinstance(let.op, Fold))
-        return tuple(fold for fold in folds if fold.extent not in own)
+        lengths = ((fold, at_most(fold.extent, body, own)) for fold in folds)
+        return tuple((fold, length) for fold, length in lengths if length is not None)
 
     @property
     def combines(self) -> tuple[ScanRecord, ...]:

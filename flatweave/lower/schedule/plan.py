@@ -172,7 +172,9 @@ class Level:
 class RegisterTile:
     """How a contraction is divided: `rows` by `lanes` results stay in registers while the fold
     takes `depth` steps, on values packed for tiles of `most_rows` by `most_lanes` results. Values
-    of lanes that lie along the fold in memory are turned in squares of `square` lanes.
+    of lanes that lie along the fold in memory are turned in squares of `square` lanes. Where values
+    are read `in_place` nothing is packed, and where half the lanes are enough register tiles have
+    these and `narrow` rows, and take all steps at once.
     """
 
     rows: int
@@ -181,6 +183,8 @@ class RegisterTile:
     most_rows: int
     most_lanes: int
     square: int = 0
+    in_place: bool = False
+    narrow: int = 0
 
 
 NO_TILE = RegisterTile(0, 0, 0, 0, 0)
@@ -217,7 +221,7 @@ class Variant:
     At `least` so many positions, the last axis a multiple of `multiple`, rows of at least
     `row_length` positions on average. A `streaming` variant stores around the caches. A `tiled` one
     takes register tiles, of at least `narrowest` rows and lanes, and of folds that go over at least
-    `work` elements in all.
+    `work` elements in all, each in at least `steps`.
     """
 
     name: str
@@ -229,6 +233,7 @@ class Variant:
     tiled: bool = False
     work: int = 0
     narrowest: int = 0
+    steps: int = 0
     shared: bool = False
     wished: bool = False
 

@@ -90,8 +90,11 @@ def _aggregation(hows: tuple[How, ...], run_width: int) -> Iterator[str]:
 
 
 def _register_tile(tile: RegisterTile, facts: SweepFacts) -> Iterator[str]:
-    if facts.contraction is None:
+    found = facts.contraction
+    if found is None:
         yield "register tiles of what is no contraction"
+    elif bool(found.leading) is not tile.in_place:
+        yield "values are read in place where axes stand before rows and lanes, and nowhere else"
     if not (0 < tile.lanes <= WIDEST and tile.rows > 0 and tile.depth > 0):
         yield f"register tiles of {tile.rows} rows, {tile.lanes} lanes, {tile.depth} steps"
     elif tile.most_rows % tile.rows or tile.most_lanes % tile.lanes:

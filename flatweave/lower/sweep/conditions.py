@@ -59,14 +59,17 @@ def _is_tiled(
     found = facts.contraction
     assert found is not None
     around = [] if found.outer is None else [lowering.scope.scalar(found.outer.extent)]
-    steps = lowering.scope.scalar(found.op.extent)
+    steps = lowering.scope.scalar(found.longest)
     least: Atom = index(variant.work)
     for extent in (steps, *around):  # a product of all extents might not fit
         each = host.apply("maximum", extent, index(1))
         least = host.apply("floordiv", host.add(least, host.sub(each, index(1))), each)
     bounds = [[lowering.scope.scalar(e) for e in pair] for pair in found.bounds]
     narrowest = index(variant.narrowest)
-    large = [host.apply("ge", e, narrowest) for e in (*around, *shape) if variant.narrowest]
+    sides = (*around, *shape[len(found.leading) :])
+    large = [host.apply("ge", e, narrowest) for e in sides if variant.narrowest]
+    if variant.steps:
+        large.append(host.apply("ge", steps, index(variant.steps)))
     return [host.apply("ge", total, least), *large, *(host.apply("le", a, b) for a, b in bounds)]
 
 

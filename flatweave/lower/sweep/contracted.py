@@ -9,24 +9,23 @@ each takes all rows, in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from flatweave.base.dtypes import DType, i64
-from flatweave.base.records import replace
-from flatweave.kernel_ir.load_tile import LoadTile
+from flatweave.base.dtypes import i64
 from flatweave.kernel_ir.syntax import Lane, Load, Shared, Store
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.contraction import Contraction
+from flatweave.lower.sweep.contracted_in_place import InPlace
+from flatweave.lower.sweep.contraction_cells import Cells
 from flatweave.lower.sweep.share_tiles import for_each_tile
 from flatweave.lower.sweep.sink import LoweredSink, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.position import Position
-from flatweave.lower.traverse.register_tiles import Extent, RegisterTiles, Row, in_lanes, loop
-from flatweave.ops import Index
+from flatweave.lower.traverse.register_tiles import Extent, RegisterTiles, in_lanes, loop
 from flatweave.ops.rows import scalar_type
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, For, If
-from flatweave.terms.syntax import Atom, Let, Var
+from flatweave.terms.syntax import Atom, Let
 from flatweave.terms.traverse import free_vars, needed_for
 
 TILES_WANTED = 16
@@ -38,6 +37,9 @@ def write_contracted(writer: KernelWriter, sinks: Sequence[LoweredSink]) -> None
     """Write the kernel of the tiled variant."""
     contraction = writer.facts.contraction
     assert contraction is not None
+    if contraction.leading:
+        InPlace(writer, contraction, sinks).write()
+        return
     kind = _OfSpace if contraction.outer is None else _OfFold
     kind(writer, contraction, sinks).write()
 
@@ -53,7 +55,7 @@ class _Contracted:
         self.sinks = sinks
         self.tile = writer.plan.tile
         steps = writer.kernel.scalar(contraction.op.extent)
-        self.tiles = RegisterTiles(writer.b, self.tile, _Cells(writer, contraction), steps)
+        self.tiles = RegisterTiles(writer.b, self.tile, Cells(writer, contraction), steps)
 
     def write(self) -> None:
         """A loop over this block's share of the tiles."""
@@ -229,88 +231,6 @@ class _OfFold(_Contracted):
             self.feed(c, elements, position, lets)
 
         self.panels(b, lanes, step)
-
-
-class _Cells:
-    """What the fold's body computes of rows, of lanes, and of both."""
-
-    def __init__(self, writer: KernelWriter, contraction: Contraction) -> None:
-        self.writer = writer
-        self.contraction = contraction
-        fold = contraction.op
-        self.neutral = tuple(writer.kernel.scalar(atom) for atom in fold.neutral)
-        self.row_dtypes: Sequence[DType] = list(map(scalar_type, contraction.row_values))
-        self.lane_dtypes: Sequence[DType] = list(map(scalar_type, contraction.lane_values))
-        self.common, self.of_row, self.of_lane, self.of_cell = (
-            tuple(map(_inside, lets))
-            for lets in (contraction.common, contraction.of_row, contraction.of_lane,
-                         contraction.of_cell)
-        )  # fmt: skip
-
-    def row_values(self, b: Builder, row: Atom, k: Atom) -> Sequence[Atom]:
-        """What cells take of a row at a step of the fold."""
-        found = self.contraction
-        return self._values(b, {found.row: row, found.step: k}, self.of_row, found.row_values)
-
-    def lane_values(self, b: Builder, lane: Atom, k: Atom) -> Sequence[Atom]:
-        """What cells take of a lane at a step of the fold."""
-        found = self.contraction
-        return self._values(b, {found.lane: lane, found.step: k}, self.of_lane, found.lane_values)
-
-    def turned(
-        self, b: Builder, lane: Atom, k: Atom, width: int
-    ) -> Iterator[Sequence[Atom]]:
-        """The same of lanes that lie along the fold: from a lane and a step on, of `width` lanes,
-        one step after the other."""
-        found, squares = self.contraction, {}
-        for let in self.of_lane:
-            if isinstance(let.op, Index):
-                buffer, shape = self.writer.kernel.array(let.op.xs)
-                base = b.ravel((lane, k), shape)
-                squares[let] = b.emit(LoadTile(buffer, base, shape[1], width))
-        lets = needed_for((*self.common, *self.of_lane), found.lane_values)
-        lanes = b.emit(Lane(lane))[0]
-        for column in range(width):
-            elements = self._elements({found.lane: lanes, found.step: b.add(k, index(column))})
-            elements.env.update((let.vars[0], each[column]) for let, each in squares.items())
-            elements.emit(b, [let for let in lets if let not in squares])
-            yield elements.atoms(found.lane_values)
-
-    def _values(
-        self, b: Builder, known: dict[Var, Atom], lets: Sequence[Let], wanted: Sequence[Var]
-    ) -> Sequence[Atom]:
-        elements = self._elements(known)
-        elements.emit(b, needed_for((*self.common, *lets), wanted))
-        return elements.atoms(wanted)
-
-    def fold(
-        self, b: Builder, lane: Atom, k: Atom, values: Sequence[Atom], rows: Sequence[Row]
-    ) -> Sequence[Atom]:
-        """The results of some rows behind one more step, at a lane that has these values."""
-        found, fold = self.contraction, self.contraction.op
-        needed = {v for let in self.of_cell for v in free_vars(let.op)} | set(fold.body.results)
-        shared = self._elements({found.lane: lane, found.step: k})
-        shared.emit(b, needed_for(self.common, tuple(needed)))
-        shared.env.update(zip(found.lane_values, values, strict=True))
-        out: list[Atom] = []
-        for row in rows:
-            elements = self._elements({**shared.env, found.row: row.number})
-            elements.env.update(zip(found.row_values, row.values, strict=True))
-            elements.emit(b, self.of_cell)
-            made = elements.atoms(fold.body.results)
-            out.extend(elements.call(b, fold.fn, [*row.known, *made]))
-        return out
-
-    def _elements(self, known: dict[Var, Atom]) -> Elements:
-        elements = Elements(self.writer.kernel, index(0), self.writer.lowering.checks)
-        elements.env.update(known)
-        return elements
-
-
-def _inside(let: Let) -> Let:
-    """A let whose reads are known to be inside: the host looked at their bounds."""
-    op = let.op
-    return Let(let.vars, replace(op, checked=False), let.where) if isinstance(op, Index) else let
 
 
 def _part(b: Builder, extent: Atom, size: int, most: int) -> Atom:

@@ -24,9 +24,9 @@ def fewer_with_folds(
         return size
     host, machine = lowering.host, lowering.machine
     work: Atom = index(1)
-    for fold in facts.even_folds:
+    for fold, length in facts.even_folds:
         cost = index(max(1, cost_of_body(fold.body) + cost_of_body(fold.fn)))
-        work = host.add(work, host.mul(lowering.scope.scalar(fold.extent), cost))
+        work = host.add(work, host.mul(lowering.scope.scalar(length), cost))
     enough = host.apply("floordiv", index(machine.block_work), work)
     share = ceil_div(host, total, index(machine.blocks_wanted))
     wanted = host.apply("maximum", host.apply("maximum", enough, share), index(1))

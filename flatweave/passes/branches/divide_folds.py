@@ -33,7 +33,8 @@
 Lanes lie along the columns, and each thread has columns of its own: of few columns there is work
 for some lanes of one thread. Blocks of rows are work for all. One to four columns are a sum each,
 of one sweep over the rows; where their number is known when the program runs, in a branch for each,
-whose kernels know it. What stands in a branch already stays as it is.
+whose kernels know it. What stands in a branch already stays as it is. Products of tall arrays are
+divided, too (`divide_products.py`).
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import record
 from flatweave.ops import Combine, Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.array_pass import array_pass
+from flatweave.passes.branches.divide_products import Product, folds_of_product, is_cheap, readers
 from flatweave.passes.rewrite import Rewriter
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
@@ -67,14 +69,15 @@ Ready = Callable[[Builder, Let], Sequence[Atom]]
 @array_pass(takes=(FLAT,))
 def divide_folds(program: Program) -> Program:
     """Divide folds down columns where rows are many and columns are few."""
-    return Program(program.name, _Divider().program(program.fn))
+    return Program(program.name, _Divider(program.fn).program(program.fn))
 
 
 class _Divider(Rewriter):
     """Goes everywhere but into branches, where what was not divided would be."""
 
-    def __init__(self) -> None:
+    def __init__(self, fn: Lambda) -> None:
         super().__init__(self._rule)
+        self.readers = readers(fn)
         self.in_branch = False
 
     def op(self, b: Builder, op: Op) -> Op:
@@ -84,8 +87,26 @@ class _Divider(Rewriter):
         return made
 
     def _rule(self, b: Builder, op: Op, let: Let) -> Sequence[Atom] | None:
-        folds = _folds(op) if isinstance(op, Sweep) and not self.in_branch else []
-        return _divided(b, op, folds) if isinstance(op, Sweep) and folds else None
+        if not isinstance(op, Sweep) or self.in_branch:
+            return None
+        folds = _folds(op)
+        if folds:
+            return _divided(b, op, folds)
+        folds = folds_of_product(op)
+        if not folds:
+            return None
+        made = _Columns(op, folds)
+        return Product(op, folds, self._own(b, let)).divided(b, made.choice)
+
+    def _own(self, b: Builder, let: Let) -> dict[Var, Sweep]:
+        """The arrays that cost little and are read by one sweep alone, each with its maker."""
+        found: dict[Var, Sweep] = {}
+        for old in free_vars(let.op):
+            var = self.renaming.atom(old)
+            made = b.own.get(var) if isinstance(var, Var) else None
+            if self.readers[old] == 1 and isinstance(var, Var) and is_cheap(made):
+                found[var] = made
+        return found
 
 
 def _divided(b: Builder, op: Sweep, folds: list[Let]) -> Sequence[Atom]:
@@ -147,15 +168,17 @@ class _Columns:
         self, b: Builder, condition: Atom, then: Callable[[Builder], Sequence[Atom]],
         other: Callable[[Builder], Sequence[Atom]],
     ) -> list[Atom]:  # fmt: skip
-        """A branch whose bodies give the sweep's arrays; before each stands its extent."""
+        """A branch whose bodies give the sweep's arrays; before each stand its extents."""
         if isinstance(condition, Const):
             return list((then if condition.value else other)(b))
         bodies = []
         for way in (then, other):
             inner = b.inner(optional=True)
             arrays = way(inner)
-            bodies.append(inner.close([], [atom for x in arrays for atom in (self.columns, x)]))
-        return list(b.emit(If(condition, *bodies))[1::2])
+            given = [atom for x in arrays for atom in (*self.op.shape, x)]
+            bodies.append(inner.close([], given))
+        each = len(self.op.shape) + 1
+        return list(b.emit(If(condition, *bodies))[each - 1 :: each])
 
     def by_number(self, b: Builder, count: int) -> Sequence[Atom]:
         """A branch for each small number of columns, from `count` on."""

@@ -1,0 +1,105 @@
+"""What is computed at the points of a contraction, inside of its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from flatweave.base.dtypes import DType
+from flatweave.base.records import replace
+from flatweave.kernel_ir.load_tile import LoadTile
+from flatweave.kernel_ir.syntax import Lane
+from flatweave.lower.kernel.elements import Elements
+from flatweave.lower.schedule.contraction import Contraction
+from flatweave.lower.sweep.writer import KernelWriter
+from flatweave.lower.traverse.register_tiles import Row
+from flatweave.ops import Index
+from flatweave.ops.rows import scalar_type
+from flatweave.terms.build import Builder, index
+from flatweave.terms.syntax import Atom, Let, Var
+from flatweave.terms.traverse import free_vars, needed_for
+
+
+class Cells:
+    """What the fold's body computes of rows, of lanes, and of both.
+
+    `around` are the values of what stands outside of rows and lanes.
+    """
+
+    def __init__(self, writer: KernelWriter, contraction: Contraction) -> None:
+        self.writer = writer
+        self.contraction = contraction
+        self.around: dict[Var, Atom] = {}
+        fold = contraction.op
+        self.neutral = tuple(writer.kernel.scalar(atom) for atom in fold.neutral)
+        self.row_dtypes: Sequence[DType] = list(map(scalar_type, contraction.row_values))
+        self.lane_dtypes: Sequence[DType] = list(map(scalar_type, contraction.lane_values))
+        self.common, self.of_row, self.of_lane, self.of_cell = (
+            tuple(map(_inside, lets))
+            for lets in (contraction.common, contraction.of_row, contraction.of_lane,
+                         contraction.of_cell)
+        )  # fmt: skip
+
+    def row_values(self, b: Builder, row: Atom, k: Atom) -> Sequence[Atom]:
+        """What cells take of a row at a step of the fold."""
+        found = self.contraction
+        return self._values(b, {found.row: row, found.step: k}, self.of_row, found.row_values)
+
+    def lane_values(self, b: Builder, lane: Atom, k: Atom) -> Sequence[Atom]:
+        """What cells take of a lane at a step of the fold."""
+        found = self.contraction
+        return self._values(b, {found.lane: lane, found.step: k}, self.of_lane, found.lane_values)
+
+    def turned(
+        self, b: Builder, lane: Atom, k: Atom, width: int
+    ) -> Iterator[Sequence[Atom]]:
+        """The same of lanes that lie along the fold: from a lane and a step on, of `width` lanes,
+        one step after the other."""
+        found, squares = self.contraction, {}
+        for let in self.of_lane:
+            if isinstance(let.op, Index):
+                buffer, shape = self.writer.kernel.array(let.op.xs)
+                base = b.ravel((lane, k), shape)
+                squares[let] = b.emit(LoadTile(buffer, base, shape[1], width))
+        lets = needed_for((*self.common, *self.of_lane), found.lane_values)
+        lanes = b.emit(Lane(lane))[0]
+        for column in range(width):
+            elements = self._elements({found.lane: lanes, found.step: b.add(k, index(column))})
+            elements.env.update((let.vars[0], each[column]) for let, each in squares.items())
+            elements.emit(b, [let for let in lets if let not in squares])
+            yield elements.atoms(found.lane_values)
+
+    def _values(
+        self, b: Builder, known: dict[Var, Atom], lets: Sequence[Let], wanted: Sequence[Var]
+    ) -> Sequence[Atom]:
+        elements = self._elements(known)
+        elements.emit(b, needed_for((*self.common, *lets), wanted))
+        return elements.atoms(wanted)
+
+    def fold(
+        self, b: Builder, lane: Atom, k: Atom, values: Sequence[Atom], rows: Sequence[Row]
+    ) -> Sequence[Atom]:
+        """The results of some rows behind one more step, at a lane that has these values."""
+        found, fold = self.contraction, self.contraction.op
+        needed = {v for let in self.of_cell for v in free_vars(let.op)} | set(fold.body.results)
+        shared = self._elements({found.lane: lane, found.step: k})
+        shared.emit(b, needed_for(self.common, tuple(needed)))
+        shared.env.update(zip(found.lane_values, values, strict=True))
+        out: list[Atom] = []
+        for row in rows:
+            elements = self._elements({**shared.env, found.row: row.number})
+            elements.env.update(zip(found.row_values, row.values, strict=True))
+            elements.emit(b, self.of_cell)
+            made = elements.atoms(fold.body.results)
+            out.extend(elements.call(b, fold.fn, [*row.known, *made]))
+        return out
+
+    def _elements(self, known: dict[Var, Atom]) -> Elements:
+        elements = Elements(self.writer.kernel, index(0), self.writer.lowering.checks)
+        elements.env.update({**self.around, **known})
+        return elements
+
+
+def _inside(let: Let) -> Let:
+    """A let whose reads are known to be inside: the host looked at their bounds."""
+    op = let.op
+    return Let(let.vars, replace(op, checked=False), let.where) if isinstance(op, Index) else let
