@@ -18,8 +18,8 @@ from flatweave.base.dtypes import i64
 from flatweave.base.records import replace
 from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes
-from flatweave.lower.kernel.stretches import Stretches, stretches_of
 from flatweave.lower.machine.machine import Machine
+from flatweave.lower.machine.stretches import Stretches, stretches_of
 from flatweave.ops import Fold
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index

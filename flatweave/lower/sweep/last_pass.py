@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from flatweave.algorithms.meet import meet, on_first_warp
 from flatweave.kernel_ir.syntax import Store
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.kernel.stretches import stretches_of
+from flatweave.lower.machine.stretches import stretches_of
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sweep.aggregates import Aggregates
 from flatweave.lower.sweep.head_flags import along_head_flags

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.lower.kernel.stretches import Call, Stretches, Values
+from flatweave.lower.machine.stretches import Call, Stretches, Values
 from flatweave.lower.traverse.position import State, Step
 from flatweave.lower.traverse.traversal import Traverses
 from flatweave.terms.build import Builder, index
