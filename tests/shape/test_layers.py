@@ -43,7 +43,7 @@ ROOMS = {
     " < place < exchanges, parts, workers",
     "kernel": "writing < arrays < storage < algorithms < programs",
     "passes": "array_pass, operators, cost, rewrite < monoid, sharing, sweeps < nests, branches",
-    "passes/nests": "hard, arrays, masked < segments, operators, row_operators, row_function"
+    "passes/nests": "hard, arrays, masked < segments, operators, row_function < row_operators"
     " < rows < searches < distribute < rules, versions < lift, sizes",
 }
 ALLOWED_INSIDE_FUNCTIONS = "# optional dependency"
