@@ -112,6 +112,11 @@ class Machine:
             shuffles=self.shuffles,
         )  # fmt: skip
 
+    @property
+    def threads_are_long(self) -> bool:
+        """Whether a thread takes many elements, one step of its lanes after the other."""
+        return not (self.simt or self.one_block)
+
     def block_of(self, threads: int) -> BlockShape:
         """What a block of so many threads is: on a machine whose lanes are no threads, any."""
         if not self.simt or self.fixed_width is None:

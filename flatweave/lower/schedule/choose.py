@@ -96,7 +96,7 @@ def _short_rows(
     facts: SweepFacts, machine: Machine, scatter: tuple[ScatterChoice, ...]
 ) -> Atom | None:
     """How long the rows are, where short ones have another plan."""
-    if machine.simt or machine.one_block or scatter or facts.neighbours or facts.stencil:
+    if not machine.threads_are_long or scatter or facts.neighbours or facts.stencil:
         return None
     return extent_of_short(facts.op, arrange_lanes(machine, facts.op, 1).lanes)
 
@@ -268,8 +268,7 @@ def _how(
     """Bits are saved of steps that go along positions, where a warp goes its own way."""
     if record.compact is None:
         return How.LANEWISE if is_commutative(record.fn) else How.ORDERED
-    looks_twice = not (machine.simt or machine.one_block)
-    saves = record.closing and facts.located is None and looks_twice
+    saves = record.closing and facts.located is None and machine.threads_are_long
     in_steps = traversal.lanes is Lanes.FLAT and traversal.width > 1
     return How.SAVED if saves and in_steps else How.COUNTED
 

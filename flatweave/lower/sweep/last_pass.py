@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from flatweave.algorithms.meet import meet, on_first_warp
 from flatweave.kernel_ir.syntax import Store
 from flatweave.lower.kernel.elements import Elements
-from flatweave.lower.machine.stretches import stretches_of
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
 from flatweave.lower.sweep.aggregates import Aggregates
 from flatweave.lower.sweep.head_flags import along_head_flags
@@ -16,7 +15,7 @@ from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.flat import Flat
-from flatweave.lower.traverse.in_stretches import InStretches
+from flatweave.lower.traverse.in_stretches import InStretches, stretches_of
 from flatweave.lower.traverse.position import FALSE, Position, State, count_lanes
 from flatweave.lower.traverse.steps import steps_of
 from flatweave.lower.traverse.traversal import Traverses
