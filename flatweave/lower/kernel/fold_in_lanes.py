@@ -6,7 +6,7 @@
 
 If the operator does not commute, the lanes of each step are joined in their order, and the state is
 one for all of them. Where the place of an element is sought, places are looked at only in the
-stretch that has it (traverse/in_stretches.py).
+stretch that has it (traverse/stretches.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flatweave.base.records import replace
 from flatweave.kernel_ir.collectives import ReduceLanes
 from flatweave.kernel_ir.syntax import Lane, Lanes
 from flatweave.lower.machine.machine import Machine
-from flatweave.lower.traverse.in_stretches import Stretches, stretches_of
+from flatweave.lower.traverse.stretches import Stretches, stretches_of
 from flatweave.ops import Fold
 from flatweave.passes.operators import is_commutative
 from flatweave.terms.build import Builder, index

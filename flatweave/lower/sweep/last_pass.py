@@ -15,9 +15,10 @@ from flatweave.lower.sweep.scanned_body import ScannedBody
 from flatweave.lower.sweep.sink import LoweredSink, Share, SinkStep
 from flatweave.lower.sweep.writer import KernelWriter
 from flatweave.lower.traverse.flat import Flat
-from flatweave.lower.traverse.in_stretches import InStretches, stretches_of
+from flatweave.lower.traverse.in_stretches import InStretches
 from flatweave.lower.traverse.position import FALSE, Position, State, count_lanes
 from flatweave.lower.traverse.steps import steps_of
+from flatweave.lower.traverse.stretches import stretches_of
 from flatweave.lower.traverse.traversal import Traverses
 from flatweave.lower.traverse.warp_share import slot_of_warp
 from flatweave.terms.build import Builder, index
