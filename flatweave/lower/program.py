@@ -334,11 +334,8 @@ def _branch(
     """A body of control: it owns its array parameters and gives away its results. What runs only
     where a value equals a constant knows it."""
     inside = lowering.inner(optional=optional)
-    test = None if holds is None else lowering.host.definition(holds)
-    if isinstance(test, Apply) and test.fn == "eq" and test.args[0].type is i64:
-        value, constant = test.args
-        if isinstance(constant, Const):
-            inside.scope.know(value, constant)
+    if holds is not None:
+        _know(inside, holds)
     params = bind_params(inside, fn.params)
     results = lower_body(inside, fn, owned=True)
     return inside.host.close(params, results)
@@ -380,3 +377,17 @@ def _initial(lowering: Lowering, let: Let, init: Sequence[Atom]) -> tuple[Atom, 
 def _captured(let: Let, var: Var) -> bool:
     """Whether a loop's body also reads the variable from outside."""
     return any(var in free_vars(fn) for fn in lambdas_in(let.op))
+
+
+def _know(inside: Lowering, condition: Atom) -> None:
+    """That values are equal to constants, where a condition says so of one or of several."""
+    test = inside.host.definition(condition)
+    if not isinstance(test, Apply):
+        return
+    if test.fn == "and":
+        for part in test.args:
+            _know(inside, part)
+    elif test.fn == "eq" and test.args[0].type is i64:
+        value, constant = test.args
+        if isinstance(constant, Const):
+            inside.scope.know(value, constant)

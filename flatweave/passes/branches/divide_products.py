@@ -124,12 +124,13 @@ class Product:
         long = b.apply("ge", steps, size)
         most = FEWEST_RESULTS if self._lies_along_folds() else MOST_RESULTS
         few = b.apply("le", results, index(most))
-        unknown = {extent for extent in shape if isinstance(extent, Var)}
-        # kernels of a branch know what an extent is where it asks for that alone
-        one = next(iter(unknown)) if len(unknown) == 1 and all(
-            extent in unknown or extent == index(1) for extent in shape
-        ) else results  # fmt: skip
-        single = b.apply("eq", one, index(1))
+        # kernels of a branch know the extents that it asks for
+        unknown = dict.fromkeys(extent for extent in shape if isinstance(extent, Var))
+        ones = [b.apply("eq", extent, index(1)) for extent in unknown]
+        others = b.product([extent for extent in shape if extent not in unknown])
+        single = b.apply("eq", others, index(1))
+        for one in ones:
+            single = b.apply("and", single, one)
 
         def divided(inner: Builder) -> Sequence[Atom]:
             return choice(inner, single, self._alone, lambda c: self._by_blocks(c, size))
