@@ -18,6 +18,7 @@ from flatweave.base.dtypes import DType, bool_, i64, u8, u32
 from flatweave.codegen.llvm.body.emitter import Emitter, Handlers, Held
 from flatweave.codegen.llvm.body.prefetch import prefetch
 from flatweave.codegen.llvm.body.shapes import LINEAR, REVERSED, UNIFORM, VARYING
+from flatweave.codegen.llvm.memory.chosen import find_chosen, load_chosen
 from flatweave.codegen.llvm.memory.clipped import find_clipped, load_clipped
 from flatweave.codegen.llvm.memory.patterns import (
     find_pattern,
@@ -108,6 +109,8 @@ def emit_load(e: Emitter, let: Let) -> Sequence[Held]:
         text = load_pattern(e, buffer, kept, pattern)
     elif clipped is not None:
         text = load_clipped(e, buffer, kept, index, clipped, _load_run, gather)
+    elif index.shape is VARYING and (chosen := find_chosen(e, op.index)) is not None:
+        text = load_chosen(e, buffer, kept, index, chosen, _load_run, gather)
     else:
         loaded = gather if index.shape is VARYING else _load_run
         text = loaded(e, buffer, kept, index)
