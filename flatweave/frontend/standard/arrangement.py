@@ -23,7 +23,7 @@ from flatweave.frontend.arrays.shapes import (
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, read, read_stretched, zipped
 from flatweave.frontend.functions.expand import expand
-from flatweave.frontend.trace import extents
+from flatweave.frontend.trace import extents, sizes
 from flatweave.frontend.trace.extents import ONE
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
@@ -31,6 +31,9 @@ from flatweave.frontend.values.scope import current
 from flatweave.ops import Weave
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const
+
+SIDE_BY_SIDE = 16
+"""Copies of an element that are made by one store each."""
 
 
 @operation(static="axis")
@@ -255,6 +258,10 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
         at = axis_of(array, axis, "repeat")
     n = array.extents[at]
     given = as_tracer(repeats, "repeats")
+    if not given.ndim and given.dtype.kind in "iu" and not current().depth:
+        found = _each_so_often(array, at, given)
+        if found is not None:
+            return found
     counts = zipped(lambda v: v, [given], "repeat")[0]
     if not counts.ndim or counts.extents == (ONE,):
         counts = generated((n,), lambda i: read_stretched(given, (i,)))[0]
@@ -270,6 +277,23 @@ def repeat(x: Any, repeats: Any, axis: Any = None) -> Any:
         return read(array, (*i[:at], read(places, (i[at],)).atom, *i[at + 1 :]))
 
     return generated(shape, element)[0]
+
+
+def _each_so_often(array: Tracer, at: int, times: Tracer) -> Tracer | None:
+    """Each element, or each row, so many times; None for elements of a vector that are repeated
+    more often than is worth a store of their own each."""
+    count = extents.length_of(times, "a number of repetitions of repeat")
+    lead, n, rest = array.extents[:at], array.extents[at], array.extents[at + 1 :]
+    sizes.fit((*array.extents, count))
+    shape = (*lead, extents.mul(n, count), *rest)
+    extents.known_extent(shape[at])
+    if rest:
+        copies = (*lead, n, count, *rest)
+        found = generated(copies, lambda *i: read(array, i[: at + 1] + i[at + 2 :]))[0]
+        return reshaped(found, shape)
+    if isinstance(count, Const) and 1 < count.value <= SIDE_BY_SIDE:
+        return emit(Weave(shape, (array.atom,) * int(count.value)))[0]
+    return reshaped(repeat(raveled(array), times), shape) if lead else None
 
 
 def _positions(n: Atom) -> Tracer:
