@@ -38,8 +38,19 @@ def scan_block_partials(
     """
     room = lowering.host.add(count, index(1))
     prefixes = tuple(_buffer_like(lowering, buffer, room) for buffer in aggregates)
+
+    def write(kernel: KernelBuilder) -> None:
+        _write(lowering, kernel, parts, aggregates, prefixes, count, first)
+
+    if lowering.machine.shares_memory:  # in branches of the program, which may not run
+        scalars = [lowering.scope.scalar(x) for x in (*first, *(x for _, ne in parts for x in ne))]
+        reads = [read for fn, _ in parts for read in lowering.reads(fn)]
+        needs = [*aggregates, *prefixes, count, *scalars, *reads]
+        later = lowering.later(let, "_partials", needs, lambda kernel, own: write(kernel))
+        lowering.launch(later, index(1), Role.PARTIALS)
+        return prefixes
     kernel = lowering.kernel(let, "_partials")
-    _write(lowering, kernel, parts, aggregates, prefixes, count, first)
+    write(kernel)
     lowering.launch(kernel, index(1), Role.PARTIALS)
     return prefixes
 

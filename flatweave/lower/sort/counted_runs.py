@@ -54,7 +54,7 @@ class CountedRuns:
         """A kernel of the pass. Of several keys a digit may have the bits of one alone, so that the
         others need not be read."""
         lowering, runs = digits.lowering, self.runs
-        if len(digits.bits.fields) == 1 or not lowering.machine.shares_memory:
+        if not lowering.machine.shares_memory:
             kernel = lowering.kernel(self.let, suffix)
             write(digits, kernel, table)
             return lowering.launch(kernel, runs.blocks, role)

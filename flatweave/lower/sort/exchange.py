@@ -10,7 +10,7 @@ Of stages t = 1, 2, ..: runs of 2^(t-1) elements become runs of 2^t: the first i
 second one reversed, after which all of one half come before all of the other, and each half is an
 ascending and a descending run; then halves are halved until nothing is left (Batcher 1968).
 Comparisons within a lane are of whole registers. The first three stages, and every three steps of
-halving, are done to eight registers at once, so that these go through memory a third as often.
+halving, can be done to eight registers at once, so that these go through memory a third as often.
 """
 
 from __future__ import annotations
@@ -38,21 +38,19 @@ HALVED = tuple((k, k + d) for d in (4, 2, 1) for k in range(8) if not k & d)
 
 
 class Network:
-    """The registers in `words`, one buffer for each word of an element."""
+    """The registers in `words`, one buffer for each word of an element; `by_eight` where they are
+    worth a third of the time for three times the code."""
 
-    def __init__(self, words: Sequence[Var], width: int, log: Atom) -> None:
+    def __init__(self, words: Sequence[Var], width: int, log: Atom, by_eight: bool = True) -> None:
         self.words = words
+        self.by_eight = by_eight
         self.width = width
         self.log = log
 
     def sort(self, b: Builder) -> None:
         """All elements in order, inside of lanes."""
         count = b.apply("shl", index(1), self.log)
-        has_eight = b.apply("ge", self.log, index(3))
-        eights = b.apply("select", has_eight, b.apply("floordiv", count, index(8)), index(0))
-        scalar_loop(b, index(0), eights, lambda c, group: self._places(
-            c, EIGHT, lambda d, k: d.add(d.mul(group, index(8)), index(k))))  # fmt: skip
-        first = b.apply("select", has_eight, index(4), index(1))
+        first = self._eights(b, count) if self.by_eight else index(1)
         cross = self.width.bit_length() - 1
         behind = b.add(self.log, index(cross + 1))
 
@@ -73,6 +71,14 @@ class Network:
 
     # -- within a lane ----------------------------------------------------------------------------
 
+    def _eights(self, b: Builder, count: Atom) -> Atom:
+        """Runs of eight registers, where there are so many; the stage that comes next."""
+        has_eight = b.apply("ge", self.log, index(3))
+        eights = b.apply("select", has_eight, b.apply("floordiv", count, index(8)), index(0))
+        scalar_loop(b, index(0), eights, lambda c, group: self._places(
+            c, EIGHT, lambda d, k: d.add(d.mul(group, index(8)), index(k))))  # fmt: skip
+        return b.apply("select", has_eight, index(4), index(1))
+
     def _mirrored(self, b: Builder, count: Atom, t: Atom) -> None:
         """Runs of 2^t registers: each with its mirror image."""
         run = b.apply("shl", index(1), t)
@@ -88,7 +94,7 @@ class Network:
 
     def _halve(self, b: Builder, count: Atom, steps: Atom) -> None:
         """Runs of 2^steps registers in `steps` steps: single ones, then three at a time."""
-        singles = b.apply("mod", steps, index(3))
+        singles = b.apply("mod", steps, index(3)) if self.by_eight else steps
 
         def single(c: Builder, k: Atom) -> None:
             far = c.apply("shl", index(1), c.sub(c.sub(steps, index(1)), k))
@@ -111,7 +117,8 @@ class Network:
             scalar_loop(c, index(0), c.apply("floordiv", count, index(8)), group)
 
         scalar_loop(b, index(0), singles, single)
-        scalar_loop(b, singles, steps, three, 3)
+        if self.by_eight:
+            scalar_loop(b, singles, steps, three, 3)
 
     def _pair(self, b: Builder, low: Atom, high: Atom) -> None:
         first, second = _ordered(b, self._load(b, low), self._load(b, high))

@@ -28,7 +28,7 @@ from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.control import NO_BODY, For, If, While
 from flatweave.terms.syntax import Atom, BufferType, Let, Var, constant
 
-LEAST = 1 << 12
+LEAST = 1 << 10
 """Elements of which a sort may leave out bits; its kernels are not worth their making for fewer."""
 SAMPLE = 64
 SHARED = 11

@@ -4,8 +4,8 @@
     sort the words                                    `exchange.py`
     ys[e] = element of words[e % R * lanes + e // R], where there are many, square by square
 
-Results have room for what comes behind the last element.
-See decision 0053.
+Results have room for what comes behind the last element. A whole program sorts so what is short
+(`radix.py`). See decision 0053.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from flatweave.array_ir.fault import PARTS
+from flatweave.base.dtypes import i64
 from flatweave.base.plan import CHECK_ERROR
 from flatweave.kernel_ir.host import Alloc, Fail, Free
 from flatweave.kernel_ir.load_tile import LoadTile
@@ -22,16 +23,22 @@ from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.builder import KernelBuilder
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.kernel.scope import HostArray
+from flatweave.lower.machine.machine import Machine
 from flatweave.lower.sort.exchange import Network
 from flatweave.lower.sort.lines import scalar_loop
 from flatweave.lower.sort.words import PLACE, Words
-from flatweave.ops import SortRow
+from flatweave.ops import RadixSort, SortRow
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import If
-from flatweave.terms.syntax import Atom, Let, Var
+from flatweave.terms.syntax import Atom, Lambda, Let, Var
 
 NARROWEST = 2
 """Registers of the smallest network, each of which is compared with another."""
+FEW_REGISTERS = 512
+"""Registers up to which a network is faster than passes over digits, where there is a minimum of
+words: other words are compared and chosen."""
+WIDE = 64
+"""Bytes of registers for which there is a minimum of words of 64 bits, too."""
 TOO_LONG = PARTS.join([
     "one thread cannot sort a row of {0} elements.",
     'Sort all rows at once: with fw.schedule(version="flat").',
@@ -41,24 +48,29 @@ TOO_LONG = PARTS.join([
 def lower_sort_row(lowering: Lowering, let: Let, op: SortRow) -> None:
     """Emit the launch of a sort by one thread and bind its results."""
     host = lowering.host
-    words = Words.of(op.fn)
-    width = max(lowering.machine.lanes(words.dtypes), 2)
-    source = [lowering.scope.array(x).buffer for x in op.xs]
     total = lowering.scope.array(op.xs[0]).shape[0]
     _check_places(lowering, total)
-    count = host.apply("floordiv", host.add(total, index(width - 1)), index(width))
-    behind = host.sub(host.apply("maximum", count, index(NARROWEST)), index(1))
-    log = host.sub(index(64), host.apply("clz", behind))
-    room = host.mul(host.apply("shl", index(1), log), index(width))
-    target = [lowering.alloc_like(x, room) for x in op.xs]
-    rooms = [host.emit(Alloc(dtype, room, lowering.site()), "words")[0] for dtype in words.dtypes]
+    written = RowSort(lowering, let, op, total)
     kernel = lowering.kernel(let)
-    _Sorting(lowering, op, kernel, words, width).write(source, target, rooms, (total, room, log))
+    written.write(kernel)
     lowering.launch(kernel, host.apply("minimum", total, index(1)))
-    for var, buffer in zip(let.vars, target, strict=True):
+    written.end()
+    for var, buffer in zip(let.vars, written.target, strict=True):
         lowering.scope.bind(var, HostArray(buffer, (total,)))
-    for buffer in rooms:
-        host.emit(Free(buffer))
+
+
+def width_of(machine: Machine, words: Words) -> int:
+    """Elements that a register has words of."""
+    return max(machine.lanes(words.dtypes), 2)
+
+
+def few_elements(machine: Machine, fn: Lambda) -> int:
+    """Up to how many elements a network sorts faster than passes over the digits of `fn`."""
+    words = Words.of(fn)
+    widest = max(dtype.bytes for dtype in words.dtypes)
+    has_minimum = len(words.dtypes) == 1 and (widest < i64.bytes or machine.vector_bytes >= WIDE)
+    steps = 1 if has_minimum else max(2, len(words.dtypes))
+    return FEW_REGISTERS // steps * width_of(machine, words)
 
 
 def _check_places(lowering: Lowering, total: Atom) -> None:
@@ -72,12 +84,51 @@ def _check_places(lowering: Lowering, total: Atom) -> None:
 Inside = Callable[[Builder], Sequence[Atom]]
 
 
+class RowSort:
+    """One sort: what it takes of the host, and its kernel."""
+
+    def __init__(
+        self, lowering: Lowering, let: Let, op: SortRow | RadixSort, total: Atom
+    ) -> None:
+        self.lowering = lowering
+        self.op = op
+        self.words = words = Words.of(op.fn)
+        self.width = width = width_of(lowering.machine, words)
+        host = lowering.host
+        count = host.apply("floordiv", host.add(total, index(width - 1)), index(width))
+        behind = host.sub(host.apply("maximum", count, index(NARROWEST)), index(1))
+        log = host.sub(index(64), host.apply("clz", behind))
+        room = host.mul(host.apply("shl", index(1), log), index(width))
+        self.sizes = (total, room, log)
+        site = lowering.site()
+        self.source = [lowering.scope.array(x).buffer for x in op.xs]
+        self.target = [lowering.alloc_like(x, room) for x in op.xs]
+        self.rooms = [host.emit(Alloc(dtype, room, site), "words")[0] for dtype in words.dtypes]
+
+    @property
+    def needs(self) -> list[Atom]:
+        """The host values that the kernel may capture."""
+        reads = self.lowering.reads(self.op.fn)
+        return [*reads, *self.source, *self.target, *self.rooms, *self.sizes]
+
+    def end(self) -> None:
+        """Give back what the launch needed."""
+        for buffer in self.rooms:
+            self.lowering.host.emit(Free(buffer))
+
+    def write(self, kernel: KernelBuilder) -> None:
+        """Its code, which one block runs."""
+        written = _Sorting(self.lowering, self.op, kernel, self.words, self.width)
+        written.write(self.source, self.target, self.rooms, self.sizes)
+
+
 class _Sorting:
     """The kernel of one sort."""
 
     def __init__(
-        self, lowering: Lowering, op: SortRow, kernel: KernelBuilder, words: Words, width: int
-    ) -> None:
+        self, lowering: Lowering, op: SortRow | RadixSort, kernel: KernelBuilder, words: Words,
+        width: int,
+    ) -> None:  # fmt: skip
         self.lowering = lowering
         self.op = op
         self.kernel = kernel
@@ -98,7 +149,8 @@ class _Sorting:
         whole = b.apply("and", self.total, index(-self.width))
         scalar_loop(b, index(0), whole, self._enter, self.width)
         scalar_loop(b, whole, room, partial(self._enter, last=True), self.width)
-        Network(self.rooms, self.width, self.log).sort(b)
+        # a whole program has one sort of few elements, which is as fast as it is made
+        Network(self.rooms, self.width, self.log, isinstance(self.op, SortRow)).sort(b)
         registers = b.apply("shl", index(1), self.log)
         has_squares = b.apply("ge", registers, index(self.width))
         squares, few = b.inner(), b.inner()

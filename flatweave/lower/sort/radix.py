@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain
+from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain, Role
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.schedule.sorting import elements_each, sorts_by_lane
@@ -29,6 +29,7 @@ from flatweave.lower.sort.digit_pass import DigitPass, Keyed, Passes
 from flatweave.lower.sort.key_bits import KeyBits, KeyDigits, bits_of, ceil_div
 from flatweave.lower.sort.lanes import LaneRuns
 from flatweave.lower.sort.leading import LEAST, Mend
+from flatweave.lower.sort.network import RowSort, few_elements
 from flatweave.lower.sort.sweeps import Sweeps
 from flatweave.ops import RadixSort
 from flatweave.ops.rows import array_type
@@ -40,9 +41,35 @@ YES, NO = Const(True, bool_), Const(False, bool_)
 
 
 def lower_radix_sort(lowering: Lowering, let: Let) -> None:
-    """Emit the passes of a sort and bind its results."""
-    assert isinstance(let.op, RadixSort)
-    _RadixSortLowering(lowering, let, let.op).run()
+    """Emit the passes of a sort and bind its results; where there are few elements, a network."""
+    op = let.op
+    assert isinstance(op, RadixSort)
+    total = lowering.scope.array(op.xs[0]).shape[0]
+    if lowering.machine.threads_are_long:
+        few, many = lowering.inner(optional=True), lowering.inner(optional=True)
+        for inside in (few, many):
+            inside.where, inside.last_uses = lowering.where, lowering.last_uses
+        at_once = few.host.close([], _in_network(few, let, op, total))
+        in_passes = many.host.close([], _RadixSortLowering(many, let, op, total).run())
+        least = index(few_elements(lowering.machine, op.fn))
+        is_short = lowering.host.apply("le", total, least)
+        found = lowering.host.emit(If(is_short, at_once, in_passes), "buffer")
+    else:
+        found = _RadixSortLowering(lowering, let, op, total).run()
+    for var, buffer in zip(let.vars, found, strict=True):
+        lowering.scope.bind(var, HostArray(buffer, (total,)))
+
+
+def _in_network(lowering: Lowering, let: Let, op: RadixSort, total: Atom) -> tuple[Var, ...]:
+    """The buffers of elements that one thread sorts in its registers."""
+    written = RowSort(lowering, let, op, total)
+    kernel = lowering.later(
+        let, "_network", written.needs, lambda kernel, own: written.write(kernel)
+    )
+    blocks = lowering.host.apply("minimum", total, index(1))
+    lowering.launch(kernel, blocks, Role.VARIANT)
+    written.end()
+    return tuple(written.target)
 
 
 @record
@@ -70,12 +97,12 @@ class _Buffers:
 class _RadixSortLowering:
     """One sort on its way to its launches."""
 
-    def __init__(self, lowering: Lowering, let: Let, op: RadixSort) -> None:
+    def __init__(self, lowering: Lowering, let: Let, op: RadixSort, total: Atom) -> None:
         self.lowering = lowering
         self.let = let
         self.op = op
         self.dtypes = [array_type(x).dtype for x in op.xs]
-        self.total = lowering.scope.array(op.xs[0]).shape[0]
+        self.total = total
         self.mend: Mend | None = None
         self.passes = self._choose()
 
@@ -90,18 +117,19 @@ class _RadixSortLowering:
         self.mend = Mend(self.let, runs.blocks, runs.size, total)
         return CountedRuns(self.let, runs)
 
-    def run(self) -> None:
+    def run(self) -> tuple[Var, ...]:
+        """The buffers of the sorted elements."""
         lowering, host = self.lowering, self.lowering.host
         source = tuple(lowering.scope.array(x).buffer for x in self.op.xs)
         target = tuple(lowering.alloc_like(x, self.total) for x in self.op.xs)
         spare = tuple(self._spare(x) for x in self.op.xs)
         buffers = _Buffers(source, target, spare)
         buffers = self._by_digits(buffers, bits_of(lowering, self.op, self.total))
-        for var, buffer in zip(self.let.vars, buffers.source, strict=True):
+        for buffer in buffers.source:
             host.emit(Retain(buffer))
-            lowering.scope.bind(var, HostArray(buffer, (self.total,)))
         for buffer in (*target, *spare):
             host.emit(Free(buffer))
+        return buffers.source
 
     def _spare(self, x: Atom) -> Var:
         """The buffer of the unsorted array, once more, or a fresh one where others need that."""
