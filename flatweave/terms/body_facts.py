@@ -42,6 +42,11 @@ class BodyFacts:
         """This body runs for elements of this space only, so none of these extents is 0."""
         self._spaces.append(shape)
 
+    def assume_elements(self, shape: Sequence[Atom]) -> None:
+        """Where this body runs it reads an element of an array of this shape."""
+        if len(shape) > 1 and shape not in self._spaces:
+            self.assume_space(shape)
+
     def assume_shape(self, shape: Sequence[Atom]) -> None:
         """An array has this shape: its size was checked to fit."""
         if len(shape) > 1:

@@ -140,6 +140,8 @@ class Elements:
         if op in self.tiles:
             given, load = self.atoms(op.indices), partial(self._load, buffer, indices, shape)
             return self.tiles[op].read(b, indices, given, self.atom, load)
+        if not (op.checked or isinstance(self.failed, Var)):
+            b.assume_elements(shape)
         place = self._place(b, indices, shape)
         if op in self.furthest:
             b.emit(Prefetch(buffer, b.add(place, shape[-1])))

@@ -1,0 +1,52 @@
+"""Elements of an array taken in order of memory, whatever its shape, are read in a row."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from tests.structure.counted import opened
+
+OPERATIONS = {
+    "sum": lambda m: fw.sum(m),
+    "greatest": lambda m: fw.max(m * m),
+    "scan": lambda m: fw.cumsum(m),
+    "kept": lambda m: m[m > 0],
+    "reshaped": lambda m: fw.reshape(m, -1) + 1,
+    "place": lambda m: fw.argmax(m),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_neighbours_are_one_load(name):
+    """Of two axes and of three."""
+    for shape in ((3, 4), (2, 3, 4)):
+        text = opened(OPERATIONS[name], np.ones(shape)).text["llvm"]
+
+        assert "gather" not in text
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (1, 1), (13, 11), (2, 0, 3), (5, 2, 13)])
+def test_values(shape, target):
+    """Extents that are 0 among them, by which nothing is divided."""
+    m = np.arange(np.prod(shape, dtype=int)).reshape(shape) * 5 % 31 - 7
+    f = fw.jit(lambda m: (fw.sum(m), fw.cumsum(m, axis=None), m[m > 0], fw.reshape(m, -1) * 2))
+
+    wanted = m.sum(), m.cumsum(), m[m > 0], m.ravel() * 2
+    for ours, theirs in zip(f(m), wanted, strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+def test_a_read_that_is_left_out_says_nothing_of_its_array(target):
+    """The same quotient and remainder beside a branch that reads; by 0 they are what they are."""
+
+    def f(m, here):
+        n = m.shape[1]
+        flat = fw.reshape(m, -1)
+        return fw.generate(6, lambda i: fw.cond(
+            here, lambda: flat[i] * 10, lambda: i) + i // n * n + i % n)  # fmt: skip
+
+    empty, full = np.zeros((0, 0), int), np.arange(6).reshape(2, 3)
+    wanted = fw.jit(f, target="interp")(empty, False)
+
+    assert np.array_equal(fw.jit(f)(empty, False), wanted)
+    assert np.array_equal(fw.jit(f)(full, True), np.arange(6) * 11)
