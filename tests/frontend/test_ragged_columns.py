@@ -109,3 +109,105 @@ def test_elements_of_more_axes():
         ]  # fmt: skip
         assert fw.argmax(rows, axis=0).tolist() == [[2, 2], [2, 2], [2, 2]]
         assert fw.sum(rows, axis=(0, 1), keepdims=True).tolist() == [[x.sum(0).tolist()]]
+
+
+def merged(nodes, level, axes, keepdims, f):
+    """Lists of lists of one level, those along the axes as one, the others place by place."""
+    if level == 4:
+        return f(nodes)
+    if level in axes:
+        found = merged([x for node in nodes for x in node], level + 1, axes, keepdims, f)
+        return [found] if keepdims else found
+    return [
+        merged([node[j] for node in nodes if j < len(node)], level + 1, axes, keepdims, f)
+        for j in range(max(map(len, nodes), default=0))
+    ]
+
+
+def numbered(node, place=()):
+    """The elements of lists of four levels with their places, in the order of these."""
+    if len(place) == 4:
+        yield place, node
+        return
+    for i, x in enumerate(node):
+        yield from numbered(x, (*place, i))
+
+
+def along(rows, axis, f):
+    """What a function gives for the numbers and elements of each line of lists of four levels, in
+    the order of their places."""
+    lines = {}
+    for place, x in numbered(rows):
+        others = place[:axis] + place[axis + 1 :]
+        lines.setdefault(others, []).append((place, x))
+    found = {}
+    for line in lines.values():
+        given = f([(place[axis], x) for place, x in line])
+        found |= dict(zip([place for place, _ in line], given, strict=True))
+    return [x for _, x in sorted(found.items())]
+
+
+def deep(count):
+    """Rows of rows of rows, of 0 to 3 of each."""
+    random = np.random.default_rng(count)
+    levels = [np.array([count])]
+    for _ in range(3):
+        levels.append(random.integers(0, 4, levels[-1].sum()))
+    rows = random.integers(0, 9, levels[-1].sum())
+    for lengths in reversed(levels[1:]):
+        rows = fw.ragged(rows, lengths=lengths)
+    return rows
+
+
+@pytest.mark.parametrize("count", [5, 1, 0])
+def test_deeper_rows(count):
+    """Along every axis, and along several at once."""
+    rows = deep(count)
+    lists = rows.tolist()
+
+    with fw.target("interp"):
+        for axes in [(0,), (1,), (2,), (0, 2), (0, 3), (1, 3), (0, 2, 3)]:
+            for keepdims in (False, True):
+                found = fw.sum(rows, axis=axes, keepdims=keepdims)
+                assert found.tolist() == merged([lists], 0, axes, keepdims, sum)
+        for axis in (0, 1, 2):
+            for f, expected in (
+                (fw.cumsum, sums),
+                (fw.sort, lambda c: [x for _, x in ordered(c)]),
+                (fw.argsort, lambda c: [i for i, _ in ordered(c)]),
+            ):
+                found = f(rows, axis=axis)
+                assert found.lengths.tolist() == rows.lengths.tolist()
+                assert [x for _, x in numbered(found.tolist())] == along(lists, axis, expected)
+
+
+def test_deeper_rows_compiled():
+    """The same on the CPU."""
+    rows = deep(6)
+
+    found = fw.jit(lambda r: fw.sum(r, axis=1))(rows)
+
+    assert found.tolist() == merged([rows.tolist()], 0, (1,), False, sum)
+
+
+@pytest.mark.parametrize("lists", [[[3.0, 1.0], [], [2.5], [7.0, 0.0, 5.0]], [[4.0]], [[]], []])
+def test_spread_at_each_place(lists):
+    """As NumPy's of the columns, of the rows and of all values."""
+    rows = fw.ragged(lists, dtype=fw.f64)
+
+    with fw.target("interp"):
+        for f, numpy in ((fw.var, np.var), (fw.std, np.std), (fw.mean, np.mean)):
+            at_places = [float(numpy(column)) for column in folded(lists, np.array)]
+            assert f(rows, axis=0).tolist() == pytest.approx(at_places)
+            some = rows[rows.lengths > 0]
+            assert f(some, axis=1).tolist() == pytest.approx(
+                [float(numpy(row)) for row in lists if row]
+            )
+            if len(rows.values):
+                assert float(f(rows)) == pytest.approx(numpy(rows.values))
+        counts = fw.count_nonzero(rows, axis=0, keepdims=True)
+        spread = fw.var(rows[:, :1], axis=0, correction=1).tolist()
+    assert counts.tolist() == [[sum(map(bool, column)) for column in folded(lists, list)]]
+    first = [row[0] for row in lists if row]
+    assert np.allclose(spread, [np.var(first, ddof=1)] if len(first) > 1 else [np.nan] * len(first),
+                       equal_nan=True)

@@ -202,12 +202,6 @@ def test_over_the_rows_of_rows(target):
     ]
     for few in (nested[:0], nested[1:2], nested[:, :0]):
         assert fw.sum(few, axis=1).tolist() == [[] for _ in few]
-    deeper = fw.ragged(nested, lengths=[3, 1])
-    for f in (fw.sum, fw.cumsum, fw.sort):
-        with pytest.raises(fw.Unsupported, match="rows hold rows of rows"):
-            f(deeper, axis=1)
-    with pytest.raises(fw.Unsupported, match="over all rows"):
-        fw.argmin(deeper, axis=0)
 
 
 def test_lines_are_rows():

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.errors import ArgumentError, Unsupported
+from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_below
 from flatweave.frontend.elements.broadcast import read
 from flatweave.frontend.ragged.cutting import MOST, first_place
 from flatweave.frontend.ragged.map_rows import map_rows
-from flatweave.frontend.ragged.over_rows import FOLDS, over_rows
-from flatweave.frontend.ragged.ragged import Ragged, depth_of, innermost, joined, rank_of, row_count
+from flatweave.frontend.ragged.over_rows import FOLDS, over_rows, with_axis
+from flatweave.frontend.ragged.ragged import Ragged, innermost, joined, rank_of, row_count
 from flatweave.frontend.trace.extents import ONE, ZERO, add
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
@@ -40,18 +40,16 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
         for _ in range(rank - as_tracer(result).ndim if options.get("keepdims") else 0):
             result = METHODS["expand_dims"](result, 0)
         return result
+    if len(axes) > 1 and who not in FOLDS:
+        raise ArgumentError(
+            f"{who} goes along one axis, got {axis}.",
+            where=user_location(), remedy="Give one axis, or None for all values.",
+        )  # fmt: skip
     if 0 in axes:
-        if axes == [0] and depth_of(rows) < 3:
-            return over_rows(who, rows, 0, options)
-        if axes[1:2] != [1] or who not in FOLDS:
-            raise Unsupported(
-                f"{who} of a Ragged along axis {axis}, over all rows at each place.",
-                where=user_location(),
-                remedy=f"fw.{who}(rows, axis=1) is that of each row; without axis, all values"
-                " count.",
-            )
+        if axes[1:2] != [1]:
+            return over_rows(who, rows, axes, options)
         result = fn(rows.values, axis=tuple(number - 1 for number in axes[1:]), **options)
-        return METHODS["expand_dims"](result, 0) if options.get("keepdims") else result
+        return with_axis(result, 0) if options.get("keepdims") else result
     inner = tuple(number - 1 for number in axes)
     inner_axis: Any = inner if isinstance(axis, tuple | list) else inner[0]
     if 0 not in inner:
@@ -59,15 +57,9 @@ def along_rows(who: str, rows: Ragged, axis: Any, options: dict[str, Any]) -> An
     if not isinstance(rows.values, Ragged):
         return _of_each_row(who, rows, {"axis": inner_axis, **options})
     if 1 not in inner:
-        if inner != (0,) or depth_of(rows) > 2:
-            raise Unsupported(
-                f"{who} along axis {axis} of a Ragged whose rows hold rows of rows.",
-                where=user_location(),
-                remedy="Along the last axis it works, and along axes (1, 2) at once.",
-            )
-        return over_rows(who, rows, 1, options)
+        return over_rows(who, rows, axes, options)
     result = along_rows(who, joined(rows), inner[1:], options)
-    return METHODS["expand_dims"](result, 1) if options.get("keepdims") else result
+    return with_axis(result, 1) if options.get("keepdims") else result
 
 
 def _of_each_row(who: str, rows: Ragged, options: dict[str, Any]) -> Any:

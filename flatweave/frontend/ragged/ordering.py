@@ -2,7 +2,8 @@
 
     sort(rows, axis=1)              [sorted(row) for row in rows]
     sort(rows, key=fw.sum)          sorted(rows, key=fw.sum)
-    sort(nested, axis=1)            the elements at each place of the rows in a row
+    sort(rows, axis=0)              the elements at each place of all rows
+    sort(nested, axis=1)            those at each place of the rows in a row
     argsort(rows, axis=1)           where in its row each element of the sorted one was
 """
 
@@ -10,43 +11,33 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.errors import ArgumentError, Unsupported
+from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.lines import Key
 from flatweave.frontend.arrays.shapes import axis_below
 from flatweave.frontend.ragged.map_rows import map_rows
 from flatweave.frontend.ragged.over_rows import sorted_columns
-from flatweave.frontend.ragged.ragged import Ragged, depth_of, rank_of
+from flatweave.frontend.ragged.ragged import Ragged, rank_of
 from flatweave.frontend.ragged.selection import gathered
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.tree import flatten, is_irregular, map_leaves
+from flatweave.frontend.values.tree import is_irregular, map_leaves
 
 
 def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) -> Any:
-    """`sort` or `argsort` of a Ragged along an axis; None is 0, which needs a key of rows."""
+    """`sort` or `argsort` of a Ragged along an axis; with a key axis 0 is that of whole rows."""
     number = axis_below(rank_of(rows), 0 if axis is None else axis, who, "a Ragged")
-    if number == 0:
+    if number == 0 and (axis is None or key is not None):
         return _by_key(who, rows, key, descending)
     if number > 1:
         values = METHODS[who](rows.values, key, descending, axis=number - 1)
         return Ragged.made(values, rows.offsets)
-    if depth_of(rows) > 2:
-        raise Unsupported(
-            f"{who} along axis 1 of a Ragged whose rows hold rows of rows.",
-            where=user_location(), remedy="Along the last axis it works, axis=-1.",
-        )  # fmt: skip
-    if isinstance(rows.values, Ragged):
-        return sorted_columns(who, rows, 1, key, descending)
-    if key is None and rank_of(rows) > 2:  # what is no scalar has no order of its own
-        key = _parts
-    found = map_rows(lambda row: METHODS[who](row, key, descending), [rows])
+    if number == 0 or isinstance(rows.values, Ragged):
+        return sorted_columns(who, rows, number, key, descending)
+    along = 0 if key is None and rank_of(rows) > 2 else None  # rows have no order of their own
+    found = map_rows(lambda row: METHODS[who](row, key, descending, axis=along), [rows])
     values = map_leaves(lambda each: each.values, found, is_irregular)
     return Ragged.made(values, rows.offsets)
-
-
-def _parts(element: Any) -> tuple[Any, ...]:
-    return tuple(flatten(element)[0])
 
 
 def _by_key(who: str, rows: Ragged, key: Key, descending: bool) -> Any:

@@ -5,12 +5,14 @@
     argmin(rows, axis=0)    the number of the row that column j has its least value from
     sum(nested, axis=1)     the same within each row, over the rows in it: axis 0 of each
     sum(nested, axis=0)     over all rows, at each place in the rows in them
+    sum(nested, axis=(0, 2))    over all rows and what the rows in them hold
 
 A column holds the values at one place, of the rows that are long enough to have one, in order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flatweave.base.records import record
@@ -18,31 +20,35 @@ from flatweave.frontend.arrays.lines import Key, in_lines
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.ragged.cutting import offsets_from
 from flatweave.frontend.ragged.locate import locate
-from flatweave.frontend.ragged.ragged import Ragged, row_count, value_count
+from flatweave.frontend.ragged.ragged import Ragged, depth_of, rank_of, row_count, value_count
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import ONE, add, sub
+from flatweave.frontend.trace.extents import ONE, add, mul, sub
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import flatten, unflatten
+from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
 # what combines the elements of a column, so that its result stands for all of them
-FOLDS = frozenset({"sum", "prod", "min", "max", "any", "all", "mean"})
+FOLDS = frozenset({
+    "sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "count_nonzero",
+})  # fmt: skip
 PLACED = frozenset({"argmin", "argmax"})
 
 
 @record
 class Columns:
     """The values by their places: `order` says where the values of the columns were, `of` to which
-    column each belongs, `numbers` in which row each value is; results are cut by `ends`."""
+    column each belongs, `numbers` in which row each value is; results are cut by each of `ends`,
+    the outermost first, of which one is None for an axis that is gone along."""
 
     rows: Ragged
     order: Tracer
     of: Tracer
     numbers: Tracer
     offsets: Tracer
-    ends: Tracer | None
+    ends: Sequence[Tracer | None]
 
     def whole(self) -> Ragged:
         """The columns as rows."""
@@ -50,18 +56,23 @@ class Columns:
         moved = [METHODS["gather"](leaf, self.order) for leaf in leaves]
         return Ragged.made(unflatten(tree, moved), self.offsets)
 
-    def back(self, values: Any) -> Ragged:
+    def back(self, values: Any) -> Any:
         """Values, one for each of a column, where those of the columns were."""
         leaves, tree = flatten(values)
         found = []
         for leaf in map(as_tracer, leaves):
             place = METHODS["empty"](leaf.shape, leaf.dtype)
             found.append(METHODS["scatter"](place, self.order, leaf))
-        return Ragged.made(unflatten(tree, found), self.rows.offsets)
+        return unflatten(tree, found)
 
-    def cut(self, found: Any) -> Any:
-        """Results, one for each column."""
-        return found if self.ends is None else Ragged.made(found, self.ends)
+    def cut(self, found: Any, keepdims: Any) -> Any:
+        """Results, one for each column; with `keepdims` axes gone along have one element."""
+        for ends in reversed(self.ends):
+            if ends is not None:
+                found = Ragged.made(found, ends)
+            elif keepdims:
+                found = _one_each(found)
+        return found
 
     def number(self, place: Any) -> Tracer:
         """The numbers of the rows that the values at some places of the columns are from."""
@@ -69,75 +80,117 @@ class Columns:
         return found
 
 
-def columns(rows: Ragged, axis: int) -> Columns:
-    """The columns of rows along axis 0, which may hold rows, or along axis 1 of those that do."""
-    if not isinstance(rows.values, Ragged):
-        return _columns(rows, None, None, METHODS["max"](rows.lengths, initial=0))
-    outer, offsets = as_tracer(rows.offsets), as_tracer(rows.values.offsets)
-    lengths = Ragged.made(METHODS["row_lengths"](rows.values), outer)
-    widths = METHODS["max"](lengths, axis=axis, **({"initial": 0} if axis else {}))
-    ends = offsets_from(as_tracer(widths), may_overflow=False)
+def with_axis(found: Any, axis: int) -> Any:
+    """A result with an axis of extent 1 where one, 0 or 1, was gone along."""
+    if not isinstance(found, Ragged):
+        return METHODS["expand_dims"](found, axis)
+    if axis:
+        return _one_each(found)
+    count = row_count(as_tracer(found.offsets))
+    ends = generated((index(2),), lambda i: tracer_of(mul(i, count)))[0]
+    return Ragged.made(found, ends)
 
-    def of_row(r: Atom) -> list[Tracer]:
-        """Where the results begin of the row that an inner row is in, or of its place there."""
-        i, start = locate(outer, 1, r)
-        place = sub(r, start)
+
+def _one_each(found: Any) -> Ragged:
+    """Rows of one element, or inner row, each."""
+    offsets = as_tracer(found.offsets) if isinstance(found, Ragged) else None
+    count = as_tracer(found).extents[0] if offsets is None else row_count(offsets)
+    return Ragged.made(found, generated((add(count, ONE),), tracer_of)[0])
+
+
+def columns(rows: Ragged, axes: Sequence[int]) -> Columns:
+    """The columns of rows along axes, of which the first is 0 or 1, and the next not 1.
+
+    Level by level: which column an inner row is of, and from these that of what it holds.
+    """
+    over_all, outer = 0 in axes, as_tracer(rows.offsets)
+
+    def of_first(p: Atom) -> list[Tracer]:
+        i, start = locate(outer, 1, p)
+        place = sub(p, start)
         extents.known_natural(place)
-        first, number = (i, place) if axis else (place, i)
-        return [read(ends, (first,)), tracer_of(number)]
+        return [tracer_of(atom) for atom in ((place, i) if over_all else (i, place))]
 
-    bases, numbers = generated((row_count(offsets),), of_row, "r")
-    count = tracer_of(read(ends, (sub(ends.extents[0], ONE),)).atom)
-    return _columns(rows.values, bases, numbers, count, ends)
+    of, numbers = generated((value_count(rows),), of_first, "p")
+    count: Any = METHODS["max"](rows.lengths, initial=0)
+    if not over_all:
+        count = tracer_of(row_count(outer))
+    ends: list[Tracer | None] = []
+    level, axis = rows, 2
+    while isinstance(level.values, Ragged):
+        level = level.values
+        cut = None
+        if axis not in axes:
+            widths = _widths(rows if axis == 2 and not over_all else None, level, count, of)
+            cut = offsets_from(widths, may_overflow=False)
+            count = tracer_of(read(cut, (widths.extents[0],)).atom)
+        of, numbers = _of_inner(level, of, numbers, cut)
+        ends.append(cut)
+        axis += 1
+    order = as_tracer(METHODS["argsort"](of))
+    lengths = as_tracer(METHODS["histogram"](count, of))
+    own = as_tracer(METHODS["gather"](of, order))
+    offsets = offsets_from(lengths, may_overflow=False)
+    return Columns(level, order, own, numbers, offsets, ends)
 
 
-def _columns(
-    rows: Ragged, bases: Tracer | None, numbers: Tracer | None, count: Any,
-    ends: Tracer | None = None,
-) -> Columns:  # fmt: skip
-    """So many columns of rows that have numbers, and bases, which their places are counted from."""
+def _widths(outer: Ragged | None, rows: Ragged, count: Any, of: Tracer) -> Tracer:
+    """How long the longest row of each column is; of those of `outer`, each of its rows is one."""
+    if outer is not None:
+        lengths = Ragged.made(rows.lengths, outer.offsets)
+        return as_tracer(METHODS["max"](lengths, axis=1, initial=0))
+    return as_tracer(METHODS["histogram"](count, of, rows.lengths, METHODS["maximum"], 0))
+
+
+def _of_inner(
+    rows: Ragged, of: Tracer, numbers: Tracer, ends: Tracer | None
+) -> tuple[Tracer, Tracer]:
+    """Which columns the elements of rows are of, and the rows' numbers; places count from where a
+    row's column is cut, where it is."""
     offsets = as_tracer(rows.offsets)
+    starts = of
+    if ends is not None:
+        known = ends
+        starts = generated(of.extents, lambda r: read(known, (read(of, (r,)).atom,)), "r")[0]
 
-    def place(p: Atom) -> list[Tracer]:
+    def inner(p: Atom) -> list[Tracer]:
         r, start = locate(offsets, 1, p)
-        found = sub(p, start)
-        if bases is not None:
-            found = add(read(bases, (r,)).atom, found)
+        found = read(starts, (r,)).atom
+        if ends is not None:
+            found = add(found, sub(p, start))
         extents.known_natural(found)
-        number = tracer_of(r) if numbers is None else read(numbers, (r,))
-        return [tracer_of(found), number]
+        return [tracer_of(found), read(numbers, (r,))]
 
-    places, own = generated((value_count(rows),), place, "p")
-    order = as_tracer(METHODS["argsort"](places))
-    lengths = as_tracer(METHODS["histogram"](count, places))
-    of = as_tracer(METHODS["gather"](places, order))
-    return Columns(rows, order, of, own, offsets_from(lengths, may_overflow=False), ends)
+    found, own = generated((value_count(rows),), inner, "p")
+    return found, own
 
 
-def over_rows(who: str, rows: Ragged, axis: int, options: dict[str, Any]) -> Any:
+def over_rows(who: str, rows: Ragged, axes: Sequence[int], options: dict[str, Any]) -> Any:
     """The public function `who` of what rows have at each place."""
-    found = columns(rows, axis)
+    found = columns(rows, axes)
     if who not in FOLDS | PLACED:
-        made = found.back(METHODS[who](found.whole(), axis=1, **options).values)
-        return _in_rows(rows, made)
+        return _in_rows(rows, found.back(METHODS[who](found.whole(), axis=1, **options).values))
     given = {name: value for name, value in options.items() if name != "keepdims"}
-    results = METHODS[who](found.whole(), axis=1, **given)
+    inside = tuple(axis - depth_of(rows) + 1 for axis in axes if axis > depth_of(rows))
+    results = METHODS[who](found.whole(), axis=(1, *inside) if inside else 1, **given)
     if who in PLACED:
         results = found.number(_from_all(found.offsets, as_tracer(results)))
-    cut = found.cut(results)
-    if not options.get("keepdims"):
+    keepdims = options.get("keepdims")
+    if keepdims:
+        for axis in inside:
+            results = METHODS["expand_dims"](results, axis - 1)
+    cut = found.cut(results, keepdims)
+    if not keepdims:
         return cut
-    if not axis:
-        return METHODS["expand_dims"](cut, 0)
-    each = generated((as_tracer(rows.offsets).extents[0],), tracer_of)[0]
-    return Ragged.made(cut, each)
+    return with_axis(cut, axes[0])
 
 
-def _from_all(offsets: Tracer, places: Tracer) -> Tracer:
-    """A place in each column, counted from the first of all values."""
+def _from_all(offsets: Tracer, places: Tracer, of: Tracer | None = None) -> Tracer:
+    """A place in each column, or places in the columns `of`, counted from the first of all."""
 
     def place(c: Atom, *at: Atom) -> Tracer:
-        found = add(read(offsets, (c,)).atom, read(places, (c, *at)).atom)
+        column = c if of is None else read(of, (c,)).atom
+        found = add(read(offsets, (column,)).atom, read(places, (c, *at)).atom)
         extents.known_natural(found)
         return tracer_of(found)
 
@@ -147,12 +200,19 @@ def _from_all(offsets: Tracer, places: Tracer) -> Tracer:
 def sorted_columns(who: str, rows: Ragged, axis: int, key: Key, descending: bool) -> Any:
     """`sort` or `argsort` of what rows have at each place: sorted values lie where rows have any,
     and the places of them are the numbers of rows."""
-    found = columns(rows, axis)
-    made = in_lines(who, found.whole().values, found.of, key, descending)
+    found = columns(rows, [axis])
+    whole = found.whole()
+    if rank_of(whole) == 2:
+        made = in_lines(who, whole.values, found.of, key, descending)
+    else:
+        made = METHODS[who](whole, key, descending, axis=1).values
     if who == "argsort":
-        made = found.number(as_tracer(made))
+        made = as_tracer(made)
+        made = found.number(made if made.ndim == 1 else _from_all(found.offsets, made, found.of))
     return _in_rows(rows, found.back(made))
 
 
-def _in_rows(rows: Ragged, made: Ragged) -> Ragged:
-    return Ragged.made(made, rows.offsets) if isinstance(rows.values, Ragged) else made
+def _in_rows(rows: Ragged, made: Any) -> Ragged:
+    """Values cut as those of rows are."""
+    inner = _in_rows(rows.values, made) if isinstance(rows.values, Ragged) else made
+    return Ragged.made(inner, rows.offsets)

@@ -15,6 +15,8 @@ from flatweave.frontend.elements.elementwise import maximum, sqrt
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.cumulative import cumprod, cumsum
 from flatweave.frontend.functions.reductions import mean, sum
+from flatweave.frontend.ragged.along import along_rows
+from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.standard.creation import ones_like, zeros_like
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
@@ -35,6 +37,8 @@ def var(
         >>> fw.var([1.0, 3.0], correction=1)
         Array(2.0, dtype=float64)
     """
+    if isinstance(x, Ragged):
+        return along_rows("var", x, axis, {"correction": correction, "keepdims": keepdims})
     array: Any = as_tracer(x, "x of var")
     axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     count: Any = math.prod(array.shape[axis_of(array, each, "var")] for each in axes)
@@ -144,5 +148,7 @@ def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.count_nonzero([3, 0, 5])
         Array(2, dtype=int64)
     """
+    if isinstance(x, Ragged):
+        return along_rows("count_nonzero", x, axis, {"keepdims": keepdims})
     array: Any = as_tracer(x, "x of count_nonzero")
     return sum(where(array != 0, 1, 0), axis=axis, keepdims=keepdims)
