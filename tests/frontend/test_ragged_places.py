@@ -201,7 +201,9 @@ def test_keys_that_mean_nothing():
     with pytest.raises(fw.ArgumentError, match="new axis"):
         rows[None]
     with pytest.raises(fw.Unsupported, match="a slice between them"):
-        fw.ragged(NESTED)[[0, 1], :, [0, 0]]
+        fw.ragged(np.ones((3, 2, 2)), lengths=[2, 1])[:, [0, 0], :, [0, 1]]
+    with pytest.raises(fw.ArgumentError, match="rank 1"):
+        fw.ragged(NESTED)[[0, 1], :, [[0], [0]]]
     with pytest.raises(fw.ArgumentError, match="rank 1"):
         fw.ragged(NESTED)[:, [[0]]]
     with pytest.raises(fw.ArgumentError, match="must be an integer or a slice"):
@@ -243,3 +245,43 @@ def test_several_index_arrays():
         for key in keys:
             same(rows[key], cube[tuple(np.array(k) if isinstance(k, list) else k for k in key)])
         assert nested[[0, 2, 3], [1, 1, 0], [-1, 0, 0]].tolist() == [3, 4, 7]
+
+
+def test_index_arrays_around_a_slice(target):
+    """One index for each row that the first array names."""
+    nested, deep = fw.ragged(NESTED), fw.ragged([NESTED[:2], NESTED[1::-1]])
+    x = np.arange(24).reshape(6, 2, 2)
+    rows = fw.ragged(x, lengths=[2, 1, 3])
+    parts = [x[:2], x[2:3], x[3:]]
+    numbers, last = [2, 0, 2], [0, -1, 2]
+
+    found = fw.jit(lambda n, i, k: n[i, 1:, k])(nested, np.array(numbers), np.array(last))
+    assert found.tolist() == [
+        [inner[k] for inner in NESTED[i][1:]] for i, k in zip(numbers, last, strict=True)
+    ]
+    if target == "interp":
+        assert nested[[1, 0], :, 0].tolist() == [[8], [1, 2]]
+        assert nested[[], :, []].tolist() == []
+        assert deep[[1, 0], :, [0, -1], 0].tolist() == [[8, 1], [2, 8]]
+        assert rows[[2, 0], ::-1, [1, 0]].tolist() == [
+            parts[2][::-1, 1].tolist(), parts[0][::-1, 0].tolist(),
+        ]  # fmt: skip
+        assert rows[[2, 0], :, :, [1, 0]].tolist() == [
+            parts[2][:, :, 1].tolist(), parts[0][:, :, 0].tolist(),
+        ]  # fmt: skip
+        assert rows[[0, 2], 0, :, [1, 0]].tolist() == [
+            parts[0][0, :, 1].tolist(), parts[2][0, :, 0].tolist(),
+        ]  # fmt: skip
+
+
+def test_index_arrays_in_deeper_rows():
+    """Behind all rows they name the same places in each, before slices and rows, too."""
+    lists = [[[[1, 2], [3]], [[4], [5, 6]]], [[[7], [8]], [[], [9]], [[1], [1]]]]
+    deep = fw.ragged(lists)
+
+    with fw.target("interp"):
+        assert deep[:, [1, 0], [0, -1]].tolist() == [[x[1][0], x[0][-1]] for x in lists]
+        assert deep[:, [1, 0], [0, -1], :1].tolist() == [
+            [x[1][0][:1], x[0][-1][:1]] for x in lists
+        ]  # fmt: skip
+        assert deep[:, [0], []].tolist() == [[], []]

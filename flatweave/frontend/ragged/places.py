@@ -5,6 +5,7 @@
     rows[:, a:b]       [row[a:b] for row in rows]
     rows[:, idx]       [row[idx] for row in rows]: an array, of as many elements of each row
     rows[i, j]         [rows[a][b] for a, b in zip(i, j)] for index arrays i and j
+    rows[i, :, k]      [rows[a][:, b] for a, b in zip(i, k)]
     rows[mask]         [[x for x, m in zip(row, own) if m] for row, own in zip(rows, mask)]
     rows[order]        [[row[j] for j in own] for row, own in zip(rows, order)]
 
@@ -35,7 +36,7 @@ from flatweave.frontend.elements.broadcast import (
 from flatweave.frontend.ragged.cutting import offsets_from
 from flatweave.frontend.ragged.elementwise import check_rows
 from flatweave.frontend.ragged.locate import locate
-from flatweave.frontend.ragged.ragged import Ragged, rank_of, row_count
+from flatweave.frontend.ragged.ragged import Ragged, depth_of, rank_of, row_count, value_count
 from flatweave.frontend.ragged.selection import chosen, gathered, no_rank_one, numbers_of
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, mul, sub
@@ -63,7 +64,7 @@ def at_places(rows: Ragged, key: Sequence[Any]) -> Any:
         return in_row(chosen(rows, first), rest)
     if isinstance(rest[0], slice):
         if any(map(_is_array, rest)):
-            raise _apart()
+            return _beside(rows, numbers_of(rows, first), rest)
         return _in_rows(chosen(rows, first), rest)
     numbers = numbers_of(rows, first)
     return _at(rows, _positions(rows, numbers, _index(rest[0])), rest[1:])
@@ -134,10 +135,50 @@ def _is_array(part: Any) -> bool:
 
 def _apart() -> Unsupported:
     return Unsupported(
-        "index arrays of a Ragged with a slice between them, or behind the places in rows of rows.",
+        "index arrays of a Ragged with a slice between them, behind one of all rows.",
         where=user_location(),
-        remedy="Use one after the other, rows[i][:, :, k], or fw.map(lambda row: row[j, k], rows).",
+        remedy="Use one after the other, rows[:, j][:, :, :, k], or"
+        " fw.map(lambda row: row[j, :, k], rows).",
     )
+
+
+def _beside(rows: Ragged, numbers: Tracer, rest: Sequence[Any]) -> Any:
+    """The rows of some numbers at the other parts of a key, of whose arrays each has one index for
+    each of these rows."""
+    arrays = [_index(part) for part in rest if _is_array(part)]
+    shape = common_shape([numbers, *arrays], "the indices of a Ragged")
+    if len(shape) > 1:
+        raise no_rank_one(next(array for array in arrays if array.ndim > 1))
+    whole = broadcast_to(numbers, shape)
+    parts = [broadcast_to(_index(part), shape) if _is_array(part) else part for part in rest]
+    return _in_each(gathered(rows, whole, may_repeat=True), parts)
+
+
+def _in_each(rows: Ragged, rest: Sequence[Any]) -> Any:
+    """Every row at the other parts of a key, in which an array has one index for each row."""
+    part, *behind = rest
+    if not isinstance(part, slice):
+        numbers = generated((row_count(as_tracer(rows.offsets)),), tracer_of)[0]
+        positions = _positions(rows, numbers, _index(part))
+        if behind and isinstance(rows.values, Ragged):
+            return _in_each(gathered(rows.values, positions, may_repeat=True), behind)
+        return _at(rows, positions, behind)
+    found = rows if _is_whole(part) else _within(rows, part)
+    if not any(map(_is_array, behind)):
+        return _in_rows(found, [WHOLE, *behind])
+    offsets, count = as_tracer(found.offsets), value_count(found)
+
+    def of_elements(each: Any) -> Any:
+        if not _is_array(each):
+            return each
+        return generated((count,), lambda p: read(each, (locate(offsets, 1, p)[0],)), "p")[0]
+
+    moved = [of_elements(each) for each in behind]
+    if isinstance(found.values, Ragged):
+        return Ragged.made(_in_each(found.values, moved), found.offsets)
+    every = generated((count,), tracer_of)[0]
+    values = map_leaves(lambda leaf: getitem(leaf, (every, *moved)), found.values)
+    return Ragged.made(values, found.offsets)
 
 
 def _index(part: Any) -> Tracer:
@@ -174,25 +215,32 @@ def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> Any:
     """Every row at the same places, and at the other parts of a key."""
     count = row_count(as_tracer(rows.offsets))
     is_nested = isinstance(rows.values, Ragged)
-    others = [as_tracer(part, "an index of a Ragged") for part in rest if _is_array(part)]
-    if others and (is_nested or any(isinstance(part, slice) for part in rest)):
+    others = [_index(part) for part in rest if _is_array(part)]
+    last = max((at for at, part in enumerate(rest, 1) if _is_array(part)), default=0)
+    if any(isinstance(part, slice) for part in rest[:last]):
         raise _apart()
-    if not is_nested:
-        shape = common_shape([places, *others], "the indices of a Ragged")
+    shape = common_shape([places, *others], "the indices of a Ragged")
+    if not is_nested or (others and depth_of(rows) <= last + 1):
         numbers = generated((count, *[ONE] * len(shape)), lambda i, *at: tracer_of(i))[0]
         return _at(rows, _positions(rows, numbers, broadcast_to(places, shape)), rest)
-    if places.ndim > 1:
-        raise no_rank_one(places)
-    width = places.extents[0]
-    total = extents.product((count, *places.extents))
+    if len(shape) > 1:
+        raise no_rank_one(next(array for array in [places, *others] if array.ndim > 1))
+    width = shape[0]
+    total = extents.product((count, width))
     extents.known_extent(total)
+    arrays = [broadcast_to(array, shape) for array in [places, *others]]
 
     def one(p: Atom) -> list[Tracer]:
         number, place = unravel(p, (count, width))
-        return [tracer_of(number), read(places, (place,))]
+        return [tracer_of(number), *(read(array, (place,)) for array in arrays)]
 
-    positions = _positions(rows, *generated((total,), one, "p"))
+    numbers, own, *moved = generated((total,), one, "p")
+    positions = _positions(rows, numbers, own)
     ends = generated((add(count, ONE),), lambda i: tracer_of(mul(i, width)))[0]
+    if others:
+        behind = iter(moved)
+        inner = [next(behind) if _is_array(part) else part for part in rest]
+        return Ragged.made(_at(rows, positions, inner), ends)
     return _behind(Ragged.made(taken(rows.values, positions), ends), [WHOLE, *rest])
 
 
@@ -210,7 +258,9 @@ def _at(rows: Ragged, positions: Tracer, rest: Sequence[Any]) -> Any:
     if not rest:
         return taken(rows.values, positions)
     if isinstance(rows.values, Ragged):
-        return at_places(rows.values, (positions, *rest))
+        if isinstance(rest[0], slice):
+            return at_places(rows.values, (positions, *rest))
+        return _at(rows.values, _positions(rows.values, positions, _index(rest[0])), rest[1:])
     return map_leaves(lambda leaf: getitem(leaf, (positions, *rest)), rows.values)
 
 
