@@ -152,10 +152,6 @@ def list_with_too_great_a_number():
     fw.sum([1, 2**64])
 
 
-def single_bool_for_a_mask():
-    fw.asarray(M)[np.array(True)]
-
-
 def values_of_another_row_width():
     fw.scatter(M, np.array([0]), np.zeros((1, 5)))
 

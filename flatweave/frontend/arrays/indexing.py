@@ -24,10 +24,11 @@ from flatweave.frontend.arrays.masks import (
     beside,
     check_extents,
     is_mask,
+    is_single,
     leads,
     masked,
-    no_mask,
     rank_in,
+    with_axes,
 )
 from flatweave.frontend.arrays.reading import (
     element,
@@ -129,9 +130,9 @@ def getitem(xs: Any, key: Any) -> Any:
     parts = [as_tracer(part, "an index") if is_mask(part) else part for part in parts]
     if not any(map(is_mask, parts)):
         return _at(array, _expanded(array, parts))
-    if len(parts) == 1:
+    if len(parts) == 1 and not is_single(parts[0]):
         return masked(array, parts[0])
-    return _with_masks(array, _expanded(array, parts))
+    return _with_masks(*with_axes(array, _expanded(array, parts)))
 
 
 def _at(array: Tracer, parts: Sequence[Any]) -> Tracer:
@@ -140,9 +141,6 @@ def _at(array: Tracer, parts: Sequence[Any]) -> Tracer:
 
 def _with_masks(array: Tracer, parts: Sequence[Any]) -> Tracer:
     """A key of several parts, some of which are masks."""
-    for part in parts:
-        if is_mask(part) and not part.ndim:
-            raise no_mask(array)
     if not leads(parts):
         return _at(array, beside(array, parts))
     mask, *rest = parts

@@ -3,6 +3,7 @@
     xs[mask]             filter mask xs
     xs[mask, 2]          filter mask (generate [n] (i => xs[i, 2]))
     xs[mask, places]     xs[where mask holds, places]: the two are broadcast together
+    xs[0, True]          xs[0, None][0], of extent 0 where the bool does not hold
 
 A mask of rank r stands for r axes, and for as many index arrays: the places where it holds.
 """
@@ -22,10 +23,10 @@ from flatweave.frontend.arrays.columns import compacted, unravel
 from flatweave.frontend.arrays.shapes import raveled, reshaped
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.extents import ONE
+from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Const
 
 
 @record(eq=True)
@@ -49,11 +50,6 @@ def masked(array: Tracer, mask: Tracer) -> Tracer:
     if mask.ndim == 1 and array.ndim:
         extents.same_length([array, mask], "a mask", ["the array", "the mask"])
         return compacted(mask, [array])[0]
-    if not mask.ndim and not array.ndim:
-        one = generated((ONE,), lambda i: mask)[0]
-        return compacted(one, [generated((ONE,), lambda i: array)[0]])[0]
-    if not mask.ndim:
-        raise no_mask(array)
     if mask.ndim > array.ndim:
         raise ShapeError(
             f"a mask of type {describe(mask)} does not fit an array of type {describe(array)}.",
@@ -63,15 +59,6 @@ def masked(array: Tracer, mask: Tracer) -> Tracer:
     check_extents(array, mask, 0)
     flat = reshaped(array, [_total(leading), *rest])
     return compacted(raveled(mask), [flat])[0]
-
-
-def no_mask(array: Tracer) -> ShapeError:
-    return ShapeError(
-        f"a single bool is no mask for an array of type {describe(array)}: a mask has a bool"
-        " for each row, or for each element.",
-        where=user_location(),
-        remedy="Choose with fw.where(p, xs, ys), or between computations with fw.cond.",
-    )
 
 
 def _total(shape: Sequence[Atom]) -> Atom:
@@ -106,9 +93,42 @@ def leads(parts: Sequence[Any]) -> bool:
     """Whether a mask comes first, and no other part is an array: these may be read before it."""
     rest = parts[1:]
     return is_mask(parts[0]) and all(
-        part is None or isinstance(part, slice) or not as_tracer(part, "an index").ndim
+        part is None or isinstance(part, slice)
+        or (not isinstance(part, Held) and not as_tracer(part, "an index").ndim)
         for part in rest
-    )
+    )  # fmt: skip
+
+
+def is_single(part: Any) -> bool:
+    """Whether a part of a key is one bool, which stands for no axis and gives a new one."""
+    return is_mask(part) and not part.ndim
+
+
+def with_axes(array: Tracer, parts: Sequence[Any]) -> tuple[Tracer, list[Any]]:
+    """An array and a key in which single bools are the places of an axis of extent 1."""
+    shape: list[Atom] = []
+    found: list[Any] = []
+    axes = iter(array.extents)
+    for part in parts:
+        if is_single(part):
+            shape.append(ONE)
+            found.append(Held(_of_single(part)))
+            continue
+        shape += [next(axes) for _ in range(0 if part is None else rank_in(part))]
+        found.append(part)
+    return reshaped(array, shape) if array.ndim else _filled(array, shape), found
+
+
+def _of_single(mask: Tracer) -> Tracer:
+    """The one place, 0, where a bool holds."""
+    if isinstance(mask.atom, Const):
+        return generated((ONE if mask.atom.value else ZERO,), lambda i: tracer_of(ZERO))[0]
+    one = generated((ONE,), lambda i: mask)[0]
+    return compacted(one, generated((ONE,), tracer_of))[0]
+
+
+def _filled(number: Tracer, shape: Sequence[Atom]) -> Tracer:
+    return generated(shape, lambda *at: number)[0]
 
 
 def beside(array: Tracer, parts: Sequence[Any]) -> list[Any]:
