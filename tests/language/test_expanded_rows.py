@@ -65,3 +65,42 @@ def test_an_expansion_in_an_inner_function():
 
     wanted = [[sum(x * y + i for x in row for i in range(x)) for y in row] for row in arrays]
     assert found.tolist() == wanted
+
+
+@pytest.mark.parametrize("lists", [[[3, 1], [], [4, 1, 5]], [[7]], [[]], []])
+def test_the_rows_of_a_ragged(target, lists):
+    """Each of them has a size and gives elements, or is folded, as an element of an array."""
+    rows, weights = fw.ragged(lists, dtype=fw.i64), np.arange(len(lists)) + 1
+
+    def count(row):
+        return row.shape[0] * row.shape[0]
+
+    pairs = fw.jit(lambda rows: fw.expand(
+        count, lambda row, i: 10 * row[i // row.shape[0]] + row[i % row.shape[0]], rows
+    ))  # fmt: skip
+    greatest = fw.jit(lambda rows, weights: fw.expand_reduce(
+        lambda x: x[0].shape[0], lambda x, i: x[0][i] * x[1], fw.maximum, -1, (rows, weights)
+    ))  # fmt: skip
+
+    assert pairs(rows).tolist() == [10 * x + y for row in lists for x in row for y in row]
+    assert greatest(rows, weights).tolist() == [
+        max([x * w for x in row], default=-1) for row, w in zip(lists, weights, strict=True)
+    ]
+    if target == "interp":
+        ends = fw.expand(lambda row: 2, lambda row, i: (i, fw.sum(row)), rows)
+        assert ends[0].tolist() == [0, 1] * len(lists)
+        assert ends[1].tolist() == [sum(row) for row in lists for _ in range(2)]
+
+
+def test_sizes_of_rows():
+    """A size is one integer from 0, and what is given has one length for all rows."""
+    rows, nested = fw.ragged([[1], [2, 3]]), fw.ragged([[[1], []], [], [[2, 3]]])
+    with fw.target("interp"):
+        sums = fw.expand(lambda r: r.lengths.shape[0], lambda r, i: fw.sum(r[i]), nested)
+        assert sums.tolist() == [1, 0, 5]
+        with pytest.raises(fw.NegativeExtentError, match="a size of expand must not be negative"):
+            fw.expand(lambda row: fw.sum(row) - 2, lambda row, i: i, rows)
+        with pytest.raises(fw.ShapeError, match="a size of expand must be a scalar"):
+            fw.expand(lambda row: row, lambda row, i: i, rows)
+        with pytest.raises(fw.NestingError, match="rows whose lengths differ"):
+            fw.expand(lambda row: 2, lambda row, i: row, rows)

@@ -35,17 +35,18 @@ from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.functions.combinators import map, reduction
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.ragged.locate import locate
+from flatweave.frontend.ragged.map_rows import Rows, is_irregular, map_rows
 from flatweave.frontend.ragged.nest import element
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.sizes import check
-from flatweave.frontend.trace.tracers import as_tracers, emit, tracer_of
+from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 from flatweave.ops import Generate, Map, Scan
 from flatweave.terms.build import index
-from flatweave.terms.syntax import Atom, Const, Lambda, Var
+from flatweave.terms.syntax import Atom, Const, Var
 
 
 def _size(size: Callable[[Any], Any], x: Any, what: str) -> Atom:
@@ -53,6 +54,11 @@ def _size(size: Callable[[Any], Any], x: Any, what: str) -> Atom:
     given = size(x)
     current().trace.where = user_location()
     return extents.length_of(given, what)
+
+
+def _traced_size(size: Callable[[Any], Any], x: Any, what: str) -> Tracer:
+    atom = _size(size, x, what)
+    return Tracer(atom, current().home((atom,)))
 
 
 LONG = 64
@@ -68,15 +74,19 @@ def _sources(
     """How positions are located, and how many there are."""
 
     def one(x: Any) -> Tracer:
-        atom = _size(size, x, what)
-        return Tracer(atom, current().home((atom,)))
+        return _traced_size(size, x, what)
 
     fn = element_function(one, [tree], [element_type(x) for x in arrays], who)[0]
     (each,) = fn.results
     if isinstance(each, Const) and each.value < LONG and not fn.lets:
         return _even(int(each.value), arrays[0].extents[0], who)
-    ends, total = _ends(fn, arrays, who)
-    return lambda p: locate(ends, 0, p), total
+    return _by_ends(emit(Map(fn, tuple(x.atom for x in arrays), 1))[0], who)
+
+
+def _by_ends(sizes: Tracer, who: str) -> tuple[Located, Atom]:
+    """Sources of these sizes."""
+    ends = _ends(sizes, who)
+    return lambda p: locate(ends, 0, p), last_of(ends)
 
 
 def _even(size: int, count: Atom, who: str) -> tuple[Located, Atom]:
@@ -98,9 +108,8 @@ def _even(size: int, count: Atom, who: str) -> tuple[Located, Atom]:
     return located, total
 
 
-def _ends(fn: Lambda, arrays: Sequence[Tracer], who: str) -> tuple[Tracer, Atom]:
-    """Where each source's results end, and how many results there are."""
-    sizes = emit(Map(fn, tuple(x.atom for x in arrays), 1))[0]
+def _ends(sizes: Tracer, who: str) -> Tracer:
+    """Where each source's results end."""
     plus = combine_lambda(lambda a, b: [apply("add", a, b)], [i64])
     sums = emit(Scan(plus, (ZERO,), (sizes.atom,), False, False))[0]
     def end(i: Atom) -> Tracer:
@@ -110,9 +119,7 @@ def _ends(fn: Lambda, arrays: Sequence[Tracer], who: str) -> tuple[Tracer, Atom]
         check(fits, OVERFLOW, (i,), sizes_overflow(who))
         return found
 
-    count = arrays[0].extents[0]
-    ends = generated((count,), end)[0]
-    return ends, last_of(ends)
+    return generated(sizes.extents, end)[0]
 
 
 def last_of(ends: Tracer) -> Atom:
@@ -133,9 +140,9 @@ def expand(
 ) -> Any:
     """`get(x, i)` for every `x` of `xs` and 0 <= i < `size(x)`, in order (Elsman 2019, section 3).
 
-    Elements of `xs` are as for `map`; `get` may give tuples or rows. The result is as long as the
-    sizes' sum. Raises NegativeExtentError for a size below 0, ExtentOverflowError when the sum
-    does not fit an i64.
+    Elements of `xs` are as for `map`, of a Ragged its rows; `get` may give tuples, or rows of one
+    length. The result is as long as the sizes' sum. Raises NegativeExtentError for a size below 0,
+    ExtentOverflowError when the sum does not fit an i64.
 
     Types: `size: t -> integer, get: (t, i64) -> r, xs: t[n] -> r[sum of sizes]`.
 
@@ -144,8 +151,14 @@ def expand(
     """
     check_arity(need_function(size, "expand"), 1, "expand")
     check_arity(need_function(get, "expand"), 2, "expand")
-    arrays, tree = arrays_of_one_length(xs, "expand")
-    located, total = _sources(size, arrays, tree, "expand", "a size of expand")
+    what = "a size of expand"
+    if is_irregular(xs):
+        rows = Rows([xs])
+        sizes = map_rows(lambda x: _traced_size(size, x, what), [xs])
+        located, total = _by_ends(as_tracer(sizes), "expand")
+    else:
+        arrays, tree = arrays_of_one_length(xs, "expand")
+        located, total = _sources(size, arrays, tree, "expand", what)
     found: list[Any] = []
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
@@ -155,7 +168,10 @@ def expand(
         s, start = located(p)
         i = extents.sub(p, start)
         extents.known_natural(i)
-        x = unflatten(tree, [element(array, s) for array in arrays])
+        if is_irregular(xs):
+            (x,) = rows.at(s)
+        else:
+            x = unflatten(tree, [element(array, s) for array in arrays])
         leaves, given = as_tracers(
             get(x, tracer_of(i)), "the result of expand's function", structured=True
         )
@@ -186,11 +202,11 @@ def expand_reduce(
     """
     check_arity(need_function(size, "expand_reduce"), 1, "expand_reduce")
     check_arity(need_function(get, "expand_reduce"), 2, "expand_reduce")
-    arrays_of_one_length(xs, "expand_reduce")
+    if not is_irregular(xs):
+        arrays_of_one_length(xs, "expand_reduce")
 
     def one(x: Any) -> Any:
-        atom = _size(size, x, "a size of expand_reduce")
-        count = Tracer(atom, current().home((atom,)))
+        count = _traced_size(size, x, "a size of expand_reduce")
         return reduction(op, ne, generate(count, lambda i: get(x, i)), "expand_reduce")
 
     return map(one, xs)

@@ -48,11 +48,29 @@ class Source:
     is_offsets: bool = False
 
 
+class Rows:
+    """Several arguments of which one is a Ragged or holds one, row by row.
+
+    `lengths` has the offsets of the rows that were asked for, by their length.
+    """
+
+    def __init__(self, xs: Sequence[Any]) -> None:
+        self.parts: list[Source] = []
+        self.trees = [_parts_of(x, self.parts) for x in xs]
+        self.count = _row_count(self.parts)
+        self.lengths: dict[Atom, Tracer] = {}
+
+    def at(self, i: Atom) -> list[Any]:
+        """The row, or element, of each argument."""
+        elements = iter([_element(part, i, self.lengths) for part in self.parts])
+        return [
+            unflatten(tree, [next(elements) for _ in range(tree.size)]) for tree in self.trees
+        ]
+
+
 def map_rows(f: Callable[..., Any], xs: Sequence[Any]) -> Any:
     """`f` on every row, or element, of several arguments of which one is a Ragged or holds one."""
-    parts: list[Source] = []
-    trees = [_parts_of(x, parts) for x in xs]
-    return _nested(f, trees, parts, _row_count(parts))
+    return _nested(f, Rows(xs))
 
 
 def _parts_of(x: Any, parts: list[Source]) -> Tree:
@@ -99,26 +117,22 @@ def _row_count(parts: Sequence[Source]) -> Atom:
     return count
 
 
-def _nested(
-    f: Callable[..., Any], trees: Sequence[Tree], parts: Sequence[Source], count: Atom
-) -> Any:
-    """The function on the i-th row of every part, for all rows."""
+def _nested(f: Callable[..., Any], rows: Rows) -> Any:
+    """The function on the i-th row of every argument, for all rows."""
     found: list[tuple[Result, Scope]] = []
-    lengths: dict[Atom, Tracer] = {}
 
     def body(inside: Scope, params: tuple[Var, ...]) -> list[Atom]:
         i = params[0]
         inside.natural.add(i)
-        inside.trace.bounds[i] = count
-        elements = iter([_element(part, i, lengths) for part in parts])
-        args = [unflatten(tree, [next(elements) for _ in range(tree.size)]) for tree in trees]
+        inside.trace.bounds[i] = rows.count
+        args = rows.at(i)
         check_arity(f, len(args), "map")
         found.append((result_of(f(*args), f, inside), inside))
         return [leaf.atom for leaf in found[0][0].leaves]
 
     fn = current().function([i64], body, "i")
     result, inside = found[0]
-    return nested(count, fn, result, inside, lengths)
+    return nested(rows.count, fn, result, inside, rows.lengths)
 
 
 def _element(part: Source, i: Atom, lengths: dict[Atom, Tracer]) -> Tracer:
