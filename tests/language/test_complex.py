@@ -216,3 +216,45 @@ def test_real_numbers_among_complex_ones(target):
     assert fw.scatter(Z, [1], 2).tolist() == [Z[0], 2, *Z[2:]]
     around = fw.stencil(lambda n: n[-1] + n[1], Z, (3,), ("constant", 0))
     assert np.allclose(around, np.append(0, Z[:-1]) + np.append(Z[1:], 0))
+
+
+def test_numbers_become_complex_in_loops_and_branches(target):
+    """Python numbers do, where what the body gives, or the other branch, is complex."""
+    z = np.complex128(0.5 + 0.5j)
+
+    def steps(z):
+        return fw.while_loop(
+            lambda s: (abs(s[0]) < 2) & (s[1] < 50), lambda s: (s[0] * s[0] + z, s[1] + 1), (0, 0)
+        )
+
+    def plain(z):
+        s, n = 0, 0
+        while abs(s) < 2 and n < 50:
+            s, n = s * s + z, n + 1
+        return s, n
+
+    found = fw.jit(steps)(z)
+    assert (complex(found[0]), int(found[1])) == plain(z)
+    given = np.array([z, 1, -1 + 0.25j])
+    counts = fw.jit(lambda zs: fw.map(lambda z: steps(z)[1], zs))(given)
+    assert counts.tolist() == [plain(z)[1] for z in given]
+    product = fw.fori_loop(0, 3, lambda i, s: {"p": s["p"] * np.complex64(1j)}, {"p": 1})
+    assert product["p"] == -1j and product["p"].dtype == np.complex64
+    assert fw.fori_loop(0, 2, lambda i, s: 1, z) == 1
+    for p in (True, False):
+        chosen = fw.jit(lambda p, z: fw.cond(p, lambda: (1, z), lambda: (z, 2.5)))(p, z)
+        assert [complex(x) for x in chosen] == ([1, z] if p else [z, 2.5])
+
+
+def test_floats_do_not_become_complex_in_loops():
+    """Both dtypes are named, and where they are."""
+    x, z = np.float64(1.5), np.complex128(1j)
+    with fw.target("interp"):
+        with pytest.raises(fw.DTypeError, match=r"state of fori_loop enters as f64 .* as c128"):
+            fw.fori_loop(0, 2, lambda i, s: s * z, x)
+        with pytest.raises(fw.DTypeError, match=r"leaf state\[1\] of while_loop enters as c128"):
+            fw.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, x), (0, z))
+        with pytest.raises(fw.DTypeError, match=r"different dtypes at result\[0\], f64 and"):
+            fw.cond(True, lambda: (x, 1), lambda: (z, 1))
+        with pytest.raises(fw.OperatorError, match=r"takes a state i64 but gives \(i64, c128\)"):
+            fw.fori_loop(0, 2, lambda i, s: (s, z), 1)

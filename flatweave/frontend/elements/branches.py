@@ -14,9 +14,10 @@ from typing import Any
 from flatweave.base.errors import DTypeError, OperatorError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.kinds import as_kinds_of, difference, taken_apart
 from flatweave.frontend.elements.lambdas import shape_text
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import as_tracers, tracer_of
+from flatweave.frontend.trace.tracers import tracer_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import current, entered
@@ -33,7 +34,7 @@ class Body:
     def __init__(self, fn: Callable[[], Any], name: str) -> None:
         self.scope = current().inner(optional=True)
         with entered(self.scope):
-            self.leaves, self.tree = as_tracers(fn(), f"the result of {name}", True, True)
+            self.leaves, self.tree = taken_apart(fn(), f"the result of {name}")
 
     def close(self, atoms: Sequence[Atom]) -> Any:
         """The body as a lambda."""
@@ -44,6 +45,8 @@ class Body:
 def branch(condition: Tracer, then: Callable[[], Any], other: Callable[[], Any]) -> Any:
     """The results of the body that the condition chooses."""
     first, second = Body(then, "then"), Body(other, "other")
+    if first.tree != second.tree:
+        _of_one_kind(first, second)
     if first.tree != second.tree:
         given = [shape_text(body.tree, body.leaves) for body in (first, second)]
         raise OperatorError(
@@ -60,6 +63,22 @@ def branch(condition: Tracer, then: Callable[[], Any], other: Callable[[], Any])
     return _bound(results, [leaf.ndim for leaf in first.leaves], weak, first.tree)
 
 
+def _of_one_kind(first: Body, second: Body) -> None:
+    """Python numbers as complex ones where the other body gives these; DTypeError for others."""
+    for body, other in ((first, second), (second, first)):
+        with entered(body.scope):
+            body.leaves, body.tree = as_kinds_of(body.tree, body.leaves, other.tree, other.leaves)
+    if found := difference(first.tree, first.leaves, second.tree, second.leaves):
+        raise _dtypes(found.path, found.first, found.second)
+
+
+def _dtypes(name: str, first: Any, second: Any) -> DTypeError:
+    return DTypeError(
+        f"the functions of cond give different dtypes{_at(name)}, {first} and {second}.",
+        where=user_location(), remedy="Convert the results to one dtype with astype.",
+    )  # fmt: skip
+
+
 def _one_dtype(first: Body, second: Body, i: int, name: str) -> bool:
     """Bring leaf `i` of both bodies to one dtype; whether it is weak."""
     a, b = first.leaves[i], second.leaves[i]
@@ -74,11 +93,7 @@ def _one_dtype(first: Body, second: Body, i: int, name: str) -> bool:
     dtype, weak = common((a, b))
     for body, leaf in ((first, a), (second, b)):
         if leaf.element is not dtype and not leaf.weak:
-            raise DTypeError(
-                f"the functions of cond give different dtypes{_at(name)}, {a.element} and"
-                f" {b.element}.",
-                where=user_location(), remedy="Convert the results to one dtype with astype.",
-            )  # fmt: skip
+            raise _dtypes(name, a.element, b.element)
         if not leaf.ndim:
             with entered(body.scope):
                 body.leaves[i] = cast(leaf, dtype)

@@ -3,8 +3,9 @@
     while_loop(cond, body, state)       while cond (s => ..) body (s => ..) state
 
 The state is any tree. A loop's body is traced until the types of its state are known: Python
-numbers in it take the dtype that the body gives back, and an axis whose extent the body changes
-becomes state itself, an i64 beside the array. Tracing again takes back what was emitted before.
+numbers in it take the dtype that the body gives back, a complex one, too, and an axis whose extent
+the body changes becomes state itself, an i64 beside the array. Tracing again takes back what was
+emitted before.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.branches import branch
 from flatweave.frontend.elements.conversion import cast
+from flatweave.frontend.elements.kinds import as_kinds_of, difference, taken_apart
 from flatweave.frontend.elements.lambdas import check_arity, need_function, shape_text
 from flatweave.frontend.elements.scalars import truth
 from flatweave.frontend.trace import extents
-from flatweave.frontend.trace.tracers import as_tracers, extent_of, scalar_of
+from flatweave.frontend.trace.tracers import extent_of, scalar_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import Scope, current, entered
@@ -65,6 +67,14 @@ class Again(Exception):
         self.slots = slots
 
 
+class Complete(Exception):
+    """The body gives complex numbers for Python numbers of its state: begin with such ones."""
+
+    def __init__(self, tree: Tree, leaves: list[Tracer]) -> None:
+        super().__init__()
+        self.tree, self.leaves = tree, leaves
+
+
 def bind_state(inside: Scope, slots: Sequence[Slot]) -> tuple[list[Var], list[Tracer]]:
     """Parameters for the state: varying extents, then the array; and its leaves."""
     params: list[Var] = []
@@ -96,9 +106,13 @@ def state_atoms(slots: Sequence[Slot], leaves: Sequence[Tracer]) -> list[Atom]:
     return atoms
 
 
-def checked_state(result: Any, tree: Tree, slots: list[Slot], who: str) -> list[Tracer]:
+def checked_state(
+    result: Any, tree: Tree, slots: list[Slot], state: list[Tracer], who: str
+) -> list[Tracer]:
     """The leaves that a body gives back; Again when the slots must change to hold them."""
-    leaves, given = as_tracers(result, f"the result of the body of {who}", True, True)
+    leaves, given = taken_apart(result, f"the result of the body of {who}")
+    if given != tree:
+        leaves, given = _of_one_kind(leaves, given, state, tree, who)
     if given != tree:
         raise OperatorError(
             f"the body of {who} takes a state {spelled(tree, [s.text for s in slots])} but gives"
@@ -117,6 +131,31 @@ def checked_state(result: Any, tree: Tree, slots: list[Slot], who: str) -> list[
     if misfits:  # all other slots are settled, so the types do not converge
         raise misfits[0]
     return leaves
+
+
+def _of_one_kind(
+    leaves: list[Tracer], given: Tree, state: list[Tracer], tree: Tree, who: str
+) -> tuple[list[Tracer], Tree]:
+    """What a body gives, with Python numbers complex where the state is; Complete where those of
+    the state must be, DTypeError for other numbers."""
+    leaves, given = as_kinds_of(given, leaves, tree, state)
+    if as_kinds_of(tree, state, given, leaves)[1] != tree:
+        raise Complete(given, leaves)
+    if found := difference(tree, state, given, leaves):
+        raise _other_dtype(found.path, who, found.first, found.second)
+    return leaves, given
+
+
+def _other_dtype(path: str, who: str, entered_as: str, found: str) -> DTypeError:
+    name = f"the leaf state{path}" if path else "the state"
+    wanted = "bool_" if entered_as == "bool" else entered_as
+    remedy = f"Convert one of them: the first state, or the result with .astype(fw.{wanted})."
+    if found in ("c64", "c128"):
+        remedy = f"Begin with complex numbers, .astype(fw.{found}), or return fw.real(..)."
+    return DTypeError(
+        f"{name} of {who} enters as {entered_as} and comes back as {found}.",
+        where=user_location(), remedy=remedy,
+    )  # fmt: skip
 
 
 def _met(slot: Slot, leaf: Tracer, who: str) -> Slot:
@@ -140,16 +179,7 @@ def _met(slot: Slot, leaf: Tracer, who: str) -> Slot:
         dtype, weak = leaf.element, leaf.weak
         if common_with(slot, leaf) is dtype:
             return replace(slot, dtype=dtype, weak=weak, shape=shape)
-    raise DTypeError(
-        f"{name} of {who} enters as {slot.dtype} and comes back as {leaf.element}.",
-        where=user_location(),
-        remedy="Convert one of them: the first state, or the result with"
-        f" .astype(fw.{_name(slot)}).",
-    )
-
-
-def _name(slot: Slot) -> str:
-    return "bool_" if slot.dtype is bool_ else slot.dtype.name
+    raise _other_dtype(slot.path, who, slot.dtype.name, leaf.element.name)
 
 
 def common_with(slot: Slot, leaf: Tracer) -> DType:
@@ -158,18 +188,40 @@ def common_with(slot: Slot, leaf: Tracer) -> DType:
     return common((stand_in, leaf))[0]
 
 
+@record
+class State:
+    """What a loop begins with, and the slots that hold it and what its body gives."""
+
+    leaves: list[Tracer]
+    tree: Tree
+    slots: list[Slot]
+
+    def atoms(self) -> tuple[Atom, ...]:
+        """The atoms that the loop begins with."""
+        return tuple(state_atoms(self.slots, self.leaves))
+
+
+def _entering(leaves: list[Tracer], tree: Tree) -> State:
+    pairs = zip(leaves, paths(tree), strict=True)
+    return State(leaves, tree, [slot_of(leaf, path) for leaf, path in pairs])
+
+
 def settled(
-    slots: list[Slot], attempt: Callable[[list[Slot]], Any], rounds: int = 64
-) -> tuple[list[Slot], Any]:
+    given: Any, who: str, attempt: Callable[[State], Any], rounds: int = 64
+) -> tuple[State, Any]:
     """Trace a loop until its state's types hold; what was emitted before is taken back."""
-    scope = current()
-    restore = scope.snapshot()
+    state = _entering(*taken_apart(given, f"the state of {who}"))
+    restore = current().snapshot()
     for _ in range(rounds):
         try:
-            return slots, attempt(slots)
+            return state, attempt(state)
         except Again as again:
             restore()
-            slots = again.slots
+            state = replace(state, slots=again.slots)
+        except Complete as found:
+            restore()
+            leaves, tree = as_kinds_of(state.tree, state.leaves, found.tree, found.leaves)
+            state = _entering(leaves, tree)
     raise UserError(
         "the types of a loop's state never settle.",
         where=user_location(), remedy="Convert each leaf of the state to one dtype in the body.",
@@ -187,7 +239,7 @@ def loop_body(
         params, leaves = bind_state(inside, slots)
         args = [Tracer(var, inside, weak=True) for var in first]
         result = body(*args, unflatten(tree, leaves))
-        found = checked_state(result, tree, slots, who)
+        found = checked_state(result, tree, slots, leaves, who)
         atoms = state_atoms(slots, found)
     inside.closed = True
     return inside.builder.close([*first, *params], atoms)
@@ -210,7 +262,8 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: An
     """Repeats `state = body(state)` while `cond(state)` holds; the last state.
 
     The state is any tree; its arrays may change length from turn to turn, but neither dtype nor
-    rank. Raises DTypeError or ShapeError naming the leaf that does.
+    rank; Python numbers take the dtype that the body gives. Raises DTypeError or ShapeError naming
+    the leaf that does.
 
     Types: `cond: s -> bool, body: s -> s, state: s -> s`.
 
@@ -219,16 +272,14 @@ def while_loop(cond: Callable[[Any], Any], body: Callable[[Any], Any], state: An
     """
     check_arity(need_function(cond, "while_loop"), 1, "while_loop")
     check_arity(need_function(body, "while_loop"), 1, "while_loop")
-    leaves, tree = as_tracers(state, "the state of while_loop", True, True)
-    slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
 
-    def attempt(now: list[Slot]) -> tuple[Lambda, Lambda]:
-        made = loop_body(body, tree, now, "while_loop", None)
-        return _condition(cond, tree, now), made
+    def attempt(now: State) -> tuple[Lambda, Lambda]:
+        made = loop_body(body, now.tree, now.slots, "while_loop", None)
+        return _condition(cond, now.tree, now.slots), made
 
-    slots, (condition, made) = settled(slots, attempt)
-    init = tuple(state_atoms(slots, leaves))
-    return results_of(slots, current().emit(While(condition, made, init), "s"), tree)
+    now, (condition, made) = settled(state, "while_loop", attempt)
+    found = current().emit(While(condition, made, now.atoms()), "s")
+    return results_of(now.slots, found, now.tree)
 
 
 def _condition(cond: Callable[[Any], Any], tree: Tree, slots: Sequence[Slot]) -> Lambda:
@@ -264,8 +315,6 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
     """
     check_arity(need_function(body, "fori_loop"), 2, "fori_loop")
     start, stop = extent_of(lo, "lo of fori_loop"), extent_of(hi, "hi of fori_loop")
-    leaves, tree = as_tracers(state, "the state of fori_loop", True, True)
-    slots = [slot_of(leaf, path) for leaf, path in zip(leaves, paths(tree), strict=True)]
     known = isinstance(start, Const) and isinstance(stop, Const) and start.value < stop.value
 
     def counted(i: Tracer, now: Any) -> Any:
@@ -274,12 +323,12 @@ def fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], state: Any) -> 
             current().trace.bounds[i.atom] = stop
         return body(i, now)
 
-    def attempt(now: list[Slot]) -> Lambda:
-        return loop_body(counted, tree, now, "fori_loop", i64, optional=not known)
+    def attempt(now: State) -> Lambda:
+        return loop_body(counted, now.tree, now.slots, "fori_loop", i64, optional=not known)
 
-    slots, made = settled(slots, attempt)
-    op = For(start, stop, extents.ONE, made, tuple(state_atoms(slots, leaves)))
-    return results_of(slots, current().emit(op, "s"), tree)
+    now, made = settled(state, "fori_loop", attempt)
+    op = For(start, stop, extents.ONE, made, now.atoms())
+    return results_of(now.slots, current().emit(op, "s"), now.tree)
 
 
 @operation(structured="args")
