@@ -97,6 +97,14 @@ def hash_of_a_tracer():
     fw.jit(lambda x: {x: 1})(X)
 
 
+def dict_at_a_traced_key():
+    fw.map(lambda i: {0: 1.5}[i], [0, 1])
+
+
+def list_at_a_traced_index():
+    fw.map(lambda i: [1.5, 2.5][i], [0, 1])
+
+
 def assignment_to_an_array():
     @fw.jit
     def f(x):

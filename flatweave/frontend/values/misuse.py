@@ -213,7 +213,9 @@ def hashing(described: str) -> NotTraceableError:
         f"Python hashes a traced value of type {described}, whose value is known only when the"
         " compiled function runs.",
         where=user_location(),
-        remedy="Use id(x) as the key to tell traced values apart, or keep them in a list.",
+        remedy="Read a table at traced places from an array, fw.gather(table, i), or choose with"
+        " fw.where; fw.isin asks whether a value is in a set; id(x) as the key tells traced values"
+        " apart.",
     )  # fmt: skip
 
 
