@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from flatweave.array_ir.text import parse_program
 from flatweave.lower.machine.machine import CPU_AVX512
 from flatweave.lower.program import lower
+from flatweave.ops import Fold, Sweep
 from flatweave.simulator import run as simulator
+from flatweave.terms.traverse import walk_lets
+from tests.structure.counted import opened
 
 WIDTHS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 21]
 GROUPS = 12
@@ -51,6 +55,57 @@ def test_two_folds_of_one_element(target, threads):
 
     expected = [values[labels == k].mean() for k in range(GROUPS)]
     assert np.allclose(fw.map(mean, fw.iota(GROUPS)), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8])
+def test_columns_of_any_number(target, threads, dtype):
+    """Fewer than a step has lanes, as many, and a few more: the last step lies over others."""
+
+    def down(m):
+        return fw.sum(m, axis=0), fw.max(m, axis=0), fw.argmin(m, axis=0), fw.std(m, axis=0)
+
+    f = fw.jit(down)
+    for width in (1, 7, 15, 16, 17, 63, 64, 65, 127, 130) if target == "cpu" else (17,):
+        m = (np.arange(9 * width) * 37 % 101 - 50).astype(dtype).reshape(9, width)
+        total, most, place, deviation = f(m)
+
+        assert np.array_equal(total, m.sum(axis=0))
+        assert np.array_equal(most, m.max(axis=0)) and np.array_equal(place, m.argmin(axis=0))
+        assert np.allclose(deviation, m.astype(float).std(axis=0))
+
+
+def test_the_first_column_that_fails_is_reported(target):
+    """Though it is visited twice."""
+    f = fw.jit(lambda xs, far: fw.generate(
+        70, lambda j: fw.sum(fw.generate(5, lambda i: xs[j + i * far]))))  # fmt: skip
+    xs = np.arange(350)
+
+    assert np.array_equal(f(xs, 70), xs.reshape(5, 70).sum(axis=0))
+    with pytest.raises(IndexError, match="index 350 is outside"):
+        f(xs, 71)
+
+
+@pytest.mark.parametrize("width", [1, 3, 5, 40])
+def test_folds_that_read_what_folds_gave(width, target):
+    """Of tall matrices, where folds are divided: each behind those that it reads."""
+    f = fw.jit(lambda m: (fw.std(m, axis=0), (m - fw.mean(m, axis=0)) / fw.var(m, axis=0)))
+    m = np.arange(5000 * width).reshape(5000, width) * 7919 % 4001 / 100
+
+    for ours, theirs in zip(f(m), (m.std(axis=0), (m - m.mean(axis=0)) / m.var(axis=0))):
+        assert np.allclose(ours, theirs)
+
+
+def test_no_fold_is_repeated_for_each_row():
+    """Nor for each block of rows: that would be all rows for every row."""
+    text = opened(lambda m: fw.std(m, axis=0), np.ones((3, 5))).text["flat"]
+    program = parse_program(text)
+    rows, columns, *_ = program.fn.params
+    sweeps = [let.op for let in walk_lets(program.fn) if isinstance(let.op, Sweep)]
+
+    assert len(sweeps) > 4
+    for sweep in sweeps:
+        folds = [let.op for let in walk_lets(sweep.body) if isinstance(let.op, Fold)]
+        assert sweep.shape == (columns,) or all(fold.extent != rows for fold in folds)
 
 
 def test_idle_lanes_read_nothing():

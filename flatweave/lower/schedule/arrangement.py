@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from flatweave.base.dtypes import i64
 from flatweave.lower.machine.machine import Machine
 from flatweave.lower.schedule.plan import Lanes, Traversal
-from flatweave.ops import Fold, Index, Sweep
-from flatweave.terms.control import Apply
+from flatweave.ops import Fold, Index, Locate, Prefix, Store, Sweep
+from flatweave.terms.control import Apply, For, If, While
 from flatweave.terms.syntax import ArrayType, Atom, Const, Lambda, Let, Var
 from flatweave.terms.traverse import atoms_in, free_vars, lambdas_in, walk_lets
 
@@ -26,8 +26,19 @@ def arrange_lanes(machine: Machine, op: Sweep, width: int, *, short: bool = Fals
     along_last_axis = along_folds or not short
     if along_last_axis and len(op.shape) > 1 and not op.reverse and _needs_indices(op):
         return Traversal(Lanes.ROW_BY_ROW, width, reach=find_reach(op))
+    if not (along_folds or machine.one_block) and _is_one_row_of_folds(op):
+        return Traversal(Lanes.ROW_BY_ROW, width, reach=find_reach(op))
     apart = len(op.shape) == 1 and not machine.one_block  # a row of its own is often all ends
     return Traversal(Lanes.FLAT, width, reach=find_reach(op) if apart else 0)
+
+
+def _is_one_row_of_folds(op: Sweep) -> bool:
+    """Whether elements are loops that lanes run together, and are stored: they are a row, which
+    steps may overlap."""
+    lets = op.body.lets
+    plain = len(op.shape) == 1 and not op.reverse and all(isinstance(s, Store) for s in op.sinks)
+    folds = any(isinstance(let.op, Fold) for let in lets)
+    return plain and folds and not any(isinstance(let.op, Prefix | Locate) for let in lets)
 
 
 BOUNDARY_TESTS = frozenset({"minimum", "maximum", "lt", "le", "gt", "ge", "mod", "abs"})
@@ -80,6 +91,23 @@ def _folds_run_along_memory(op: Sweep) -> bool:
             along_fold += final in inside
             along_sweep += final is last
     return along_fold > 0 and along_sweep == 0
+
+
+def folds_down_columns(op: Sweep) -> tuple[Fold, ...]:
+    """The folds of a sweep, if each is as long for all columns and reads a row in each turn."""
+    lets = op.body.lets
+    folds = tuple(let.op for let in lets if isinstance(let.op, Fold))
+    varying = _depending_on(op.body, op.body.params[-1])
+    if any(isinstance(let.op, For | While | If) for let in lets):
+        return ()
+    return folds if all(_goes_down(fold, op, varying) for fold in folds) else ()
+
+
+def _goes_down(fold: Fold, op: Sweep, varying: set[Atom]) -> bool:
+    inside = _depending_on(fold.body, fold.body.params[0])
+    reads = [let.op.indices for let in fold.body.lets if isinstance(let.op, Index)]
+    along = [at for at in reads if at[-1] is op.body.params[-1]]
+    return fold.extent not in varying and any(inside & set(at[:-1]) for at in along)
 
 
 def _folds(fn: Lambda) -> Iterator[Fold]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from flatweave.base.dtypes import DType, bool_
 from flatweave.base.records import replace
 from flatweave.lower.machine.machine import ROW_LANES, WIDEST, Machine
+from flatweave.lower.schedule.arrangement import folds_down_columns
 from flatweave.lower.schedule.plan import Tiling
 from flatweave.ops import Prefix, Sweep
 from flatweave.ops.rows import scalar_type
 from flatweave.passes.cost import cost_of_body
-from flatweave.terms.syntax import ArrayType
-from flatweave.terms.traverse import free_vars
+from flatweave.terms.syntax import ArrayType, Lambda
+from flatweave.terms.traverse import free_vars, lambdas_in
 
 
 def element_dtypes(sweep: Sweep) -> list[DType]:
@@ -27,12 +28,12 @@ def choose_tiling(
 
     `streams`: what moves for each element, where that is not all that is read and stored.
     """
-    cost = max(1, cost_of_body(sweep.body))
+    cost, at_once = max(1, cost_of_body(sweep.body)), _at_once(sweep)
     dtypes = element_dtypes(sweep)
     width = machine.lanes(dtypes)
     if machine.fixed_width is None:
         if not machine.one_block:  # few elements, which are in the nearest cache
-            several = width * _registers(cost, in_order=in_order)
+            several = width * _registers(at_once, in_order=in_order)
             width = min(WIDEST, max(several, _lanes_of_scans(machine, sweep)))
         width = ROW_LANES if along_rows else width
     bytes_each = max(1, sum(dtype.bytes for dtype in (dtypes if streams is None else streams)))
@@ -59,6 +60,17 @@ def blocks_of(each: int, tiling: Tiling, machine: Machine) -> Tiling:
     """The tiling in which every thread of a block takes so many elements, one in each step."""
     size = each * tiling.width * machine.warps
     return replace(tiling, least=size, most=size)
+
+
+def _at_once(sweep: Sweep) -> int:
+    """The cost of what is computed of an element at one time: of folds down columns, which read a
+    row in each turn, a turn of the dearest; the more of the row the better."""
+    folds = folds_down_columns(sweep)
+    if not folds:
+        return cost_of_body(sweep.body)
+    others = tuple(let for let in sweep.body.lets if let.op not in folds)
+    around = cost_of_body(Lambda((), others, ()))
+    return max(around, *(sum(map(cost_of_body, lambdas_in(fold))) for fold in folds))
 
 
 def _registers(cost: int, *, in_order: bool) -> int:

@@ -79,6 +79,8 @@ class RowByRow(Traversal):
     def _leading(self, b: Builder, row: Atom) -> tuple[Atom, ...]:
         """The indices of a row."""
         shape = self.space.shape
+        if len(shape) == 1:
+            return ()
         return b.unravel(row, shape[:-1]) if len(shape) > 2 else (row,)
 
     def row_before(self, b: Builder, last: Atom) -> tuple[Atom, StepAt]:

@@ -44,7 +44,7 @@ from collections.abc import Callable, Sequence
 from flatweave.array_ir.forms import FLAT
 from flatweave.array_ir.syntax import Program
 from flatweave.base.dtypes import i64
-from flatweave.base.records import record
+from flatweave.base.records import record, replace
 from flatweave.ops import Combine, Fold, Index, Prefix, Store, Sweep
 from flatweave.passes.array_pass import array_pass
 from flatweave.passes.branches.divide_products import Product, folds_of_product, is_cheap, readers
@@ -114,7 +114,7 @@ def _divided(b: Builder, op: Sweep, folds: list[Let]) -> Sequence[Atom]:
     few = b.apply("le", made.columns, index(WIDEST))
     many = b.apply("ge", made.rows, index(MANY_ROWS))
     return made.choice(
-        b, b.apply("and", many, few), lambda inner: made.by_number(inner, 1),
+        b, b.apply("and", many, few), lambda inner: made.in_turn(inner),
         lambda inner: inner.emit(op),
     )  # fmt: skip
 
@@ -179,6 +179,34 @@ class _Columns:
             bodies.append(inner.close([], given))
         each = len(self.op.shape) + 1
         return list(b.emit(If(condition, *bodies))[each - 1 :: each])
+
+    def in_turn(self, b: Builder) -> Sequence[Atom]:
+        """The folds divided; those that read what others give, behind these."""
+        first = self._first()
+        if len(first) == len(self.folds):
+            return self.by_number(b, 1)
+        column, lets = self.op.body.params, self.op.body.lets
+        results = [var for let in first for var in let.vars]
+        before = Lambda(column, tuple(needed_for(lets, results)), tuple(results))
+        stores = tuple(Store() for _ in results)
+        arrays = _Columns(Sweep(self.op.shape, before, stores), first).by_number(b, 1)
+        reads = [Let((x,), Index(xs, column, checked=False))
+                 for x, xs in zip(results, arrays, strict=True)]  # fmt: skip
+        others = tuple(let for let in lets if let not in first)
+        body = Lambda(column, (*reads, *others), self.op.body.results)
+        later = [let for let in self.folds if let not in first]
+        return _Columns(replace(self.op, body=body), later).in_turn(b)
+
+    def _first(self) -> list[Let]:
+        """The folds that read nothing of the others."""
+        given = {var for let in self.folds for var in let.vars}
+        found = []
+        for let in self.folds:
+            assert isinstance(let.op, Fold)
+            needed = needed_for(self.op.body.lets, [*free_vars(let.op.body)])
+            if not any(given & set(each.vars) for each in needed):
+                found.append(let)
+        return found
 
     def by_number(self, b: Builder, count: int) -> Sequence[Atom]:
         """A branch for each small number of columns, from `count` on."""
