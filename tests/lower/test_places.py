@@ -89,3 +89,14 @@ def test_places_beside_other_reductions(name):
     found = tuple(map(int, both(xs)))
 
     assert found == (getattr(np, name)(xs), xs.sum(), np.argmax(xs % 7))
+
+
+def test_what_is_stored_beside_a_place_is_stored(target):
+    """Of every element, not only of those that decide."""
+    xs = (np.arange(5000) * 7919 % 5003).astype(np.float32)
+    doubled, place = fw.jit(lambda xs: (xs * 2, fw.argmax(xs)))(xs)
+    bins = xs.astype(int) // 1000
+    counts, at = fw.jit(lambda xs, to: (fw.histogram(6, to), fw.argmin(xs - to)))(xs, bins)
+
+    assert np.array_equal(doubled, xs * 2) and place == np.argmax(xs)
+    assert np.array_equal(counts, np.bincount(bins)) and at == np.argmin(xs - bins)

@@ -72,7 +72,8 @@ class LastPass:
         combined = [atom for k in records for atom in writer.scalars(k.neutral)]
         first = [*combined, *(atom for _, start in entered for atom in start)]
         state = (*first, *carried)
-        if len(state) == len(combined) and len(lanewise) == len(records) == 1:
+        alone = len(records) == len(self.sinks) and len(state) == len(combined)
+        if alone and len(lanewise) == len(records) == 1:
             walk = self._in_stretches(walk, lanewise[0])
         if writer.scratch is None:
             results = walk.block(writer.b, lo, hi, state, step)
