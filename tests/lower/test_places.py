@@ -100,3 +100,35 @@ def test_what_is_stored_beside_a_place_is_stored(target):
 
     assert np.array_equal(doubled, xs * 2) and place == np.argmax(xs)
     assert np.array_equal(counts, np.bincount(bins)) and at == np.argmin(xs - bins)
+
+
+def test_places_are_sought_apart_where_elements_cost_little():
+    """Beside other reductions, too; long work on elements is done once."""
+
+    def notes(f):
+        text = fw.jit(f).stages(np.ones(9, np.float32)).text["kernel"]
+        return text.count("i16 = select"), text.count("= exp")
+
+    alone, _ = notes(lambda xs: fw.argmax(xs))
+    _, once = notes(lambda xs: fw.sum(fw.exp(fw.exp(fw.exp(xs)))))
+    assert alone and once
+    assert notes(lambda xs: (fw.argmax(xs), fw.sum(xs), fw.argmin(xs)))[0] == 2 * alone
+
+    def dear(xs):
+        ys = fw.exp(fw.exp(fw.exp(xs)))
+        return fw.argmax(ys), fw.sum(ys)
+
+    assert notes(dear) == (0, once)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f4"])
+def test_places_beside_others_are_those_alone(dtype, threads):
+    """Around steps, stretches and blocks; floats are added as they are without the place."""
+    both = fw.jit(lambda xs: (fw.argmax(xs), fw.sum(xs), fw.argmin(xs), fw.max(xs)))
+    for length in LENGTHS:
+        for xs in samples(dtype, length):
+            first, total, last, most = both(xs)
+
+            assert (int(first), int(last)) == (np.argmax(xs), np.argmin(xs))
+            np.testing.assert_array_equal(most, np.max(xs))
+            np.testing.assert_allclose(total, np.sum(xs), rtol=1e-5)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from flatweave.algorithms.meet import meet, on_first_warp
+from flatweave.base.records import replace
 from flatweave.kernel_ir.syntax import Store
 from flatweave.lower.kernel.elements import Elements
 from flatweave.lower.schedule.scan_levels import ScanRecord, with_slots
@@ -18,12 +19,14 @@ from flatweave.lower.traverse.flat import Flat
 from flatweave.lower.traverse.in_stretches import InStretches
 from flatweave.lower.traverse.position import FALSE, Position, State, count_lanes
 from flatweave.lower.traverse.steps import steps_of
-from flatweave.lower.traverse.stretches import stretches_of
+from flatweave.lower.traverse.stretches import Stretches, stretches_of
 from flatweave.lower.traverse.traversal import Traverses
 from flatweave.lower.traverse.warp_share import slot_of_warp
+from flatweave.passes.cost import cost_of_body
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import NO_BODY, If
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Lambda, Let
+from flatweave.terms.traverse import needed_for
 
 
 class LastPass:
@@ -72,10 +75,10 @@ class LastPass:
         combined = [atom for k in records for atom in writer.scalars(k.neutral)]
         first = [*combined, *(atom for _, start in entered for atom in start)]
         state = (*first, *carried)
-        alone = len(records) == len(self.sinks) and len(state) == len(combined)
-        if alone and len(lanewise) == len(records) == 1:
-            walk = self._in_stretches(walk, lanewise[0])
-        if writer.scratch is None:
+        alone = len(lanewise) == len(self.sinks) and len(state) == len(combined)
+        if alone and isinstance(walk, Flat) and (apart := self._places(walk, lanewise)):
+            results = self._apart(walk, lanewise, apart, lo, hi)
+        elif writer.scratch is None:
             results = walk.block(writer.b, lo, hi, state, step)
         else:
             results = writer.scratch.block(writer.b, walk, lo, hi, state, step, len(first))
@@ -90,28 +93,78 @@ class LastPass:
             at += len(start)
         return results[len(first) :]
 
-    def _in_stretches(self, walk: Traverses, record: ScanRecord) -> Traverses:
-        """The same traversal, of what decides alone, where a place is sought and nothing else."""
-        writer, op = self.writer, self.writer.op
-        along = len(op.shape) == 1 and not op.reverse
-        if not (along and isinstance(walk, Flat) and walk.width > 1 and not walk.reach):
-            return walk
-        stretches = stretches_of(
-            writer.lowering.machine, record.fn, writer.scalars(record.neutral), op.body.lets,
-            record.args, op.body.params[0], writer.plan.tiling.most,
-        )  # fmt: skip
-        if stretches is None:
-            return walk
+    def _places(
+        self, walk: Flat, records: Sequence[ScanRecord]
+    ) -> dict[ScanRecord, InStretches]:
+        """The traversals of what decides alone, for reductions that give the place of an element;
+        beside others where computing elements twice costs less than those would cost with it."""
+        writer, op, found = self.writer, self.writer.op, {}
+        if len(op.shape) > 1 or op.reverse or walk.width == 1 or walk.reach:
+            return {}
+        for number, record in enumerate(records):
+            lets = needed_for(op.body.lets, record.args)
+            cheap = cost_of_body(Lambda((), lets, ())) <= cost_of_body(record.fn)
+            stretches = stretches_of(
+                writer.lowering.machine, record.fn, writer.scalars(record.neutral), op.body.lets,
+                record.args, op.body.params[0], writer.plan.tiling.most,
+            )  # fmt: skip
+            if stretches is not None and (cheap or len(records) == 1):
+                mine = replace(walk, accumulators=walk.accumulators[number : number + 1])
+                found[record] = self._in_stretches(mine, stretches, record, lets)
+        return found
+
+    def _in_stretches(
+        self, walk: Flat, stretches: Stretches, record: ScanRecord, lets: Sequence[Let]
+    ) -> InStretches:
+        """The same traversal, of what decides alone."""
+        writer = self.writer
 
         def call(b: Builder, atoms: Sequence[Atom]) -> Sequence[Atom]:
             return writer.call(b, record.fn, atoms)
 
         def values(b: Builder, base: Atom, width: int) -> Sequence[Atom]:
             elements = writer.elements(walk.whole_step(b, base, width))
-            elements.emit(b, op.body.lets)
+            elements.emit(b, lets)
             return elements.atoms(record.args)
 
         return InStretches(walk, stretches, call, values)
+
+    def _apart(
+        self, walk: Flat, records: Sequence[ScanRecord], apart: Mapping[ScanRecord, InStretches],
+        lo: Atom, hi: Atom,
+    ) -> State:  # fmt: skip
+        """What a block combines to: each of some reductions by itself, the others together."""
+        others = [record for record in records if record not in apart]
+        numbers = [records.index(record) for record in others]
+        rest = replace(walk, accumulators=tuple(walk.accumulators[k] for k in numbers))
+        walks: list[tuple[Traverses, list[ScanRecord]]]
+        walks = [(each, [record]) for record, each in apart.items()]
+        found: dict[ScanRecord, State] = {}
+        for each, together in [*walks, (rest, others)] if others else walks:
+            results = self._together(each, together, lo, hi)
+            for record in together:
+                size = len(record.neutral)
+                found[record], results = results[:size], results[size:]
+        return tuple(atom for record in records for atom in found[record])
+
+    def _together(
+        self, walk: Traverses, records: Sequence[ScanRecord], lo: Atom, hi: Atom
+    ) -> State:
+        """What a block combines to by some reductions."""
+        writer = self.writer
+        lets = needed_for(writer.op.body.lets, [atom for k in records for atom in k.args])
+
+        def step(b: Builder, position: Position, state: State) -> State:
+            elements = writer.elements(position)
+            self.body.emit(b, elements, lets, writer.scans.depth, position, ())
+            out: list[Atom] = []
+            for record in records:
+                part = state[len(out) : len(out) + len(record.neutral)]
+                out.extend(self.aggregates.fold_step(b, elements, record, part, position, False))
+            return tuple(out)
+
+        first = [atom for k in records for atom in writer.scalars(k.neutral)]
+        return walk.block(writer.b, lo, hi, tuple(first), step)
 
     def _enter(self, block: Atom, lo: Atom, hi: Atom) -> list[tuple[LoweredSink, State]]:
         """The sinks, those that carry something first, with what they begin with."""
