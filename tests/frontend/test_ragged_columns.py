@@ -133,6 +133,11 @@ def numbered(node, place=()):
         yield from numbered(x, (*place, i))
 
 
+def innermost(lists):
+    """The elements of lists of four levels."""
+    return [x for _, x in numbered(lists)]
+
+
 def along(rows, axis, f):
     """What a function gives for the numbers and elements of each line of lists of four levels, in
     the order of their places."""
@@ -178,7 +183,7 @@ def test_deeper_rows(count):
             ):
                 found = f(rows, axis=axis)
                 assert found.lengths.tolist() == rows.lengths.tolist()
-                assert [x for _, x in numbered(found.tolist())] == along(lists, axis, expected)
+                assert innermost(found.tolist()) == along(lists, axis, expected)
 
 
 def test_deeper_rows_compiled():
@@ -208,6 +213,29 @@ def test_spread_at_each_place(lists):
         counts = fw.count_nonzero(rows, axis=0, keepdims=True)
         spread = fw.var(rows[:, :1], axis=0, correction=1).tolist()
     assert counts.tolist() == [[sum(map(bool, column)) for column in folded(lists, list)]]
+    with pytest.raises(fw.ShapeError, match="std along axis 2 of a Ragged"):
+        fw.std(rows, axis=2)
     first = [row[0] for row in lists if row]
     assert np.allclose(spread, [np.var(first, ddof=1)] if len(first) > 1 else [np.nan] * len(first),
                        equal_nan=True)
+
+
+def test_means_where_a_mask_holds():
+    """Of the values that it leaves, along every axis; NaN where it leaves none."""
+    rows = deep(5)
+    lists = rows.tolist()
+
+    def mean(xs):
+        return sum(x for x in xs if x > 3) / (sum(x > 3 for x in xs) or np.nan)
+
+    with fw.target("interp"):
+        for axis in (0, 1, 2, 3, (0, 2), (1, 3)):
+            axes = axis if isinstance(axis, tuple) else (axis,)
+            for keepdims in (False, True):
+                found = fw.mean(rows, axis=axis, where=rows > 3, keepdims=keepdims)
+                expected = merged([lists], 0, axes, keepdims, mean)
+                assert repr(found.tolist()) == repr(expected)
+        assert float(fw.mean(rows, where=rows > 3)) == mean(innermost(lists))
+        short = fw.mean(fw.ragged([[1.5, 2.5], []], dtype=fw.f32), axis=1, where=[True, False])
+    assert short.dtype == np.float32
+    assert short.tolist() == pytest.approx([2.0, np.nan], nan_ok=True)

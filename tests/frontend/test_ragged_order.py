@@ -51,6 +51,17 @@ def test_stable_in_either_direction(target):
     assert found == [[3, 0, 2, 1], [0], [0, 1]]
 
 
+def test_places_ordered_by_a_key():
+    """With axis 0 the elements at each place; a key of whole rows gives numbers."""
+    rows = fw.ragged(ROWS)
+
+    with fw.target("interp"):
+        found = fw.sort(rows, key=lambda x: -x, axis=0)
+        assert found.tolist() == [[9, 1], [], [4, 1, 5, 1], [3]]
+        with pytest.raises(fw.ArgumentError, match="key of argsort gives rows of different"):
+            fw.argsort(rows, key=lambda row: row + 1)
+
+
 def test_rows_ordered_by_a_key(target):
     """Whole rows, by what a function gives for each."""
     rows = fw.ragged(ROWS)

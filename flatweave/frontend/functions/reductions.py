@@ -20,6 +20,7 @@ from flatweave.frontend.ragged.along import along_rows
 from flatweave.frontend.ragged.concat import concat_rows
 from flatweave.frontend.ragged.elementwise import on_rows
 from flatweave.frontend.ragged.ordering import ordered_rows
+from flatweave.frontend.ragged.over_rows import cut_as
 from flatweave.frontend.ragged.places import at_places, by_rows, in_row
 from flatweave.frontend.ragged.ragged import Ragged, innermost
 from flatweave.frontend.ragged.replacing import with_row
@@ -200,10 +201,11 @@ def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None
         Array(3.0, dtype=float64)
     """
     if isinstance(xs, Ragged):
-        given = {"keepdims": keepdims} if where is None else {"keepdims": keepdims, "where": where}
-        return along_rows("mean", xs, axis, given)
+        if where is not None:
+            return _mean_of_chosen(xs, axis, keepdims, where)
+        return along_rows("mean", xs, axis, {"keepdims": keepdims})
     array = single(xs, "mean")
-    dtype = array.element if array.element.is_float else scalar.operand_dtype("truediv", i64)
+    dtype = _mean_dtype(array)
     value = array if where is None else as_tracer(_masked("mean", array, where))
     total = fold("mean", "add", value, axis, keepdims, dtype)
     if where is None:
@@ -212,6 +214,22 @@ def mean(xs: Any, axis: Any = None, keepdims: bool = False, *, where: Any = None
         chosen = zipped(lambda m, _: m, [as_tracer(where), array], "mean")[0]
         count = fold("mean", "add", chosen, axis, keepdims, i64)
     return zipped(lambda t, n: apply("truediv", t, strong(n, dtype)), [total, count], "mean")[0]
+
+
+def _mean_dtype(array: Tracer) -> DType:
+    return array.element if array.element.is_float else scalar.operand_dtype("truediv", i64)
+
+
+def _mean_of_chosen(rows: Ragged, axis: Any, keepdims: Any, where: Any) -> Any:
+    """The mean of the values of a Ragged where a mask holds."""
+    flat = single(innermost(rows), "mean")
+    dtype = _mean_dtype(flat)
+    chosen = _masked("mean", rows, where)
+    total = along_rows("sum", chosen, axis, {"keepdims": keepdims, "dtype": dtype})
+    ones = cut_as(rows, generated(flat.extents, lambda *at: tracer_of(extents.ONE))[0])
+    held = METHODS["where"](where, ones, 0)
+    count = along_rows("sum", held, axis, {"keepdims": keepdims, "dtype": dtype})
+    return METHODS["truediv"](total, count)
 
 
 @operation(static="axis keepdims", reduction=True)

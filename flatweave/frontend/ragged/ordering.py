@@ -25,10 +25,10 @@ from flatweave.frontend.values.tree import is_irregular, map_leaves
 
 
 def ordered_rows(who: str, rows: Ragged, key: Key, descending: bool, axis: Any) -> Any:
-    """`sort` or `argsort` of a Ragged along an axis; with a key axis 0 is that of whole rows."""
-    number = axis_below(rank_of(rows), 0 if axis is None else axis, who, "a Ragged")
-    if number == 0 and (axis is None or key is not None):
+    """`sort` or `argsort` of a Ragged along an axis; without one, of whole rows by a key."""
+    if axis is None:
         return _by_key(who, rows, key, descending)
+    number = axis_below(rank_of(rows), axis, who, "a Ragged")
     if number > 1:
         values = METHODS[who](rows.values, key, descending, axis=number - 1)
         return Ragged.made(values, rows.offsets)
@@ -49,5 +49,11 @@ def _by_key(who: str, rows: Ragged, key: Key, descending: bool) -> Any:
             remedy=f"fw.{who}(rows, axis=1) orders the elements of each row,"
             f" fw.{who}(rows, key=f) the rows by f(row).",
         )  # fmt: skip
-    order = METHODS["argsort"](map_rows(key, [rows]), None, descending)
+    keys = map_rows(key, [rows])
+    if is_irregular(keys):
+        raise ArgumentError(
+            f"the key of {who} gives rows of different lengths, which have no order.",
+            where=user_location(), remedy="Give a number, or a tuple of numbers: key=fw.sum.",
+        )  # fmt: skip
+    order = METHODS["argsort"](keys, None, descending)
     return order if who == "argsort" else gathered(rows, as_tracer(order))

@@ -169,7 +169,7 @@ def over_rows(who: str, rows: Ragged, axes: Sequence[int], options: dict[str, An
     """The public function `who` of what rows have at each place."""
     found = columns(rows, axes)
     if who not in FOLDS | PLACED:
-        return _in_rows(rows, found.back(METHODS[who](found.whole(), axis=1, **options).values))
+        return cut_as(rows, found.back(METHODS[who](found.whole(), axis=1, **options).values))
     given = {name: value for name, value in options.items() if name != "keepdims"}
     inside = tuple(axis - depth_of(rows) + 1 for axis in axes if axis > depth_of(rows))
     results = METHODS[who](found.whole(), axis=(1, *inside) if inside else 1, **given)
@@ -209,10 +209,10 @@ def sorted_columns(who: str, rows: Ragged, axis: int, key: Key, descending: bool
     if who == "argsort":
         made = as_tracer(made)
         made = found.number(made if made.ndim == 1 else _from_all(found.offsets, made, found.of))
-    return _in_rows(rows, found.back(made))
+    return cut_as(rows, found.back(made))
 
 
-def _in_rows(rows: Ragged, made: Any) -> Ragged:
+def cut_as(rows: Ragged, made: Any) -> Ragged:
     """Values cut as those of rows are."""
-    inner = _in_rows(rows.values, made) if isinstance(rows.values, Ragged) else made
+    inner = cut_as(rows.values, made) if isinstance(rows.values, Ragged) else made
     return Ragged.made(inner, rows.offsets)

@@ -37,11 +37,15 @@ def var(
         >>> fw.var([1.0, 3.0], correction=1)
         Array(2.0, dtype=float64)
     """
+    return _variance(x, axis, correction, keepdims, "var")
+
+
+def _variance(x: Any, axis: Any, correction: float, keepdims: bool, who: str) -> Any:
     if isinstance(x, Ragged):
-        return along_rows("var", x, axis, {"correction": correction, "keepdims": keepdims})
-    array: Any = as_tracer(x, "x of var")
+        return along_rows(who, x, axis, {"correction": correction, "keepdims": keepdims})
+    array: Any = as_tracer(x, f"x of {who}")
     axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    count: Any = math.prod(array.shape[axis_of(array, each, "var")] for each in axes)
+    count: Any = math.prod(array.shape[axis_of(array, each, who)] for each in axes)
     away = array - mean(array, axis=axis, keepdims=True)
     total = sum(away * away, axis=axis, keepdims=keepdims)
     return total / maximum(as_tracer(count) - correction, 0)
@@ -59,7 +63,8 @@ def std(
         >>> fw.std([1.0, 3.0])
         Array(1.0, dtype=float64)
     """
-    return sqrt(var(x, axis, correction, keepdims))
+    found = _variance(x, axis, correction, keepdims, "std")
+    return found if isinstance(x, Ragged) else sqrt(found)
 
 
 @operation(static="axis n")
