@@ -19,8 +19,8 @@
     concat          empty, then one insert for each part; in the program of a row, whose arrays are
                     short, one store of elements that ask which part they are in
     reduce_segments combine_segments
-    sort            combine: which bits of the keys differ; then radix_sort, which is no sweep;
-                    sort_row in the program of a row
+    sort            combine: which bits of the keys differ, and whether they are in order; then
+                    radix_sort, which is no sweep; sort_row in the program of a row
 
 Inside element functions arrays become pulls (`elements.py`). Fusion is not decided here.
 """
@@ -32,7 +32,7 @@ from functools import partial
 
 from flatweave.array_ir.forms import SWEPT, TRACED
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import DType, i64
+from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import NestingError
 from flatweave.ops import (
     HOST_BODIES,
@@ -321,25 +321,39 @@ def _sort(b: Builder, scope: Scope, op: Sort) -> tuple[Atom, ...]:
 
 def _seen(
     b: Builder, scope: Scope, xs: Sequence[Atom], types: Sequence[Type], keys: Body
-) -> tuple[tuple[Atom, ...], tuple[Atom, ...], tuple[Atom, ...]]:
-    """For each key the bits that are not the same in all elements, the least one and the greatest,
-    all of which one reading finds."""
+) -> tuple[tuple[Atom, ...], tuple[Atom, ...], tuple[Atom, ...], tuple[Atom, ...]]:
+    """For each key the bits that are not the same in all elements, the least one and the greatest;
+    then whether no element comes before the one before it, and whether each does. One reading finds
+    all of it."""
     dtypes = [type_ for type_ in types if isinstance(type_, DType)]
-    names = ("and", "or", "minimum", "maximum")
-    neutral = [constant(scalar.neutral(name, d), d) for d in dtypes for name in names]
+    names = ("and", "or", "minimum", "maximum") * len(dtypes) + ("and", "and")
+    kinds = [*(d for d in dtypes for _ in range(4)), bool_, bool_]
+    neutral = tuple(constant(scalar.neutral(n, d), d) for n, d in zip(names, kinds, strict=True))
 
     def combine(c: Builder, *both: Atom) -> Sequence[Atom]:
-        pairs = zip(names * len(dtypes), both[: len(neutral)], both[len(neutral) :], strict=True)
+        pairs = zip(names, both[: len(names)], both[len(names) :], strict=True)
         return [c.apply(name, mine, other) for name, mine, other in pairs]
 
-    def body(c: Builder, elements: tuple[Atom, ...]) -> Sequence[Atom]:
-        return [key for key in keys(c, elements) for _ in names]
+    arrays = [scope.pull(x) for x in xs]
+    last = b.sub(arrays[0].shape[0], index(1))
 
-    fn = b.function([d for d in dtypes for _ in names] * 2, combine)
-    found = _over(b, scope, xs, (Combine(fn, tuple(neutral)),), body)
+    def body(c: Builder, indices: tuple[Atom, ...]) -> Sequence[Atom]:
+        here, behind = indices[0], c.apply("minimum", c.add(indices[0], index(1)), last)
+        mine, after = (keys(c, tuple(x.at(c, (i,)) for x in arrays)) for i in (here, behind))
+        falls: Atom = constant(False, bool_)
+        for key, other in reversed(list(zip(mine, after, strict=True))):
+            tie = c.apply("and", c.apply("eq", key, other), falls)
+            falls = c.apply("or", c.apply("lt", other, key), tie)
+        order = (c.apply("not", falls), c.apply("or", falls, c.apply("ge", here, last)))
+        return [*(key for key in mine for _ in range(4)), *order]
+
+    fn = b.function(kinds * 2, combine)
+    shape = arrays[0].shape
+    reading = Sweep(shape, body_over(b, shape, body), (Combine(fn, neutral),))
+    *found, rises, falls = b.emit(reading)
     pairs = zip(found[::4], found[1::4], strict=True)
     varying = tuple(b.apply("xor", every, some) for every, some in pairs)
-    return varying, tuple(found[2::4]), tuple(found[3::4])
+    return varying, tuple(found[2::4]), tuple(found[3::4]), (rises, falls)
 
 
 def _control(

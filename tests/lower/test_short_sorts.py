@@ -19,7 +19,7 @@ def launched(f, *args):
     """The kernels that a call launches."""
     with fw.profile() as profile:
         f(*args)
-    return {row["kernel"].lstrip("t_0123456789") for row in profile.rows() if row["launches"]}
+    return {row["kernel"].rpartition("_")[2] for row in profile.rows() if row["launches"]}
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])

@@ -138,10 +138,10 @@ def test_branches_of_the_program_are_made_when_they_are_taken(compiled):
 def test_large_kernels_of_a_branch_are_modules_of_their_own(compiled):
     """LLVM compiles them side by side; small ones share a module."""
     f = on_cpu(lambda xs: fw.sort(xs))
-    few, many = np.array([3.0, 1.0, 2.0]), np.arange(5000.0)[::-1]
+    few, many = np.array([3.0, 1.0, 2.0]), np.roll(np.arange(5000.0), 1)
     assert np.array_equal(f(few), [1.0, 2.0, 3.0])
     assert len(made(f.stages(few))) == 2
-    assert np.array_equal(f(many), many[::-1])
+    assert np.array_equal(f(many), np.arange(5000.0))
     defined = [text.count("void @k_") for text in compiled if "void @k_" in text]
     assert sum(defined) == len(made(f.stages(few))) > 4
     assert len(defined) > 2 and max(defined) > 1

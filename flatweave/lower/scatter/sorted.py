@@ -88,7 +88,7 @@ class Sorted(Division):
             [array_type(x).dtype for x in (keys, *values)], lambda c, *xs: xs[:1]
         )
         none = constant(0, scalar_type(key))
-        sort = RadixSort(by_key, (_bits_up_to(b, key),), (none,), (key,), (keys, *values))
+        sort = RadixSort(by_key, (_bits_up_to(b, key),), (none,), (key,), (), (keys, *values))
         arranged = b.emit(sort, self._named("sorted"))
         return b.close([], self._rows(b, arranged[0], arranged[1:], extent, total))
 

@@ -135,7 +135,7 @@ class KeyDigits:
 
 
 def bits_of(lowering: Lowering, op: RadixSort, total: Atom) -> KeyBits:
-    """The bits that vary of the keys of so many elements; of a single element none."""
+    """The bits that vary of the keys of so many elements; none of what is in order."""
     b = lowering.host
     fields: list[Field] = []
     least: Atom = index(0)
@@ -151,7 +151,10 @@ def bits_of(lowering: Lowering, op: RadixSort, total: Atom) -> KeyBits:
         place = b.sub(end, low) if fields else index(0)
         fields.insert(0, Field(base, mask, place, end))
         end = b.add(place, b.apply("maximum", high, low))
-    end = b.apply("select", b.apply("gt", total, index(1)), end, least)
+    wanted = b.apply("gt", total, index(1))
+    for rises in op.order[:1]:
+        wanted = b.apply("and", wanted, b.apply("not", lowering.scope.scalar(rises)))
+    end = b.apply("select", wanted, end, least)
     return KeyBits(tuple(fields), _word([scalar_type(v) for v in op.varying]), least, end)
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from flatweave.array_ir.fault import PARTS
 from flatweave.base.dtypes import i64
 from flatweave.base.plan import CHECK_ERROR
-from flatweave.kernel_ir.host import Alloc, Fail, Free
+from flatweave.kernel_ir.host import Alloc, Fail, Free, Role
 from flatweave.kernel_ir.load_tile import LoadTile
 from flatweave.kernel_ir.syntax import Lane, Lanes, Load, Store
 from flatweave.lower.host.context import Lowering
@@ -57,6 +57,18 @@ def lower_sort_row(lowering: Lowering, let: Let, op: SortRow) -> None:
     written.end()
     for var, buffer in zip(let.vars, written.target, strict=True):
         lowering.scope.bind(var, HostArray(buffer, (total,)))
+
+
+def in_network(lowering: Lowering, let: Let, op: RadixSort, total: Atom) -> list[Var]:
+    """The buffers of a whole program's elements that one thread sorts in its registers."""
+    written = RowSort(lowering, let, op, total)
+    kernel = lowering.later(
+        let, "_network", written.needs, lambda kernel, own: written.write(kernel)
+    )
+    blocks = lowering.host.apply("minimum", total, index(1))
+    lowering.launch(kernel, blocks, Role.VARIANT)
+    written.end()
+    return written.target
 
 
 def width_of(machine: Machine, words: Words) -> int:

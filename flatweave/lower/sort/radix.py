@@ -9,17 +9,19 @@ launch whose blocks look back (`sweeps.py`). Every pass is stable, so that the r
 one there is, however elements are divided.
 
 Which bits vary is known when the program runs: it decides on how many digits there are, and how
-wide they are. Elements go back and forth between two buffers; where nobody needs the unsorted array
-any more, its own is one of them. See Note [What a pass costs].
+wide they are. So is whether elements are in order already, or each comes before the one before it,
+or few: these need no passes (`turned.py`, `network.py`). Elements go back and forth between two
+buffers; where nobody needs the unsorted array any more, its own is one of them. See Note [What a
+pass costs].
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from flatweave.base.dtypes import bool_, i64
 from flatweave.base.records import record, replace
-from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain, Role
+from flatweave.kernel_ir.host import Alloc, Free, IsUnique, Retain
 from flatweave.lower.host.context import Lowering
 from flatweave.lower.kernel.scope import HostArray
 from flatweave.lower.schedule.sorting import elements_each, sorts_by_lane
@@ -29,47 +31,54 @@ from flatweave.lower.sort.digit_pass import DigitPass, Keyed, Passes
 from flatweave.lower.sort.key_bits import KeyBits, KeyDigits, bits_of, ceil_div
 from flatweave.lower.sort.lanes import LaneRuns
 from flatweave.lower.sort.leading import LEAST, Mend
-from flatweave.lower.sort.network import RowSort, few_elements
+from flatweave.lower.sort.network import few_elements, in_network
 from flatweave.lower.sort.sweeps import Sweeps
+from flatweave.lower.sort.turned import turned
 from flatweave.ops import RadixSort
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import index
 from flatweave.terms.control import For, If, While
 from flatweave.terms.syntax import Atom, Const, Let, Var, constant
 
+Way = Callable[[Lowering, Let, RadixSort, Atom], Sequence[Var]]
+"""Emits a sort of so many elements; their buffers."""
 YES, NO = Const(True, bool_), Const(False, bool_)
 
 
 def lower_radix_sort(lowering: Lowering, let: Let) -> None:
-    """Emit the passes of a sort and bind its results; where there are few elements, a network."""
-    op = let.op
+    """Emit a sort and bind its results: what suits the elements' order and number, or passes."""
+    op, host = let.op, lowering.host
     assert isinstance(op, RadixSort)
     total = lowering.scope.array(op.xs[0]).shape[0]
+    rises, falls = map(lowering.scope.scalar, op.order or (NO, NO))
+    unordered = host.apply("not", rises)
+    ways: list[tuple[Atom, Way]] = []
+    if op.order:
+        ways.append((host.apply("and", falls, unordered), turned))
     if lowering.machine.threads_are_long:
-        few, many = lowering.inner(optional=True), lowering.inner(optional=True)
-        for inside in (few, many):
-            inside.where, inside.last_uses = lowering.where, lowering.last_uses
-        at_once = few.host.close([], _in_network(few, let, op, total))
-        in_passes = many.host.close([], _RadixSortLowering(many, let, op, total).run())
-        least = index(few_elements(lowering.machine, op.fn))
-        is_short = lowering.host.apply("le", total, least)
-        found = lowering.host.emit(If(is_short, at_once, in_passes), "buffer")
-    else:
-        found = _RadixSortLowering(lowering, let, op, total).run()
+        is_short = host.apply("le", total, index(few_elements(lowering.machine, op.fn)))
+        ways.append((host.apply("and", is_short, unordered), in_network))
+    found = _first(lowering, let, total, ways)
     for var, buffer in zip(let.vars, found, strict=True):
         lowering.scope.bind(var, HostArray(buffer, (total,)))
 
 
-def _in_network(lowering: Lowering, let: Let, op: RadixSort, total: Atom) -> tuple[Var, ...]:
-    """The buffers of elements that one thread sorts in its registers."""
-    written = RowSort(lowering, let, op, total)
-    kernel = lowering.later(
-        let, "_network", written.needs, lambda kernel, own: written.write(kernel)
+def _first(
+    lowering: Lowering, let: Let, total: Atom, ways: Sequence[tuple[Atom, Way]]
+) -> Sequence[Var]:
+    """The sorted elements' buffers, by the first of the ways whose condition holds, else passes."""
+    assert isinstance(let.op, RadixSort)
+    if not ways:
+        return _RadixSortLowering(lowering, let, let.op, total).run()
+    (condition, way), *others = ways
+    then, other = lowering.inner(optional=True), lowering.inner(optional=True)
+    for inside in (then, other):
+        inside.where, inside.last_uses = lowering.where, lowering.last_uses
+    bodies = (
+        then.host.close([], way(then, let, let.op, total)),
+        other.host.close([], _first(other, let, total, others)),
     )
-    blocks = lowering.host.apply("minimum", total, index(1))
-    lowering.launch(kernel, blocks, Role.VARIANT)
-    written.end()
-    return tuple(written.target)
+    return lowering.host.emit(If(condition, *bodies), "buffer")
 
 
 @record
