@@ -106,6 +106,8 @@ def _pays(producer: Sweep, position: int, uses: Uses, all_work: int) -> bool:
     cost = cost_of_result(producer.body, position)
     if uses.whole:
         return uses.reads + uses.few > 0 and _is_free(producer, position)
+    if _is_copy(producer, position):
+        return True
     if uses.few * all_work > FEW * STORING or (uses.turns and cost > STORING // 4):
         return False
     if uses.reads <= 1 and uses.identity:
@@ -113,6 +115,16 @@ def _pays(producer: Sweep, position: int, uses: Uses, all_work: int) -> bool:
     if uses.reads * all_work > LARGEST:
         return False
     return (uses.reads - 1) * cost <= STORING and (uses.identity or cost <= STORING)
+
+
+def _is_copy(op: Sweep, position: int) -> bool:
+    """Whether a result is an array as it is, which costs nothing to read instead."""
+    if len(op.body.lets) != 1:
+        return False
+    (let,) = op.body.lets
+    if not isinstance(let.op, Index) or let.op.checked:
+        return False
+    return let.op.indices == op.body.params and op.body.results[position] in let.vars
 
 
 class _Count:

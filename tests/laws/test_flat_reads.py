@@ -50,3 +50,27 @@ def test_a_read_that_is_left_out_says_nothing_of_its_array(target):
 
     assert np.array_equal(fw.jit(f)(empty, False), wanted)
     assert np.array_equal(fw.jit(f)(full, True), np.arange(6) * 11)
+
+
+def test_places_along_a_row_are_not_tested():
+    """Of `m[i]` the number of a row is, once for each; and errors name it."""
+    f = fw.jit(lambda m, i: m[i])
+    m = np.arange(300).reshape(3, 100)
+    steps = f.stages(m, np.array([2, 0])).text["kernel"].split(" lanes ")[1:]
+
+    assert "report" in steps[0] and "cast u64" not in steps[0]
+    assert np.array_equal(f(m, np.array([2, -3, 1])), m[[2, -3, 1]])
+    with pytest.raises(IndexError, match="index 3 is outside an array of 3"):
+        f(m, np.array([2, 3]))
+
+
+def test_a_copy_is_read_where_it_is_from(target):
+    """Operands of products in stacks are not copied in front of them."""
+    f = fw.jit(fw.matmul, target=target)
+    a, b = np.arange(24.0).reshape(2, 3, 4), np.arange(40.0).reshape(2, 4, 5)
+
+    assert np.array_equal(f(a, b), a @ b)
+    assert np.array_equal(f(a[:1], b), a[:1] @ b)
+    if target == "cpu":
+        stored = [line for line in f.stages(a, b).manifest if "(result)" not in line]
+        assert len(stored) == 1, "what blocks of a long fold give"

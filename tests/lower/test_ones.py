@@ -120,3 +120,35 @@ def test_longer_rows_have_no_such_reason():
     program(whole_numbers((200, 2)))
 
     assert not any("one element" in n for n in program.stages(whole_numbers((200, 2))).notes)
+
+
+def test_products_with_one_column(target, threads):
+    """The same program for others, with rows of the first as they are, and turned."""
+    products = fw.jit(lambda a, b, c: (a @ b, a.T @ c))
+    for shape in ((1, 1), (0, 3), (3, 0), (5, 17), (70, 300)):
+        for columns in (1, 0, 2):
+            a = whole_numbers(shape)
+            b, c = whole_numbers((shape[1], columns)), whole_numbers((shape[0], columns))
+
+            for ours, theirs in zip(products(a, b, c), (a @ b, a.T @ c)):
+                assert np.array_equal(ours, theirs), shape
+
+
+def test_a_fold_of_one_column_reports_the_first_element_outside(target):
+    """By its row, as with more columns."""
+    f = fw.jit(lambda xs, m: fw.generate(
+        (5, m), lambda i, j: fw.sum(fw.generate(40, lambda k: xs[i * 40 + k + j]))))  # fmt: skip
+    xs = np.arange(200)
+
+    assert np.array_equal(f(xs, 1), xs.reshape(5, 40).sum(axis=1)[:, None])
+    with pytest.raises(IndexError, match="index 190 is outside"):
+        f(xs[:190], 1)
+    with pytest.raises(IndexError, match="index 200 is outside"):
+        f(xs, 2)
+
+
+def test_one_column_is_no_row():
+    """Lanes lie along the fold, or along the rows, where they would be idle."""
+    text = fw.jit(lambda a, b: a @ b).stages(np.ones((3, 4)), np.ones((4, 5))).text["plan"]
+
+    assert "lanes=row-by-row" in text and "lanes=folds" in text

@@ -170,11 +170,14 @@ def _shared_tile(
 def _ones(
     facts: SweepFacts, machine: Machine, wishes: Schedule, traversal: Traversal
 ) -> tuple[SweepPlan, ...]:
-    """Rows of one element are a map, where lanes would lie along each row."""
-    lanes = Lanes.ROW_BY_ROW if facts.scans.depth else Lanes.FOLDS
-    if facts.ones is None or traversal.lanes is not lanes or machine.one_block:
+    """Rows of one element are a map, where lanes would lie along each row, or a sweep over all axes
+    but the last."""
+    ones = facts.of_one(traversal.lanes)
+    if ones is None or machine.one_block:
         return ()
-    found = plan_sweep(SweepFacts.of(facts.ones.op), machine, wishes)
+    found = plan_sweep(SweepFacts.of(ones.op), machine, wishes)
+    if ones is facts.column:
+        return (replace(found, ones=(), short=()),)
     return (found,) if found.traversal.width else ()  # a branch may have folds of its own
 
 

@@ -7,8 +7,9 @@ from flatweave.lower.schedule.contraction import Contraction, at_most, find_cont
 from flatweave.lower.schedule.division import find_located
 from flatweave.lower.schedule.head_flags import HeadFlags, find_head_flags
 from flatweave.lower.schedule.neighbours import Neighbours, find_neighbours
+from flatweave.lower.schedule.plan import Lanes
 from flatweave.lower.schedule.scan_levels import ScanLevels, ScanRecord, find_scan_levels
-from flatweave.lower.schedule.short_rows import Ones, find_ones
+from flatweave.lower.schedule.short_rows import Ones, find_column, find_ones
 from flatweave.lower.schedule.stencil import Stencil, find_stencil
 from flatweave.ops import Check, Fold, Index, Locate, Sweep
 from flatweave.terms.syntax import Atom
@@ -22,7 +23,8 @@ class SweepFacts:
     `located` are the rows among which it locates its own positions; `heads` says which of its
     values only ask where those rows begin. `contraction` is the fold that its space is tiled for,
     `neighbours` what it reads of rows around an element's own, `stencil` what it reads at several
-    places around it, `ones` what it is over rows of one element.
+    places around it, `ones` what it is over rows of one element,
+    `column` the same where lanes would lie along rows whose elements are folds.
     """
 
     op: Sweep
@@ -33,6 +35,7 @@ class SweepFacts:
     neighbours: Neighbours | None = None
     ones: Ones | None = None
     stencil: Stencil | None = None
+    column: Ones | None = None
 
     @staticmethod
     def of(op: Sweep) -> SweepFacts:
@@ -41,8 +44,15 @@ class SweepFacts:
         scans, heads = find_scan_levels(op), find_head_flags(op, located)
         return SweepFacts(
             op, scans, located, heads, find_contraction(op), find_neighbours(op), find_ones(op),
-            find_stencil(op),
+            find_stencil(op), find_column(op),
         )  # fmt: skip
+
+    def of_one(self, lanes: Lanes) -> Ones | None:
+        """What the sweep is over rows of one element, where lanes would lie so."""
+        if lanes is Lanes.ROW_BY_ROW and not self.scans.depth:
+            return self.column
+        fits = Lanes.ROW_BY_ROW if self.scans.depth else Lanes.FOLDS
+        return self.ones if lanes is fits else None
 
     @property
     def can_fail(self) -> bool:

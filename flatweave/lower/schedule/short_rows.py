@@ -7,9 +7,13 @@ lanes along each of them would be idle.
     t: f32[n, m] = sweep [n, m] (i, j => prefix (add) xs[i, j] starts=[j == 0]) [store]
     m is 1   ==>   t = sweep [n] (i => xs[i, 0]) [store]
 
+    t: f32[n, m] = sweep [n, m] (i, j => fold k (t => mul xs[i, t] ys[t, j]) (add) [0.0]) [store]
+    m is 1   ==>   t = sweep [n] (i => fold k (t => mul xs[i, t] ys[t, 0]) (add) [0.0]) [store]
+
 What a row costs is then all that there is to pay: without the row there are the steps of a map, at
 the speed of memory. Sweeps that store what they compute have such a form, if in it no fold over the
-rows and no scan along them is left.
+rows and no scan along them is left; or if lanes would lie along rows of which each element is
+folded.
 
 Of rows of 2 to 15 elements (with AVX-512) lanes take as many at once as there are lanes: each folds
 a row of its own, or, where rows are not folded, steps go on from one row into the next. They gather
@@ -52,6 +56,18 @@ def find_ones(op: Sweep) -> Ones | None:
     left = _without_rows(op, extent)
     rest = [let.op for let in left.body.lets]
     return None if any(isinstance(each, Fold | Prefix) for each in rest) else Ones(extent, left)
+
+
+def find_column(op: Sweep) -> Ones | None:
+    """The form of a sweep whose rows lanes lie along, for rows of one element that is folded: a
+    product with one column, say. Lanes then lie along the fold, or along another axis."""
+    extent, lets = op.shape[-1], op.body.lets
+    stored = all(isinstance(sink, Store) for sink in op.sinks)
+    if len(op.shape) < 2 or not isinstance(extent, Var) or not stored or op.reverse:
+        return None
+    scans = any(isinstance(let.op, Prefix | Locate) for let in walk_lets(op.body))
+    folds = any(isinstance(let.op, Fold) for let in lets)
+    return Ones(extent, _without_rows(op, extent)) if folds and not scans else None
 
 
 def _extent(op: Sweep) -> Atom | None:

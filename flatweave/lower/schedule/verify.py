@@ -30,9 +30,10 @@ def verify_plan(plan: SweepPlan, facts: SweepFacts, machine: Machine) -> None:
     if wrong:
         raise CompilerBug("A plan breaks its rules: " + "; ".join(wrong) + ".")
     for ones in plan.ones:
-        if facts.ones is None:
+        left = facts.of_one(plan.traversal.lanes)
+        if left is None:
             raise CompilerBug("A plan is for rows of one element, of a sweep that has none.")
-        verify_plan(ones, SweepFacts.of(facts.ones.op), machine)
+        verify_plan(ones, SweepFacts.of(left.op), machine)
     for short in plan.short:
         if extent_of_short(facts.op, plan.traversal.lanes) is None:
             raise CompilerBug("A plan is for short rows, of a sweep that has none.")

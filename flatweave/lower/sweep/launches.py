@@ -98,7 +98,7 @@ class SweepLowering:
     def _whole_steps_of_short(self, size: Atom) -> Atom:
         """Short rows are divided at whole steps: what streams begins on a cache line."""
         for rows in self._short_rows():
-            width = rows.plan.traversal.width
+            width = max(rows.plan.traversal.width, 1)
             if not isinstance(size, Const) or size.value % width:
                 steps = ceil_div(self.host, size, index(width))
                 whole = self.host.mul(steps, index(width))
@@ -109,10 +109,11 @@ class SweepLowering:
         """Rows of one element, and other short ones, where they have a plan."""
         facts, scalar = self.facts, self.lowering.scope.scalar
         for plan in self.plan.ones:
-            assert facts.ones is not None
-            extent = scalar(facts.ones.extent)
+            ones = facts.of_one(self.plan.traversal.lanes)
+            assert ones is not None
+            extent = scalar(ones.extent)
             there = self.host.apply("eq", extent, index(1))
-            yield _ShortRows(there, plan, SweepFacts.of(facts.ones.op), "_ones", WHY_ONES, extent)
+            yield _ShortRows(there, plan, SweepFacts.of(ones.op), "_ones", WHY_ONES, extent)
         for plan in self.plan.short:
             rows = extent_of_short(facts.op, self.plan.traversal.lanes)
             assert rows is not None

@@ -13,7 +13,7 @@ from flatweave.lower.traverse.position import Position, State, Step
 from flatweave.lower.traverse.traversal import StepAt, Traversal
 from flatweave.terms.build import Builder, index
 from flatweave.terms.control import For
-from flatweave.terms.syntax import Atom
+from flatweave.terms.syntax import Atom, Var
 
 
 @record
@@ -61,6 +61,8 @@ class RowByRow(Traversal):
 
         def at(c: Builder, base: Atom, width: int, limit: Atom) -> Position:
             j, active = self.space.steps.lanes(c, base, width, limit)
+            if isinstance(j, Var):
+                c.assume_below(j, extent)
             fetches = self.panel > 0 and width == self.width
             flat, in_row = c.add(start, j), None if self.panel else outer
             return Position(
