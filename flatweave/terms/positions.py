@@ -3,6 +3,7 @@
     floordiv p m ==> 0                   mod p m ==> p                    0 <= p < m
     floordiv (add (mul q m) r) m ==> q   mod (add (mul q m) r) m ==> r    0 <= r < m, nothing wraps
     add (mul (floordiv p m) m) (mod p m) ==> p                            m > 0
+    add (mul (add (floordiv p m) k) m) (mod p m) ==> add p (mul k m)      m > 0, and sub as add
     add a (sub x a) ==> x
     floordiv (mod x m) m ==> 0           mod (mod x m) m ==> mod x m      integers of every dtype
 
@@ -31,6 +32,8 @@ class Space(Protocol):
     def bound(self, atom: Atom) -> Atom | None: ...
 
     def fits(self, extents: Sequence[Atom]) -> bool: ...
+
+    def apply(self, fn: str, *args: Atom) -> Atom: ...
 
 
 def fold_position(space: Space, fn: str, args: Sequence[Atom]) -> Atom | None:
@@ -95,12 +98,28 @@ def _bounds(space: Space, position: Atom) -> list[Atom] | None:
 
 
 def _rejoined(space: Space, a: Atom, b: Atom) -> Atom | None:
-    """The position whose row and column are put together again."""
+    """The position whose row and column are put together again, in another row where rows were
+    added to its own or taken from it."""
     scaled, rest = _operands(space, a, "mul"), _operands(space, b, "mod")
-    quotient = scaled and _operands(space, scaled[0], "floordiv")
-    if not scaled or not quotient or not rest or quotient != rest or scaled[1] != rest[1]:
+    if not scaled or not rest or scaled[1] != rest[1] or a.type is not i64:
         return None
-    return rest[0] if a.type is i64 and space.is_positive(rest[1]) else None
+    row, (position, extent) = scaled[0], rest
+    moved = _moved(space, row, rest)
+    if moved is None or not space.is_positive(extent):
+        return None
+    fn, rows = moved
+    return position if rows is None else space.apply(fn, position, space.apply("mul", rows, extent))
+
+
+def _moved(space: Space, row: Atom, rest: tuple[Atom, ...]) -> tuple[str, Atom | None] | None:
+    """What is added to the row of a position, or taken from it."""
+    if _operands(space, row, "floordiv") == rest:
+        return "add", None
+    for fn, order in (("add", 1), ("add", -1), ("sub", 1)):
+        own, *rows = (_operands(space, row, fn) or (row,))[::order]
+        if rows and _operands(space, own, "floordiv") == rest:
+            return fn, rows[0]
+    return None
 
 
 def _restored(space: Space, a: Atom, b: Atom) -> Atom | None:

@@ -74,3 +74,18 @@ def test_a_copy_is_read_where_it_is_from(target):
     if target == "cpu":
         stored = [line for line in f.stages(a, b).manifest if "(result)" not in line]
         assert len(stored) == 1, "what blocks of a long fold give"
+
+
+def test_neighbours_of_short_rows(target):
+    """In other rows and beside each other, near the ends and away from them; of three axes."""
+
+    def around(m):
+        ring = fw.roll(m, 1, axis=0) - fw.roll(m, -1, axis=1)
+        return m[2:] - m[:-2], m[:, 1:] * m[:, :-1], m[::-1] + m[1:-1, :1][0], ring
+
+    f = fw.jit(around)
+    for shape in ((3, 1), (40, 3), (130, 5), (41, 3, 2), (7, 40)):
+        m = np.arange(np.prod(shape)).reshape(shape) * 7919 % 101
+        wanted = m[2:] - m[:-2], m[:, 1:] * m[:, :-1], m[::-1] + m[1:-1, :1][0]
+        for ours, theirs in zip(f(m), (*wanted, np.roll(m, 1, 0) - np.roll(m, -1, 1))):
+            assert np.array_equal(ours, theirs), shape

@@ -96,7 +96,7 @@ def _short_rows(
     facts: SweepFacts, machine: Machine, scatter: tuple[ScatterChoice, ...]
 ) -> Atom | None:
     """How long the rows are, where short ones have another plan."""
-    if not machine.threads_are_long or scatter or facts.neighbours or facts.stencil:
+    if not machine.threads_are_long or scatter:
         return None
     return extent_of_short(facts.op, arrange_lanes(machine, facts.op, 1).lanes)
 
