@@ -26,6 +26,7 @@ from tests.codegen.device_programs import (
     simulated,
     small_blocks,
 )
+from tests.quick import every
 
 IN_SIMULATOR = [name for name in PROGRAMS if name not in ("loops", "row_sums", "sort_by_key")]
 
@@ -79,7 +80,7 @@ def test_what_the_compiler_refuses_is_our_fault(compiler):
         compiler.ptx("int f() { return undefined_name; }")
 
 
-@pytest.mark.parametrize("warps", [1, 2, 8])
+@pytest.mark.parametrize("warps", every(2, [1, 2, 8]))
 @pytest.mark.parametrize("name", IN_SIMULATOR)
 def test_the_kernels_run_without_races(name, warps):
     """Blocks and warps take turns at random, and what they share is always published first."""

@@ -21,6 +21,7 @@ from tests.codegen.device_programs import (
     small_blocks,
     traced,
 )
+from tests.quick import every
 
 ZERO = np.int32(0)
 TWO = ZERO, ZERO
@@ -119,7 +120,7 @@ def test_no_more_registers_than_the_model_says(name, architecture):
         assert taken.spilled == 0, kernel
 
 
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", every(2, KEPT))
 def test_values_of_any_number_of_elements(name):
     """One element for a lane and several, blocks that are not full, and none at all."""
     for each, n in ((1, 130), (3, 0), (3, 1), (3, 191), (3, 192), (3, 700)):

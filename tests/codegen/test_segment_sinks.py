@@ -25,6 +25,7 @@ from flatweave.lower.program import lower
 from flatweave.lower.sweep.head_flags import CHUNK
 from flatweave.passes.sweep import sweep
 from tests.codegen.device_programs import agree, quick_device, simulated, small_blocks
+from tests.quick import every
 
 AFFINE = """(f: i64, c: i64, g: i64, d: i64 =>
                 m: i64 = mul f g
@@ -248,7 +249,7 @@ def test_segments_in_the_simulator(machine, name):
 
 @pytest.mark.parametrize("name", OF_ROWS)
 @pytest.mark.parametrize("machine", [CPU, DEVICE, small_blocks(CUDA)], ids=lambda m: m.name)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", every(3, SHAPES))
 def test_rows_in_the_simulator(machine, shape, name):
     """Every row is written by one warp, empty or not."""
     made = lowered(program(name), machine)

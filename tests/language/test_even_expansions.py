@@ -6,6 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from tests.language.agreement import same
+from tests.quick import every
 
 MORE = [pytest.param(size, marks=pytest.mark.slow) for size in (3, 5, 7, 31, 63)]
 SIZES = [0, 1, 2, 4, 8, 9, 33, 64, 65, 1000, *MORE]
@@ -41,7 +42,7 @@ def test_each_source_as_often(target, size):
 
 
 @pytest.mark.parametrize("name", ["owner", "private", "partition", None])
-@pytest.mark.parametrize("size", [2, 4, 9, 70])
+@pytest.mark.parametrize("size", every(2, [2, 4, 9, 70]))
 def test_into_places(name, size):
     """Neighbours that are computed together go where they belong, in order where that matters."""
     for n in (0, 1, 7, 129, 3001):

@@ -6,6 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from tests.language.agreement import same
+from tests.quick import every
 
 RNG = np.random.default_rng(7)
 OPENCL = pytest.param("opencl", marks=pytest.mark.needs_opencl)
@@ -115,8 +116,9 @@ def test_each_result_is_a_sum_of_its_own(target, extent):
 
 
 @pytest.mark.parametrize("shape", ["none", "nothing", "short", "mostly empty", "long", "one giant"])
-@pytest.mark.parametrize("variant", ["per-source", "per-warp", "per-block", "2-per-block",
-                                     "128-per-block", "balanced"])  # fmt: skip
+@pytest.mark.parametrize("variant", every(2, [
+    "per-source", "per-warp", "per-block", "2-per-block", "128-per-block", "balanced",
+]))  # fmt: skip
 def test_every_variant(shape, variant):
     """However the sources are divided, the results are the same."""
     sizes = SHAPES[shape]

@@ -6,6 +6,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.config import config
 from tests.language.agreement import same
+from tests.quick import every
 
 DTYPES = [np.bool_, np.uint8, np.int16, np.float32, np.float64]
 COUNTS = {
@@ -27,7 +28,7 @@ def decoded(values, counts):
 
 
 @pytest.mark.parametrize("counts", COUNTS.values(), ids=COUNTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", every(2, DTYPES))
 def test_runs(dtype, counts):
     """As `numpy.repeat`, on every number of threads."""
     counts = np.asarray(counts, np.int64)

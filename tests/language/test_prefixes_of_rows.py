@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import flatweave as fw
+from tests.quick import every
 
 SHAPES = [(0, 3), (3, 0), (1, 1), (4, 2), (5, 127), (3, 129), (2, 1025), (300, 7), (2000, 1)]
 
@@ -62,7 +63,7 @@ def test_on_every_target(target, shape):
     check(shape)
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, (3, 100_000)])
+@pytest.mark.parametrize("shape", every(2, [*SHAPES, (3, 100_000)]))
 def test_on_every_number_of_threads(threads, shape):
     """Rows that several blocks share."""
     check(shape)

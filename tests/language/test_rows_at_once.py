@@ -9,6 +9,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.schedule import Schedule
 from flatweave.codegen.llvm.isa import here
 from tests.language.agreement import same
+from tests.quick import every
 
 RNG = np.random.default_rng(11)
 AROUND = [0, 1, 2, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 127, 128, 129, 1023, 1025]
@@ -43,7 +44,7 @@ def in_every_way(program, *args):
 
 
 @EVERY
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float64, *OTHERS])
+@pytest.mark.parametrize("dtype", every(3, [np.int8, np.int64, np.float64, *OTHERS]))
 def test_rows_of_every_length(lengths, dtype):
     """Sums, extremes and two of them at once, of elements of every size."""
     values = RNG.integers(0, 3, lengths.sum()).astype(dtype)
@@ -55,7 +56,7 @@ def test_rows_of_every_length(lengths, dtype):
 
 
 @EVERY
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", every(2, LEVELS))
 def test_registers_of_every_size(lengths, level):
     """Each level of the CPU gives the same."""
     values = RNG.integers(-8, 9, lengths.sum()).astype(np.float32)

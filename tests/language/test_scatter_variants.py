@@ -7,6 +7,7 @@ import flatweave as fw
 from flatweave.base.config import config
 from flatweave.lower.scatter import partition, private, visit
 from tests.language.agreement import same
+from tests.quick import every
 
 VARIANTS = ["owner", "private", "partition", "atomic", "cas", "locks"]
 SIZES = [0, 1, 127, 128, 129, 1023, 1025]
@@ -46,7 +47,7 @@ def sums(dest, idx, vals):
     return fw.reduce_by_index(dest, fw.add, 0, idx, vals)
 
 
-@pytest.mark.parametrize("extent", EXTENTS)
+@pytest.mark.parametrize("extent", every(2, EXTENTS))
 @pytest.mark.parametrize("name", VARIANTS)
 def test_sums_of_integers(parts, name, extent):
     """Every variant can do these, for every size of the input."""
@@ -56,7 +57,9 @@ def test_sums_of_integers(parts, name, extent):
         same(forced(name, sums, dest, idx, vals), meant(sums, dest, idx, vals))
 
 
-@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint16, np.int32, np.uint64, np.float32])
+@pytest.mark.parametrize(
+    "dtype", every(2, [np.bool_, np.int8, np.uint16, np.int32, np.uint64, np.float32])
+)
 @pytest.mark.parametrize("fn", ["minimum", "maximum", "add"])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_elements_of_every_width(name, fn, dtype):
@@ -171,7 +174,7 @@ def depths(dtypes, n: int, seed: int) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.parametrize("name", ["owner", "partition", "cas", "locks"])
-@pytest.mark.parametrize("elements", ELEMENTS)
+@pytest.mark.parametrize("elements", every(2, ELEMENTS))
 def test_tuples_whose_components_mix(parts, name, elements):
     """An element is combined whole, whatever it is made of."""
     dtypes = ELEMENTS[elements]

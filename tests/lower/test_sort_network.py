@@ -15,6 +15,7 @@ from flatweave.terms.traverse import walk_lets
 from tests.codegen.levels import LEVELS, in_force
 from tests.language.agreement import DTYPES
 from tests.language.test_sorting import order_of, same_bits, samples
+from tests.quick import every
 
 LENGTHS = [0, 1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257, 500, 1023,
            1024, 1025, 2500]  # fmt: skip
@@ -95,7 +96,7 @@ def test_rows_of_all_lengths_in_one_call(threads):
 
 
 @pytest.mark.parametrize("machine", [CPU_AVX512, cpu(128, 16)], ids=["sixteen", "four"])
-@pytest.mark.parametrize("n", [0, 1, 40, 300])
+@pytest.mark.parametrize("n", every(3, [0, 1, 40, 300]))
 def test_the_simulator_agrees(machine, n):
     """Lane by lane, where reading what was never written is an error."""
     xs = rows_of(np.uint32, n)

@@ -8,6 +8,7 @@ from tests.nests.program import random_nest
 from tests.nests.programs.all import TOPICS
 from tests.nests.programs.outcome import outcome
 from tests.nests.report import report
+from tests.quick import every
 
 BY_ROW = ("loops", "choices", "lengths")
 FIRST = 5000
@@ -25,7 +26,7 @@ def test_programs_by_row(topic):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("group", range(GROUPS))
+@pytest.mark.parametrize("group", every(3, range(GROUPS)))
 def test_random_nests_by_row(group):
     """On one thread and on three."""
     with fw.schedule(version="by-row"):

@@ -11,6 +11,7 @@ import pytest
 
 from flatweave.runtime.cache import MAGIC, seal
 from flatweave.runtime.systems.table import system
+from tests.quick import every
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [
@@ -215,11 +216,11 @@ def test_what_two_versions_made_together_is_not_kept(run, copied):
     assert run(ONE, copied) == "30.0 True\n"
 
 
-@pytest.mark.parametrize("switch", [
+@pytest.mark.parametrize("switch", every(3, [
     {"FLATWEAVE_VERIFY": "1"}, {"FLATWEAVE_NO_CACHE": "1"}, {"FLATWEAVE_DUMP": "fuse"},
     {"FLATWEAVE_TIME": "1"}, {"FLATWEAVE_STOP_AFTER": "fuse"}, {"FLATWEAVE_CPU": "x86-64-v2"},
     {"FLATWEAVE_SCHEDULE": "store=plain"}, {"FLATWEAVE_TARGET": "interp"},
-], ids=lambda switch: next(iter(switch)))  # fmt: skip
+]), ids=lambda switch: next(iter(switch)))  # fmt: skip
 def test_switches_that_the_compiler_reads(run, switch):
     """They ask for another program, or want to see the compiler at work."""
     run(ONE)
