@@ -281,7 +281,7 @@ from flatweave.frontend.standard.statistics import (
 from flatweave.frontend.values.array import Array
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.hints import ArrayLike
-from flatweave.frontend.values.asarray import asarray, from_dlpack
+from flatweave.frontend.values.asarray import array, asarray, from_dlpack
 from flatweave.jit import Jitted, jit, target
 from flatweave.profiler.explain import Explanation, explain
 from flatweave.profiler.profile import Profile, profile
@@ -294,6 +294,7 @@ if _TYPE_CHECKING:
 
 __array_api_version__ = VERSION
 pow = power
+concatenate = concat
 newaxis = None
 # the dtypes by the names of NumPy and of the array API standard
 int8, int16, int32, int64 = i8, i16, i32, i64
@@ -313,42 +314,54 @@ __all__ = [
     "EscapedArrayError", "Explanation", "ExtentOverflowError", "IndexOutOfBounds", "Jitted",
     "KernelError", "NegativeExtentError", "NestingError", "NotTraceableError", "OperatorError",
     "OutOfMemory", "Profile", "Ragged", "ShapeError", "Stages", "Tuning", "Unsupported",
-    "UserError", "__version__", "absolute", "acos", "acosh", "add", "arange", "arccos", "arccosh",
-    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort", "asarray",
-    "asin", "asinh", "astype", "atan", "atan2", "atanh", "backpermute", "bf16", "bfloat16",
+    "UserError", "__version__", "absolute", "acos", "acosh", "add", "allclose", "append", "arange",
+    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
+    "argsort", "argwhere", "array", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh",
+    "atleast_1d", "atleast_2d", "average", "backpermute", "bf16", "bfloat16", "bincount",
     "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",
     "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool_", "broadcast", "broadcast_arrays",
     "broadcast_shapes", "broadcast_to", "c128", "c64", "can_cast", "cbrt", "ceil", "clip", "clz",
-    "complex128", "complex64", "concat", "cond", "conj", "copysign", "cos", "cosh", "count_nonzero",
-    "ctz", "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "divide", "dot", "e",
-    "empty", "empty_like", "equal", "erf", "erfc", "exp", "exp2", "expand", "expand_dims",
-    "expand_reduce", "explain", "expm1", "eye", "f16", "f32", "f64", "fft", "finfo", "flip",
-    "float16", "float32", "float64", "floor", "floor_divide", "floordiv", "fma", "fori_loop",
-    "from_dlpack", "full", "full_like", "gather", "generate", "getitem", "greater", "greater_equal",
-    "histogram", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf", "int16", "int32",
-    "int64", "int8", "invert", "iota", "isdtype", "isfinite", "isin", "isinf", "isnan", "jit",
-    "left_shift", "less", "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2",
-    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "matmul",
-    "matrix_transpose", "maximum", "mean", "meshgrid", "minimum", "mod", "moveaxis", "mul",
-    "mul_hi", "multiply", "nan", "neg", "negative", "newaxis", "nextafter", "nonzero", "not_equal",
-    "on", "ones", "ones_like", "partition", "permute", "permute_dims", "pi", "popcount", "positive",
-    "power", "prod", "profile", "ragged", "random", "real", "reciprocal", "reduce",
-    "reduce_by_index", "remainder", "repeat", "replace", "replicate", "replicated_iota", "reshape",
-    "result_type", "reverse", "right_shift", "rint", "roll", "rotate", "rsqrt", "scan", "scatter",
-    "schedule", "searchsorted", "segmented_iota", "segmented_reduce", "segmented_scan", "shift",
-    "sign", "signbit", "sin", "sinh", "sort", "sort_by_key", "sqrt", "square", "squeeze", "stack",
-    "std", "stencil", "sub", "subtract", "take", "take_along_axis", "tan", "tanh", "target",
-    "tensordot", "tile", "transpose", "tril", "triu", "true_divide", "truediv", "trunc", "tune",
-    "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "unique_all", "unique_counts",
-    "unique_inverse", "unique_values", "unstack", "var", "vecdot", "vmap", "where", "while_loop",
-    "zeros", "zeros_like", "zip_with",
+    "column_stack", "complex128", "complex64", "concat", "concatenate", "cond", "conj", "convolve",
+    "copysign", "corrcoef", "correlate", "cos", "cosh", "count_nonzero", "cov", "ctz", "cumprod",
+    "cumsum", "cumulative_prod", "cumulative_sum", "deg2rad", "degrees", "diag", "diff", "digitize",
+    "divide", "dot", "e", "einsum", "empty", "empty_like", "equal", "erf", "erfc", "exp", "exp2",
+    "expand", "expand_dims", "expand_reduce", "explain", "expm1", "eye", "f16", "f32", "f64", "fft",
+    "finfo", "flatnonzero", "flip", "fliplr", "flipud", "float16", "float32", "float64", "floor",
+    "floor_divide", "floordiv", "fma", "fmax", "fmin", "fmod", "fori_loop", "from_dlpack", "full",
+    "full_like", "gather", "generate", "getitem", "gradient", "greater", "greater_equal",
+    "heaviside", "histogram", "hstack", "hypot", "i16", "i32", "i64", "i8", "iinfo", "imag", "inf",
+    "inner", "int16", "int32", "int64", "int8", "interp", "intersect1d", "invert", "iota",
+    "isclose", "isdtype", "isfinite", "isin", "isinf", "isnan", "jit", "kron", "left_shift", "less",
+    "less_equal", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "matmul", "matrix_transpose", "maximum", "mean",
+    "median", "meshgrid", "minimum", "mod", "moveaxis", "mul", "mul_hi", "multiply", "nan",
+    "nan_to_num", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean",
+    "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
+    "neg", "negative", "newaxis", "nextafter", "nonzero", "not_equal", "on", "ones", "ones_like",
+    "pad", "partition", "percentile", "permute", "permute_dims", "pi", "polyval", "popcount",
+    "positive", "power", "prod", "profile", "ptp", "quantile", "rad2deg", "radians", "ragged",
+    "random", "ravel", "real", "reciprocal", "reduce", "reduce_by_index", "remainder", "repeat",
+    "replace", "replicate", "replicated_iota", "reshape", "result_type", "reverse", "right_shift",
+    "rint", "roll", "rot90", "rotate", "rsqrt", "scan", "scatter", "schedule", "searchsorted",
+    "segmented_iota", "segmented_reduce", "segmented_scan", "select", "setdiff1d", "setxor1d",
+    "shift", "sign", "signbit", "sin", "sinc", "sinh", "sort", "sort_by_key", "split", "sqrt",
+    "square", "squeeze", "stack", "std", "stencil", "sub", "subtract", "swapaxes", "take",
+    "take_along_axis", "tan", "tanh", "target", "tensordot", "tile", "transpose", "trapezoid",
+    "tril", "triu", "true_divide", "truediv", "trunc", "tune", "u16", "u32", "u64", "u8", "uint16",
+    "uint32", "uint64", "uint8", "union1d", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values", "unstack", "var", "vecdot", "vmap", "vstack", "where",
+    "while_loop", "zeros", "zeros_like", "zip_with",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
-    """`fw.fft`, `fw.linalg`, `fw.random`, which are imported when they are first asked for."""
+    """`fw.fft`, `fw.linalg`, `fw.random`, and what NumPy has beyond the standard (`numerics`):
+    imported when they are first asked for."""
     if name in ("fft", "linalg", "random"):
         return _door.opened(name)
+    if name in __all__:
+        found: object = getattr(_door.opened("numerics"), name)
+        return globals().setdefault(name, found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

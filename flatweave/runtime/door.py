@@ -6,8 +6,9 @@
                                                       fw.random, and what functions mean for complex
                                                       numbers and for floats of 16 bits,
                                                       target="auto", devices=[..], .page(), what a
-                                                      profile and a notebook show, and NumPy's
-                                                      functions on arrays of ours
+                                                      profile and a notebook show, NumPy's functions
+                                                      on arrays of ours, and those that the standard
+                                                      lacks, such as fw.median
 
 In front of it is what traces and what runs; behind it `pipeline`, with passes, lowering, code
 generation and LLVM, which cost as much to import as all that is in front. The import is work of a
@@ -41,7 +42,8 @@ SELDOM = {
     "page": "flatweave.page.write",
     "profiler": "flatweave.profiler.report",
     "small": "flatweave.page.small",
-    "numpy": "flatweave.frontend.standard.numpy_functions",
+    "numerics": "flatweave.frontend.numerics",
+    "numpy": "flatweave.frontend.numerics.numpy_functions",
     "ragged": "flatweave.frontend.ragged.offsets_in_chunks",
     "random": "flatweave.random",
     "rows": "flatweave.frontend.ragged.chunked",

@@ -30,8 +30,8 @@ WIDTH = 100
 # what a parameter takes that is annotated Any
 PARAMETERS = {
     **dict.fromkeys(
-        ("x", "y", "z", "xs", "x1", "x2", "p", "a", "b", "idx", "indices", "flags", "reps",
-         "keys", "repeats"), "ArrayLike",
+        ("x", "y", "z", "xs", "x1", "x2", "p", "a", "b", "q", "m", "f", "xp", "fp", "idx",
+         "indices", "flags", "reps", "keys", "repeats", "bins"), "ArrayLike",
     ),
     "axis": "Axes", "axes": "Axes", "dtype": "DTypeLike", "device": "str",
     "shape": "Shape",
@@ -45,6 +45,7 @@ RESULTS = {
     **dict.fromkeys(
         ("broadcast_arrays", "meshgrid", "nonzero", "unstack"), "tuple[Array, ...]"
     ),
+    "split": "list[Array]", "gradient": "Any", "unique": "Any",
     "ragged": "Ragged", "unique_all": "UniqueAll", "unique_counts": "UniqueCounts",
     "unique_inverse": "UniqueInverse", "sort_by_key": "tuple[Array, Array]",
     "partition": "tuple[Array, Array]",
@@ -64,7 +65,11 @@ STRUCTURED = {
 OF_ELEMENTS = ("expand", "expand_reduce", "map", "zip_with")
 # what takes a Ragged as well, and no other structure
 REDUCTIONS = ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum")
-OF_ROWS = (*REDUCTIONS, "argsort", "cumprod", "cumsum")
+OF_ROWS = (
+    *REDUCTIONS, "argsort", "cumprod", "cumsum", "median", "nanargmax", "nanargmin", "nancumprod",
+    "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanprod",
+    "nanquantile", "nanstd", "nansum", "nanvar", "percentile", "ptp", "quantile",
+)
 FLAT = {"concat": "Sequence[ArrayLike]", "where": "ArrayLike"}  # else: what `Flat` says
 PROTOCOLS = {1: "Unary", 2: "Binary", 3: "Ternary"}
 # modules whose annotations leave nothing open
@@ -165,7 +170,8 @@ def declared(name: str, value: Any) -> Iterator[str]:
     if name in WORDS:
         yield from by_word(name, signature, *WORDS[name])
     elif name in OF_ROWS:
-        yield "@overload\n" + function(name, signature, {"xs": "Ragged"}, "Any")
+        rows = next(iter(signature.parameters))
+        yield "@overload\n" + function(name, signature, {rows: "Ragged"}, "Any")
         yield "@overload\n" + function(name, signature, {}, result)
     elif where is not None:
         flat = dict.fromkeys(where.split(), FLAT.get(value.__name__, "Flat"))

@@ -36,7 +36,7 @@ ROOMS = {
     "runtime": "systems < cache < devices",
     "ops": "rows < nests",
     "frontend": "values < trace < call < elements < arrays < ragged < functions < complex"
-    " < standard",
+    " < standard < numerics",
     "lower": "machine < schedule < traverse < kernel < host < scan < update < sweep < sinks"
     " < scatter < sort < by_row, call_kernel < program",
     "cluster": "beside, sources < sinks, rules, steps, traced < needs < wraps < local"
@@ -61,7 +61,8 @@ BEHIND = {
     "flatweave.cluster.here",
     "flatweave.recall_on_devices", "flatweave.profiler.report",
     "flatweave.notebook.values", "flatweave.page.small",
-    "flatweave.frontend.standard.numpy_functions", "flatweave.frontend.functions.short",
+    "flatweave.frontend.numerics.numpy_functions", "flatweave.frontend.functions.short",
+    "flatweave.frontend.numerics",
 }  # fmt: skip
 
 

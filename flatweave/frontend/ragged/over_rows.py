@@ -32,9 +32,11 @@ from flatweave.terms.syntax import Atom
 
 # what combines the elements of a column, so that its result stands for all of them
 FOLDS = frozenset({
-    "sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "count_nonzero",
+    "sum", "prod", "min", "max", "any", "all", "mean", "var", "std", "count_nonzero", "median",
+    "quantile", "ptp", "nansum", "nanprod", "nanmin", "nanmax", "nanmean", "nanvar", "nanstd",
+    "nanmedian", "nanquantile",
 })  # fmt: skip
-PLACED = frozenset({"argmin", "argmax"})
+PLACED = frozenset({"argmin", "argmax", "nanargmin", "nanargmax"})
 
 
 @record

@@ -192,16 +192,22 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Any
 
 
-def _unique(x: Any, who: str) -> UniqueAll:
-    """The different values in ascending order; each NaN is different from all others."""
+def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
+    """The different values in ascending order; each NaN is one of them, or all are one."""
     array = as_tracer(x, f"x of {who}")
     flat: Any = raveled(array)
     n = flat.shape[0]
     order: Any = argsort(flat)
     ascending = flat[order]
-    first = map(
-        lambda i: where(i == 0, True, ascending[i] != ascending[where(i == 0, 0, i - 1)]), iota(n)
-    )
+
+    def is_first(i: Any) -> Any:
+        value, before = ascending[i], ascending[where(i == 0, 0, i - 1)]
+        same = value == before
+        if equal_nan:
+            same = same | ((value != value) & (before != before))
+        return (i == 0) | ~same
+
+    first = map(is_first, iota(n))
     begins: Any = filter(lambda i: first[i], iota(n))
     numbers = cumsum(first.astype(i64)) - 1
     count = begins.shape[0]
@@ -224,7 +230,7 @@ def unique_all(x: Any) -> Any:
         >>> fw.unique_all([3, 1, 3]).counts
         Array([1, 2], dtype=int64)
     """
-    return _unique(x, "unique_all")
+    return distinct(x, "unique_all")
 
 
 @operation()
@@ -236,7 +242,7 @@ def unique_counts(x: Any) -> Any:
         >>> fw.unique_counts([3, 1, 3]).values
         Array([1, 3], dtype=int64)
     """
-    found = _unique(x, "unique_counts")
+    found = distinct(x, "unique_counts")
     return UniqueCounts(found.values, found.counts)
 
 
@@ -250,7 +256,7 @@ def unique_inverse(x: Any) -> Any:
         >>> fw.unique_inverse([3, 1, 3]).inverse_indices
         Array([1, 0, 1], dtype=int64)
     """
-    found = _unique(x, "unique_inverse")
+    found = distinct(x, "unique_inverse")
     return UniqueInverse(found.values, found.inverse_indices)
 
 
@@ -263,4 +269,4 @@ def unique_values(x: Any) -> Any:
         >>> fw.unique_values([3, 1, 3])
         Array([1, 3], dtype=int64)
     """
-    return _unique(x, "unique_values").values
+    return distinct(x, "unique_values").values

@@ -111,6 +111,21 @@ def asarray(
         return host_array(np.array(found, dtype=wanted, copy=True, order="C"))
 
 
+def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
+    """A copy of a NumPy array, list, scalar, buffer or DLPack object, as an array of ours.
+
+    Arrays of ours never change and are not copied; `asarray` shares memory where it can.
+
+    Types: what holds numbers `-> t[..]`, of its dtype or of `dtype`. Raises what `asarray` does.
+
+        >>> fw.array([1, 2], fw.f32)
+        Array([1., 2.], dtype=float32)
+    """
+    if isinstance(value, Array) and copy:
+        copy = None
+    return asarray(value, dtype, copy=copy)
+
+
 def _brain_floats(values: Values) -> Values:
     """Numbers as bf16, rounded once, which NumPy does not know and ml_dtypes does by an f32."""
     if short_float(values.dtype) is bf16:

@@ -21,8 +21,10 @@ UFUNCS = {
     "floor_divide": "floordiv", "remainder": "mod", "negative": "neg", "absolute": "abs",
     "invert": "bitwise_not", "arcsin": "asin", "arccos": "acos",
     "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh",
+    "arctanh": "atanh", "conjugate": "conj", "deg2rad": "radians", "rad2deg": "degrees",
 }  # fmt: skip
+# those that are declared when they are first asked for
+LATER = frozenset({"degrees", "fmax", "fmin", "fmod", "heaviside", "radians"})
 
 
 class Elementwise:
@@ -150,6 +152,8 @@ class Elementwise:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
+        if name in LATER:
+            opened("numerics")
         if method != "__call__" or options or name not in METHODS:
             return METHODS["foreign_ufunc"](ufunc, method, inputs, options)
         return METHODS[name](*inputs)

@@ -2,7 +2,7 @@
 
     np.concatenate([xs, ys])                fw.concat([xs, ys])
     np.sort(xs, axis=0)                     fw.sort(xs, axis=0)
-    np.percentile(xs, 50)                   NumPy's own outside of a trace, inside of one an error
+    np.partition(xs, 50)                    NumPy's own outside of a trace, inside of one an error
 
 A call goes by the names of NumPy's parameters. Those that say nothing, or how and not what, are
 left out; with one that has no counterpart the call is NumPy's own, or refused.
@@ -19,6 +19,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, NotTraceableError, Unsupported
 from flatweave.base.source import user_location
+from flatweave.frontend import numerics
 from flatweave.frontend.arrays.dot import dot
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import expand_dims, reshape, transpose
@@ -91,11 +92,6 @@ class Form(NamedTuple):
     always: frozenset[str] = frozenset()  # parameters whose default here is another than NumPy's
 
 
-def _lines(x: Any) -> Any:
-    """An array of rank 0 or 1 as a row of a matrix."""
-    return reshape(x, (1, -1)) if x.ndim < 2 else x
-
-
 def _raveled(x: Any, axis: Any) -> tuple[Any, int]:
     """An array and an axis; all elements, and axis 0, where none is named."""
     return (reshape(x, -1), 0) if axis is None else (x, axis)
@@ -129,10 +125,22 @@ def _take(a: Any, indices: Any, axis: Any = None) -> Any:
     return take(x, indices, axis=axis)
 
 
-def _swapaxes(a: Any, axis1: int, axis2: int) -> Any:
-    order = list(range(a.ndim))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return transpose(a, order)
+def _outer(a: Any, b: Any) -> Any:
+    return outer(reshape(a, -1), reshape(b, -1))
+
+
+def _diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return diagonal(moveaxis(a, (axis1, axis2), (-2, -1)), offset=offset)
+
+
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    return trace(moveaxis(a, (axis1, axis2), (-2, -1)), offset=offset)
+
+
+def _required(fn: Callable[..., Any]) -> int:
+    """How many arguments a function must be given."""
+    given = inspect.signature(fn).parameters.values()
+    return len([p for p in given if p.default is p.empty and p.kind is not p.VAR_POSITIONAL])
 
 
 DDOF = {"ddof": "correction"}
@@ -146,35 +154,36 @@ FORMS: dict[str, Form] = {
     "cumulative_prod": Form(cumulative_prod), "diff": Form(diff),
     "sort": Form(_over_all(sort), 1, {}, AXIS), "argsort": Form(_over_all(argsort), 1, {}, AXIS),
     "searchsorted": Form(searchsorted, 2), "nonzero": Form(nonzero), "isin": Form(isin, 2),
-    "flatnonzero": Form(lambda a: nonzero(reshape(a, -1))[0]),
-    "unique": Form(unique_values), "unique_values": Form(unique_values),
+    "unique_values": Form(unique_values),
     "unique_all": Form(unique_all), "unique_counts": Form(unique_counts),
     "unique_inverse": Form(unique_inverse),
     "where": Form(_where, 3), "clip": Form(_clip), "round": Form(rounded, 1, {"decimals": "digits"},
     frozenset({"decimals"})), "take": Form(_take, 2), "take_along_axis": Form(take_along_axis, 2),
     "concatenate": Form(_concatenate), "stack": Form(lambda x, axis=0: stack(list(x), axis)),
-    "unstack": Form(unstack), "vstack": Form(lambda tup: concat([_lines(x) for x in tup], 0)),
-    "reshape": Form(reshape, 2), "ravel": Form(lambda a: reshape(a, -1)),
+    "unstack": Form(unstack), "reshape": Form(reshape, 2),
     "transpose": Form(transpose), "matrix_transpose": Form(matrix_transpose),
-    "swapaxes": Form(_swapaxes, 3), "moveaxis": Form(moveaxis, 3),
+    "moveaxis": Form(moveaxis, 3),
     "expand_dims": Form(expand_dims, 2),
     "squeeze": Form(squeeze, 1, {}, AXIS), "broadcast_to": Form(broadcast_to, 2),
     "broadcast_arrays": Form(broadcast_arrays), "meshgrid": Form(meshgrid), "flip": Form(flip),
-    "flipud": Form(lambda m: flip(m, axis=0)), "fliplr": Form(lambda m: flip(m, axis=1)),
     "roll": Form(roll, 2), "repeat": Form(repeat, 2), "tile": Form(tile, 2),
     "zeros_like": Form(zeros_like), "ones_like": Form(ones_like), "empty_like": Form(empty_like),
     "full_like": Form(full_like, 2), "tril": Form(tril), "triu": Form(triu),
-    "dot": Form(dot, 2), "outer": Form(outer, 2), "tensordot": Form(tensordot, 2),
-    "trace": Form(trace), "diagonal": Form(diagonal), "cross": Form(cross, 2),
+    "dot": Form(dot, 2), "outer": Form(_outer, 2), "tensordot": Form(tensordot, 2),
+    "trace": Form(_trace, 4), "diagonal": Form(_diagonal, 4), "cross": Form(cross, 2),
     "real": Form(real), "imag": Form(imag), "copy": Form(lambda a: a),
     "shape": Form(lambda a: a.shape), "ndim": Form(lambda a: a.ndim),
+    **{name: Form(fn, _required(fn)) for name in numerics.__all__
+       if (fn := getattr(numerics, name))},
     **{f"linalg.{name}": Form(getattr(linalg, name), count) for name, count in {
         "cholesky": 1, "det": 1, "inv": 1, "solve": 2, "qr": 1, "eigh": 1, "eigvalsh": 1,
         "matrix_power": 2, "slogdet": 1,
     }.items()},
     **{f"fft.{name}": Form(getattr(fft, name)) for name in ("fft", "ifft", "rfft", "irfft")},
 }  # fmt: skip
-HOW = frozenset({"kind", "stable", "subok", "assume_unique", "copy"})  # not what: left out
+# not what: left out
+# not what: left out
+HOW = frozenset({"kind", "stable", "subok", "assume_unique", "copy", "optimize", "sorted"})
 OURS = (np.ndarray, Array, Node)
 
 

@@ -1,0 +1,202 @@
+"""Numbers that are compared, chosen and bounded element by element, under NumPy's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flatweave.base.dtypes import f64
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either, for_complex
+from flatweave.frontend.elements.broadcast import zipped
+from flatweave.frontend.elements.elementwise import abs, isfinite, isnan, maximum, minimum, sin
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.control import fori_loop
+from flatweave.frontend.functions.reductions import all
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.promotion import common
+
+PI = 3.141592653589793
+
+
+@for_complex
+@operation(static="equal_nan")
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Any:
+    """Whether `|a - b| <= atol + rtol * |b|`, and infinities are the same; broadcast.
+
+    Types: `a: t[..], b: t[..] -> bool[..]`. Raises ShapeError for shapes that do not fit.
+
+        >>> fw.isclose([1.0, 2.0], [1.0 + 1e-9, 2.1])
+        Array([ True, False], dtype=bool)
+    """
+    x, y = either(a, "a of isclose"), either(b, "b of isclose")
+    near = isfinite(y) & (abs(x - y) <= atol + rtol * abs(y))
+    found = near | (x == y)
+    return found | (isnan(x) & isnan(y)) if equal_nan else found
+
+
+@for_complex
+@operation(static="equal_nan")
+def allclose(
+    a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
+) -> Any:
+    """Whether all elements are close to each other (`isclose`).
+
+    Types: `a: t[..], b: t[..] -> bool`. Raises ShapeError for shapes that do not fit.
+
+        >>> fw.allclose([1.0, 2.0], [1.0 + 1e-9, 2.0])
+        Array(True, dtype=bool)
+    """
+    return all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def _numbers(x: Any, y: Any, who: str) -> tuple[Any, Any]:
+    return as_tracer(x, f"an operand of {who}"), as_tracer(y, f"an operand of {who}")
+
+
+@operation(elementwise=True)
+def fmin(x: Any, y: Any) -> Any:
+    """The smaller of two; where one is NaN the other one; element by element, broadcast.
+
+    Types: `x: t[..], y: t[..] -> t[..]`. Raises ShapeError for shapes that do not fit.
+
+        >>> fw.fmin([1.0, fw.nan], [2.0, 3.0])
+        Array([1., 3.], dtype=float64)
+    """
+    a, b = _numbers(x, y, "fmin")
+    return where(isnan(a), b, where(isnan(b), a, minimum(a, b)))
+
+
+@operation(elementwise=True)
+def fmax(x: Any, y: Any) -> Any:
+    """The greater of two; where one is NaN the other one; element by element, broadcast.
+
+    Types: `x: t[..], y: t[..] -> t[..]`. Raises ShapeError for shapes that do not fit.
+
+        >>> fw.fmax([1.0, fw.nan], [2.0, 3.0])
+        Array([2., 3.], dtype=float64)
+    """
+    a, b = _numbers(x, y, "fmax")
+    return where(isnan(a), b, where(isnan(b), a, maximum(a, b)))
+
+
+@operation(elementwise=True)
+def degrees(x: Any) -> Any:
+    """An angle in radians in degrees; element by element.
+
+    Types: `x: t[..] -> t[..]`, integers in f64. Raises ArgumentError for what is no array.
+
+        >>> fw.degrees([0.0, fw.pi])
+        Array([  0., 180.], dtype=float64)
+    """
+    array: Any = as_tracer(x, "x of degrees")
+    return array * (180 / PI)
+
+
+@operation(elementwise=True)
+def radians(x: Any) -> Any:
+    """An angle in degrees in radians; element by element.
+
+    Types: `x: t[..] -> t[..]`, integers in f64. Raises ArgumentError for what is no array.
+
+        >>> fw.radians([0.0, 90.0]) * 2 == [0.0, fw.pi]
+        Array([ True,  True], dtype=bool)
+    """
+    array: Any = as_tracer(x, "x of radians")
+    return array * (PI / 180)
+
+
+@operation(elementwise=True)
+def sinc(x: Any) -> Any:
+    """`sin(pi * x) / (pi * x)`, 1 at 0; element by element.
+
+    Types: `x: t[..] -> t[..]`, integers in f64. Raises ArgumentError for what is no array.
+
+        >>> fw.sinc([0.0, 0.5]) * fw.pi / 2
+        Array([1.57079633, 1.        ], dtype=float64)
+    """
+    array: Any = as_tracer(x, "x of sinc")
+    angle = where(array == 0, 1.0e-20, array) * PI
+    return sin(angle) / angle
+
+
+@operation(elementwise=True)
+def heaviside(x: Any, y: Any) -> Any:
+    """0 below 0, `y` at 0, 1 above; NaN stays NaN; element by element, broadcast.
+
+    Types: `x: t[..], y: t[..] -> t[..]`, integers in f64. Raises ShapeError for shapes that do not
+    fit.
+
+        >>> fw.heaviside([-3.0, 0.0, 2.0], 0.5)
+        Array([0. , 0.5, 1. ], dtype=float64)
+    """
+    a, b = _numbers(x, y, "heaviside")
+    if a.dtype.kind != "f":
+        a = a.astype(f64)
+    return where(isnan(a), a, where(a == 0, b, where(a < 0, 0.0, 1.0)))
+
+
+@operation(elementwise=True)
+def fmod(x: Any, y: Any) -> Any:
+    """The remainder of a division that is rounded towards 0, with the sign of x; broadcast.
+
+    Types: `x: t[..], y: t[..] -> t[..]`. Raises ShapeError for shapes that do not fit.
+
+        >>> fw.fmod([-7, 7], [3, -3])
+        Array([-1,  1], dtype=int64)
+    """
+    a, b = _numbers(x, y, "fmod")
+    size = abs(a) % abs(b)
+    return where(a < 0, -size, size)
+
+
+@operation(structured="condlist choicelist")
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    """At each place the element of the first choice whose condition holds there; else `default`.
+
+    Types: lists of `bool[..]` and `t[..] -> t[..]`. Raises ArgumentError for lists of different
+    lengths, ShapeError for shapes that do not fit.
+
+        >>> fw.select([np.array([True, False, False]), np.array([True, True, False])], [1, 2], 3)
+        Array([1, 2, 3], dtype=int64)
+    """
+    if len(condlist) != len(choicelist) or not len(condlist):
+        raise ArgumentError(
+            f"select has {len(condlist)} conditions and {len(choicelist)} choices.",
+            where=user_location(), remedy="Give a choice for each condition.",
+        )  # fmt: skip
+    found = default
+    for condition, choice in reversed(list(zip(condlist, choicelist, strict=True))):
+        found = where(condition, choice, found)
+    return found
+
+
+@operation()
+def polyval(p: Any, x: Any) -> Any:
+    """The value at `x` of the polynomial with the coefficients `p`, the highest first.
+
+    Types: `p: t[n], x: t[..] -> t[..]`. Raises ShapeError unless p has one axis.
+
+        >>> fw.polyval([1, 0, 2], [0, 1, 2])
+        Array([2, 3, 6], dtype=int64)
+    """
+    factors: Any = as_tracer(p, "p of polyval")
+    if factors.ndim != 1:
+        raise ShapeError(
+            f"the coefficients of polyval are one row, got {describe(factors)}.",
+            where=user_location(), remedy="Map it over the rows: fw.map(fw.polyval, ps, xs).",
+        )  # fmt: skip
+    array: Any = as_tracer(x, "x of polyval")
+    dtype = common((factors, array))[0]
+
+    def value(v: Any) -> Any:
+        zero = as_tracer(0).astype(dtype)
+        own = v.astype(dtype)
+        return fori_loop(0, factors.shape[0], lambda i, y: y * own + factors[i].astype(dtype), zero)
+
+    return zipped(value, [array], "polyval")[0]

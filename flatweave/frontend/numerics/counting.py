@@ -1,0 +1,183 @@
+"""How often values occur, and sets of them, under NumPy's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.dtypes import i64
+from flatweave.base.errors import ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend.arrays.shapes import reshape
+from flatweave.frontend.arrays.sorting import sort
+from flatweave.frontend.arrays.writing import histogram
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.elementwise import maximum
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.control import cond
+from flatweave.frontend.functions.reductions import max, min
+from flatweave.frontend.standard.arrangement import stack
+from flatweave.frontend.standard.searching import distinct, isin, nonzero, searchsorted
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import describe
+
+
+@operation()
+def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    """How often each number from 0 to the greatest occurs, or the sum of the weights there.
+
+    Types: `x: integer[n], weights: t[n] -> i64[k]`, of weights `t[k]`; k is the greatest number
+    and 1, or `minlength` if that is more. Raises ArgumentError for a number below 0, ShapeError
+    unless x has one axis.
+
+        >>> fw.bincount([1, 3, 1])
+        Array([0, 2, 0, 1], dtype=int64)
+    """
+    array: Any = as_tracer(x, "x of bincount")
+    if array.ndim != 1:
+        raise ShapeError(
+            f"bincount counts the numbers in one row, got {describe(array)}.",
+            where=user_location(), remedy="Reshape it first: x.reshape(-1).",
+        )  # fmt: skip
+    message = check_message(
+        "bincount counts numbers from 0 on, the least is {0}.", [], "Subtract the least first."
+    )
+    least: Any = as_tracer(min(array, initial=0))
+    found: Any = least.astype(i64)
+    check(as_tracer(least >= 0).atom, "argument", (found.atom,), message)
+    most: Any = max(array, initial=0).astype(i64)
+    length = maximum(most + (as_tracer(array.shape[0]) > 0), minlength)
+    return histogram(length, array, 1 if weights is None else weights)
+
+
+@operation(static="right")
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """In which bin each value lies: how many of the edges, which ascend or descend, are before it.
+
+    With `right` an edge belongs to the bin before it.
+
+    Types: `x: t[..], bins: t[n] -> i64[..]`. Raises ShapeError unless bins has one axis.
+
+        >>> fw.digitize([0.5, 1.0, 7.0], [0.0, 1.0, 2.0])
+        Array([1, 2, 3], dtype=int64)
+    """
+    edges: Any = as_tracer(bins, "bins of digitize")
+    if edges.ndim != 1:
+        raise ShapeError(
+            f"the edges of digitize are one row, got {describe(edges)}.",
+            where=user_location(), remedy="Map it over the rows: fw.map(fw.digitize, xs, bins).",
+        )  # fmt: skip
+    values: Any = as_tracer(x, "x of digitize")
+    n: Any = as_tracer(edges.shape[0])
+    some = where(n > 0, n - 1, 0)
+    descends = cond(n > 1, lambda: edges[0] > edges[some], lambda: n < 0)
+    return cond(
+        descends,
+        lambda: n - searchsorted(edges[::-1], values, side="left" if right else "right"),
+        lambda: searchsorted(edges, values, side="left" if right else "right"),
+    )
+
+
+@operation()
+def argwhere(x: Any) -> Any:
+    """The indices of the elements that are not 0, a row for each.
+
+    Types: `x: t[..] -> i64[k, rank]`. Raises ShapeError for a scalar.
+
+        >>> fw.argwhere([[0, 3], [5, 0]])
+        Array([[0, 1],
+               [1, 0]], dtype=int64)
+    """
+    return stack(nonzero(x), axis=1)
+
+
+@operation()
+def flatnonzero(x: Any) -> Any:
+    """Where the elements are not 0, counted in row-major order.
+
+    Types: `x: t[..] -> i64[k]`. Raises ArgumentError for what is no array.
+
+        >>> fw.flatnonzero([[0, 3], [5, 0]])
+        Array([1, 2], dtype=int64)
+    """
+    return nonzero(reshape(as_tracer(x, "x of flatnonzero"), -1))[0]
+
+
+def _both(a: Any, b: Any, who: str) -> Any:
+    """The different values of each of two arrays, all in ascending order."""
+    return sort(concat([distinct(x, who, equal_nan=True).values for x in (a, b)]))
+
+
+@operation(static="return_index return_inverse return_counts equal_nan")
+def unique(
+    x: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    *, equal_nan: bool = True,
+) -> Any:  # fmt: skip
+    """The different values, ascending; asked for, also where each is first, which one each element
+    is, and how many there are of each, in a tuple.
+
+    Types: `x: t[..] -> t[k]`, or `(t[k], i64[k], i64[..], i64[k])`. Raises ArgumentError for what
+    is no array.
+
+        >>> fw.unique([3, 1, 3], return_counts=True)
+        (Array([1, 3], dtype=int64), Array([1, 2], dtype=int64))
+    """
+    found = distinct(x, "unique", equal_nan)
+    wanted = (True, return_index, return_inverse, return_counts)
+    parts = tuple(part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted)
+    return parts[0] if len(parts) == 1 else parts
+
+
+@operation()
+def union1d(a: Any, b: Any) -> Any:
+    """The different values in either array, ascending.
+
+    Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
+
+        >>> fw.union1d([3, 1], [2, 3])
+        Array([1, 2, 3], dtype=int64)
+    """
+    return distinct(_both(a, b, "union1d"), "union1d", equal_nan=True).values
+
+
+@operation()
+def intersect1d(a: Any, b: Any) -> Any:
+    """The different values that are in both arrays, ascending.
+
+    Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
+
+        >>> fw.intersect1d([3, 1, 3], [2, 3])
+        Array([3], dtype=int64)
+    """
+    both = _both(a, b, "intersect1d")
+    return both[:-1][both[1:] == both[:-1]]
+
+
+@operation()
+def setdiff1d(a: Any, b: Any) -> Any:
+    """The different values of the first array that are not in the second, ascending.
+
+    Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
+
+        >>> fw.setdiff1d([3, 1, 3], [2, 3])
+        Array([1], dtype=int64)
+    """
+    values = distinct(a, "setdiff1d", equal_nan=True).values
+    return values[~isin(values, b)]
+
+
+@operation()
+def setxor1d(a: Any, b: Any) -> Any:
+    """The different values that are in one of two arrays, ascending.
+
+    Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
+
+        >>> fw.setxor1d([3, 1], [2, 3])
+        Array([1, 2], dtype=int64)
+    """
+    both = _both(a, b, "setxor1d")
+    apart = concat([both[:1] == both[:1], both[1:] != both[:-1]])
+    ends = concat([apart[1:], both[:1] == both[:1]])
+    return both[apart & ends]

@@ -1,0 +1,313 @@
+"""Reductions that leave NaN out: nansum, nanmean, nanmedian, ..; and NaN made a number.
+
+    nansum(x)     sum(where(isnan(x), 0, x))
+    nanmean(x)    nansum(x) / count_nonzero(~isnan(x))
+
+Integers have no NaN: of them each is what it is without `nan` in its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flatweave.base.dtypes import f64
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.elementwise import isnan, maximum, sqrt
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.cumulative import cumprod, cumsum
+from flatweave.frontend.functions.reductions import all, any, argmax, argmin, max, min, prod, sum
+from flatweave.frontend.numerics.order_statistics import at_parts, hundredth, middle
+from flatweave.frontend.ragged.along import along_rows
+from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.tracers import as_tracer
+
+NAN, INF = float("nan"), float("inf")
+ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the least."
+
+
+def _filled(x: Any, value: float, who: str) -> tuple[Any, Any]:
+    """The array with a number for each NaN; and where there is none, None for what has no NaN."""
+    array: Any = as_tracer(x, f"x of {who}")
+    if array.dtype.kind != "f":
+        return array, None
+    present = ~isnan(array)
+    return where(present, array, value), present
+
+
+def _folded(
+    who: str, fold: Callable[..., Any], value: float, x: Any, axis: Any, keepdims: bool
+) -> Any:
+    if isinstance(x, Ragged):
+        return along_rows(who, x, axis, {"keepdims": keepdims})
+    return fold(_filled(x, value, who)[0], axis=axis, keepdims=keepdims)
+
+
+@operation(static="axis keepdims")
+def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The sum of the elements that are not NaN: of all, or along `axis`; 0 where there is none.
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `sum`'s. Raises AxisError for
+    an axis that is not there.
+
+        >>> fw.nansum([1.0, fw.nan, 2.0])
+        Array(3.0, dtype=float64)
+    """
+    return _folded("nansum", sum, 0, x, axis, keepdims)
+
+
+@operation(static="axis keepdims")
+def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The product of the elements that are not NaN: of all, or along `axis`; 1 where there is none.
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along; dtypes as `prod`'s. Raises AxisError
+    for an axis that is not there.
+
+        >>> fw.nanprod([3.0, fw.nan, 2.0])
+        Array(6.0, dtype=float64)
+    """
+    return _folded("nanprod", prod, 1, x, axis, keepdims)
+
+
+@operation(static="axis keepdims")
+def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The least element that is not NaN: of all, or along `axis`; NaN where all are.
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
+    element, AxisError for an axis that is not there.
+
+        >>> fw.nanmin([3.0, fw.nan, 2.0])
+        Array(2.0, dtype=float64)
+    """
+    return _extremum("nanmin", min, INF, x, axis, keepdims)
+
+
+@operation(static="axis keepdims")
+def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The greatest element that is not NaN: of all, or along `axis`; NaN where all are.
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
+    element, AxisError for an axis that is not there.
+
+        >>> fw.nanmax([3.0, fw.nan, 2.0])
+        Array(3.0, dtype=float64)
+    """
+    return _extremum("nanmax", max, -INF, x, axis, keepdims)
+
+
+def _extremum(
+    who: str, fold: Callable[..., Any], value: float, x: Any, axis: Any, keepdims: bool
+) -> Any:
+    if isinstance(x, Ragged):
+        return along_rows(who, x, axis, {"keepdims": keepdims})
+    filled, present = _filled(x, value, who)
+    found = fold(filled, axis=axis, keepdims=keepdims)
+    if present is None:
+        return found
+    return where(all(~present, axis=axis, keepdims=keepdims), NAN, found)
+
+
+@operation(static="axis keepdims")
+def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The mean of the elements that are not NaN: of all, or along `axis`; NaN where there is none.
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
+    an axis that is not there.
+
+        >>> fw.nanmean([3.0, fw.nan, 2.0])
+        Array(2.5, dtype=float64)
+    """
+    if isinstance(x, Ragged):
+        return along_rows("nanmean", x, axis, {"keepdims": keepdims})
+    filled, present = _filled(x, 0, "nanmean")
+    return _mean(filled, _count(filled, present, axis, keepdims), axis, keepdims)
+
+
+def _count(array: Any, present: Any, axis: Any, keepdims: bool) -> Any:
+    """How many elements there are, as a number of the results' dtype."""
+    dtype = array.dtype if array.dtype.kind == "f" else f64
+    chosen = array == array if present is None else present
+    return sum(chosen, axis=axis, keepdims=keepdims).astype(dtype)
+
+
+def _mean(array: Any, count: Any, axis: Any, keepdims: bool) -> Any:
+    return sum(array, axis=axis, keepdims=keepdims) / count
+
+
+@operation(static="axis ddof keepdims")
+def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    """The variance of the elements that are not NaN: of all, or along `axis`.
+
+    The sum of squares is divided by their number less `ddof`; NaN where that is 0 or below.
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
+    an axis that is not there.
+
+        >>> fw.nanvar([1.0, fw.nan, 3.0])
+        Array(1.0, dtype=float64)
+    """
+    if isinstance(x, Ragged):
+        return along_rows("nanvar", x, axis, {"ddof": ddof, "keepdims": keepdims})
+    filled, present = _filled(x, 0, "nanvar")
+    away = filled - _mean(filled, _count(filled, present, axis, True), axis, True)
+    if present is not None:
+        away = where(present, away, 0)
+    count = _count(filled, present, axis, keepdims)
+    return sum(away * away, axis=axis, keepdims=keepdims) / maximum(count - ddof, 0)
+
+
+@operation(static="axis ddof keepdims")
+def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
+    """The square root of the variance of the elements that are not NaN (`nanvar`).
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
+    an axis that is not there.
+
+        >>> fw.nanstd([1.0, fw.nan, 3.0])
+        Array(1.0, dtype=float64)
+    """
+    return sqrt(nanvar(x, axis, ddof, keepdims))
+
+
+@operation(static="axis")
+def nancumsum(x: Any, axis: Any = None) -> Any:
+    """The sum of the elements up to each one that are not NaN, in flat order or along `axis`.
+
+    Types: `x: t[..] -> t[..]`, dtypes and axes as `cumsum`'s. Raises AxisError for an axis that is
+    not there.
+
+        >>> fw.nancumsum([1.0, fw.nan, 2.0])
+        Array([1., 1., 3.], dtype=float64)
+    """
+    if isinstance(x, Ragged):
+        return along_rows("nancumsum", x, axis, {})
+    return cumsum(_filled(x, 0, "nancumsum")[0], axis)
+
+
+@operation(static="axis")
+def nancumprod(x: Any, axis: Any = None) -> Any:
+    """The product of the elements up to each one that are not NaN, in flat order or along `axis`.
+
+    Types: `x: t[..] -> t[..]`, dtypes and axes as `cumprod`'s. Raises AxisError for an axis that is
+    not there.
+
+        >>> fw.nancumprod([3.0, fw.nan, 2.0])
+        Array([3., 3., 6.], dtype=float64)
+    """
+    if isinstance(x, Ragged):
+        return along_rows("nancumprod", x, axis, {})
+    return cumprod(_filled(x, 1, "nancumprod")[0], axis)
+
+
+@operation(static="axis keepdims")
+def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Where the least element that is not NaN is first found, in flat order or along `axis`.
+
+    Types: `x: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
+    element, ArgumentError where all are NaN, AxisError for an axis that is not there.
+
+        >>> fw.nanargmin([3.0, fw.nan, 2.0])
+        Array(2, dtype=int64)
+    """
+    return _place("nanargmin", argmin, INF, x, axis, keepdims)
+
+
+@operation(static="axis keepdims")
+def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Where the greatest element that is not NaN is first found, in flat order or along `axis`.
+
+    Types: `x: t[..] -> i64[..]`, without the axis gone along. Raises ShapeError where there is no
+    element, ArgumentError where all are NaN, AxisError for an axis that is not there.
+
+        >>> fw.nanargmax([3.0, fw.nan, 2.0])
+        Array(0, dtype=int64)
+    """
+    return _place("nanargmax", argmax, -INF, x, axis, keepdims)
+
+
+def _place(
+    who: str, fold: Callable[..., Any], value: float, x: Any, axis: Any, keepdims: bool
+) -> Any:
+    if isinstance(x, Ragged):
+        return along_rows(who, x, axis, {"keepdims": keepdims})
+    filled, present = _filled(x, value, who)
+    if present is not None:
+        found = as_tracer(all(any(present, axis=axis)))
+        message = check_message(f"{who} found no number: all elements are NaN.", [], ALL_NAN)
+        check(found.atom, "argument", (), message)
+    return fold(filled, axis=axis, keepdims=keepdims)
+
+
+@operation(static="axis keepdims")
+def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The median of the elements that are not NaN: of all, or along `axis`; NaN where all are.
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
+    an axis that is not there.
+
+        >>> fw.nanmedian([3.0, fw.nan, 2.0])
+        Array(2.5, dtype=float64)
+    """
+    if isinstance(x, Ragged):
+        return along_rows("nanmedian", x, axis, {"keepdims": keepdims})
+    return middle(x, axis, keepdims, "nanmedian", skips_nan=True)
+
+
+@operation(static="axis method keepdims")
+def nanquantile(
+    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
+) -> Any:
+    """`quantile` of the elements that are not NaN: of all, or along `axis`; NaN where all are.
+
+    Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
+    integers in f64. Raises ArgumentError for a `q` outside of 0 to 1 and for another method,
+    AxisError for an axis that is not there.
+
+        >>> fw.nanquantile([3.0, fw.nan, 2.0], 0.25)
+        Array(2.25, dtype=float64)
+    """
+    if isinstance(x, Ragged):
+        return along_rows("nanquantile", x, axis, {"q": q, "method": method, "keepdims": keepdims})
+    return at_parts(x, q, axis, method, keepdims, "nanquantile", skips_nan=True)
+
+
+@operation(static="axis method keepdims")
+def nanpercentile(
+    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
+) -> Any:
+    """`nanquantile`, with `q` from 0 to 100.
+
+    Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
+    integers in f64. Raises ArgumentError for a `q` outside of 0 to 100 and for another method,
+    AxisError for an axis that is not there.
+
+        >>> fw.nanpercentile([3.0, fw.nan, 2.0], 25)
+        Array(2.25, dtype=float64)
+    """
+    return nanquantile(x, hundredth(q), axis, method, keepdims)
+
+
+@operation()
+def nan_to_num(
+    x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """The array with numbers in place of NaN and of infinities, these the greatest of the dtype.
+
+    Arrays never change, so that `copy` makes no difference.
+
+    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+
+        >>> fw.nan_to_num([1.0, fw.nan, fw.inf], posinf=9)
+        Array([1., 0., 9.], dtype=float64)
+    """
+    array: Any = as_tracer(x, "x of nan_to_num")
+    if array.dtype.kind != "f":
+        return array
+    most = float(np.finfo(array.dtype).max)
+    found = where(isnan(array), nan, array)
+    found = where(array == INF, most if posinf is None else posinf, found)
+    return where(array == -INF, -most if neginf is None else neginf, found).astype(array.dtype)

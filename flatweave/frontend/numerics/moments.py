@@ -1,0 +1,123 @@
+"""Means with weights, covariances, ranges, under NumPy's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.dtypes import f64
+from flatweave.base.errors import ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend.arrays.shapes import axis_of, reshape
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.elementwise import maximum, minimum, sqrt
+from flatweave.frontend.functions.reductions import max, mean, min, sum
+from flatweave.frontend.ragged.along import along_rows
+from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.standard.norms import diagonal
+from flatweave.frontend.standard.products import matmul
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import describe
+
+
+@operation(static="axis keepdims")
+def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The greatest element less the least one: of all, or along `axis`.
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along. Raises ShapeError where there is no
+    element, AxisError for an axis that is not there.
+
+        >>> fw.ptp([3, 1, 7])
+        Array(6, dtype=int64)
+    """
+    if isinstance(x, Ragged):
+        return along_rows("ptp", x, axis, {"keepdims": keepdims})
+    array: Any = as_tracer(x, "x of ptp")
+    return max(array, axis, keepdims) - min(array, axis, keepdims)
+
+
+@operation(static="axis keepdims")
+def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
+    """The mean, or `sum(x * weights) / sum(weights)`: of all, or along `axis`.
+
+    The weights have the shape of `x`, or are one row along `axis`.
+
+    Types: `x: t[..], weights: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises
+    ShapeError for weights that do not fit, AxisError for an axis that is not there.
+
+        >>> fw.average([1.0, 2.0], weights=[3.0, 1.0])
+        Array(1.25, dtype=float64)
+    """
+    array: Any = as_tracer(x, "x of average")
+    if weights is None:
+        return mean(array, axis=axis, keepdims=keepdims)
+    given: Any = as_tracer(weights, "the weights of average")
+    if given.ndim != array.ndim:
+        if given.ndim != 1 or axis is None or isinstance(axis, tuple | list):
+            raise ShapeError(
+                f"the weights of average are {describe(given)}, the array {describe(array)}.",
+                where=user_location(),
+                remedy="Give weights of the array's shape, or one row along one axis.",
+            )
+        at = axis_of(array, axis, "average")
+        given = reshape(given, (-1, *[1] * (array.ndim - at - 1)))
+    product = array * given
+    total = sum(product, axis=axis, keepdims=keepdims)
+    return total / sum(given + product * 0, axis=axis, keepdims=keepdims)
+
+
+@operation(static="rowvar bias ddof")
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None
+) -> Any:
+    """The covariances of variables, each a row of `m`, a column without `rowvar`; of `y`, too.
+
+    The sums are divided by the number of observations less 1, by all of them with `bias`, or less
+    `ddof`.
+
+    Types: `m: t[k, n] -> f64[k, k]`, of one row a number. Raises ShapeError for more than two axes.
+
+        >>> fw.cov([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+        Array([[ 1., -1.],
+               [-1.,  1.]], dtype=float64)
+    """
+    rows = _variables(m, rowvar)
+    if y is not None:
+        rows = concat([rows, _variables(y, rowvar)])
+    away = rows - mean(rows, axis=1, keepdims=True)
+    less = ddof if ddof is not None else 0 if bias else 1
+    count = as_tracer(as_tracer(rows.shape[1]) - less).astype(f64)
+    found = matmul(away, away.T) / maximum(count, 0)
+    return found[0, 0] if y is None and as_tracer(m).ndim < 2 else found
+
+
+def _variables(m: Any, rowvar: bool) -> Any:
+    """A row for each variable."""
+    array: Any = as_tracer(m, "an array of cov")
+    if array.ndim > 2:
+        raise ShapeError(
+            f"cov takes a row for each variable, got {describe(array)}.",
+            where=user_location(), remedy="Give a row or a matrix.",
+        )  # fmt: skip
+    if array.dtype.kind != "f":
+        array = array.astype(f64)
+    if array.ndim < 2:
+        return reshape(array, (1, -1))
+    return array if rowvar else array.T
+
+
+@operation(static="rowvar")
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+    """The correlations of variables, each a row of `x`, a column without `rowvar`; of `y`, too.
+
+    Types: `x: t[k, n] -> f64[k, k]`, of one row a number. Raises ShapeError for more than two axes.
+
+        >>> fw.corrcoef([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
+        Array([[ 1., -1.],
+               [-1.,  1.]], dtype=float64)
+    """
+    found = cov(x, y, rowvar)
+    if not found.ndim:
+        return found / found
+    sizes = sqrt(diagonal(found))
+    return maximum(minimum(found / sizes[:, None] / sizes[None, :], 1), -1)

@@ -1,0 +1,200 @@
+"""What stands at a place of the sorted elements: medians and quantiles.
+
+    quantile(x, q)    v = sort(x); p = q * (n - 1); k = floor(p)
+                      v[k] + (p - k) * (v[k + 1] - v[k])
+
+A NaN makes the result NaN, and so does an empty line; `missing.py` leaves NaN out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.dtypes import f64
+from flatweave.base.errors import ArgumentError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.sorting import sort
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.elementwise import isnan, maximum, minimum
+from flatweave.frontend.elements.scalars import ceil, floor, rint, where
+from flatweave.frontend.functions.control import cond
+from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.reductions import all, sum
+from flatweave.frontend.numerics.lines import lines
+from flatweave.frontend.ragged.along import along_rows
+from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check, is_refused
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.promotion import common
+
+NAN = float("nan")
+BETWEEN = {
+    "linear": (1.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0),
+    "interpolated_inverted_cdf": (0.0, 1.0), "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8), "midpoint": (1.0, 1.0),
+}  # fmt: skip
+"""Methods that go between two elements: alpha and beta of Hyndman and Fan (1996), as NumPy's."""
+AT_ONE = {"lower": floor, "higher": ceil, "nearest": rint}
+OUTSIDE = "a quantile lies from 0 to 1, got another number."
+WITHIN = "Give the part of the elements that is below it; fw.percentile takes 0 to 100."
+
+
+@operation(static="axis keepdims")
+def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The middle of the sorted elements, of two middle ones their mean: of all, or along `axis`.
+
+    NaN where there is one, and where there is no element. Axis 1 of a Ragged is each row.
+
+    Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
+    an axis that is not there.
+
+        >>> fw.median([3, 1, 2, 10])
+        Array(2.5, dtype=float64)
+        >>> fw.median(fw.ragged([[3, 1, 2], [], [4, 8]]), axis=1)
+        Array([ 2., nan,  6.], dtype=float64)
+    """
+    if isinstance(x, Ragged):
+        return along_rows("median", x, axis, {"keepdims": keepdims})
+    return middle(x, axis, keepdims, "median", skips_nan=False)
+
+
+@operation(static="axis method keepdims")
+def quantile(
+    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
+) -> Any:
+    """The number below which the part `q` of the elements lies: of all, or along `axis`.
+
+    `method` says what is given between two elements, by NumPy's names: "linear", "lower",
+    "higher", "nearest", "midpoint", "hazen", "weibull", "median_unbiased", "normal_unbiased" or
+    "interpolated_inverted_cdf". NaN where there is one, and where there is no element.
+
+    Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
+    integers in f64. Raises ArgumentError for a `q` outside of 0 to 1 and for another method,
+    AxisError for an axis that is not there.
+
+        >>> fw.quantile([1.0, 2.0, 3.0, 5.0], [0.0, 0.5, 1.0])
+        Array([1. , 2.5, 5. ], dtype=float64)
+    """
+    if isinstance(x, Ragged):
+        return along_rows("quantile", x, axis, {"q": q, "method": method, "keepdims": keepdims})
+    return at_parts(x, q, axis, method, keepdims, "quantile", skips_nan=False)
+
+
+@operation(static="axis method keepdims")
+def percentile(
+    x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
+) -> Any:
+    """`quantile`, with `q` from 0 to 100.
+
+    Types: `x: t[..], q: f64[..] -> t[..]`, the axes of `q` first, without those gone along;
+    integers in f64. Raises ArgumentError for a `q` outside of 0 to 100 and for another method,
+    AxisError for an axis that is not there.
+
+        >>> fw.percentile([1.0, 2.0, 3.0, 5.0], 50)
+        Array(2.5, dtype=float64)
+    """
+    return quantile(x, hundredth(q), axis, method, keepdims)
+
+
+def hundredth(q: Any) -> Any:
+    """Percents as parts of one."""
+    given: Any = as_tracer(q, "q of percentile")
+    return given / 100
+
+
+def middle(x: Any, axis: Any, keepdims: bool, who: str, skips_nan: bool) -> Any:
+    """Medians, with or without what is NaN."""
+
+    def between(line: Any, count: Any) -> Any:
+        low, high = line[(count - 1) // 2], line[count // 2]
+        return where(count % 2 == 1, low, (low + high) / 2)
+
+    found = lines(x, axis, who)
+    array = found.array if _is_float(found.array) else found.array.astype(f64)
+    return found.result(_of_lines(array, (), between, skips_nan, array.dtype), keepdims)
+
+
+def at_parts(
+    x: Any, q: Any, axis: Any, method: str, keepdims: bool, who: str, skips_nan: bool
+) -> Any:
+    """Quantiles, with or without what is NaN."""
+    if method not in BETWEEN and method not in AT_ONE:
+        names = ", ".join(f'"{name}"' for name in (*BETWEEN, *AT_ONE))
+        raise ArgumentError(
+            f"{method!r} is not a method of {who}.",
+            where=user_location(), remedy=f"Use one of {names}.",
+        )  # fmt: skip
+    parts: Any = as_tracer(q, f"q of {who}")
+    _check_parts(parts)
+    found = lines(x, axis, who)
+
+    def between(line: Any, count: Any, *k: Any) -> Any:
+        return _between(method, line, count, parts[k] if k else parts)
+
+    array = found.array if method in AT_ONE or _is_float(found.array) else found.array.astype(f64)
+    dtype = array.dtype if method in AT_ONE else common((array, parts))[0]
+    result = _of_lines(array, parts.shape, between, skips_nan, dtype)
+    return found.result(result, keepdims, parts.ndim)
+
+
+def _between(method: str, line: Any, count: Any, part: Any) -> Any:
+    """What stands at a part of the `count` elements at the beginning of a line that ascends."""
+    n, at = count.astype(f64), part.astype(f64)
+    if method in AT_ONE:
+        return line[_kept(AT_ONE[method]((n - 1) * at), count)]
+    alpha, beta = BETWEEN[method]
+    place = n * at + (alpha + at * (1 - alpha - beta)) - 1
+    low = _kept(floor(place), count)
+    a, b = line[low], line[minimum(low + 1, count - 1)]
+    along = minimum(maximum(place - low, 0), 1)
+    if method == "midpoint":
+        along = where(along > 0, 0.5, 0.0)
+    step = b - a
+    along = along.astype(common((step, as_tracer(part)))[0])
+    between = where(along >= 0.5, b - step * (1 - along), a + step * along)
+    return where(a == b, a, between)
+
+
+def _kept(place: Any, count: Any) -> Any:
+    return minimum(maximum(place, 0).astype(count.dtype), count - 1)
+
+
+def _is_float(array: Any) -> bool:
+    return array.dtype.kind == "f"  # type: ignore[no-any-return]
+
+
+def _of_lines(
+    array: Any, before: tuple[Any, ...], between: Any, skips_nan: bool, dtype: Any
+) -> Any:
+    """What is found in each sorted line; `before` are the extents of what is asked of each."""
+    length: Any = as_tracer(array.shape[-1])
+    ascending: Any = sort(array, axis=-1)
+    counts: Any = sum(~isnan(array), axis=-1) if skips_nan and _is_float(array) else None
+    none: Any = as_tracer(NAN if _is_float(array) else 0).astype(dtype)
+
+    def one(*at: Any) -> Any:
+        place = at[len(before) :]
+        line = ascending[place] if place else ascending
+        count = length if counts is None else counts[place] if place else counts
+
+        def value() -> Any:
+            found = between(line, count, *at[: len(before)]).astype(dtype)
+            if _is_float(array) and counts is None:
+                found = where(isnan(line[length - 1]), none, found)
+            return found
+
+        return cond(count > 0, value, lambda: none)
+
+    shape = (*before, *array.shape[:-1])
+    return generate(shape, one) if shape else one()
+
+
+def _check_parts(parts: Tracer) -> None:
+    given: Any = parts
+    inside = (given >= 0) & (given <= 1)
+    holds = as_tracer(all(inside)).atom
+    if is_refused(holds):
+        raise ArgumentError(OUTSIDE, where=user_location(), remedy=WITHIN)
+    check(holds, "argument", (), check_message(OUTSIDE, [], WITHIN))

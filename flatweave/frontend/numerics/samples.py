@@ -1,0 +1,237 @@
+"""Functions known by samples: interpolation, differences, integrals, convolutions.
+
+    interp(x, xp, fp)     k = searchsorted(xp, x, "right") - 1
+                          fp[k] + (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k]) * (x - xp[k])
+    convolve(a, v)        generate (n + m - 1) (k => sum over j of a[k - j] * v[j])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flatweave.base.dtypes import f64
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import axes_of
+from flatweave.frontend.arrays.joining import concat
+from flatweave.frontend.arrays.shapes import axis_of, reshape
+from flatweave.frontend.call.operation import operation
+from flatweave.frontend.elements.broadcast import zipped
+from flatweave.frontend.elements.elementwise import isnan, maximum, minimum
+from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.generate import generate
+from flatweave.frontend.functions.reductions import sum
+from flatweave.frontend.standard.searching import searchsorted
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ZERO
+from flatweave.frontend.trace.faults import check_message
+from flatweave.frontend.trace.sizes import check
+from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.scope import current
+
+MODES = ("full", "same", "valid")
+
+
+def _row(x: Any, name: str, who: str) -> Any:
+    """An array of one axis with elements in it."""
+    array: Any = as_tracer(x, f"{name} of {who}")
+    if array.ndim != 1:
+        raise ShapeError(
+            f"{name} of {who} has one axis, got {describe(array)}.",
+            where=user_location(),
+            remedy=f"Map it over the rows: fw.map(lambda row: fw.{who}(row, ..), m).",
+        )
+    message = check_message(f"{name} of {who} has no element.", [], "Check the length first.")
+    check(current().apply("gt", array.extents[0], ZERO), "shape", (), message)
+    return array
+
+
+@operation()
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+    """The values at `x` of the function whose values at the ascending `xp` are `fp`, straight in
+    between; `left` and `right` outside of them, the first and the last value if not given.
+
+    Types: `x: t[..], xp: t[n], fp: t[n] -> f64[..]`. Raises ShapeError unless `xp` and `fp` are of
+    one length, which is not 0.
+
+        >>> fw.interp([0.5, 1.5, 9.0], [0.0, 1.0, 2.0], [0.0, 10.0, 30.0])
+        Array([ 5., 20., 30.], dtype=float64)
+    """
+    places, values = (_row(v, n, "interp").astype(f64) for v, n in ((xp, "xp"), (fp, "fp")))
+    extents.same(
+        places.extents[0], values.extents[0], "xp of interp has {0} elements and fp {1}."
+    )
+    wanted: Any = as_tracer(x, "x of interp").astype(f64)
+    n: Any = as_tracer(places.shape[0])
+    below = searchsorted(places, wanted, side="right") - 1
+    first = values[0] if left is None else as_tracer(left).astype(f64)
+    last = values[n - 1] if right is None else as_tracer(right).astype(f64)
+
+    def value(v: Any, k: Any) -> Any:
+        low = minimum(maximum(k, 0), n - 1)
+        high = minimum(low + 1, n - 1)
+        a, b, start, end = values[low], values[high], places[low], places[high]
+        slope = (b - a) / (end - start)
+        found = slope * (v - start) + a
+        found = where(isnan(found), slope * (v - end) + b, found)
+        found = where(isnan(found) & (a == b), a, found)
+        found = where((v == start) | (k >= n - 1), a, found)
+        found = where(v > places[n - 1], last, where(v < places[0], first, found))
+        return where(isnan(v), v, found)
+
+    return zipped(value, [wanted, as_tracer(below)], "interp")[0]
+
+
+def _part(array: Any, axis: int, start: int | None, stop: int | None) -> Any:
+    return array[(*[slice(None)] * axis, slice(start, stop))]
+
+
+@operation(static="axis")
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral of samples along an axis by the trapezoidal rule, at `x` or `dx` apart.
+
+    Types: `y: t[.., n, ..] -> t[..]`, without the axis. Raises AxisError for an axis that is not
+    there, ShapeError where `x` does not fit.
+
+        >>> fw.trapezoid([1.0, 2.0, 3.0])
+        Array(4.0, dtype=float64)
+    """
+    array: Any = as_tracer(y, "y of trapezoid")
+    at = axis_of(array, axis, "trapezoid")
+    apart: Any = dx
+    if x is not None:
+        places: Any = as_tracer(x, "x of trapezoid")
+        own = 0 if places.ndim == 1 else at
+        apart = _part(places, own, 1, None) - _part(places, own, None, -1)
+        if places.ndim == 1:
+            apart = reshape(apart, (-1, *[1] * (array.ndim - at - 1)))
+    both = _part(array, at, 1, None) + _part(array, at, None, -1)
+    return sum(apart * both / 2.0, axis=at)
+
+
+@operation(static="axis edge_order")
+def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Differences over distances, central ones of second order, at the ends of order `edge_order`.
+
+    The spacing is a distance or the coordinates of the samples, one for all axes or one for each;
+    1 if not given. Of several axes a list of arrays, one for each.
+
+    Types: `f: t[..] -> f64[..]`. Raises ShapeError for an axis with too few elements,
+    ArgumentError for another order or number of spacings, AxisError for an axis that is not there.
+
+        >>> fw.gradient([1.0, 4.0, 9.0, 16.0])
+        Array([3., 4., 6., 7.], dtype=float64)
+    """
+    array: Any = as_tracer(f, "f of gradient")
+    if array.dtype.kind != "f":
+        array = array.astype(f64)
+    axes = axes_of(array, axis, "gradient")
+    if edge_order not in (1, 2):
+        raise ArgumentError(
+            f"edge_order of gradient is 1 or 2, got {edge_order!r}.",
+            where=user_location(), remedy="Leave it out for 1.",
+        )  # fmt: skip
+    given = list(spacing) or [1.0]
+    if len(given) == 1:
+        given *= len(axes)
+    if len(given) != len(axes):
+        raise ArgumentError(
+            f"gradient has {len(axes)} axes to go along and {len(given)} spacings.",
+            where=user_location(), remedy="Give one for all of them, or one for each.",
+        )  # fmt: skip
+    found = [
+        _slopes(array, at, as_tracer(h, "a spacing of gradient"), edge_order)
+        for at, h in zip(axes, given, strict=True)
+    ]
+    return found[0] if len(found) == 1 else found
+
+
+def _slopes(f: Any, at: int, h: Any, order: int) -> Any:
+    """The slopes along one axis; the formulas are those of numpy.gradient."""
+    least = check_message(
+        f"gradient needs {order + 1} elements along axis {at}.", [], "Check the shape first."
+    )
+    enough = as_tracer(as_tracer(f.shape[at]) > order)
+    check(enough.atom, "shape", (), least)
+    if h.ndim:
+        apart = reshape(h[1:] - h[:-1], (-1, *[1] * (f.ndim - at - 1)))
+        a1, a2 = apart[:-1], apart[1:]
+        first, second, before, last = apart[:1], apart[1:2], apart[-2:-1], apart[-1:]
+    else:
+        a1 = a2 = first = second = before = last = h
+    low, here, high = _part(f, at, None, -2), _part(f, at, 1, -1), _part(f, at, 2, None)
+    if h.ndim:
+        both = a1 + a2
+        middle = -a2 / (a1 * both) * low + (a2 - a1) / (a1 * a2) * here + a1 / (a2 * both) * high
+    else:
+        middle = (high - low) / (2.0 * h)
+    x0, x1 = _part(f, at, 0, 1), _part(f, at, 1, 2)
+    y1, y0 = _part(f, at, -2, -1), _part(f, at, -1, None)
+    if order == 1:
+        ends = (x1 - x0) / first, (y0 - y1) / last
+    else:
+        x2, y2 = _part(f, at, 2, 3), _part(f, at, -3, -2)
+        ends = (
+            _one_sided(x0, x1, x2, first, second), -_one_sided(y0, y1, y2, last, before)
+        )
+    return concat([ends[0], middle, ends[1]], at)
+
+
+def _one_sided(a: Any, b: Any, c: Any, d1: Any, d2: Any) -> Any:
+    """The slope at `a`, by two neighbours on one side, `d1` and then `d2` apart."""
+    both = d1 + d2
+    return -(d1 + both) / (d1 * both) * a + both / (d1 * d2) * b - d1 / (d2 * both) * c
+
+
+@operation(static="mode")
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    """Sums of products of one row with the other one reversed, at each shift of it.
+
+    `mode` says which: "full" wherever they overlap, "same" as many as the longer one has,
+    "valid" where the shorter one lies within.
+
+    Types: `a: t[n], v: t[m] -> t[n + m - 1]`, or the longer length, or
+    `t[max(n, m) - min(n, m) + 1]`. Raises ShapeError for an empty row, ArgumentError for another
+    mode.
+
+        >>> fw.convolve([1, 2, 3], [0, 1])
+        Array([0, 1, 2, 3], dtype=int64)
+    """
+    return _convolved(_row(a, "a", "convolve"), _row(v, "v", "convolve"), mode, "convolve")
+
+
+@operation(static="mode")
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """Sums of products of one row with the other one, at each shift of it; `mode` as `convolve`'s.
+
+    Types: `a: t[n], v: t[m] -> t[n + m - 1]`, or the longer length, or
+    `t[max(n, m) - min(n, m) + 1]`. Raises ShapeError for an empty row, ArgumentError for another
+    mode.
+
+        >>> fw.correlate([1, 2, 3], [0, 1])
+        Array([2, 3], dtype=int64)
+    """
+    array, other = _row(a, "a", "correlate"), _row(v, "v", "correlate")
+    return _convolved(array, other[::-1], mode, "correlate", array.shape[0] < other.shape[0])
+
+
+def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> Any:
+    """`is_turned` where the shorter row is the second: of "same" one more is left out in front."""
+    if mode not in MODES:
+        raise ArgumentError(
+            f"{mode!r} is not a mode of {who}.",
+            where=user_location(), remedy='Use "full", "same" or "valid".',
+        )  # fmt: skip
+    n, m = as_tracer(a.shape[0]), as_tracer(v.shape[0])
+    most, least = maximum(n, m), minimum(n, m)
+    length = {"full": n + m - 1, "same": most, "valid": most - least + 1}[mode]
+    start = {"full": 0, "same": (least - where(is_turned, 0, 1)) // 2, "valid": least - 1}[mode]
+
+    def element(i: Any) -> Any:
+        k = i + start
+        first = maximum(k - m + 1, 0)
+        count = minimum(k + 1, n) - first
+        return sum(generate(count, lambda j: a[first + j] * v[k - first - j]))
+
+    return generate(length, element)

@@ -1,0 +1,114 @@
+"""Calls of NumPy's functions that the array API standard lacks: name -> arguments and options."""
+
+import numpy as np
+
+RNG = np.random.default_rng(7)
+NAN, INF = np.nan, np.inf
+M = RNG.normal(size=(4, 5))
+CUBE = np.round(RNG.normal(size=(3, 4, 5)) * 10)
+V = np.array([3, -1, 4, 1, -5, 9, 2])
+ONE = np.array([2.5])
+HOLES = np.where(RNG.random((4, 6)) < 0.3, NAN, RNG.normal(size=(4, 6)))
+HOLES[0], HOLES[:, 0] = 1.5, -2.0
+HOLES[1, 1:] = NAN
+SPECIAL = np.array([NAN, 1.0, -2.0, 0.0, INF, -INF, 3.5])
+LABELS = np.array([3, 0, 3, 8, 1, 1, 3])
+XP, FP = np.array([-1.0, 0.0, 0.5, 2.0]), np.array([3.0, -1.0, 7.0, 0.5])
+WHOLE = RNG.integers(-5, 6, (3, 4))
+MORE = RNG.integers(-5, 6, (4, 2))
+STACK = RNG.integers(-5, 6, (2, 3, 4))
+AXES = ({}, {"axis": 0}, {"axis": (0, 2), "keepdims": True}, {"axis": -1})
+EVERYWHERE = [((HOLES,), {}), ((HOLES,), {"axis": 0}), ((HOLES,), {"axis": 1, "keepdims": True}),
+              ((V,), {})]  # fmt: skip
+PLACES = [((HOLES,), {}), ((HOLES,), {"axis": 1}), ((V,), {})]
+
+
+def of_one(*arrays):
+    """Calls with one array."""
+    return [((array,), {}) for array in arrays]
+
+
+def of_two(*pairs):
+    """Calls with two arrays."""
+    return [(pair, {}) for pair in pairs]
+
+
+PARTS = (0.3, np.array([0.0, 0.25, 1.0]))
+METHODS = ("lower", "higher", "nearest", "midpoint", "hazen", "weibull", "median_unbiased",
+           "normal_unbiased", "interpolated_inverted_cdf")  # fmt: skip
+SIGNALS = [((a, v), {"mode": mode})
+           for a, v in ((V, V[:3]), (V[:2], V), (V[:4], V[:4]), (M[0], M[1][:2]))
+           for mode in ("full", "same", "valid")]  # fmt: skip
+SETS = of_two((V, LABELS), (LABELS, V), (LABELS, LABELS[:0]), (SPECIAL, SPECIAL[:3]))
+WIDTHS = (0, 2, (1, 3), 11)
+
+CASES = {
+    "median": [((CUBE,), options) for options in AXES] + of_one(V, ONE, SPECIAL),
+    "quantile": [((CUBE, q), options) for q in PARTS for options in AXES]
+    + [((V, PARTS[1]), {"method": method}) for method in METHODS] + [((SPECIAL, 0.5), {})],
+    "percentile": [((CUBE, 30), {"axis": 1}), ((V, np.array([10.0, 90.0])), {})],
+    "ptp": [((CUBE,), options) for options in AXES],
+    "average": [((M,), {}), ((M,), {"axis": 1}), ((M,), {"axis": 0, "weights": V[2:6] * 1.0}),
+                ((M,), {"weights": M * M})],
+    "cov": [((M,), {}), ((M,), {"rowvar": False}), ((M, M[::-1]), {"bias": True}), ((V,), {})],
+    "corrcoef": [((M,), {}), ((V,), {}), ((M,), {"rowvar": False})],
+    **dict.fromkeys(("nansum", "nanprod", "nanmin", "nanmax", "nanmean"), EVERYWHERE),
+    **dict.fromkeys(("nanvar", "nanstd"), [*EVERYWHERE, ((HOLES,), {"axis": 0, "ddof": 1})]),
+    **dict.fromkeys(("nancumsum", "nancumprod", "nanargmin", "nanargmax"), PLACES),
+    "nanmedian": EVERYWHERE,
+    "nanquantile": [((HOLES, PARTS[1]), {"axis": 1}), ((HOLES, 0.7), {}), ((V, 0.7), {})],
+    "nanpercentile": [((HOLES, 70), {"axis": 0})],
+    "nan_to_num": [((SPECIAL,), {}), ((SPECIAL.astype(np.float32),), {"nan": 7, "posinf": 1}),
+                   ((V,), {})],
+    "unique": of_one(V, LABELS, WHOLE, SPECIAL, V[:0])
+    + [((LABELS,), {"return_index": True, "return_inverse": True, "return_counts": True})],
+    "union1d": SETS, "intersect1d": SETS, "setdiff1d": SETS, "setxor1d": SETS,
+    "bincount": [((LABELS,), {}), ((LABELS,), {"weights": V * 0.5}), ((LABELS[:0],), {}),
+                 ((LABELS.astype(np.uint8),), {"minlength": 12})],
+    "digitize": [((V, edges), {"right": right}) for right in (False, True)
+                 for edges in (np.array([-1.0, 2.0, 4.0]), np.array([4.0, 2.0, -1.0]),
+                               np.array([]), np.array([3.0]))],
+    "argwhere": of_one(WHOLE, V - 3), "flatnonzero": of_one(WHOLE, V - 3),
+    "interp": [((np.concatenate([SPECIAL, XP, [0.3, -9.0]]), XP, FP), options)
+               for options in ({}, {"left": -7.0, "right": 5.0})]
+    + [((0.25, XP, FP), {}), ((M, XP, FP), {}), ((V, ONE, ONE), {}),
+       ((M, np.array([0.0, 0.0, 1.0]), XP[:3]), {})],
+    "gradient": [((M,), {}), ((M, 2.0, 0.5), {}), ((M,), {"axis": 1, "edge_order": 2}), ((V,), {}),
+                 ((M, XP), {"axis": 0}), ((M, XP), {"axis": 0, "edge_order": 2})],
+    "trapezoid": [((M,), {}), ((M,), {"dx": 0.5, "axis": 0}), ((M, XP), {"axis": 0}),
+                  ((M, M * 2), {}), ((V,), {})],
+    "convolve": SIGNALS, "correlate": SIGNALS,
+    "polyval": of_two((FP, M), (V, V), (np.array([1.5, 2.0]), V), (V[:0], V)),
+    "einsum": [((names, *arrays), {}) for names, *arrays in (
+        ("ij,jk->ik", WHOLE, MORE), ("ij,jk", WHOLE, MORE), ("ii->i", WHOLE[:, :3]),
+        ("ii", WHOLE[:, :3]), ("ij->ji", WHOLE), ("ij->", WHOLE), ("i,j->ij", V, V), ("i,i", V, V),
+        ("bij,jk->bik", STACK, MORE), ("bij,bkj->bik", STACK, STACK), ("bij,bij->b", STACK, STACK),
+        ("...ij,jk->...ik", STACK, MORE), ("...j,...j", STACK, V[:4]), ("ijk->kij", STACK),
+        ("ij,kj,lj->ikl", WHOLE, MORE.T, WHOLE), ("ij,jk->k", WHOLE, MORE),
+        ("bi,bi,bi->b", WHOLE, WHOLE, WHOLE), ("ij , ij -> ij", WHOLE, WHOLE),
+    )],
+    "inner": of_two((V, V), (WHOLE, STACK), (M, 2.0)),
+    "kron": of_two((WHOLE, MORE), (V, WHOLE), (WHOLE, V), (V, V)),
+    "ravel": of_one(M, V, M + 1j), "atleast_1d": of_one(V, M), "atleast_2d": of_one(V, M, M + 1j),
+    "swapaxes": [((CUBE, 0, 2), {}), ((M + 1j, -1, 0), {})],
+    "diag": [((V,), {"k": k}) for k in (-2, 0, 1)] + [((M,), {"k": k}) for k in (-1, 0, 3)],
+    "append": [((V, V[:2]), {}), ((M, M[:1]), {"axis": 0}), ((M, 3), {}), ((V, 1j), {})],
+    **dict.fromkeys(("hstack", "vstack", "column_stack"),
+                    [(([V, V],), {}), (([M, M, M],), {}), (([M, M + 1j],), {})]),
+    "split": [((V[:6], 3), {}), ((V, [2, 5]), {}), ((M, 2), {"axis": 0}),
+              ((M, [1, 3]), {"axis": 1})],
+    "pad": [((array, width), {"mode": mode}) for array in (V, V[:1], M) for width in WIDTHS
+            for mode in ("constant", "edge", "reflect", "symmetric", "wrap")]
+    + [((M, ((1, 2), (0, 3))), {"constant_values": 7}), ((V[:0], 2), {})],
+    "fliplr": of_one(M), "flipud": of_one(M, V, M + 1j),
+    "rot90": [((M,), {"k": k}) for k in range(-1, 4)] + [((CUBE,), {"axes": (2, 0)})],
+    "isclose": [((SPECIAL, SPECIAL[::-1].copy()), {}), ((SPECIAL, SPECIAL), {"equal_nan": True}),
+                ((M, M + 1e-9), {}), ((M + 1j, M + 1.1j), {})],
+    "allclose": [((M, M + 1e-9), {}), ((SPECIAL, SPECIAL), {}), ((M, M + 1), {"rtol": 5.0})],
+    "select": [(([V > 2, V < -2], [V, -V], 5), {}), (([M > 0], [M]), {})],
+    **dict.fromkeys(("fmin", "fmax"), of_two((SPECIAL, SPECIAL[::-1].copy()), (V, 2))),
+    "fmod": of_two((V, LABELS + 1), (-V * 1.5, 2.0), (SPECIAL, 2.0)),
+    "heaviside": of_two((SPECIAL, 0.5), (V, 2)),
+    "sinc": of_one(SPECIAL[:4], V, M.astype(np.float32)),
+    **dict.fromkeys(("degrees", "radians", "deg2rad", "rad2deg"), of_one(SPECIAL, V)),
+}  # fmt: skip

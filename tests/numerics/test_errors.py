@@ -1,0 +1,76 @@
+"""What functions of NumPy beyond the standard refuse, and what they say."""
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+
+V = np.arange(7)
+NONE = np.zeros(0)
+REFUSED = {
+    "quantile lies from 0 to 1": (fw.ArgumentError, lambda: fw.quantile(V, 1.5)),
+    "quantile lies from 0 to 1, got": (fw.ArgumentError, lambda: fw.percentile(V, [50, -1])),
+    "'middle' is not a method of quantile": (
+        fw.ArgumentError, lambda: fw.quantile(V, 0.5, method="middle")
+    ),
+    "nanargmin found no number": (fw.ArgumentError, lambda: fw.nanargmin([np.nan])),
+    "counts numbers from 0 on, the least is -2": (
+        fw.ArgumentError, lambda: fw.bincount(np.array([1, -2]))
+    ),
+    "one row, got": (fw.ShapeError, lambda: fw.bincount(np.zeros((2, 2), int))),
+    "the edges of digitize are one row": (fw.ShapeError, lambda: fw.digitize(V, np.ones((1, 1)))),
+    "1 elements are left over when an axis is split into 3": (
+        fw.ShapeError, lambda: fw.split(V, 3)
+    ),
+    "a whole number of parts": (fw.ArgumentError, lambda: fw.split(V, 0)),
+    "pad has no element to repeat": (fw.ShapeError, lambda: fw.pad(NONE, 2, mode="edge")),
+    "'mean' is not a mode of pad": (fw.ArgumentError, lambda: fw.pad(V, 2, mode="mean")),
+    "does not fit 1 axes": (fw.ArgumentError, lambda: fw.pad(V, ((1, 2), (3, 4)))),
+    "must not be negative, got -1": (fw.NegativeExtentError, lambda: fw.pad(V, -1)),
+    "xp of interp has no element": (fw.ShapeError, lambda: fw.interp(1.0, NONE, NONE)),
+    "xp of interp has 2 elements and fp 1": (
+        fw.ShapeError, lambda: fw.interp(1.0, [1.0, 2.0], [1.0])
+    ),
+    "gradient needs 2 elements along axis 0": (fw.ShapeError, lambda: fw.gradient([1.0])),
+    "2 axes to go along and 3 spacings": (
+        fw.ArgumentError, lambda: fw.gradient(np.ones((3, 3)), 1, 2, 3)
+    ),
+    "edge_order of gradient is 1 or 2": (
+        fw.ArgumentError, lambda: fw.gradient(V, edge_order=3)
+    ),
+    "a of convolve has one axis": (fw.ShapeError, lambda: fw.convolve(np.ones((2, 2)), V)),
+    "'most' is not a mode of correlate": (fw.ArgumentError, lambda: fw.correlate(V, V, "most")),
+    "asks for axes that no operand has": (fw.ArgumentError, lambda: fw.einsum("i->j", V)),
+    "names 2 operands, and there are 1": (fw.ArgumentError, lambda: fw.einsum("i,i", V)),
+    "names 2 axes of an operand that has 1": (fw.ArgumentError, lambda: fw.einsum("ij", V)),
+    "axis i of einsum has 7 elements, and 2": (
+        fw.ShapeError, lambda: fw.einsum("i,i->i", V, V[:2])
+    ),
+    "needs a list of at least one array": (fw.ArgumentError, lambda: fw.hstack([])),
+    "1 conditions and 0 choices": (fw.ArgumentError, lambda: fw.select([V > 0], [])),
+    "diag takes a row or a matrix": (fw.ShapeError, lambda: fw.diag(np.ones((2, 2, 2)))),
+    "the weights of average are": (fw.ShapeError, lambda: fw.average(V, weights=np.ones((2, 2)))),
+    "cov takes a row for each variable": (fw.ShapeError, lambda: fw.cov(np.ones((2, 2, 2)))),
+    "the coefficients of polyval are one row": (
+        fw.ShapeError, lambda: fw.polyval(np.ones((1, 2)), V)
+    ),
+    "from one axis to another": (fw.ArgumentError, lambda: fw.rot90(np.ones((2, 2)), axes=(1, 1))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_it_says_what_is_wrong(message):
+    """With the values, and the line of the call."""
+    error, call = REFUSED[message]
+    with fw.target("interp"), pytest.raises(error) as caught:
+        call()
+
+    assert message in str(caught.value)
+    assert "test_errors.py:" in str(caught.value)
+
+
+def test_nothing_to_take_a_median_of():
+    """Is NaN, without a warning."""
+    assert np.isnan(fw.median(NONE))
+    assert np.isnan(fw.median(np.zeros((2, 0)), axis=1)).tolist() == [True, True]
+    assert np.isnan(fw.nanmedian([np.nan]))
