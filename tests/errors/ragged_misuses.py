@@ -252,6 +252,30 @@ def row_of_an_index_array_that_is_not_there():
     fw.ragged(X, lengths=[2, 3])[[1, 2]]
 
 
+def single_bool_for_rows():
+    fw.ragged(X, lengths=[2, 3])[True]
+
+
+def single_bool_within_rows():
+    fw.ragged(X, lengths=[2, 3])[:, True]
+
+
+def number_within_rows_that_is_no_integer():
+    fw.ragged(X, lengths=[2, 3])[:, 0.5]
+
+
+def index_arrays_of_rows_of_different_lengths():
+    fw.ragged(X, lengths=[2, 3])[[0, 1], [0, 1, 0]]
+
+
+def function_as_a_method_of_a_ragged():
+    fw.ragged(X, lengths=[2, 3]).std(axis=0)
+
+
+def name_that_a_ragged_lacks():
+    fw.ragged(X, lengths=[2, 3]).pivot()
+
+
 def row_that_is_not_there():
     fw.ragged(X, lengths=[2, 3])[2]
 

@@ -104,3 +104,5 @@ def test_sizes_of_rows():
             fw.expand(lambda row: row, lambda row, i: i, rows)
         with pytest.raises(fw.NestingError, match="rows whose lengths differ"):
             fw.expand(lambda row: 2, lambda row, i: row, rows)
+        with pytest.raises(fw.ArgumentError, match="the result of expand's function is None"):
+            fw.expand(lambda row: 2, lambda row, i: None, rows)

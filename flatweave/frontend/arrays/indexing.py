@@ -299,7 +299,7 @@ def _selected(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
     indexed = [s.index for s in selectors if isinstance(s, At)]
     if all(s is None or (isinstance(s, Slice) and s.is_whole) for s in selectors):
         return _renamed(array, selectors)
-    group = common_shape(indexed, "indices") if any(i.ndim for i in indexed) else ()
+    group = common_shape(indexed, "indexing") if any(i.ndim for i in indexed) else ()
     adjacent = bool(advanced) and advanced[-1] - advanced[0] == len(advanced) - 1
     front = bool(group) and not adjacent
     shape: list[Atom] = list(group) if front else []

@@ -63,7 +63,7 @@ class Writes:
 
     def _places(self) -> tuple[Atom, ...]:
         """The shape of the index arrays; scalars for all write one element."""
-        return common_shape(self.indices, f"the indices of {self.who}")
+        return common_shape(self.indices, f"indexing in {self.who}")
 
     def _check_values(self, names: Sequence[str]) -> None:
         """Each value's shape is that of the indices and a row, or a row alone, for all."""

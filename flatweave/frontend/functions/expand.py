@@ -42,6 +42,7 @@ from flatweave.frontend.trace.extents import ONE, ZERO
 from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import as_tracer, as_tracers, emit, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.interop import no_array
 from flatweave.frontend.values.scope import Scope, current
 from flatweave.frontend.values.tree import LEAF, Tree, unflatten
 from flatweave.ops import Generate, Map, Scan
@@ -172,9 +173,10 @@ def expand(
             (x,) = rows.at(s)
         else:
             x = unflatten(tree, [element(array, s) for array in arrays])
-        leaves, given = as_tracers(
-            get(x, tracer_of(i)), "the result of expand's function", structured=True
-        )
+        value = get(x, tracer_of(i))
+        if value is None:
+            raise no_array(None, "the result of expand's function")
+        leaves, given = as_tracers(value, "the result of expand's function", structured=True)
         found.extend([given, leaves])
         return [own(leaf, inside).atom for leaf in leaves]
 

@@ -37,7 +37,13 @@ from flatweave.frontend.ragged.cutting import offsets_from
 from flatweave.frontend.ragged.elementwise import check_rows
 from flatweave.frontend.ragged.locate import locate
 from flatweave.frontend.ragged.ragged import Ragged, depth_of, rank_of, row_count, value_count
-from flatweave.frontend.ragged.selection import chosen, gathered, no_rank_one, numbers_of
+from flatweave.frontend.ragged.selection import (
+    chosen,
+    gathered,
+    no_rank_one,
+    no_single_bool,
+    numbers_of,
+)
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, ZERO, add, mul, sub
 from flatweave.frontend.trace.faults import ROW, check_message
@@ -146,7 +152,7 @@ def _beside(rows: Ragged, numbers: Tracer, rest: Sequence[Any]) -> Any:
     """The rows of some numbers at the other parts of a key, of whose arrays each has one index for
     each of these rows."""
     arrays = [_index(part) for part in rest if _is_array(part)]
-    shape = common_shape([numbers, *arrays], "the indices of a Ragged")
+    shape = common_shape([numbers, *arrays], "indexing a Ragged")
     if len(shape) > 1:
         raise no_rank_one(next(array for array in arrays if array.ndim > 1))
     whole = broadcast_to(numbers, shape)
@@ -183,12 +189,16 @@ def _in_each(rows: Ragged, rest: Sequence[Any]) -> Any:
 
 def _index(part: Any) -> Tracer:
     """An integer, or integers, that say where in its row an element is."""
-    found = as_tracer(listed_index(part), "the second index of a Ragged")
+    found = as_tracer(listed_index(part), "an index into rows of a Ragged")
+    if found.element is bool_ and not found.ndim:
+        raise no_single_bool()
     if not found.element.is_integer:
         raise ArgumentError(
-            f"the second index of a Ragged must be an integer or a slice, got {describe(found)}.",
+            f"an index into rows of a Ragged must be an integer or a slice, got {describe(found)}.",
             where=user_location(),
-            remedy="Choose between elements with fw.where, or filter rows.values.",
+            remedy="Choose between elements with fw.where, or filter rows.values."
+            if found.element is bool_
+            else "Convert it with astype(fw.i64), or divide with // rather than /.",
         )
     return found
 
@@ -219,7 +229,7 @@ def _at_each(rows: Ragged, places: Tracer, rest: Sequence[Any]) -> Any:
     last = max((at for at, part in enumerate(rest, 1) if _is_array(part)), default=0)
     if any(isinstance(part, slice) for part in rest[:last]):
         raise _apart()
-    shape = common_shape([places, *others], "the indices of a Ragged")
+    shape = common_shape([places, *others], "indexing a Ragged")
     if not is_nested or (others and depth_of(rows) <= last + 1):
         numbers = generated((count, *[ONE] * len(shape)), lambda i, *at: tracer_of(i))[0]
         return _at(rows, _positions(rows, numbers, broadcast_to(places, shape)), rest)
@@ -268,7 +278,7 @@ def _positions(rows: Ragged, numbers: Tracer, places: Tracer) -> Tracer:
     """Where the element at each place of the row of each number is among the values; numbers and
     places are broadcast to one shape."""
     offsets = as_tracer(rows.offsets)
-    shape = common_shape([numbers, places], "the indices of a Ragged")
+    shape = common_shape([numbers, places], "indexing a Ragged")
     message = check_message(
         "index {0} is outside of row {1} of a Ragged, which is too short.", [],
         "Choose rows that are long enough first: rows[rows.lengths > n].",

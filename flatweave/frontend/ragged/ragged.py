@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,11 @@ from flatweave.frontend.values.tree import LEAF, Node, flatten, map_leaves, spel
 from flatweave.ops import Scatter
 from flatweave.runtime.door import opened
 from flatweave.terms.syntax import Atom, constant
+
+NO_SHAPE = (
+    "a Ragged has no shape, for its rows differ in length: rows.lengths has the number of elements"
+    " of each row, rows.lengths.shape[0] is the number of rows."
+)
 
 
 class Ragged(Node, Elementwise, Reductions):
@@ -103,10 +108,14 @@ class Ragged(Node, Elementwise, Reductions):
     @property
     def shape(self) -> tuple[Any, ...]:
         """Not there: AttributeError."""
-        raise AttributeError(
-            "a Ragged has no shape, for its rows differ in length: rows.lengths has the number of"
-            " elements of each row, rows.lengths.shape[0] is the number of rows."
-        )
+        raise AttributeError(NO_SHAPE)
+
+    if not TYPE_CHECKING:  # which knows every name
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "shape":  # asked for again, since the property has raised
+                raise AttributeError(NO_SHAPE)
+            raise misuse.attribute(name, "a Ragged", "Ragged")
 
     def _on_host(self, wanted: str = "") -> Ragged:
         """This Ragged, if its values are known; else NotTraceableError."""

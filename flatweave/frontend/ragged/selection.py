@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flatweave.base.dtypes import bool_
 from flatweave.base.errors import ArgumentError, IndexOutOfBounds
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
@@ -123,8 +124,11 @@ def chosen(rows: Ragged, i: Any) -> Any:
     """The row, or the rows, that one number, slice, mask or index array names."""
     if isinstance(i, slice):
         return _slice(rows, i)
-    if isinstance(i, list) or as_tracer(i, "the index of a Ragged").ndim:
+    index = None if isinstance(i, list) else as_tracer(i, "the index of a Ragged")
+    if index is None or index.ndim:
         return gathered(rows, numbers_of(rows, i), may_repeat=True)
+    if index.element is bool_:
+        raise no_single_bool()
     offsets = as_tracer(rows.offsets)
     count = row_count(offsets)
     number, checked = from_start(extent_of(i, "the number of a row"), count)
@@ -139,6 +143,14 @@ def chosen(rows: Ragged, i: Any) -> Any:
     extents.known_natural(start)
     extents.known_extent(length)
     return _part(rows.values, start, length)
+
+
+def no_single_bool() -> ArgumentError:
+    return ArgumentError(
+        "an index of a Ragged is one bool, which would be a new axis.",
+        where=user_location(),
+        remedy="Give a bool for each row, or choose: fw.cond(p, lambda: rows, lambda: rows[:0]).",
+    )
 
 
 def _part(values: Any, start: Atom, length: Atom) -> Any:

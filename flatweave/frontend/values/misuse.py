@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError, UserError
+from flatweave.base.errors import ArgumentError, EscapedArrayError, NotTraceableError
 from flatweave.base.source import Location, user_location
 from flatweave.frontend.values.sugar import METHODS
 
@@ -256,15 +256,17 @@ class NoAttributeError(ArgumentError, AttributeError):
     """An array has nothing of this name: `x.std()`."""
 
 
-def attribute(name: str) -> UserError:
-    """`x.std()`, `x.foo`."""
-    is_function = name in METHODS and not name.startswith("_")
+def attribute(name: str, of: str = "an array", kind: str = "Array") -> AttributeError:
+    """`x.std()`, `x.foo`; what starts with an underscore is asked for by programs."""
+    if name.startswith("_"):
+        return AttributeError(f"{of} has no attribute {name!r}.")
+    x = "x" if kind == "Array" else "rows"
     return NoAttributeError(
-        f"an array has no attribute {name!r}.",
+        f"{of} has no attribute {name!r}.",
         where=user_location(),
-        remedy=f"Use fw.{name}(x)."
-        if is_function
-        else "help(fw.Array) shows what there is; functions are in fw: fw.sort(x).",
+        remedy=f"Use fw.{name}({x})."
+        if name in METHODS
+        else f"help(fw.{kind}) shows what there is; functions are in fw: fw.sort({x}).",
     )
 
 
