@@ -98,7 +98,7 @@ def test_single_bools(target):
     if target == "interp":
         keys += [
             np.array(True), (True, True), (None, True), (True, slice(2), 0), (True, [True, False]),
-            (slice(None), [2], False), (0, True, [1]),
+            (slice(None), [2], False), (0, True, [1]), (slice(2), True, 0, ..., True),
         ]  # fmt: skip
     f = fw.jit(lambda x, p: (x[0, p], x[p], x[:, [2], p]))
 

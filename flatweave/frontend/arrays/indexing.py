@@ -136,7 +136,10 @@ def getitem(xs: Any, key: Any) -> Any:
 
 
 def _at(array: Tracer, parts: Sequence[Any]) -> Tracer:
-    return _selected(array, _selectors(array, parts))
+    """The array at a key that may have an Ellipsis, which stands for no axis, between others."""
+    gap = next((i for i, part in enumerate(parts) if part is Ellipsis), 0)
+    kept = [part for part in parts if part is not Ellipsis]
+    return _selected(array, _selectors(array, kept), gap)
 
 
 def _with_masks(array: Tracer, parts: Sequence[Any]) -> Tracer:
@@ -149,7 +152,8 @@ def _with_masks(array: Tracer, parts: Sequence[Any]) -> Tracer:
 
 
 def _expanded(array: Tracer, parts: list[Any]) -> list[Any]:
-    """The key with its Ellipsis replaced by whole slices, and as many added at the end."""
+    """The key with its Ellipsis replaced by whole slices, and as many added at the end; one that
+    stands for no axis stays, since index arrays on either side of it are apart."""
     used = sum(map(rank_in, parts))
     if sum(part is Ellipsis for part in parts) > 1:
         raise ArgumentError(
@@ -164,7 +168,7 @@ def _expanded(array: Tracer, parts: list[Any]) -> list[Any]:
         )  # fmt: skip
     whole = [slice(None)] * (array.ndim - used)
     where = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
-    return [*parts[:where], *whole, *parts[where + 1 :]]
+    return [*parts[:where], *(whole or parts[where : where + 1]), *parts[where + 1 :]]
 
 
 def _selectors(array: Tracer, parts: Sequence[Any]) -> list[Selector]:
@@ -288,8 +292,9 @@ def _clipped_low(place: Atom, extent: Atom, last: Atom) -> Atom:
     return least(greatest(moved, index(-1)), last)
 
 
-def _selected(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
-    """The array read through one selector for each axis; a number has none, and stays."""
+def _selected(array: Tracer, selectors: Sequence[Selector], gap: int = 0) -> Tracer:
+    """The array read through one selector for each axis; a number has none, and stays. Index arrays
+    before and behind the gap are not adjacent."""
     if not selectors:
         return array
     scalars = all(isinstance(s, At) and not s.index.ndim for s in selectors)
@@ -301,6 +306,7 @@ def _selected(array: Tracer, selectors: Sequence[Selector]) -> Tracer:
         return _renamed(array, selectors)
     group = common_shape(indexed, "indexing") if any(i.ndim for i in indexed) else ()
     adjacent = bool(advanced) and advanced[-1] - advanced[0] == len(advanced) - 1
+    adjacent = adjacent and not advanced[0] < gap <= advanced[-1]
     front = bool(group) and not adjacent
     shape: list[Atom] = list(group) if front else []
     places: list[int] = []  # where each slice's axis is in the result

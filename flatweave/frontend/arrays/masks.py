@@ -93,7 +93,7 @@ def leads(parts: Sequence[Any]) -> bool:
     """Whether a mask comes first, and no other part is an array: these may be read before it."""
     rest = parts[1:]
     return is_mask(parts[0]) and all(
-        part is None or isinstance(part, slice)
+        part is None or part is Ellipsis or isinstance(part, slice)
         or (not isinstance(part, Held) and not as_tracer(part, "an index").ndim)
         for part in rest
     )  # fmt: skip
@@ -114,7 +114,7 @@ def with_axes(array: Tracer, parts: Sequence[Any]) -> tuple[Tracer, list[Any]]:
             shape.append(ONE)
             found.append(Held(_of_single(part)))
             continue
-        shape += [next(axes) for _ in range(0 if part is None else rank_in(part))]
+        shape += [next(axes) for _ in range(rank_in(part))]
         found.append(part)
     return reshaped(array, shape) if array.ndim else _filled(array, shape), found
 
@@ -142,7 +142,7 @@ def beside(array: Tracer, parts: Sequence[Any]) -> list[Any]:
             axis += part.ndim
         else:
             found.append(part)
-            axis += part is not None
+            axis += rank_in(part)
     return found
 
 
