@@ -239,3 +239,24 @@ def test_means_where_a_mask_holds():
         short = fw.mean(fw.ragged([[1.5, 2.5], []], dtype=fw.f32), axis=1, where=[True, False])
     assert short.dtype == np.float32
     assert short.tolist() == pytest.approx([2.0, np.nan], nan_ok=True)
+
+
+def test_sums_at_each_place_sort_nothing():
+    """Elements are added up where they lie."""
+    lists = [[0, 200, 3], [], [7, 100]]
+    rows = fw.ragged(lists, dtype=fw.u8)
+    means = fw.jit(lambda rows: (fw.sum(rows, axis=0), fw.mean(rows, axis=0)))
+
+    found, averages = means(rows)
+    assert "sort" not in means.stages(rows).text["flat"]
+    assert found.dtype == np.uint64
+    assert found.tolist() == folded(lists, sum)
+    assert averages.tolist() == [3.5, 150.0, 3.0]
+    with fw.target("interp"):
+        assert fw.prod(rows, axis=0).tolist() == [0, 20_000, 3]
+        assert fw.any(rows > 6, axis=0).tolist() == [True, True, False]
+        assert fw.all(rows > 6, axis=0).tolist() == [False, True, False]
+        assert fw.sum(rows, axis=0, initial=1).tolist() == [8, 301, 4]
+        assert fw.sum(rows.astype(fw.f32) / 2, axis=0).dtype == np.float32
+        with pytest.raises(fw.ArgumentError, match="sum needs one array, got"):
+            fw.sum(fw.ragged({"x": np.ones(3)}, lengths=[1, 2]), axis=0)

@@ -15,12 +15,11 @@ from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply
-from flatweave.frontend.functions.reductions import wide_dtype
 from flatweave.frontend.ragged.along import along_rows
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import constant
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.dtypes import DType, bool_, i64, u64
+from flatweave.base.dtypes import DType, bool_, i64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import along, axes_of, fold, need_elements
@@ -27,7 +27,7 @@ from flatweave.frontend.ragged.replacing import with_row
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer, emit, flag_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.promotion import dtype_of
+from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.ops import Reduce
 from flatweave.scalar import ops as scalar
@@ -36,13 +36,6 @@ from flatweave.terms.syntax import Const, constant
 FUNCTIONS = {
     "sum": "add", "prod": "mul", "min": "minimum", "max": "maximum", "any": "or", "all": "and",
 }  # fmt: skip
-
-
-def wide_dtype(dtype: DType) -> DType:
-    """The dtype in which NumPy sums: i64 for bools and signed integers, u64 for unsigned ones."""
-    if dtype.is_float:
-        return dtype
-    return u64 if dtype.kind == "u" else i64
 
 
 def _folded(

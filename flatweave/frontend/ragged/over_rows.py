@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flatweave.base.dtypes import f64, i64
 from flatweave.base.records import record
 from flatweave.frontend.arrays.lines import Key, in_lines
 from flatweave.frontend.elements.broadcast import generated, read
@@ -25,8 +26,9 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ONE, add, mul, sub
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.promotion import dtype_of, wide_dtype
 from flatweave.frontend.values.sugar import METHODS
-from flatweave.frontend.values.tree import flatten, unflatten
+from flatweave.frontend.values.tree import LEAF, flatten, unflatten
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom
 
@@ -43,9 +45,12 @@ PLACED = frozenset({"argmin", "argmax", "nanargmin", "nanargmax"})
 class Columns:
     """The values by their places: `order` says where the values of the columns were, `of` to which
     column each belongs, `numbers` in which row each value is; results are cut by each of `ends`,
-    the outermost first, of which one is None for an axis that is gone along."""
+    the outermost first, of which one is None for an axis that is gone along. `places` are the
+    columns, of which there are `count`, of the values where they are."""
 
     rows: Ragged
+    places: Tracer
+    count: Any
     order: Tracer
     of: Tracer
     numbers: Tracer
@@ -133,7 +138,7 @@ def columns(rows: Ragged, axes: Sequence[int]) -> Columns:
     lengths = as_tracer(METHODS["histogram"](count, of))
     own = as_tracer(METHODS["gather"](of, order))
     offsets = offsets_from(lengths, may_overflow=False)
-    return Columns(level, order, own, numbers, offsets, ends)
+    return Columns(level, of, count, order, own, numbers, offsets, ends)
 
 
 def _widths(outer: Ragged | None, rows: Ragged, count: Any, of: Tracer) -> Tracer:
@@ -174,7 +179,9 @@ def over_rows(who: str, rows: Ragged, axes: Sequence[int], options: dict[str, An
         return cut_as(rows, found.back(METHODS[who](found.whole(), axis=1, **options).values))
     given = {name: value for name, value in options.items() if name != "keepdims"}
     inside = tuple(axis - depth_of(rows) + 1 for axis in axes if axis > depth_of(rows))
-    results = METHODS[who](found.whole(), axis=(1, *inside) if inside else 1, **given)
+    results = by_histogram(who, found, given)
+    if results is None:
+        results = METHODS[who](found.whole(), axis=(1, *inside) if inside else 1, **given)
     if who in PLACED:
         results = found.number(_from_all(found.offsets, as_tracer(results)))
     keepdims = options.get("keepdims")
@@ -185,6 +192,38 @@ def over_rows(who: str, rows: Ragged, axes: Sequence[int], options: dict[str, An
     if not keepdims:
         return cut
     return with_axis(cut, axes[0])
+
+
+def by_histogram(who: str, found: Columns, options: dict[str, Any]) -> Any:
+    """What a histogram over the places gives, for which nothing is sorted; None where none does."""
+    leaves, tree = flatten(found.rows.values)
+    if tree != LEAF or "initial" in options:
+        return None
+    values = as_tracer(leaves[0])
+    if values.ndim > 1:
+        return None
+    wanted = wide_dtype(values.element)
+    if who == "mean" and not wanted.is_float:
+        wanted = f64
+    if options.get("dtype") is not None:
+        wanted = dtype_of(options["dtype"])
+
+    def at_places(what: Any, op: str, neutral: Any) -> Any:
+        return METHODS["histogram"](found.count, found.places, what, METHODS[op], neutral)
+
+    if who in ("any", "all"):
+        held = METHODS["not_equal"](values, 0)
+        return at_places(held, *(("logical_or", False) if who == "any" else ("logical_and", True)))
+    if who == "count_nonzero":
+        return at_places(METHODS["astype"](METHODS["not_equal"](values, 0), i64), "add", 0)
+    values = METHODS["astype"](values, wanted)
+    if who in ("sum", "prod"):
+        return at_places(values, *(("add", 0) if who == "sum" else ("mul", 1)))
+    if who != "mean":
+        return None
+    ones = generated(values.extents, lambda p: tracer_of(ONE))[0]
+    counts = METHODS["astype"](at_places(ones, "add", 0), wanted)
+    return METHODS["truediv"](at_places(values, "add", 0), counts)
 
 
 def _from_all(offsets: Tracer, places: Tracer, of: Tracer | None = None) -> Tracer:

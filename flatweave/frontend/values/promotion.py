@@ -133,3 +133,10 @@ def any_dtype_of(spelling: Any) -> DType:
             failure.message, where=user_location(),
             remedy="A shape of several axes is a tuple: (2, 3)." if is_extent else failure.remedy,
         ) from None  # fmt: skip
+
+
+def wide_dtype(dtype: DType) -> DType:
+    """The dtype in which NumPy sums: i64 for bools and signed integers, u64 for unsigned ones."""
+    if dtype.is_float:
+        return dtype
+    return u64 if dtype.kind == "u" else i64
