@@ -53,7 +53,8 @@ SWEPT = Form(
     "swept",
     host=HOST_BODIES
     | READS
-    | {"suits", "sweep", "empty", "reshape", "fold", "radix_sort", "sort_row", "call_kernel"},
+    | {"suits", "sweep", "empty", "reshape", "fold", "radix_sort", "sort_row", "sort_rows",
+       "call_kernel"},
     element=CONTROL | READS | {"fold", "prefix"},
     scalar=True,
 )

@@ -29,19 +29,21 @@ class Sizes:
 @record(eq=True)
 class Thresholds:
     """Rows are done one after the other where there are at least `rows` of them, with `mean` values
-    each or more, the longest with at most `longest` values and at most one of `share` parts of all.
+    each or more, the longest with from `least` to `longest` values and at most one of `share` parts
+    of all.
     """
 
     rows: int
     longest: int
     share: int
     mean: int
+    least: int = 0
 
     def admits(self, sizes: Sizes) -> bool:
         """Whether rows of these sizes are done one after the other."""
         return (
             sizes.rows >= self.rows
-            and sizes.longest <= self.longest
+            and self.least <= sizes.longest <= self.longest
             and sizes.longest * self.share <= sizes.values
             and sizes.rows * self.mean <= sizes.values
         )
@@ -53,6 +55,7 @@ class Thresholds:
         parts += [f"of at most {self.longest} values"] if self.longest < FAR else []
         parts += [f"the longest with 1/{self.share} of all at most"] if self.share else []
         parts += [f"{self.mean} values each or more"] if self.mean else []
+        parts += [f"the longest of {self.least} values or more"] if self.least else []
         return ", ".join(parts)
 
 

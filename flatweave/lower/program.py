@@ -34,6 +34,7 @@ from flatweave.lower.schedule.verify import verify_plan
 from flatweave.lower.sinks.table import lowered_sinks
 from flatweave.lower.sort.network import lower_sort_row
 from flatweave.lower.sort.radix import lower_radix_sort
+from flatweave.lower.sort.side_by_side import lower_sort_rows
 from flatweave.lower.sweep.launches import lower_sweep
 from flatweave.lower.traverse.row_of_position import Rows
 from flatweave.ops import (
@@ -47,6 +48,7 @@ from flatweave.ops import (
     RadixSort,
     Reshape,
     SortRow,
+    SortRows,
     Suits,
     Sweep,
 )
@@ -223,6 +225,8 @@ def _lower_let(lowering: Lowering, let: Let) -> None:
             lower_radix_sort(lowering, let)
         case SortRow():
             lower_sort_row(lowering, let, let.op)
+        case SortRows():
+            lower_sort_rows(lowering, let, let.op)
         case Check():
             _check(lowering, let.op)
         case If() | While() | For():

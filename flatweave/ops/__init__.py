@@ -27,7 +27,7 @@ from flatweave.ops.scan import Scan
 from flatweave.ops.scatter import Scatter
 from flatweave.ops.segments import CombineRows, CombineSegments
 from flatweave.ops.sort import Sort
-from flatweave.ops.sort_row import SortRow
+from flatweave.ops.sort_row import SortRow, SortRows
 from flatweave.ops.sweep import (
     Combine,
     Compact,
@@ -47,6 +47,6 @@ __all__ = [
     "CombineSegments", "Compact", "Concat", "Empty", "Filter", "Fold", "Generate", "Index",
     "InTurn", "Insert", "KernelProgram", "Locate", "Map", "Nest", "Permute",
     "Prefix", "RadixSort", "Reduce", "ReduceSegments", "Reshape", "Scan", "Scatter",
-    "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "SortRow", "Span", "Store",
-    "Suits", "Sweep", "Weave",
+    "ScatterReduce", "ScatterStore", "Sink", "SinkOp", "Sort", "SortRow", "SortRows",
+    "Span", "Store", "Suits", "Sweep", "Weave",
 ]  # fmt: skip

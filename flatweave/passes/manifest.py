@@ -35,6 +35,7 @@ from flatweave.ops import (
     ScatterStore,
     Sink,
     SortRow,
+    SortRows,
     Store,
     Suits,
     Sweep,
@@ -114,7 +115,7 @@ def _host_bodies(fn: Lambda) -> Iterator[Lambda]:
 
 def _arrays(let: Let) -> Iterator[tuple[Var, Atom | None]]:
     """The arrays that a let makes, each with the array that it is an update of."""
-    if isinstance(let.op, ByRow | CallKernel | Empty | RadixSort | SortRow):
+    if isinstance(let.op, ByRow | CallKernel | Empty | RadixSort | SortRow | SortRows):
         yield from ((var, None) for var in let.vars if isinstance(var.type, ArrayType))
     if isinstance(let.op, Sweep):
         for sink, vars_ in zip(let.op.sinks, let.op.binders_by_sink(let.vars), strict=True):

@@ -30,6 +30,7 @@ from flatweave.ops import (
     ScatterStore,
     Sink,
     SortRow,
+    SortRows,
     Store,
     Suits,
     Sweep,
@@ -90,7 +91,7 @@ def reasons(program: Program) -> list[Note]:
             continue
         let, loops = makers[array.var]
         found = (use for use in _through_views(array.var, uses) if use.by is not let)
-        unread = MOVED_ALONG if isinstance(let.op, RadixSort | SortRow) else UNREAD
+        unread = MOVED_ALONG if isinstance(let.op, RadixSort | SortRow | SortRows) else UNREAD
         _, why, remedy = min((_why(array.var, let, loops, use) for use in found), default=unread)
         what, where = _what(array.var, let)
         text = f"{_line(where)}: {what} is stored ({array.type}): {why}"
@@ -139,7 +140,7 @@ def _through_views(var: Var, uses: dict[Var, list[Use]]) -> Iterator[Use]:
 def _what(var: Var, let: Let) -> tuple[str, Location | None]:
     """What an array is to the user, and the line that makes it."""
     op = let.op
-    if isinstance(op, RadixSort | SortRow):
+    if isinstance(op, RadixSort | SortRow | SortRows):
         return "what is sorted", let.where
     if isinstance(op, CallKernel):
         return f"what {op.program.name} gives", let.where
@@ -162,7 +163,7 @@ def _why(var: Var, let: Let, loops: int, use: Use) -> Why:
     match op:
         case CallKernel():
             return 0, f"the kernel {op.program.name} at {line} reads memory", INLINE
-        case RadixSort() | SortRow():
+        case RadixSort() | SortRow() | SortRows():
             return 0, f"the sort at {line} moves all of it", ""
         case While() | For():
             return 0, f"the loop at {line} takes it from turn to turn", ""

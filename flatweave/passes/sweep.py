@@ -21,6 +21,7 @@
     reduce_segments combine_segments
     sort            combine: which bits of the keys differ, and whether they are in order; then
                     radix_sort, which is no sweep; sort_row in the program of a row
+    sort_rows       itself
 
 Inside element functions arrays become pulls (`elements.py`). Fusion is not decided here.
 """
@@ -60,6 +61,7 @@ from flatweave.ops import (
     SinkOp,
     Sort,
     SortRow,
+    SortRows,
     Span,
     Store,
     Suits,
@@ -88,7 +90,7 @@ from flatweave.terms.syntax import Atom, Lambda, Let, Type, Var, constant
 from flatweave.terms.traverse import walk_lets
 
 ARRAY_OPS = (
-    Map, Generate, Reduce, ReduceSegments, Scan, SinkOp, Permute, Reshape, Concat, Sort,
+    Map, Generate, Reduce, ReduceSegments, Scan, SinkOp, Permute, Reshape, Concat, Sort, SortRows,
 )  # fmt: skip
 PARTS_OF_A_ROW = 4
 """Parts of which each element of a row may ask in which it is."""
@@ -144,7 +146,7 @@ def _translate(b: Builder, scope: Scope, let: Let) -> Sequence[Atom]:
             return _stores(b, [pull_of_concat(scope, let.op)])
         case Concat():
             return _concat(b, scope, let.op)
-        case Sort():
+        case Sort() | SortRows():
             return _sort(b, scope, let.op)
         case op if isinstance(op, HOST_BODIES):
             return b.emit(_control(b, scope, op))
@@ -298,24 +300,26 @@ def _concat(b: Builder, scope: Scope, op: Concat) -> tuple[Atom, ...]:
     return (dest,)
 
 
-def _sort(b: Builder, scope: Scope, op: Sort) -> tuple[Atom, ...]:
+def _sort(b: Builder, scope: Scope, op: Sort | SortRows) -> tuple[Atom, ...]:
     """Expensive keys are stored and moved along; others are computed again in each pass."""
 
     def keys(c: Builder, elements: tuple[Atom, ...]) -> Sequence[Atom]:
         return translate_scalars(c, scope, op.fn, elements)
 
-    count = len(op.fn.results)
+    count, xs, read = 0, scope.atoms(op.xs), op.xs
     if is_cheap_key(op.fn):
-        xs, fn = scope.atoms(op.xs), translate_lambda(b, scope, op.fn)
-        if scope.in_row:
-            return b.emit(SortRow(fn, xs))
-        return b.emit(RadixSort(fn, *_seen(b, scope, op.xs, op.fn.result_types(), keys), xs))
-    stored = _over(b, scope, op.xs, tuple(Store() for _ in range(count)), keys)
-    xs = (*stored, *scope.atoms(op.xs))
-    fn = b.function([array_type(x).dtype for x in xs], lambda inside, *params: params[:count])
+        fn = translate_lambda(b, scope, op.fn)
+    else:
+        count = len(op.fn.results)
+        read = _over(b, scope, op.xs, tuple(Store() for _ in range(count)), keys)
+        xs = (*read, *xs)
+        fn = b.function([array_type(x).dtype for x in xs], lambda inside, *params: params[:count])
+    if isinstance(op, SortRows):
+        rows, length = scope.atoms((op.rows, op.length))
+        return b.emit(SortRows(fn, rows, scope.atoms(op.offsets), length, xs))[count:]
     if scope.in_row:
         return b.emit(SortRow(fn, xs))[count:]
-    seen = _seen(b, scope, stored, op.fn.result_types(), lambda c, elements: elements)
+    seen = _seen(b, scope, read, fn.result_types(), (lambda c, found: found) if count else keys)
     return b.emit(RadixSort(fn, *seen, xs))[count:]
 
 

@@ -13,11 +13,11 @@ from flatweave.array_ir.extents import Extents, bytes_of
 from flatweave.base.records import record
 from flatweave.base.source import Location
 from flatweave.base.told import Note, StoredArray
-from flatweave.ops import ByRow, CallKernel, RadixSort, SortRow, Sweep
+from flatweave.ops import ByRow, CallKernel, RadixSort, SortRow, SortRows, Sweep
 from flatweave.terms.syntax import ArrayType, Lambda, Let
 from flatweave.terms.traverse import free_vars, lambdas_in
 
-LAUNCHING = (Sweep, RadixSort, SortRow, ByRow, CallKernel)
+LAUNCHING = (Sweep, RadixSort, SortRow, SortRows, ByRow, CallKernel)
 
 
 @record

@@ -41,7 +41,7 @@ class TunedFolder(DiskCache):
 def key_of(text: str, schedule: Schedule) -> str:
     """What the thresholds of a traced program are kept under: its text, the machine, its code."""
     choices = str(replace(schedule, tuned=(), donated=()))
-    whole = "\0".join(["thresholds 1", _machine(), config.cpu, choices, text])
+    whole = "\0".join(["thresholds 2", _machine(), config.cpu, choices, text])
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
@@ -49,7 +49,7 @@ def keep(key: str, tuned: Tuned) -> bool:
     """Keep thresholds, for later processes, too, unless the cache is switched off; whether they
     are kept."""
     if not config.no_cache:
-        plain = tuple(each and (each.rows, each.longest, each.share, each.mean) for each in tuned)
+        plain = tuple(each and _numbers(each) for each in tuned)
         if not folder().put(key, to_bytes(plain)):
             return False
     _KEPT[key] = tuned
@@ -132,9 +132,13 @@ def place() -> Path | None:
 
 def _thresholds(plain: object) -> Thresholds | None:
     match plain:
-        case (int(rows), int(longest), int(share), int(mean)):
-            return Thresholds(rows, longest, share, mean)
+        case (int(rows), int(longest), int(share), int(mean), int(least)):
+            return Thresholds(rows, longest, share, mean, least)
     return None
+
+
+def _numbers(limits: Thresholds) -> tuple[int, ...]:
+    return limits.rows, limits.longest, limits.share, limits.mean, limits.least
 
 
 @functools.cache

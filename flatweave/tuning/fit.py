@@ -74,6 +74,8 @@ def _values(name: str, sizes: Sequence[Sizes]) -> Iterator[int]:
                 yield from (each.rows, each.rows + 1)
             case "longest":
                 yield from (each.longest, max(0, each.longest - 1))
+            case "least":
+                yield from (each.longest, each.longest + 1)
             case "share" if each.longest:
                 yield from _ratios(each.values // each.longest)
             case "mean" if each.rows:

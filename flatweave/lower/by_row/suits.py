@@ -28,6 +28,8 @@ def suits(lowering: Lowering, op: Suits) -> Atom:
     rows, values, longest = scalar(op.rows), scalar(op.values_), scalar(op.longest)
     many = host.apply("ge", rows, index(limits.rows))
     small = host.apply("le", longest, index(limits.longest))
+    if limits.least:
+        small = host.apply("and", small, host.apply("ge", longest, index(limits.least)))
     even = host.apply("le", host.mul(longest, index(limits.share)), values)
     least = host.mul(rows, index(limits.mean))
     long = host.apply("ge", values, least)

@@ -8,6 +8,7 @@ from flatweave.base.records import record, replace
 from flatweave.base.thresholds import ByGain, Thresholds
 from flatweave.kernel_passes.distribute import BlockShape
 from flatweave.kernel_passes.steps import Registers
+from flatweave.ops.sort_row import SHORT
 
 KIB = 1024
 WIDEST = 64
@@ -23,12 +24,13 @@ exp and sin 7.4, 5.1, 6.9 (7.2); 2^17 of two operations 17.3, 9.7, 9.7 (16.1).""
 
 ROWS_ALONE = ByGain(
     loops=Thresholds(rows=64, longest=64 * KIB, share=16, mean=0),
-    sorts=Thresholds(rows=64, longest=64 * KIB, share=16, mean=8),
+    sorts=Thresholds(rows=64, longest=64 * KIB, share=16, mean=8, least=SHORT + 1),
 )
 """Rows of a nest one after the other. Fewer of them, or one with a larger part of the values, leave
 cores idle at the end; longer ones leave a core's own cache. All rows at once take a loop with
-launches in each turn; a sort they take well where rows are very short. Milliseconds, all rows at
-once and by row, 2^21 f32 in rows of mean length 10, 30, 100, 1,000, 10,000 on 2 cores of a Zen 5:
+launches in each turn; a sort they take well where rows are short, best where all are (`SHORT`).
+Milliseconds, all rows at once and by row, 2^21 f32 in rows of mean length 10, 30, 100, 1,000,
+10,000 on 2 cores of a Zen 5:
 
     filter, scan            1.5, 7.6    1.1, 3.7    0.9, 1.7    0.5, 0.5    0.5, 0.3
     scan, reversed scan     2.8, 3.7    3.7, 1.9    1.5, 1.2    1.0, 0.9    1.9, 1.1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from flatweave.array_ir.fault import OVERFLOW, sizes_overflow
 from flatweave.base.dtypes import i64
 from flatweave.base.records import record
-from flatweave.ops import Check, Locate, Scan, Span
+from flatweave.ops import Check, Locate, Reduce, Scan, Span
 from flatweave.passes.nests.arrays import at, each, or_zero
 from flatweave.terms.build import Builder, index, lambda_of
 from flatweave.terms.syntax import Atom
@@ -31,6 +31,10 @@ class Even:
     def span(self, b: Builder, row: Atom) -> tuple[Atom, Atom]:
         """Where a row begins, and how long it is."""
         return b.mul(row, self.length), self.length
+
+    def longest(self, b: Builder) -> Atom:
+        """How long the longest row is."""
+        return self.length
 
     def offsets_in(self, b: Builder) -> Atom:
         """Where every row begins, and where the last one ends, as an array."""
@@ -55,6 +59,12 @@ class Uneven:
         """Where a row begins, and how long it is."""
         start, length = b.emit(Span(self.offsets, row), "row")
         return start, length
+
+    def longest(self, b: Builder) -> Atom:
+        """How long the longest row is."""
+        lengths = each(b, self.rows, lambda c, i: c.emit(Span(self.offsets, i))[1])
+        most = Reduce(lambda_of("maximum", i64), (index(0),), (lengths,), known=True)
+        return b.emit(most, "longest")[0]
 
     def offsets_in(self, b: Builder) -> Atom:
         """Where every row begins, and where the last one ends, as an array."""
