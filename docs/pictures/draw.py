@@ -103,7 +103,7 @@ def choice() -> str:
         "Are there 64 rows or more?",
         "Has the longest at most 65,536 values?",
         "Has it at most 1/16 of all values?",
-        "Is there a loop over arrays, or a sort of rows of 8 values or more?",
+        "Is there a loop over arrays, or a sort of rows of 6 values or more?",
     )
     p.arrow(470, 20, 560, 20)
     p.word(570, 24, "that one")

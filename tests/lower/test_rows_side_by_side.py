@@ -100,6 +100,19 @@ def test_the_simulator_agrees(machine):
     same_bits(ys[: xs.size], np.sort(xs.reshape(70, length), axis=1).ravel())
 
 
+@pytest.mark.parametrize(("mean", "found"), [(5, set()), (6, {"row"})])
+def test_some_long_rows_among_short_ones(mean, found):
+    """One after the other, unless they are very short on the average."""
+    lengths = np.full(200, mean)
+    lengths[3] = SHORT + 1
+    lengths[10 : 10 + SHORT + 1 - mean] -= 1
+    values = samples(np.float64, 200 * mean)
+    rows, ends = fw.ragged(values, lengths=lengths), np.cumsum(lengths)
+    sort = fw.jit(lambda rows: fw.sort(rows, axis=1))
+    same_bits(sort(rows).values, in_rows(values, ends, orders(values, ends)))
+    assert launched(sort, rows) & {"2", "4", "8", str(SHORT), "row"} == found
+
+
 def test_how_rows_are_sorted():
     """One launch for short rows, by the longest; longer ones are done one after the other."""
     sort = fw.jit(lambda xs: fw.sort(xs, axis=1))

@@ -24,7 +24,7 @@ exp and sin 7.4, 5.1, 6.9 (7.2); 2^17 of two operations 17.3, 9.7, 9.7 (16.1).""
 
 ROWS_ALONE = ByGain(
     loops=Thresholds(rows=64, longest=64 * KIB, share=16, mean=0),
-    sorts=Thresholds(rows=64, longest=64 * KIB, share=16, mean=8, least=SHORT + 1),
+    sorts=Thresholds(rows=64, longest=64 * KIB, share=16, mean=6, least=SHORT + 1),
 )
 """Rows of a nest one after the other. Fewer of them, or one with a larger part of the values, leave
 cores idle at the end; longer ones leave a core's own cache. All rows at once take a loop with
