@@ -16,7 +16,7 @@ from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.functions.reductions import all
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.promotion import common
 
 PI = 3.141592653589793
@@ -35,6 +35,8 @@ def isclose(
         Array([ True, False], dtype=bool)
     """
     x, y = either(a, "a of isclose"), either(b, "b of isclose")
+    if isinstance(y, Tracer) and not y.element.is_float:
+        y = y.astype(f64)  # differences of integers may not fit, and bools have none
     near = isfinite(y) & (abs(x - y) <= atol + rtol * abs(y))
     found = near | (x == y)
     return found | (isnan(x) & isnan(y)) if equal_nan else found
