@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 
 from flatweave.array_ir.fault import INDEX
 from flatweave.array_ir.syntax import Program
-from flatweave.base.dtypes import u64
+from flatweave.base.dtypes import i64, u64
 from flatweave.ops import Check, Fold, Generate, Index, Sweep
 from flatweave.ops.rows import array_type
 from flatweave.terms.build import Builder, Names, index
-from flatweave.terms.control import Apply, Cast
+from flatweave.terms.control import Apply, Cast, For
 from flatweave.terms.syntax import Atom, Const, Lambda, Let, Op, Var
 from flatweave.terms.traverse import Substitution, map_field
 
@@ -70,11 +70,24 @@ class Rewriter:
         below = self._below(op)
 
         def function(fn: Lambda) -> Lambda:
+            if isinstance(op, For) and fn is op.body:
+                return self._loop(b.inner(), op)
             indexed = fn is getattr(op, "body", None) or fn is getattr(op, "fn", None)
             return self.body(b.inner(), fn, below if indexed else ())
 
         renamed: Op = map_field(op, self.renaming.atom, function)
         return _unchecked(b, renamed) if isinstance(renamed, Index) else renamed
+
+    def _loop(self, b: Builder, op: For) -> Lambda:
+        """The body of a loop; its counter, from 0 or more on, is below where it ends."""
+        counter = op.body.params[0]
+        starts = self.renaming.atom(op.lo)
+        fresh = b.param(counter.name, counter.type)
+        if counter.type is i64 and b.least(starts) >= 0 and op.step == index(1):
+            b.assume_below(fresh, self.renaming.atom(op.hi))
+        self.renaming.mapping[counter] = fresh
+        inside = self.body(b, Lambda(op.body.params[1:], op.body.lets, op.body.results), ())
+        return Lambda((fresh, *inside.params), inside.lets, inside.results)
 
     def _below(self, op: Op) -> tuple[Atom, ...]:
         """Extents that the indices given to an op's body stay below."""

@@ -22,12 +22,15 @@ class BodyFacts:
         self._inside: dict[Var, tuple[Atom, int]] = {}
         self._spaces: list[Sequence[Atom]] = [[]]
         self._shapes: dict[Sequence[Atom], None] = {}
+        self._lengths: set[Atom] = set()
 
     def bind(self, var: Var, made: Op | None) -> None:
         """A variable of this body, and what makes it; None for a parameter."""
         self.own[var] = made
         if isinstance(var.type, ArrayType):
             self.assume_shape(var.type.shape)
+            if made is None and self.outer is None:
+                self._lengths.update(var.type.shape)
 
     def assume_index(self, var: Var, extent: Atom) -> None:
         """A parameter is an index of this body's space, along an axis of this extent."""
@@ -51,6 +54,16 @@ class BodyFacts:
         """An array has this shape: its size was checked to fit."""
         if len(shape) > 1:
             self._shapes[tuple(shape)] = None
+
+    def is_length(self, atom: Atom) -> bool:
+        """Whether an i64 is an extent of an argument, or of an array whose size was checked to fit:
+        from 0 on and below 2^60."""
+        scope: BodyFacts | None = self
+        while scope is not None:
+            if atom in scope._lengths or any(atom in shape for shape in scope._shapes):
+                return True
+            scope = scope.outer
+        return False
 
     def definition(self, atom: Atom) -> Op | None:
         """The op that binds `atom` here or in an enclosing body, where known."""

@@ -20,6 +20,7 @@ from typing import Protocol
 
 from flatweave.base.dtypes import bool_, i64, u64
 from flatweave.terms.control import Apply, Cast
+from flatweave.terms.differences import GREATEST, LEAST, least_difference
 from flatweave.terms.syntax import Atom, Const, Op, Var
 
 
@@ -32,9 +33,12 @@ class Facts(Protocol):
 
     def least(self, extent: Atom) -> int: ...
 
+    def is_length(self, atom: Atom) -> bool: ...
+
 
 ZERO = Const(0, i64)
-LEAST, GREATEST = -(2**63), 2**63 - 1
+UNKNOWN = 2**32
+"""A difference below which nothing is known of two numbers but that they are i64s."""
 DEPTH = 3
 """How many bounds in each other are followed: a place that is clipped, and clipped again."""
 COMPARISONS = ("lt", "le", "gt", "ge")
@@ -122,7 +126,8 @@ def _gap_of_sums(facts: Facts, a: Atom, b: Atom) -> int:
         extent, more = _offset(facts, known[0])
         if va == extent:
             return ca - (cb + more - 1 - known[1])
-    return _range(facts, va)[0] + ca - _range(facts, vb)[1] - cb
+    gap = _range(facts, va)[0] + ca - _range(facts, vb)[1] - cb
+    return gap if gap >= -UNKNOWN else max(gap, least_difference(facts, a, b))
 
 
 def _at_least(facts: Facts, a: Atom, b: Atom, gap: int = 0) -> bool:
