@@ -19,6 +19,7 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import zipped
 from flatweave.frontend.elements.elementwise import isnan, maximum, minimum
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import sum
 from flatweave.frontend.standard.searching import searchsorted
@@ -28,6 +29,7 @@ from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import current
 
 MODES = ("full", "same", "valid")
@@ -223,10 +225,30 @@ def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> A
             f"{mode!r} is not a mode of {who}.",
             where=user_location(), remedy='Use "full", "same" or "valid".',
         )  # fmt: skip
+    dtype = common((a, v))[0]
+    a, v = a.astype(dtype), v.astype(dtype)
+    n, m = a.shape[0], v.shape[0]
+    if current().depth:
+        return _by_element(a, v, mode, is_turned)
+    return cond(
+        as_tracer(n >= m), lambda: _in_parts(a, v, mode, is_turned),
+        lambda: _in_parts(v, a, mode, is_turned),
+    )  # fmt: skip
+
+
+def _first_shift(mode: str, least: Any, is_turned: Any) -> Any:
+    """At which shift of all that overlap the first result is, of rows the shorter one so long."""
+    return {
+        "full": least * 0, "same": (least - where(is_turned, 0, 1)) // 2, "valid": least - 1,
+    }[mode]  # fmt: skip
+
+
+def _by_element(a: Any, v: Any, mode: str, is_turned: Any) -> Any:
+    """One sum for each shift, as long as the rows overlap there."""
     n, m = as_tracer(a.shape[0]), as_tracer(v.shape[0])
     most, least = maximum(n, m), minimum(n, m)
     length = {"full": n + m - 1, "same": most, "valid": most - least + 1}[mode]
-    start = {"full": 0, "same": (least - where(is_turned, 0, 1)) // 2, "valid": least - 1}[mode]
+    start = _first_shift(mode, least, is_turned)
 
     def element(i: Any) -> Any:
         k = i + start
@@ -235,3 +257,27 @@ def _convolved(a: Any, v: Any, mode: str, who: str, is_turned: Any = False) -> A
         return sum(generate(count, lambda j: a[first + j] * v[k - first - j]))
 
     return generate(length, element)
+
+
+def _in_parts(a: Any, v: Any, mode: str, is_turned: Any) -> Any:
+    """The shifts at which all of `v`, the shorter row, lies within `a`; and those around them."""
+    n, m = a.shape[0], v.shape[0]
+    zero = as_tracer(0).astype(a.dtype)
+
+    def summed(count: Any, term: Any) -> Any:
+        return fori_loop(0, count, lambda j, total: total + term(j), zero)
+
+    def within(i: Any) -> Any:
+        return summed(m, lambda j: a[i + j] * v[m - 1 - j])
+
+    middle = generate(n - m + 1, within)
+    if mode == "valid":
+        return middle
+    start = as_tracer(_first_shift(mode, as_tracer(m), is_turned))
+    ahead = m - 1 - start
+    behind = m - 1 if mode == "full" else start
+    head = generate(ahead, lambda i: summed(
+        start + i + 1, lambda j: a[j] * v[start + i - j]))  # fmt: skip
+    tail = generate(behind, lambda i: summed(
+        m - 1 - i, lambda j: a[n - m + 1 + i + j] * v[m - 1 - j]))  # fmt: skip
+    return concat([head, middle, tail])
