@@ -175,3 +175,12 @@ def test_empty_and_single():
         near(fw.linalg.det(a), np.linalg.det(a))
         near(fw.linalg.eigvalsh(a), np.linalg.eigvalsh(a))
         near(fw.linalg.svdvals(a), np.linalg.svdvals(a))
+
+
+def test_only_the_lower_triangle_is_factored():
+    """What stands above the diagonal is not looked at; of 17 rows, with steps that overlap."""
+    a = np.random.default_rng(4).random((17, 17))
+    whole = a @ a.T + np.eye(17)
+
+    near(fw.linalg.cholesky(np.tril(whole)), np.linalg.cholesky(whole))
+    near(fw.linalg.solve(whole, a[0]), np.linalg.solve(whole, a[0]))

@@ -14,7 +14,7 @@ from flatweave.frontend.arrays.sources import full
 from flatweave.frontend.complex.rules import number, whole
 from flatweave.frontend.elements.elementwise import abs, sqrt
 from flatweave.frontend.elements.scalars import where
-from flatweave.frontend.functions.control import fori_loop
+from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import argmax
 from flatweave.frontend.standard.numbers import conj
@@ -63,10 +63,13 @@ def eliminated(work: Any, n: Any) -> tuple[Any, Any, Any]:
         divisors = where(found == 0, 1, found)  # nothing below it either: there is nothing to do
 
         def element(s: Any, i: Any, j: Any) -> Any:
-            own = work[s, swapped(i, k, rows[s]), j]
             top = work[s, rows[s], j]
-            factor = work[s, swapped(i, k, rows[s]), k] / divisors[s]
-            return where(i == k, top / divisors[s], own - factor * top)
+
+            def other() -> Any:
+                own = work[s, swapped(i, k, rows[s]), j]
+                return own - work[s, swapped(i, k, rows[s]), k] / divisors[s] * top
+
+            return cond(i == k, lambda: top / divisors[s], other)
 
         return (
             generate((stacks, n, width), element),
@@ -85,14 +88,16 @@ def factored(a: Any) -> Any:
     def turn(k: Any, work: Any) -> Any:
         def element(s: Any, i: Any, j: Any) -> Any:
             size = sqrt(work[s, k, k].real if isinstance(work, Complex) else work[s, k, k])
-            left, below = work[s, i, k] / size, work[s, j, k] / size
-            inner = work[s, i, j] - left * conj(below)
+            left, top = work[s, i, k] / size, work[s, k, j]
             column = where(i >= k, left, 0)
+            inner = work[s, i, j] - left / size * top
             return where(j == k, column, where((i > k) & (j > k), inner, work[s, i, j]))
 
         return generate((stacks, n, n), element)
 
-    found = fori_loop(0, n, turn, a)
+    # of what is symmetric lanes read rows; only the lower triangle need be given
+    both = generate((stacks, n, n), lambda s, i, j: where(j <= i, a[s, i, j], conj(a[s, j, i])))
+    found = fori_loop(0, n, turn, both)
     return generate((stacks, n, n), lambda s, i, j: where(j <= i, found[s, i, j], 0))
 
 
