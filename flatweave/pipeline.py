@@ -46,6 +46,7 @@ from flatweave.passes.nests.lift import lift
 from flatweave.passes.nests.sizes import sizes
 from flatweave.passes.reasons import reasons
 from flatweave.passes.simplify import simplify
+from flatweave.passes.spaces.merge_axes import merge_axes
 from flatweave.passes.split_scatters import split_scatters
 from flatweave.passes.sweep import sweep
 from flatweave.passes.telescope import telescope
@@ -76,6 +77,7 @@ ARRAY_PASSES: tuple[ArrayPass, ...] = (
     cse,
     dce,
     divide_folds,  # after fusion, which sees one sweep over the columns
+    merge_axes,  # after fusion, which compares spaces and reads
     hoist_tests,  # last: what moves into a branch would move out of it again
     dce,
 )

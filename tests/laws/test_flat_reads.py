@@ -89,3 +89,27 @@ def test_neighbours_of_short_rows(target):
         wanted = m[2:] - m[:-2], m[:, 1:] * m[:, :-1], m[::-1] + m[1:-1, :1][0]
         for ours, theirs in zip(f(m), (*wanted, np.roll(m, 1, 0) - np.roll(m, -1, 1))):
             assert np.array_equal(ours, theirs), shape
+
+
+def test_points_of_three_numbers(target):
+    """Parts of pictures, and their neighbours: stored, read again, in branches and in turns."""
+
+    def parts(p, k):
+        right = p[:, 1:] - p[:, :-1]
+        below = fw.cond(k > 1, lambda: p[1:] * p[:-1], lambda: p[:-1] * 1)
+        ahead = fw.fori_loop(0, k, lambda _, q: fw.roll(q, 1, axis=0) + q, p)
+        return right, fw.sum(right, axis=0), below, ahead, p[1:-1, 2:] + 0, p[::-1] - p[:, :1]
+
+    def numpy_parts(p, k):
+        right, ahead = p[:, 1:] - p[:, :-1], p
+        for _ in range(k):
+            ahead = np.roll(ahead, 1, axis=0) + ahead
+        below = p[1:] * p[:-1] if k > 1 else p[:-1]
+        return right, right.sum(axis=0), below, ahead, p[1:-1, 2:], p[::-1] - p[:, :1]
+
+    f = fw.jit(parts, target=target)
+    for shape in ((4, 5, 3), (3, 40, 3), (2, 2, 1), (3, 4, 0), (2, 3, 70)):
+        p = np.arange(np.prod(shape)).reshape(shape) * 7919 % 101
+        for k in (0, 3):
+            for ours, theirs in zip(f(p, k), numpy_parts(p, k)):
+                assert np.array_equal(ours, theirs), (shape, k)

@@ -42,7 +42,8 @@ ROOMS = {
     "cluster": "beside, sources < sinks, rules, steps, traced < needs < wraps < local"
     " < place < exchanges, parts, workers",
     "kernel": "writing < arrays < storage < algorithms < programs",
-    "passes": "array_pass, operators, cost, rewrite < monoid, sharing, sweeps < nests, branches",
+    "passes": "array_pass, operators, cost, rewrite < monoid, sharing, sweeps"
+    " < nests, branches, spaces",
     "passes/nests": "hard, arrays, masked < segments, operators, row_function < row_operators"
     " < rows < searches < distribute < rules, versions < lift, sizes",
 }
