@@ -169,3 +169,22 @@ def test_all_values_of_a_ragged(target, name):
 
     same(f(rows), g(x))
     same(fw.jit(f)(rows), g(x))
+
+
+def test_axes_that_do_not_lie_side_by_side(target):
+    """One group after the other, the last first; the initial element counts once."""
+    f = fw.jit(
+        lambda m, axis, keepdims: (
+            fw.sum(m, axis=axis, keepdims=keepdims, initial=7), fw.max(m, axis=axis, initial=1)
+        ), static_argnames=("axis", "keepdims"),
+    )  # fmt: skip
+    for shape, axes in (((3, 4, 5), [(0, 2)]), ((2, 0, 3), [(0, 2)]),
+                        ((2, 3, 2, 3), [(1, 3), (0, 2, 3)])):  # fmt: skip
+        m = np.arange(np.prod(shape)).reshape(shape) * 7 % 11
+        for axis in axes:
+            for keepdims in (False, True):
+                total, most = f(m, axis, keepdims)
+
+                assert np.array_equal(total, m.sum(axis=axis, keepdims=keepdims, initial=7))
+                assert np.array_equal(most, m.max(axis=axis, initial=1))
+                assert total.shape == m.sum(axis=axis, keepdims=keepdims).shape

@@ -116,9 +116,36 @@ def fold(
         start = taken(scalar_of(initial, f"the initial value of {who}"), dtype, who).atom
     value = converted(array, dtype)
     axes = axes_of(value, axis, who)
+    apart = _apart(axes)
+    if apart:
+        return _in_turn(value, axes, apart, keepdims, fn, start)
     if axes:
         return along([value], axes, keepdims, lambda xs: [reduced_by(fn, start, xs[0])])[0]
     if initial is None:
         return value
     first = Tracer(start, current())
     return zipped(lambda v: apply(fn, first, v), [value], who)[0]
+
+
+def _apart(axes: Sequence[int]) -> list[int]:
+    """The last axes, side by side, if there are others that are not beside them."""
+    last = [axis for k, axis in enumerate(axes) if axes[-1] - axis == len(axes) - 1 - k]
+    return last if len(last) < len(axes) else []
+
+
+def _in_turn(
+    array: Tracer, axes: Sequence[int], last: Sequence[int], keepdims: bool, fn: str, start: Atom
+) -> Tracer:
+    """Along the last axes first, which lie side by side in memory, and then along the others."""
+    neutral = constant(scalar.neutral(fn, array.element), array.element)
+    found = along([array], last, False, lambda xs: [reduced_by(fn, neutral, xs[0])])[0]
+    others = [axis for axis in axes if axis not in last]
+    before = _apart(others)
+    if before:
+        found = _in_turn(found, others, before, False, fn, start)
+    else:
+        found = along([found], others, False, lambda xs: [reduced_by(fn, start, xs[0])])[0]
+    if not keepdims:
+        return found
+    wide = [ONE if axis in axes else array.extents[axis] for axis in range(array.ndim)]
+    return reshaped(found, wide)
