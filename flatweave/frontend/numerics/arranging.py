@@ -375,10 +375,13 @@ def _repeated(array: Any, axis: int, before: Any, behind: Any, place: Any) -> An
         as_tracer((n > 0) | (before + behind == 0)).atom, "shape", (),
         check_message("pad has no element to repeat.", [], 'Use mode="constant".'),
     )  # fmt: skip
-    shape = list(array.shape)
-    shape[axis] = before + n + behind
+    parts = []
+    for width, first in ((before, -before), (behind, n)):
 
-    def element(*at: Any) -> Any:
-        return array[(*at[:axis], place(at[axis] - before, n), *at[axis + 1 :])]
+        def element(*at: Any, first: Any = first) -> Any:
+            return array[(*at[:axis], place(at[axis] + first, n), *at[axis + 1 :])]
 
-    return generate(tuple(shape), element)
+        shape = list(array.shape)
+        shape[axis] = width
+        parts.append(generate(tuple(shape), element))
+    return concat([parts[0], array, parts[1]], axis)
