@@ -38,6 +38,8 @@ MOST, CHUNKS = 4096, 400
 EXPLAINED = {
     "test_numbers.py::test_an_integer_that_fits_is_a_value_of_the_dtype[histogram]":
         "2 is no neutral element of add",
+    "test_nests.py::test_an_operator_reads_what_is_sorted_beforehand":
+        "what chunks make of segments is combined in rounds, which take operators that need memory",
     "test_strided_writes.py::test_steps_of_every_kind": "a * 3 + b is not associative",
     "test_operators.py::test_nothing_is_tried_unless_asked_for":
         "an average is not associative; in chunks of one element there are no three to try it on",

@@ -224,9 +224,9 @@ def test_small_chunks_are_together_in_tasks(client, monkeypatch):
     """With the same values; an error names its own chunk, and what is in one task stays there."""
     sent, submitted = [], OnDask._submitted
 
-    def counting(self, function, *columns, keys=()):
+    def counting(self, function, *columns, **named):
         sent.append((function.__name__, len(columns[0])))
-        return submitted(self, function, *columns, keys=keys)
+        return submitted(self, function, *columns, **named)
 
     monkeypatch.setattr(OnDask, "_submitted", counting)
     monkeypatch.setattr(OnDask, "_cluster", lambda self: Cluster(2, math.inf))

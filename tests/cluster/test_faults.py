@@ -67,8 +67,8 @@ def test_a_worker_killed_in_any_phase_costs_time_alone(monkeypatch):
     wanted = [np.asarray(each) for each in everything(xs, places)]
     submitted, seen, victims = OnDask._submitted, set(), []
 
-    def killing(self, function, *columns, keys=()):
-        made = submitted(self, function, *columns, keys=keys)
+    def killing(self, function, *columns, **named):
+        made = submitted(self, function, *columns, **named)
         if function.__name__ not in seen:
             processes = self.client.cluster
             known = set(processes.scheduler.workers)
@@ -193,11 +193,11 @@ def test_a_lost_scheduler_is_an_error_at_once(tmp_path, monkeypatch):
         (process,) = client.run(os.getpid).values()
         submitted, count = OnDask._submitted, []
 
-        def killing(self, function, *columns, keys=()):
+        def killing(self, function, *columns, **named):
             count.append(1)
             if len(count) == 30:
                 scheduler.kill()
-            return submitted(self, function, *columns, keys=keys)
+            return submitted(self, function, *columns, **named)
 
         monkeypatch.setattr(OnDask, "_submitted", killing)
         xs = fw.Chunked.cut(np.arange(1000.0), 100)
