@@ -28,6 +28,7 @@ from tests.kernel_ir.machines import (
     simulated,
 )
 from tests.kernel_ir.staged import staged
+from tests.quick import every
 
 THREADS = (1, 7, 128)
 
@@ -51,7 +52,7 @@ def test_lengths_that_are_known(name):
 
 
 @pytest.mark.parametrize("shape", ALL_SHAPES, ids=str)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", every(2, CASES))
 def test_block_shapes(name, shape):
     """As each machine gets it, in the simulator."""
     case = CASES[name]

@@ -8,6 +8,7 @@ from bench.elsewhere import Elsewhere
 from bench.rows import ROWS
 from bench.tools import Tools
 from bench.values import compare, leaves, total_bytes
+from tests.quick import every
 
 SMALL = {"stencil_5": 40, "stencil_7x7": 24, "nest_product": 33, "nest_options": 20,
          "matmul": 33, "sobel": 40, "blur_3": 20, "blur_5": 20, "blur_7": 20}  # fmt: skip
@@ -15,7 +16,7 @@ SMALL |= dict.fromkeys(("kernel_mandel", "kernel_mandel1", "kernel_mandel2", "ke
 TOOLS = Tools(exclude=("numba", "jax", "awkward", "c", "processes"))
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", every(3, ROWS))
 def test_program_agrees_with_its_peers(name):
     """What is timed computes the same thing."""
     row = ROWS[name]

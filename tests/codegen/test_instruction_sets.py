@@ -18,6 +18,7 @@ from flatweave.simulator.run import run
 from tests.codegen.llvm_programs import run_host
 from tests.codegen.op_kernels import COUNT, arguments, programs
 from tests.codegen.select_instructions import SETS
+from tests.quick import every
 from tests.shape.tree import ROOT
 
 LANES = 32
@@ -42,7 +43,7 @@ def test_every_op_has_a_program():
     assert {op.__name__ for op in {**KERNEL_HANDLERS, **HOST_HANDLERS}} == said | everywhere
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", every(2, SETS))
 def test_every_op_is_selected(name):
     """LLVM makes assembly for the CPU of each instruction set, whatever machine this is."""
     if not can_select(SETS[name][1]):

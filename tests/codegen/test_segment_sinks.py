@@ -236,7 +236,9 @@ def test_they_stand_beside_other_sinks(n):
     agree(on_cpu("siblings").run(args), interp.run(program("siblings"), args))
 
 
-@pytest.mark.parametrize("machine", [CPU, DEVICE, small_blocks(CUDA)], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "machine", every(2, [CPU, DEVICE, small_blocks(CUDA)]), ids=lambda m: m.name
+)
 @pytest.mark.parametrize("name", ["segments", "siblings"])
 def test_segments_in_the_simulator(machine, name):
     """Nothing is read before it is written, nothing is written twice, whoever comes first."""

@@ -52,14 +52,14 @@ def _pair(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_pass_counts_scans_and_moves():
     """Three launches in a loop over digits, after those that find out which bits vary and how many
-    of them tell elements apart; and two that mend."""
+    of them tell elements apart; and two that mend. Before them: what is in reverse, or short."""
     made = traced("pair", lambda k, v: fw.sort_by_key(k, v), *_pair(1))
     unit = lowered(made, CPU_AVX512).unit
     launches = [let.op.kernel for let in walk_lets(unit.host) if isinstance(let.op, Launch)]
-    moved = launches[1].removesuffix("_sample")
+    moved = launches[1].removesuffix("_turned")
 
-    passes = [f"{moved}_count", f"{moved}_partials", moved]
-    assert launches[1:] == [f"{moved}_sample", *passes, f"{moved}_begins", f"{moved}_mend"]
+    suffixes = ["_turned", "_network", "_sample", "_count", "_partials", "", "_begins", "_mend"]
+    assert launches[1:] == [f"{moved}{suffix}" for suffix in suffixes]
 
 
 @pytest.mark.needs_opencl

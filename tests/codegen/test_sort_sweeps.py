@@ -154,15 +154,16 @@ def test_words_of_an_earlier_digit_say_nothing(monkeypatch):
 
 
 def test_one_launch_for_a_digit():
-    """Before them: which bits vary, the clearing of all words, one count of all digits."""
+    """Before them: which bits vary, what is in reverse, the clearing of all words, one count of all
+    digits."""
     unit, _ = of_bytes(250)
     launches = [let.op for let in walk_lets(unit.host) if isinstance(let.op, Launch)]
     moved = moves(unit)
     own = [(op.kernel.removeprefix(moved), op.role) for op in launches if moved in op.kernel]
 
     assert own == [
-        ("_fill", Role.FILL), ("_count", Role.COUNT), ("_partials", Role.PARTIALS),
-        ("", Role.PASS),
+        ("_turned", Role.VARIANT), ("_fill", Role.FILL), ("_count", Role.COUNT),
+        ("_partials", Role.PARTIALS), ("", Role.PASS),
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import pytest
 import flatweave as fw
 from tests.language.agreement import agree
 from tests.language.test_segments import some_flags
+from tests.quick import every
 
 SIZES = [0, 1, 300]
 
@@ -41,7 +42,7 @@ def columns_of(found, numbers, rows):
     )
 
 
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", every(2, SIZES))
 def test_counts_and_sums(target, n):
     """The sums of numbers and of rows at once, as k-means has them."""
     numbers, rows = counted(n)

@@ -94,7 +94,7 @@ def test_most_sweeps_have_several_blocks() -> None:
     assert several > 0.7 * sweeps
 
 
-@settings(max_examples=35, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(seeds)
 def test_text_reads_back(seed: int) -> None:
     """parse(print(program)) is the program, before and after the passes."""
@@ -103,7 +103,7 @@ def test_text_reads_back(seed: int) -> None:
         assert same(parse_program(print_program(stage)), stage)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(seeds)
 def test_the_passes_are_deterministic(seed: int) -> None:
     """The same program gives the same text at every stage."""

@@ -14,6 +14,7 @@ from flatweave.base.errors import CompilerBug
 from flatweave.runtime import image, native, support
 from flatweave.runtime.elf import image_of
 from flatweave.runtime.image import Image, MappedCode, Unfit, from_bytes, image_from, to_bytes
+from tests.quick import every
 from tests.runtime.kept_programs import expanded, softmax
 from tests.runtime.test_native import adder
 
@@ -69,7 +70,7 @@ def mapped(monkeypatch):
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="images are made for x86-64")
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", every(2, PROGRAMS))
 @pytest.mark.parametrize("threads", [1, 3])
 def test_mapped_programs_give_the_same_bits(mapped, monkeypatch, name, threads):
     """Host and kernels, those made later too, with one thread and with several."""

@@ -10,6 +10,7 @@ import pytest
 import flatweave as fw
 from flatweave.base.errors import Unsupported
 from flatweave.runtime.devices import nvrtc
+from tests.quick import every
 from tests.shape.tree import ROOT
 
 FOLDER = ROOT / "examples" / "kernels"
@@ -27,7 +28,7 @@ def has_nvrtc():
     return True
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", every(2, NAMES))
 def test_small_cases_in_the_simulator(example, name):
     """It finds no race, and no read of what nobody wrote."""
     with fw.target("interp"):
