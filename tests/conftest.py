@@ -53,7 +53,7 @@ def target(request) -> Iterator[str]:
         devices.device().waits_for_faults = False
 
 
-@pytest.fixture(params=THREADS)
+@pytest.fixture(params=[pytest.param(n, marks=pytest.mark.slow) if n == 2 else n for n in THREADS])
 def threads(request) -> Iterator[int]:
     """Each number of worker threads in turn, in force while the test runs."""
     with config.scoped(threads=request.param):
