@@ -49,7 +49,7 @@ CASES = {
     "percentile": [((CUBE, 30), {"axis": 1}), ((V, np.array([10.0, 90.0])), {})],
     "ptp": [((CUBE,), options) for options in AXES],
     "average": [((M,), {}), ((M,), {"axis": 1}), ((M,), {"axis": 0, "weights": V[2:6] * 1.0}),
-                ((M,), {"weights": M * M})],
+                ((M,), {"weights": M * M}), ((np.array([1.0, INF]),), {"weights": ONE[[0, 0]]})],
     "cov": [((M,), {}), ((M,), {"rowvar": False}), ((M, M[::-1]), {"bias": True}), ((V,), {})],
     "corrcoef": [((M,), {}), ((V,), {}), ((M,), {"rowvar": False})],
     **dict.fromkeys(("nansum", "nanprod", "nanmin", "nanmax", "nanmean"), EVERYWHERE),

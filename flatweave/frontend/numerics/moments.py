@@ -14,6 +14,7 @@ from flatweave.frontend.elements.elementwise import maximum, minimum, sqrt
 from flatweave.frontend.functions.reductions import max, mean, min, sum
 from flatweave.frontend.ragged.along import along_rows
 from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.standard.arrangement import broadcast_arrays
 from flatweave.frontend.standard.norms import diagonal
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.trace.tracers import as_tracer
@@ -61,9 +62,9 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
             )
         at = axis_of(array, axis, "average")
         given = reshape(given, (-1, *[1] * (array.ndim - at - 1)))
-    product = array * given
-    total = sum(product, axis=axis, keepdims=keepdims)
-    return total / sum(given + product * 0, axis=axis, keepdims=keepdims)
+    values, factors = broadcast_arrays(array, given)
+    total = sum(values * factors, axis=axis, keepdims=keepdims)
+    return total / sum(factors, axis=axis, keepdims=keepdims)
 
 
 @operation(static="rowvar bias ddof")
