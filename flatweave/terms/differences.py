@@ -63,7 +63,7 @@ def least_difference(facts: Lengths, a: Atom, b: Atom) -> int:
         left = _at_its_end(facts, left, index)
     if len(left.terms) > MOST or any(count < 0 for count in left.terms.values()):
         return LEAST
-    return left.more + sum(n * max(facts.least(x), LEAST) for x, n in left.terms.items())
+    return left.more + sum(n * facts.least(x) for x, n in left.terms.items())
 
 
 def _sum(facts: Lengths, atom: Atom, depth: int = DEPTH) -> Sum:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import pi
 from typing import Any
 
 from flatweave.base.dtypes import f64
@@ -18,8 +19,6 @@ from flatweave.frontend.functions.reductions import all
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.promotion import common
-
-PI = 3.141592653589793
 
 
 @for_complex
@@ -97,7 +96,7 @@ def degrees(x: Any) -> Any:
         Array([  0., 180.], dtype=float64)
     """
     array: Any = as_tracer(x, "x of degrees")
-    return array * (180 / PI)
+    return array * (180 / pi)
 
 
 @operation(elementwise=True)
@@ -110,7 +109,7 @@ def radians(x: Any) -> Any:
         Array([ True,  True], dtype=bool)
     """
     array: Any = as_tracer(x, "x of radians")
-    return array * (PI / 180)
+    return array * (pi / 180)
 
 
 @operation(elementwise=True)
@@ -123,7 +122,7 @@ def sinc(x: Any) -> Any:
         Array([1.57079633, 1.        ], dtype=float64)
     """
     array: Any = as_tracer(x, "x of sinc")
-    angle = where(array == 0, 1.0e-20, array) * PI
+    angle = where(array == 0, 1.0e-20, array) * pi
     return sin(angle) / angle
 
 

@@ -13,15 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import f64
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.elementwise import isnan, maximum, sqrt
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.cumulative import cumprod, cumsum
-from flatweave.frontend.functions.reductions import all, any, argmax, argmin, max, min, prod, sum
+from flatweave.frontend.functions.reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+)
 from flatweave.frontend.numerics.order_statistics import at_parts, hundredth, middle
 from flatweave.frontend.ragged.along import along_rows
 from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.standard.statistics import var
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import as_tracer
@@ -124,18 +134,18 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     if isinstance(x, Ragged):
         return along_rows("nanmean", x, axis, {"keepdims": keepdims})
     filled, present = _filled(x, 0, "nanmean")
-    return _mean(filled, _count(filled, present, axis, keepdims), axis, keepdims)
+    if present is None:
+        return mean(filled, axis=axis, keepdims=keepdims)
+    return _mean(filled, present, axis, keepdims)
 
 
 def _count(array: Any, present: Any, axis: Any, keepdims: bool) -> Any:
-    """How many elements there are, as a number of the results' dtype."""
-    dtype = array.dtype if array.dtype.kind == "f" else f64
-    chosen = array == array if present is None else present
-    return sum(chosen, axis=axis, keepdims=keepdims).astype(dtype)
+    """How many elements are there, as a number of the array's dtype."""
+    return sum(present, axis=axis, keepdims=keepdims).astype(array.dtype)
 
 
-def _mean(array: Any, count: Any, axis: Any, keepdims: bool) -> Any:
-    return sum(array, axis=axis, keepdims=keepdims) / count
+def _mean(array: Any, present: Any, axis: Any, keepdims: bool) -> Any:
+    return sum(array, axis=axis, keepdims=keepdims) / _count(array, present, axis, keepdims)
 
 
 @operation(static="axis ddof keepdims")
@@ -153,9 +163,9 @@ def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
     if isinstance(x, Ragged):
         return along_rows("nanvar", x, axis, {"ddof": ddof, "keepdims": keepdims})
     filled, present = _filled(x, 0, "nanvar")
-    away = filled - _mean(filled, _count(filled, present, axis, True), axis, True)
-    if present is not None:
-        away = where(present, away, 0)
+    if present is None:
+        return var(filled, axis, ddof, keepdims)
+    away = where(present, filled - _mean(filled, present, axis, True), 0)
     count = _count(filled, present, axis, keepdims)
     return sum(away * away, axis=axis, keepdims=keepdims) / maximum(count - ddof, 0)
 
