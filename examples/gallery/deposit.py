@@ -26,7 +26,8 @@ def program(xs, ys, extent):
         return (i.astype(fw.i64) + right) * extent + j.astype(fw.i64) + up, weight
 
     places, weights = fw.expand(lambda particle: 4, share, (xs, ys))
-    return fw.reshape(fw.histogram(extent * extent, places, weights, ne=0.0), (extent, extent))
+    density = fw.histogram(extent * extent, places, weights, identity=0.0)
+    return fw.reshape(density, (extent, extent))
 
 
 def before(xs, ys, extent):

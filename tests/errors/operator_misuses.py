@@ -52,6 +52,10 @@ def neutral_element_of_a_histogram_that_is_tried():
         fw.histogram(3, I, np.array([-1, 2, 3, 4, 5]), fw.maximum, 0)
 
 
+def initial_element_by_both_names():
+    fw.reduce(fw.add, initial=0, ne=0, xs=I)
+
+
 def neutral_element_of_another_kind():
     fw.jit(lambda xs: fw.scan(fw.minimum, 0.5, xs))(I)
 

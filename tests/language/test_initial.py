@@ -219,3 +219,29 @@ def test_an_operator_is_called_for_elements_that_are_there(target):
     assert last(xs, np.arange(7)) == 6
     assert last(xs[:0], np.arange(1)) == 5
     assert last(xs[:0], np.arange(0)) == 5
+
+
+def test_the_old_name_is_accepted():
+    """`ne=` is `initial=` of what begins once, and `identity=` of what needs a neutral element."""
+    flags, dest = np.array([True, False, True]), np.zeros(3, np.int64)
+    calls = {
+        "initial": [
+            lambda **start: fw.reduce(fw.add, xs=X, **start),
+            lambda **start: fw.scan(fw.add, xs=X, **start),
+            lambda **start: fw.segmented_scan(fw.add, flags=flags, xs=X, **start),
+            lambda **start: fw.segmented_reduce(fw.add, flags=flags, xs=X, **start),
+            lambda **start: fw.expand_reduce(lambda n: n, lambda n, i: i, fw.add, xs=X, **start),
+        ],
+        "identity": [
+            lambda **start: fw.reduce_by_index(dest, fw.add, idx=X, vals=X, **start),
+            lambda **start: fw.histogram(3, X, X, fw.add, **start),
+        ],
+    }
+    with fw.target("interp"):
+        for name, functions in calls.items():
+            for call in functions:
+                assert np.array_equal(call(**{name: 0}), call(ne=0))
+                assert np.array_equal(fw.jit(lambda call=call: call(ne=0))(), call(ne=0))
+
+
+X = np.array([1, 2, 1])

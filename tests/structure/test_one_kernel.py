@@ -136,5 +136,5 @@ def test_a_histogram_is_cleared_bins_and_one_pass_over_the_data():
     """The bins are written twice and the indices read once; no array of ones is stored."""
     assert structure(lambda i: fw.histogram(8, i % 8), INDICES) == Structure(2, 1, 0)
     assert structure(
-        lambda i, x: fw.histogram(8, i, x * x, op=fw.maximum, ne=0), INDICES, F32
+        lambda i, x: fw.histogram(8, i, x * x, op=fw.maximum, identity=0), INDICES, F32
     ) == Structure(2, 1, 0)

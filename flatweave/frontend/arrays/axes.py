@@ -95,7 +95,9 @@ def need_elements(array: Tracer, axis: Any, who: str) -> None:
     for number in axes_of(array, axis, who):
         extent = array.extents[number]
         message = f"zero-size array to reduction operation {who} which has no identity."
-        remedy = f"Use fw.reduce(fw.{who}imum, ne, xs), which gives ne for an empty array."
+        remedy = (
+            f"Use fw.reduce(fw.{who}imum, initial, xs), which gives initial for an empty array."
+        )
         if who.startswith("arg"):
             message = f"attempt to get {who} of an empty sequence."
             remedy = "Check the length before the call."

@@ -231,7 +231,7 @@ def scatter(dest: Any, idx: Any, vals: Any) -> Any:
     return Given(dest, idx, vals, "scatter").each(write)
 
 
-def _combined(given: Given, fn: Lambda, ne: Sequence[Tracer]) -> Any:
+def _combined(given: Given, fn: Lambda, identity: Sequence[Tracer]) -> Any:
     """The values combined into the destinations, the parts of each rank by themselves.
 
     A neutral element that is a row is left out: it could only begin private copies, of numbers.
@@ -239,7 +239,7 @@ def _combined(given: Given, fn: Lambda, ne: Sequence[Tracer]) -> Any:
 
     def write(writes: Writes) -> Sequence[Tracer]:
         own = restricted(fn, writes.parts) if len(writes.parts) < len(given.dest) else fn
-        first = [ne[k] for k in writes.parts] if ne else []
+        first = [identity[k] for k in writes.parts] if identity else []
         first = [] if any(e.ndim for e in first) else first
         target = writes.flat_dest()
         places, values = writes.flat_writes()
@@ -282,42 +282,44 @@ def permute(op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any) -
     return _combined(given, fn, ())
 
 
-@operation()
-def reduce_by_index(dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any, vals: Any) -> Any:
-    """As `permute`, with the neutral element `ne` of `op`, so that private copies are allowed.
+@operation(renamed="ne=identity")
+def reduce_by_index(
+    dest: Any, op: Callable[[Any, Any], Any], identity: Any, idx: Any, vals: Any
+) -> Any:
+    """As `permute`, with the neutral element `identity`, so that private copies are allowed.
 
-    Here `ne` must be neutral, and may stand in a result any number of times.
+    `identity` must leave every other operand of `op` as it is: it is applied any number of times.
 
-    Types: `dest: t[n], op: (t, t) -> t, ne: t, idx: integer[m], vals: t[m] -> t[n]`. Raises
+    Types: `dest: t[n], op: (t, t) -> t, identity: t, idx: integer[m], vals: t[m] -> t[n]`. Raises
     ShapeError when there are not as many values as indices, OperatorError when `op` gives no
     element.
 
         >>> fw.reduce_by_index(np.zeros(2, int), fw.add, 0, [0, 0, 1], np.array([1, 2, 3]))
         Array([3, 3], dtype=int64)
     """
-    return _by_index(dest, op, ne, idx, vals, "reduce_by_index")
+    return _by_index(dest, op, identity, idx, vals, "reduce_by_index")
 
 
 def _by_index(
-    dest: Any, op: Callable[[Any, Any], Any], ne: Any, idx: Any, vals: Any, who: str
+    dest: Any, op: Callable[[Any, Any], Any], identity: Any, idx: Any, vals: Any, who: str
 ) -> Any:
     """The common part of `reduce_by_index` and `histogram`; messages name the one called."""
     given = Given(dest, idx, vals, who)
-    start = neutral(ne, given.tree, given.dest, who)
+    start = neutral(identity, given.tree, given.dest, who)
     fn = operator(op, given.tree, [x.element for x in given.dest], who)
     return _combined(given, fn, start)
 
 
-@operation()
+@operation(renamed="ne=identity")
 def histogram(
-    n: Any, idx: Any, vals: Any = 1, op: Callable[[Any, Any], Any] = add, ne: Any = 0
+    n: Any, idx: Any, vals: Any = 1, op: Callable[[Any, Any], Any] = add, identity: Any = 0
 ) -> Any:
     """`n` bins, each with the elements of `vals` that `idx` sends to it combined by `op`.
 
-    A bin that nothing is sent to is `ne`, which must be neutral; an index outside drops its
+    A bin that nothing is sent to is `identity`, which must be neutral; an index outside drops its
     element. By default it counts.
 
-    Types: `n: extent, idx: integer[m], vals: t[m], op: (t, t) -> t, ne: t -> t[n]`. Raises
+    Types: `n: extent, idx: integer[m], vals: t[m], op: (t, t) -> t, identity: t -> t[n]`. Raises
     NegativeExtentError for n below 0, ShapeError when there are not as many values as indices.
 
         >>> fw.histogram(3, [0, 2, 2, 5])
@@ -326,8 +328,8 @@ def histogram(
     values, tree = arrays_of(vals, "the values of histogram")
     rank = max(i.ndim for i in index_arrays(idx, "histogram"))
     rows = [x.extents[rank:] for x in values]
-    start = neutral(ne, tree, values, "histogram")
+    start = neutral(identity, tree, values, "histogram")
     length = extents.scalar_i64(extents.length_of(n, "the number of bins"))
     shapes = [(length.atom, *row) for row in rows]
     dest = [broadcast_to(e, shape) for e, shape in zip(start, shapes, strict=True)]
-    return _by_index(unflatten(tree, dest), op, ne, idx, vals, "histogram")
+    return _by_index(unflatten(tree, dest), op, identity, idx, vals, "histogram")

@@ -8,7 +8,8 @@ for each of their values, while every other number, an extent too, is an argumen
 `structured` ones a list is a structure, as a tuple is; elsewhere one of numbers is an array. What
 `parts` names may be tuples, dicts, .. of one structure, each part of which is worked on. An
 `elementwise` function of a Ragged works on its values (`ragged/elementwise.py`). Elementwise
-functions and `reduction`s of arrays of any rank share their programs (`ranks.py`).
+functions and `reduction`s of arrays of any rank share their programs (`ranks.py`). `renamed` gives
+parameters by the names that they had before, which are still accepted: `renamed="ne=initial"`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -68,9 +69,11 @@ EVALUATOR: list[Evaluator] = []
 
 def operation(
     *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False,
-    reduction: bool = False, structured: str = "", parts: str = "",
+    reduction: bool = False, structured: str = "", parts: str = "", renamed: str = "",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a public function by its meaning inside a trace."""
+
+    old_names = dict(pair.split("=") for pair in renamed.split())
 
     def declare(body: Callable[P, R]) -> Callable[P, R]:
         body = _on_short_too(_on_complex_too(body))
@@ -98,6 +101,8 @@ def operation(
 
         @functools.wraps(body)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if old_names and kwargs:
+                kwargs = _by_new_names(old_names, kwargs)  # type: ignore[assignment]
             scope = innermost()
             if scope is None:
                 try:
@@ -122,6 +127,15 @@ def operation(
         return call
 
     return declare
+
+
+def _by_new_names(old_names: Mapping[str, str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a call by the names that parameters have now; an old name next to the new
+    one stays, and no parameter takes it."""
+    return {
+        name if old_names.get(name, name) in kwargs else old_names[name]: value
+        for name, value in kwargs.items()
+    }
 
 
 def _must_take(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

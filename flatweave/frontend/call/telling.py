@@ -1,7 +1,7 @@
 """Parameters that may decide, by their value, what a program is: the trace must see it then.
 
     fw.reshape(xs, (n, -1))       the -1 is no extent; n is an argument of the program
-    fw.reduce(f, 0, xs)           a neutral element that operators have
+    fw.reduce(f, 0, xs)           an initial element that is neutral to many operators
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ def _is_often_neutral(leaf: Any) -> bool:
     return type(leaf) is bool or (type(leaf) is int and leaf in _OFTEN_NEUTRAL)
 
 
-TELLING: Mapping[str, Callable[[Any], bool]] = {"shape": _is_open, "ne": _is_often_neutral}
+TELLING: Mapping[str, Callable[[Any], bool]] = {
+    "shape": _is_open,
+    "initial": _is_often_neutral,
+    "identity": _is_often_neutral,
+}
 """Their names, and which of their values tell."""
 
 

@@ -1,7 +1,7 @@
 """map, reduce, scan, filter, partition: what a data-parallel language begins with.
 
-    map(f, xs)            [f(x) for x in xs]
-    scan(op, ne, xs)      every prefix, also exclusive and from the end
+    map(f, xs)                 [f(x) for x in xs]
+    scan(op, initial, xs)      every prefix, also exclusive and from the end
 """
 
 from __future__ import annotations
@@ -72,26 +72,27 @@ def map(f: Callable[..., Any], *xs: Any) -> Any:
     return mapped(f, arrays, trees)
 
 
-@operation()
-def reduce(op: Callable[[Any, Any], Any], ne: Any, xs: Any) -> Any:
-    """`functools.reduce(op, xs, ne)` for every associative `op`: `ne op xs[0] op .. op xs[n-1]`.
+@operation(renamed="ne=initial")
+def reduce(op: Callable[[Any, Any], Any], initial: Any, xs: Any) -> Any:
+    """`functools.reduce(op, xs, initial)` for an associative `op`: `initial op xs[0] op xs[1] ..`.
 
-    `ne` stands once, at the left, and need not be neutral; it takes the elements' dtypes. Elements
-    may be tuples: `op((x1, y1), (x2, y2))`. Rows of an array of rank n are combined element by
-    element. Raises OperatorError when `op` does not give an element back, or is not associative.
+    `initial` is applied once, at the left, and need not be neutral; it takes the elements' dtypes.
+    Elements may be tuples: `op((x1, y1), (x2, y2))`. Rows of an array of rank n are combined
+    element by element. Raises OperatorError when `op` does not give an element back, or is not
+    associative.
 
-    Types: `op: (t, t) -> t, ne: t, xs: t[n] -> t`.
+    Types: `op: (t, t) -> t, initial: t, xs: t[n] -> t`.
 
         >>> fw.reduce(fw.maximum, 0, np.array([3, 9, 2]))
         Array(9, dtype=int64)
     """
-    return reduction(op, ne, xs, "reduce")
+    return reduction(op, initial, xs, "reduce")
 
 
-def reduction(op: Callable[[Any, Any], Any], ne: Any, xs: Any, who: str) -> Any:
+def reduction(op: Callable[[Any, Any], Any], initial: Any, xs: Any, who: str) -> Any:
     """The reduction that a public function makes; messages name that function."""
     arrays, tree = arrays_of_one_length(xs, who)
-    start = neutral(ne, tree, arrays, who)
+    start = neutral(initial, tree, arrays, who)
     fn = operator(op, tree, [element_type(x) for x in arrays], who)
     if any(x.ndim > 1 for x in arrays):
         return unflatten(tree, columns.reduce_rows(fn, start, arrays))
@@ -99,23 +100,24 @@ def reduction(op: Callable[[Any, Any], Any], ne: Any, xs: Any, who: str) -> Any:
     return unflatten(tree, emit(op_))
 
 
-@operation(static="exclusive reverse")
+@operation(static="exclusive reverse", renamed="ne=initial")
 def scan(
     op: Callable[[Any, Any], Any],
-    ne: Any,
+    initial: Any,
     xs: Any,
     *,
     exclusive: bool = False,
     reverse: bool = False,
 ) -> Any:
-    """Every prefix combined by the associative `op`: `y[i] = y[i-1] op x[i]`, from `ne`.
+    """Every prefix combined by the associative `op`: `y[i] = y[i-1] op x[i]`, from `initial`.
 
-    As `itertools.accumulate(xs, op, initial=ne)` without its first value; `exclusive` leaves out
-    the last instead. `ne` stands once and need not be neutral. `reverse` combines every suffix,
-    `y[i] = x[i] op y[i+1]`, `ne` at the right. One pass over the data (Merrill and Garland 2016).
+    As `itertools.accumulate(xs, op, initial=initial)` without its first value; `exclusive` leaves
+    out the last instead. `initial` is applied once and need not be neutral. `reverse` combines
+    every suffix, `y[i] = x[i] op y[i+1]`, `initial` at the right. One pass over the data (Merrill
+    and Garland 2016).
     Raises OperatorError when `op` does not give an element back, or is not associative.
 
-    Types: `op: (t, t) -> t, ne: t, xs: t[n] -> t[n]`.
+    Types: `op: (t, t) -> t, initial: t, xs: t[n] -> t[n]`.
 
         >>> fw.scan(fw.add, 0, np.array([1, 2, 3]))
         Array([1, 3, 6], dtype=int64)
@@ -124,7 +126,7 @@ def scan(
     """
     arrays, tree = arrays_of_one_length(xs, "scan")
     exclusive, reverse = flag_of(exclusive, "exclusive"), flag_of(reverse, "reverse")
-    start = neutral(ne, tree, arrays, "scan")
+    start = neutral(initial, tree, arrays, "scan")
     fn = operator(op, tree, [element_type(x) for x in arrays], "scan")
     if any(x.ndim > 1 for x in arrays):
         return unflatten(tree, columns.scan_rows(fn, start, arrays, exclusive, reverse))

@@ -186,18 +186,19 @@ def expand(
     return unflatten(found[0], emit(Generate((total,), fn)) if found[1] else [])
 
 
-@operation()
+@operation(renamed="ne=initial")
 def expand_reduce(
     size: Callable[[Any], Any], get: Callable[[Any, Any], Any],
-    op: Callable[[Any, Any], Any], ne: Any, xs: Any,
+    op: Callable[[Any, Any], Any], initial: Any, xs: Any,
 ) -> Any:
-    """The expansion of each `x` combined by `op`: one result per `x`, `ne` for an empty one.
+    """The expansion of each `x` combined by `op`: one result per `x`, `initial` for an empty one.
 
-    `get(x, 0) op .. op get(x, size(x) - 1)`, in order, nothing of it stored. `op` and `ne` are as
-    for `reduce`. Raises NegativeExtentError for a size below 0, OperatorError when `op` gives no
+    `get(x, 0) op .. op get(x, size(x) - 1)`, in order, nothing of it stored. `op` and `initial` are
+    as for `reduce`. Raises NegativeExtentError for a size below 0, OperatorError when `op` gives no
     element.
 
-    Types: `size: t -> integer, get: (t, i64) -> r, op: (r, r) -> r, ne: r, xs: t[n] -> r[n]`.
+    Types: `size: t -> integer, get: (t, i64) -> r, op: (r, r) -> r, initial: r,
+    xs: t[n] -> r[n]`.
 
         >>> fw.expand_reduce(lambda n: n, lambda n, i: i, fw.add, 0, np.array([2, 0, 4]))
         Array([1, 0, 6], dtype=int64)
@@ -209,7 +210,7 @@ def expand_reduce(
 
     def one(x: Any) -> Any:
         count = _traced_size(size, x, "a size of expand_reduce")
-        return reduction(op, ne, generate(count, lambda i: get(x, i)), "expand_reduce")
+        return reduction(op, initial, generate(count, lambda i: get(x, i)), "expand_reduce")
 
     return map(one, xs)
 

@@ -72,12 +72,14 @@ class Segments:
     who: str
 
 
-def _given(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any, who: str) -> Segments:
+def _given(
+    op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any, who: str
+) -> Segments:
     """The arguments of a segmented operation, checked."""
     arrays, tree = arrays_of_one_length(xs, who)
     starts = flags_of(flags, who)
     extents.same_length([starts, *arrays], who, ["flags", *["xs"] * len(arrays)])
-    first = neutral(ne, tree, arrays, who)
+    first = neutral(initial, tree, arrays, who)
     fn = operator(op, tree, [element_type(x) for x in arrays], who)
     return Segments(starts, arrays, tree, op, fn, first, who)
 
@@ -142,38 +144,38 @@ def _either(p: Any, a: Any, b: Any) -> Any:
     return unflatten(tree, [where(p, x, y) for x, y in zip(ones, others, strict=True)])
 
 
-@operation()
-def segmented_scan(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) -> Any:
-    """`scan(op, ne, ..)` of each segment of `xs` by itself, from `ne`; a flag starts a segment.
+@operation(renamed="ne=initial")
+def segmented_scan(op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any) -> Any:
+    """`scan(op, initial, ..)` of each segment of `xs` separately; a flag starts a segment.
 
     `flags` is an array of bools as long as `xs`; the first element starts a segment whether it is
     flagged or not. Elements may be tuples or rows, as for `scan` (Elsman 2019, section 2.1).
     Raises ShapeError when lengths differ, DTypeError when flags are no bools, OperatorError when
     `op` gives no element.
 
-    Types: `op: (t, t) -> t, ne: t, flags: bool[n], xs: t[n] -> t[n]`.
+    Types: `op: (t, t) -> t, initial: t, flags: bool[n], xs: t[n] -> t[n]`.
 
         >>> fw.segmented_scan(fw.add, 0, np.array([True, False, True]), np.array([1, 2, 3]))
         Array([1, 3, 3], dtype=int64)
     """
-    given = _given(op, ne, flags, xs, "segmented_scan")
+    given = _given(op, initial, flags, xs, "segmented_scan")
     return unflatten(given.tree, _scanned(given))
 
 
-@operation()
-def segmented_reduce(op: Callable[[Any, Any], Any], ne: Any, flags: Any, xs: Any) -> Any:
-    """`reduce(op, ne, ..)` of each segment of `xs`: as many results as segments start.
+@operation(renamed="ne=initial")
+def segmented_reduce(op: Callable[[Any, Any], Any], initial: Any, flags: Any, xs: Any) -> Any:
+    """`reduce(op, initial, ..)` of each segment of `xs`: as many results as segments start.
 
     One pass over the data, however long the segments are. Flags and errors are those of
     `segmented_scan`.
 
-    Types: `op: (t, t) -> t, ne: t, flags: bool[n], xs: t[n] -> t[segments]`. Raises DTypeError when
-    flags are no bools, and as `segmented_scan`.
+    Types: `op: (t, t) -> t, initial: t, flags: bool[n], xs: t[n] -> t[segments]`. Raises DTypeError
+    when flags are no bools, and as `segmented_scan`.
 
         >>> fw.segmented_reduce(fw.add, 0, np.array([True, False, True]), np.array([1, 2, 3]))
         Array([3, 3], dtype=int64)
     """
-    given = _given(op, ne, flags, xs, "segmented_reduce")
+    given = _given(op, initial, flags, xs, "segmented_reduce")
     if any(x.ndim > 1 for x in given.arrays):
         return unflatten(given.tree, _last_rows(given))
     neutrals = tuple(e.atom for e in given.neutrals)

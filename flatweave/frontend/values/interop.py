@@ -263,7 +263,7 @@ def no_array(value: Any, name: str = "", otherwise: str = "") -> ArgumentError:
         what = "None, where an array or a number is needed"
         remedy = "Look at where it comes from: a function without a return gives None."
     elif inspect.isroutine(value):
-        remedy = "Functions go first, arrays last: fw.map(f, xs), fw.reduce(op, ne, xs)."
+        remedy = "Functions go first, arrays last: fw.map(f, xs), fw.reduce(op, initial, xs)."
     elif isinstance(value, numbers.Number):
         what = f"{kind_of(value)}, which no dtype of Flatweave holds"
         remedy = "Convert it first: float(x)."
