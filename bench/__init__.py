@@ -6,4 +6,8 @@
     measure.py  one row's times, everything interleaved
     memory.py   one row's peak memory
     needs.py    what a row must reach, judged from its times
+    readme.py   the table of README.md, of a page of results
+
+    names.py    every public function that NumPy has as well, next to NumPy: a command of its own
+    functions/  these functions, with the arguments of each
 """

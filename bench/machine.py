@@ -14,6 +14,7 @@ from typing import Any
 from flatweave.codegen.llvm.isa import here
 
 RESULTS = Path(__file__).resolve().parent / "results"
+BLAS_OVERRIDES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 PACKAGES = ("flatweave", "numpy", "llvmlite", "numba", "scipy", "jax", "jaxlib")
 
 
@@ -25,6 +26,11 @@ def model() -> str:
         return platform.processor() or platform.machine()
     found = re.search(r"model name\s*: (.*)", text)
     return found.group(1).strip() if found else platform.machine()
+
+
+def register_bits() -> int:
+    """The width of the vector registers that our code uses."""
+    return here().register_bits
 
 
 def version(package: str) -> str:
@@ -63,6 +69,24 @@ def describe(threads: int) -> dict[str, Any]:
         "gcc": compiler(),
         **{package: version(package) for package in PACKAGES},
         "load_before": load(),
+    }
+
+
+def environment(threads: int, blas_threads: int) -> dict[str, str]:
+    """The variables of a process that measures, to be set before it loads its libraries.
+
+    Variables that make OpenBLAS choose the code of another processor are removed.
+    """
+    count = str(threads)
+    kept = {name: value for name, value in os.environ.items() if name not in BLAS_OVERRIDES}
+    return kept | {
+        "OMP_NUM_THREADS": count,
+        "NUMBA_NUM_THREADS": count,
+        "FLATWEAVE_THREADS": count,
+        "FLATWEAVE_NO_CACHE": "1",
+        "OPENBLAS_NUM_THREADS": str(blas_threads),
+        "OPENBLAS_THREAD_TIMEOUT": "16",  # its workers spin 2^16 cycles, not 2^28
+        "TF_CPP_MIN_LOG_LEVEL": "3",
     }
 
 

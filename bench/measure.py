@@ -101,12 +101,14 @@ def contenders(row: Row, tools: Tools, args: tuple[Any, ...]) -> dict[str, Calla
     return ours | row.peers(tools, *args)
 
 
-def sample(call: Callable[[], Any], repeat: int, clock: Callable[[], float]) -> float:
-    """Seconds per call."""
+def sample(
+    call: Callable[[], Any], repeat: int, clock: Callable[[], float], rest: float = REST
+) -> float:
+    """Seconds per call, after a rest of all threads."""
     if isinstance(call, Switched):
         with config.scoped(**call.switches):
-            return sample(call.call, repeat, clock)
-    time.sleep(REST)
+            return sample(call.call, repeat, clock, rest)
+    time.sleep(rest)
     if isinstance(call, Elsewhere):
         return call.seconds("cpu" if clock is time.process_time else "wall")
     turns = range(repeat)
@@ -194,6 +196,7 @@ def report(row: Row, times: Times, verdicts: list[Verdict], tools: Tools) -> dic
         "times_faster": {
             name: times.ratio(name, OURS) for name in times.seconds if not name.startswith(OURS)
         },
+        "threads": {name: row.threads_of(name, config.threads or 1) for name in times.seconds},
         "verdicts": [vars(verdict) for verdict in verdicts],
         "missing": tools.missing,
         "load": round(os.getloadavg()[0], 2),

@@ -36,18 +36,8 @@ a parallel one, and waiting costs nothing. For comparing one thread with one, tw
 
 
 def environment(row: Row | None, threads: int) -> dict[str, str]:
-    """What must be set before the libraries are loaded."""
-    count = str(threads)
-    blas = count if row is not None and row.blas else "1"
-    return os.environ | {
-        "OMP_NUM_THREADS": count,
-        "NUMBA_NUM_THREADS": count,
-        "FLATWEAVE_THREADS": count,
-        "FLATWEAVE_NO_CACHE": "1",
-        "OPENBLAS_NUM_THREADS": blas,
-        "OPENBLAS_THREAD_TIMEOUT": "16",  # its workers spin 2^16 cycles, not 2^28
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-    }
+    """What must be set before the libraries are loaded; OpenBLAS has threads in its own row."""
+    return machine.environment(threads, threads if row is not None and row.blas else 1)
 
 
 def child(module: str, row: Row | None, options: argparse.Namespace, *more: str) -> dict[str, Any]:
@@ -150,11 +140,10 @@ def main() -> int:
         print(table.text(results[-1:]))
         if "seconds" in results[-1]:
             print(f"  all: {table.contenders(results[-1])}", flush=True)
-    missing = {key: why for result in results for key, why in result.get("missing", {}).items()}
     about["load_after"] = machine.load()
     print("\n" + table.text(results))
-    for what, why in missing.items():
-        print(f"not compared: {what}: {why}")
+    for line in table.missing(results):
+        print(f"not compared: {line}")
     print(f"{time.monotonic() - start:.0f} s; load {about['load_before']} .. {about['load_after']}")
     if options.save:
         save(about, results, method)

@@ -22,7 +22,7 @@ from bench import machine
 VERSION = "2025.12"  # of the standard, also for NumPy, which has an older one
 NEVER_CHANGE = (
     "arrays never change, as in JAX: a program may hold what it was given while another thread "
-    "computes with it; fw.scatter gives a copy with the new values"
+    "computes with it; fw.replace gives a copy with the new values"
 )
 ROUNDS_DOWN = (
     "`//` is Python's and NumPy's: inf // 1.0 is NaN and 1.0 // -inf is -1.0, so that "

@@ -70,6 +70,18 @@ def contenders(result: dict[str, Any]) -> str:
     return "; ".join(f"{name} {duration(seconds)}" for name, seconds in times)
 
 
+def missing(results: list[dict[str, Any]]) -> list[str]:
+    """Peers that could not be had, why, and in which rows."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        for what, why in result.get("missing", {}).items():
+            rows.setdefault((what, why), []).append(result["title"])
+    return [
+        f"{'bench/peers/' if '.' in what else ''}{what} ({why}): {'; '.join(titles)}"
+        for (what, why), titles in rows.items()
+    ]
+
+
 def markdown(machine: dict[str, Any], results: list[dict[str, Any]], method: str) -> str:
     """The page kept in results/."""
     facts = "; ".join(f"{name} {value}" for name, value in machine.items())
@@ -80,4 +92,8 @@ def markdown(machine: dict[str, Any], results: list[dict[str, Any]], method: str
         for r in results
         if "seconds" in r
     )
-    return f"# Measured {machine['date']}\n\n{facts}\n\n{method}\n\n{table}\n\n## All\n\n{every}\n"
+    absent = "\n".join(f"- {line}" for line in missing(results)) or "Nothing."
+    return (
+        f"# Measured {machine['date']}\n\n{facts}\n\n{method}\n\n{table}\n\n"
+        f"## Missing\n\n{absent}\n\n## All\n\n{every}\n"
+    )

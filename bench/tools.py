@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import importlib
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -78,8 +79,8 @@ def compiled(source: Path, libraries: tuple[str, ...]) -> Path:
         command = [compiler, *FLAGS, "-o", str(path), str(source), *libraries, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
-            errors = [line for line in done.stderr.splitlines() if "error" in line]
-            raise Missing((errors or ["it does not compile"])[0])
+            found = re.search(r"^.*(?:cannot find|error).*$", done.stderr, re.MULTILINE)
+            raise Missing(f"it does not build: {found[0] if found else done.stderr.strip()}")
     return path
 
 

@@ -53,5 +53,5 @@ def numba_loop(numba: Any) -> Any:
 
 ROWS = [
     Row("filter", "filter i32 2^26, half kept", 1 << 26, 1 << 22, program, inputs,
-        (OfFloor(0.8), At(V3, OfFloor(0.75)), OneThread()), peers)
+        (OfFloor(0.8), At(V3, OfFloor(0.75)), OneThread()), peers, serial=("numba",))
 ]  # fmt: skip

@@ -66,5 +66,5 @@ def numba_loop(numba: Any) -> Any:
 NEEDS = (Faster(1.5, "numba"), At(V3, Faster(1.3, "numba")), Faster(10, "jax"), OneThread())
 ROWS = [
     Row("recurrence", "recurrence (f64, f64) 10^7", 10**7, 10**6, program, inputs, NEEDS, peers,
-        tolerance=1e-9)
+        tolerance=1e-9, serial=("numba",))
 ]  # fmt: skip

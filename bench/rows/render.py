@@ -162,5 +162,6 @@ def numba_rasteriser(numba: Any) -> Any:
 
 ROWS = [
     Row("render", f"3-D renderer, dragon of {DRAGON:,} triangles, {SIDE} x {SIDE}", DRAGON, 50_000,
-        program, inputs, (Faster(1.5, "numba"), PerSecond(25, "frames")), peers)
+        program, inputs, (Faster(1.5, "numba"), PerSecond(25, "frames")), peers,
+        serial=("numba",))
 ]  # fmt: skip

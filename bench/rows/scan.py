@@ -62,6 +62,6 @@ def numba_loop(numba: Any) -> Any:
 NEEDS = (OfFloor(0.85), Faster(1.5, "numpy", "numba", "std"), OneThread())
 ROWS = [
     Row(f"scan_{power}", f"scan(add) i32 2^{power}", 1 << power, 1 << power - 4,
-        program, inputs, NEEDS, peers)
+        program, inputs, NEEDS, peers, serial=("numba",))
     for power in (26, 28)
 ]  # fmt: skip

@@ -78,5 +78,5 @@ def numba_loop(numba: Any) -> Any:
 NEEDS = (OfFloor(0.7), At(V3, Faster(2.5, "C OpenMP")), OneThread())
 ROWS = [
     Row("segment_sum", "max segment sum, 4-tuple, f32 2^26", 1 << 26, 1 << 22, program, inputs,
-        NEEDS, peers)
+        NEEDS, peers, serial=("numba",))
 ]  # fmt: skip

@@ -32,7 +32,7 @@ CASES = {
     "masks": lambda xp, z, w: (z[xp.asarray(B)], xp.where(xp.asarray(B), z, 0.5)),
     "creation": lambda xp, z, w: (
         xp.zeros(2, dtype=np.complex64), xp.ones_like(z), xp.full(3, 1j), xp.full_like(z, 2),
-        xp.eye(2, dtype=complex), xp.linspace(0, 1j, 5)),
+        xp.full(2, 2, np.complex64), xp.eye(2, dtype=complex), xp.linspace(0, 1j, 5)),
     "products": lambda xp, z, w: (z @ w, xp.vecdot(z, w), xp.tensordot(z, xp.real(w), axes=0)),
     "broadcasting": lambda xp, z, w: xp.reshape(z, (6, 1)) * w[:4],
     "a number": lambda xp, z, w: (z[0], z[0] * w[1], xp.sum(z) / 6),

@@ -184,9 +184,9 @@ def gather(xs: Any, idx: Any, *, default: Any = None) -> Any:
     """`xs[idx]`: the elements at integer indices, or the rows of an array of higher rank.
 
     `idx` is an integer array of any dtype, or a tuple of them, one for each leading axis. An index
-    below 0 counts from the end; of a Ragged, these are rows. Raises IndexOutOfBounds for an index
-    outside. With a `default`, an element for all, there is none: it stands for every element whose
-    index is outside `[0, n)`.
+    below 0 counts from the end, as in NumPy; of a Ragged, these are rows. Raises IndexOutOfBounds
+    for an index outside. With a `default`, an element for all, no index is an error and none counts
+    from the end: the default replaces every element whose index is outside `[0, n)`, -1 too.
 
     Types: `xs: t[n, ..], idx: integer[..i] -> t[..i, ..]`.
 

@@ -33,8 +33,9 @@ def replace(xs: Any, key: Any, values: Any) -> Any:
     masks, as in `xs[key]`, and values are broadcast to what the key selects.
 
     `xs` may be a tuple of arrays of one shape; `values` is such a tuple then. Where one place is
-    selected twice, the last value wins. In a Ragged one row is replaced, by one of any length.
-    Raises IndexOutOfBounds for an index outside.
+    selected twice, the last value wins. An index below 0 counts from the end, where `fw.scatter`
+    drops it. In a Ragged one row is replaced, by one of any length. Raises IndexOutOfBounds for an
+    index outside.
 
     Types: `xs: t[..], key, values: broadcast -> t[..]`.
 

@@ -3,8 +3,8 @@
     scatter(dest, idx, vals)       dest[idx[k]] = vals[k], in a copy
     permute(op, dest, idx, vals)   dest[idx[k]] = dest[idx[k]] op vals[k], in a copy
 
-An index outside the array drops its element. Arrays of higher rank are written through their flat
-form; an index for the leading axes alone writes whole rows.
+An index outside the array, or below 0, drops its element. Arrays of higher rank are written through
+their flat form; an index for the leading axes alone writes whole rows.
 """
 
 from __future__ import annotations
@@ -212,13 +212,15 @@ def _elements(vals: Any, tree: Tree, dest: Sequence[Tracer], who: str) -> list[T
 def scatter(dest: Any, idx: Any, vals: Any) -> Any:
     """A copy of `dest` with `vals[k]` written at `idx[k]`; an index outside `[0, n)` drops it.
 
+    So -1 writes nothing. NumPy's `dest[idx] = vals`, where -1 is the last element, is
+    `fw.replace(dest, idx, vals)`, or `dest.at[idx].set(vals)`.
     `idx` is an integer array, or a tuple of them, one for each leading axis; `vals` may be one
     element for all. Of elements with equal indices the last one wins, whole.
     Raises ShapeError when there are not as many values as indices.
 
     Types: `dest: t[n, ..], idx: integer[m], vals: t[m, ..] -> t[n, ..]`.
 
-        >>> fw.scatter(np.array([1, 2, 3]), [2, 0, 9], np.array([30, 10, 90]))
+        >>> fw.scatter(np.array([1, 2, 3]), [2, 0, 9, -1], np.array([30, 10, 90, 70]))
         Array([10,  2, 30], dtype=int64)
     """
 
@@ -269,12 +271,14 @@ def _combined(given: Given, fn: Lambda, identity: Sequence[Tracer]) -> Any:
 def permute(op: Callable[[Any, Any], Any], defaults: Any, idx: Any, vals: Any) -> Any:
     """A copy of `defaults` with `vals[k]` combined into `idx[k]` by `op`.
 
-    `op` is associative and commutative, on elements of any type; an index outside drops its
-    element (Accelerate's permute; van Gils 2023). Raises OperatorError when `op` gives no element.
+    An index outside `[0, n)`, -1 too, drops its element (Accelerate's permute; van Gils 2023).
+    NumPy's `np.add.at(xs, idx, vals)`, where -1 is the last element, is `xs.at[idx].add(vals)`.
+    `op` is associative and commutative, on elements of any type. Raises OperatorError when `op`
+    gives no element.
 
     Types: `op: (t, t) -> t, defaults: t[n], idx: integer[m], vals: t[m] -> t[n]`.
 
-        >>> fw.permute(fw.add, np.array([10, 20]), [0, 0, 1], np.array([1, 2, 3]))
+        >>> fw.permute(fw.add, np.array([10, 20]), [0, 0, 1, -1], np.array([1, 2, 3, 4]))
         Array([13, 23], dtype=int64)
     """
     given = Given(defaults, idx, vals, "permute")
@@ -289,6 +293,7 @@ def reduce_by_index(
     """As `permute`, with the neutral element `identity`, so that private copies are allowed.
 
     `identity` must leave every other operand of `op` as it is: it is applied any number of times.
+    An index outside `[0, n)`, -1 too, drops its element.
 
     Types: `dest: t[n], op: (t, t) -> t, identity: t, idx: integer[m], vals: t[m] -> t[n]`. Raises
     ShapeError when there are not as many values as indices, OperatorError when `op` gives no
@@ -316,13 +321,14 @@ def histogram(
 ) -> Any:
     """`n` bins, each with the elements of `vals` that `idx` sends to it combined by `op`.
 
-    A bin that nothing is sent to is `identity`, which must be neutral; an index outside drops its
-    element. By default it counts.
+    A bin that nothing is sent to is `identity`, which must be neutral. By default it counts. This
+    is not NumPy's `histogram`, which finds bins by their edges (`fw.digitize`). An index outside
+    `[0, n)`, -1 too, drops its element, where `bincount` raises an error.
 
     Types: `n: extent, idx: integer[m], vals: t[m], op: (t, t) -> t, identity: t -> t[n]`. Raises
     NegativeExtentError for n below 0, ShapeError when there are not as many values as indices.
 
-        >>> fw.histogram(3, [0, 2, 2, 5])
+        >>> fw.histogram(3, [0, 2, 2, 5, -1])
         Array([1, 0, 2], dtype=int64)
     """
     values, tree = arrays_of(vals, "the values of histogram")

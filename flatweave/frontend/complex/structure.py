@@ -190,7 +190,7 @@ for _name in LIKE:
 
 @rule("full")
 def filled(
-    shape: Any, fill_value: Any = None, *, dtype: Any = None, device: Any = None, v: Any = None
+    shape: Any, fill_value: Any = None, dtype: Any = None, *, device: Any = None, v: Any = None
 ) -> Any:
     """An array of one complex number."""
     value = whole(v if fill_value is None else fill_value)
