@@ -323,3 +323,22 @@ def test_escaped_arrays_say_so(target):
 def test_asarray_of_a_traced_array(target):
     """Is that array."""
     same(fw.jit(lambda x: fw.asarray(x) + fw.asarray(x, fw.f32))(X), X + X.astype(np.float32))
+
+
+@pytest.mark.parametrize("wanted", [*"?bhilBHILefdFD", float, np.float64, "float64", fw.f64])
+def test_asarray_has_the_dtype_asked_for(wanted):
+    """From any other dtype, also f64, which NumPy finds equal to None; copied or not."""
+    dtype = fw.asarray([], wanted).dtype
+    integers = np.array([0, 1, 1])
+    sources = [
+        integers, integers.astype(">i4"), integers.tolist(), range(2), memoryview(integers),
+        np.int8(1), fw.asarray(integers), integers.astype("f8")[::2], fw.asarray(True),
+    ]  # fmt: skip
+
+    for given in sources:
+        for copy in (None, True):
+            found = fw.asarray(given, wanted, copy=copy)
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, np.array(given, dtype))
+        assert fw.array(given, wanted).dtype == dtype
+    assert fw.jit(lambda x: fw.asarray(x, wanted))(integers).dtype == dtype

@@ -166,3 +166,17 @@ def test_backwards_is_read_in_registers():
 
     assert "gather" not in f.stages(np.arange(100.0)).text["llvm"]
     agree(lambda x: x[::-1] + x[2:97][::-1][0], np.arange(100.0)[::-1] + 96, np.arange(100.0))
+
+
+@pytest.mark.parametrize(
+    ("shape", "mask"),
+    [((0, 0), (0, 1)), ((), (0,)), ((3,), (1,)), ((0,), (1,)), ((2, 0), (2, 1)), ((2, 3), (1, 3))],
+)
+def test_masks_of_another_shape_are_index_errors(shape, mask):
+    """As in NumPy, also where an extent is 0 or 1; more indices than axes, too."""
+    for key in (np.zeros(mask, bool), np.ones(mask, bool), (0,) * (len(shape) + 1)):
+        with pytest.raises(IndexError):
+            np.zeros(shape)[key]
+        with pytest.raises(IndexError) as failure:
+            fw.zeros(shape)[key]
+        assert isinstance(failure.value, fw.UserError)

@@ -15,9 +15,8 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from flatweave.base.errors import ArgumentError, NotTraceableError, Unsupported
+from flatweave.base.foreign import has_functions
 from flatweave.base.source import user_location
 from flatweave.frontend import numerics
 from flatweave.frontend.arrays.dot import dot
@@ -184,15 +183,17 @@ FORMS: dict[str, Form] = {
 # not what: left out
 # not what: left out
 HOW = frozenset({"kind", "stable", "subok", "assume_unique", "copy", "optimize", "sorted"})
-OURS = (np.ndarray, Array, Node)
 
 
 def called(
     func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], named: dict[str, Any]
 ) -> Any:
     """What a function of NumPy gives for arrays among which there is one of ours."""
-    if not all(issubclass(kind, OURS) for kind in types):
-        return NotImplemented
+    if any(has_functions(kind) for kind in types):
+        noted: list[Any] = []
+        theirs, rest = _plain((args, named), noted)
+        is_here = not any(isinstance(value, Tracer | Node) for value in noted)
+        return func(*theirs, **rest) if is_here else NotImplemented
     form = FORMS.get(_name(func))
     given = None if form is None else _arguments(func, form, args, named)
     if form is not None and given is not None:

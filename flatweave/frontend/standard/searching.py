@@ -24,6 +24,7 @@ from flatweave.frontend.functions.combinators import filter, map
 from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.functions.cumulative import cumsum
 from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import same_length
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import describe
 from flatweave.frontend.values.promotion import common
@@ -104,10 +105,13 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
 
 @operation(static="side")
 def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where values belong in ascending ones: before their equals ("left") or behind ("right").
+    """Where values belong in ascending ones: before their equals ("left") or after ("right").
 
-    Types: `x1: t[n], x2: t[..] -> i64[..]`. Raises ArgumentError for another side, ShapeError
-    unless x1 has one axis.
+    NaN comes last, as `sort` puts it. `sorter` is what `argsort` gives for values that are not
+    ascending.
+
+    Types: `x1: t[n], x2: t[..], sorter: integer[n] -> i64[..]`. Raises ArgumentError for another
+    side, ShapeError unless x1 has one axis and the sorter its length.
 
         >>> fw.searchsorted([10, 20, 30], [5, 20])
         Array([0, 1], dtype=int64)
@@ -125,16 +129,24 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> An
             where=user_location(), remedy="Map it over the rows: fw.map(fw.searchsorted, xs, ys).",
         )  # fmt: skip
     if sorter is not None:
-        keys = keys[as_tracer(sorter, "the sorter")]
+        order: Any = as_tracer(sorter, "the sorter")
+        if order.ndim != 1:
+            raise ShapeError(
+                f"the sorter of searchsorted has one axis, got {describe(order)}.",
+                where=user_location(), remedy="Give what fw.argsort(x1) gives.",
+            )  # fmt: skip
+        same_length([keys, order], "searchsorted", ["x1", "sorter"])
+        keys = keys[order]
     n = keys.shape[0]
     turns = 64 - clz(n)
+    is_float = common([keys, values])[0].is_float
 
     def place(value: Any) -> Any:
         def halve(_: Any, ends: Any) -> Any:
             low, high = ends
             middle = (low + high) // 2
             key = keys[where(middle < n, middle, 0)]
-            below = (key < value if side == "left" else ~(value < key)) & (low < high)
+            below = _is_below(key, value, side == "left", is_float) & (low < high)
             return where(below, middle + 1, low), where(below | (low >= high), high, middle)
 
         zero = tracer_of(extents.ZERO)
@@ -143,6 +155,15 @@ def searchsorted(x1: Any, x2: Any, side: str = "left", sorter: Any = None) -> An
     flat: Any = raveled(values)
     found = map(place, flat)
     return found if values.ndim == 1 else reshaped(found, values.extents)
+
+
+def _is_below(key: Any, value: Any, is_left: bool, is_float: bool) -> Any:
+    """Whether a value belongs after a key, NaN being the greatest."""
+    if not is_float:
+        return key < value if is_left else key <= value
+    if is_left:
+        return (key == key) & ~(key >= value)
+    return (value != value) | (key <= value)
 
 
 @operation(static="invert")

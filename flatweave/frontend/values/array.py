@@ -107,6 +107,9 @@ class HostArray(Exchange, Array):
     def to_numpy(self) -> Values:
         return self._values
 
+    def _elements(self) -> Values:
+        return self.to_numpy()
+
     def item(self, *index: int) -> Any:
         """The only element, or the one at an index, as a Python scalar."""
         return self._values.item(*index)
@@ -318,11 +321,11 @@ class Tracer(Array):
 
     def __mul__(self, other: Any) -> Any:
         self._refuse_repetition(other)
-        return METHODS["mul"](self, other)
+        return super().__mul__(other)
 
     def __rmul__(self, other: Any) -> Any:
         self._refuse_repetition(other)
-        return METHODS["mul"](other, self)
+        return super().__rmul__(other)
 
     def _refuse_repetition(self, other: Any) -> None:
         if isinstance(other, list | tuple) and not self.ndim and self.element.is_integer:

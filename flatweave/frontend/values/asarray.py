@@ -91,10 +91,10 @@ def asarray(
     if isinstance(value, list) and (stacked := METHODS["stacked"](value, name)) is not None:
         return asarray(stacked, dtype)
     wanted = None if dtype is None else any_dtype_of(dtype).dtype
-    if not copy and isinstance(value, HostArray) and wanted in (None, value.dtype):
+    if not copy and isinstance(value, HostArray) and _is(value, wanted):
         return value
     found = (_filled if nulls == "nan" else values_of)(value, name)
-    fits = found is not None and wanted in (None, found.dtype)
+    fits = found is not None and _is(found, wanted)
     if copy is False and not (fits and _is_shareable(value)):
         raise BufferError(
             f"{name} is {kind_of(value)} whose memory cannot be shared as it is: leave out"
@@ -124,6 +124,11 @@ def array(value: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
     if isinstance(value, Array) and copy:
         copy = None
     return asarray(value, dtype, copy=copy)
+
+
+def _is(value: Any, dtype: np.dtype[Any] | None) -> bool:
+    """Whether an array has a dtype, where one is asked for; for NumPy, None is a name of f64."""
+    return dtype is None or value.dtype == dtype
 
 
 def _brain_floats(values: Values) -> Values:

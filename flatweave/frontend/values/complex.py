@@ -86,6 +86,11 @@ def pairs_of(values: Any) -> Any:
 
 
 NUMBERS = (complex, np.complexfloating)
+SPELLED = frozenset({
+    "c64", "c128", "complex64", "complex128", "complex", "csingle", "cdouble", "F", "D", "c8",
+    "c16", "<c8", "<c16", "=c8", "=c16",
+})  # fmt: skip
+"""What NumPy and we call these dtypes."""
 
 
 def is_complex(value: Any) -> bool:
@@ -105,7 +110,7 @@ def is_complex_dtype(value: Any) -> bool:
         return value.kind == "c"
     if isinstance(value, type):
         return issubclass(value, NUMBERS)
-    return isinstance(value, str) and value in ("c64", "c128", "complex64", "complex128")
+    return isinstance(value, str) and value in SPELLED
 
 
 def speaks_of_complex(values: Iterable[Any]) -> bool:

@@ -8,9 +8,12 @@ The functions are in files above this one; each enters itself in METHODS when it
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+from flatweave.base import foreign
+from flatweave.base.errors import ShapeError
 from flatweave.runtime.door import opened
 
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -27,105 +30,152 @@ UFUNCS = {
 LATER = frozenset({"degrees", "fmax", "fmin", "fmod", "heaviside", "radians"})
 
 
+class Operator(NamedTuple):
+    """An operator of Python: its methods for the left and for the right operand."""
+
+    python: Callable[[Any, Any], Any]
+    direct: str
+    reflected: str
+
+
+def _of(python: Callable[[Any, Any], Any], name: str, mirrored: str = "") -> Operator:
+    return Operator(python, f"__{name}__", f"__{mirrored or 'r' + name}__")
+
+
+OPERATORS = {
+    "add": _of(operator.add, "add"), "sub": _of(operator.sub, "sub"),
+    "mul": _of(operator.mul, "mul"), "truediv": _of(operator.truediv, "truediv"),
+    "floordiv": _of(operator.floordiv, "floordiv"), "mod": _of(operator.mod, "mod"),
+    "power": _of(operator.pow, "pow"), "matmul": _of(operator.matmul, "matmul"),
+    "bitwise_and": _of(operator.and_, "and"), "bitwise_or": _of(operator.or_, "or"),
+    "bitwise_xor": _of(operator.xor, "xor"), "left_shift": _of(operator.lshift, "lshift"),
+    "right_shift": _of(operator.rshift, "rshift"), "less": _of(operator.lt, "lt", "gt"),
+    "less_equal": _of(operator.le, "le", "ge"), "greater": _of(operator.gt, "gt", "lt"),
+    "greater_equal": _of(operator.ge, "ge", "le"), "equal": _of(operator.eq, "eq", "eq"),
+    "not_equal": _of(operator.ne, "ne", "ne"),
+}  # fmt: skip
+
+
+def applied(name: str, array: Any, other: Any) -> Any:
+    """`array op other`, by the other's library where the operation belongs to it."""
+    known = OPERATORS[name]
+    if not foreign.is_foreign(other, known.reflected):
+        return METHODS[name](array, other)
+    return foreign.computed_right(array, array._elements(), known.python, other, known.reflected)
+
+
+def reflected(name: str, other: Any, array: Any) -> Any:
+    """`other op array`, which Python asks of the array where the other declines."""
+    known = OPERATORS[name]
+    if not foreign.is_foreign(other, known.direct):
+        return METHODS[name](other, array)
+    elements = array._elements()
+    return NotImplemented if elements is None else known.python(other, elements)
+
+
 class Elementwise:
     """What `x + y`, `x < y` and `x.astype(..)` mean, for arrays and Ragged values."""
 
     __slots__ = ()
-    __array_priority__ = 1000  # scipy.sparse leaves mixed operations to us
+    __array_priority__ = foreign.PRIORITY
+
+    def _elements(self) -> Any:
+        """The elements for another library, as an array of NumPy; None inside a program."""
+        return None
 
     def __add__(self, other: Any) -> Any:
-        return METHODS["add"](self, other)
+        return applied("add", self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return METHODS["add"](other, self)
+        return reflected("add", other, self)
 
     def __sub__(self, other: Any) -> Any:
-        return METHODS["sub"](self, other)
+        return applied("sub", self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return METHODS["sub"](other, self)
+        return reflected("sub", other, self)
 
     def __mul__(self, other: Any) -> Any:
-        return METHODS["mul"](self, other)
+        return applied("mul", self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return METHODS["mul"](other, self)
+        return reflected("mul", other, self)
 
     def __truediv__(self, other: Any) -> Any:
-        return METHODS["truediv"](self, other)
+        return applied("truediv", self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return METHODS["truediv"](other, self)
+        return reflected("truediv", other, self)
 
     def __floordiv__(self, other: Any) -> Any:
-        return METHODS["floordiv"](self, other)
+        return applied("floordiv", self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return METHODS["floordiv"](other, self)
+        return reflected("floordiv", other, self)
 
     def __mod__(self, other: Any) -> Any:
-        return METHODS["mod"](self, other)
+        return applied("mod", self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return METHODS["mod"](other, self)
+        return reflected("mod", other, self)
 
     def __pow__(self, other: Any) -> Any:
-        return METHODS["power"](self, other)
+        return applied("power", self, other)
 
     def __rpow__(self, other: Any) -> Any:
-        return METHODS["power"](other, self)
+        return reflected("power", other, self)
 
     def __and__(self, other: Any) -> Any:
-        return METHODS["bitwise_and"](self, other)
+        return applied("bitwise_and", self, other)
 
     def __rand__(self, other: Any) -> Any:
-        return METHODS["bitwise_and"](other, self)
+        return reflected("bitwise_and", other, self)
 
     def __or__(self, other: Any) -> Any:
-        return METHODS["bitwise_or"](self, other)
+        return applied("bitwise_or", self, other)
 
     def __ror__(self, other: Any) -> Any:
-        return METHODS["bitwise_or"](other, self)
+        return reflected("bitwise_or", other, self)
 
     def __xor__(self, other: Any) -> Any:
-        return METHODS["bitwise_xor"](self, other)
+        return applied("bitwise_xor", self, other)
 
     def __rxor__(self, other: Any) -> Any:
-        return METHODS["bitwise_xor"](other, self)
+        return reflected("bitwise_xor", other, self)
 
     def __lshift__(self, other: Any) -> Any:
-        return METHODS["left_shift"](self, other)
+        return applied("left_shift", self, other)
 
     def __rlshift__(self, other: Any) -> Any:
-        return METHODS["left_shift"](other, self)
+        return reflected("left_shift", other, self)
 
     def __rshift__(self, other: Any) -> Any:
-        return METHODS["right_shift"](self, other)
+        return applied("right_shift", self, other)
 
     def __rrshift__(self, other: Any) -> Any:
-        return METHODS["right_shift"](other, self)
+        return reflected("right_shift", other, self)
 
     def __lt__(self, other: Any) -> Any:
-        return METHODS["less"](self, other)
+        return applied("less", self, other)
 
     def __le__(self, other: Any) -> Any:
-        return METHODS["less_equal"](self, other)
+        return applied("less_equal", self, other)
 
     def __gt__(self, other: Any) -> Any:
-        return METHODS["greater"](self, other)
+        return applied("greater", self, other)
 
     def __ge__(self, other: Any) -> Any:
-        return METHODS["greater_equal"](self, other)
+        return applied("greater_equal", self, other)
 
     def __eq__(self, other: object) -> Any:
         if other is None or isinstance(other, str):
             return NotImplemented  # Python then finds them unequal
-        return METHODS["equal"](self, other)
+        return applied("equal", self, other)
 
     def __ne__(self, other: object) -> Any:
         if other is None or isinstance(other, str):
             return NotImplemented
-        return METHODS["not_equal"](self, other)
+        return applied("not_equal", self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -151,6 +201,10 @@ class Elementwise:
         return METHODS["rounded"](self, digits)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if any(foreign.has_protocol(x) for x in (*inputs, *options.get("out", ()))):
+            plain = [x._elements() if isinstance(x, Elementwise) else x for x in inputs]
+            is_here = not any(x is None for x in plain)
+            return getattr(ufunc, method)(*plain, **options) if is_here else NotImplemented
         name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
         if name in LATER:
             opened("numerics")
@@ -259,19 +313,29 @@ class Reductions:
         return METHODS["reduction"]("cumprod", self, axis, dtype, out, False)
 
 
+class IndexingError(ShapeError, IndexError):
+    """A key does not fit an array: more indices than axes, or a mask of another shape."""
+
+
 class Operators(Elementwise, Reductions):
     """What `x[i]`, `x @ y` and `x.reshape(..)` mean as well, for every kind of array."""
 
     __slots__ = ()
 
     def __matmul__(self, other: Any) -> Any:
-        return METHODS["matmul"](self, other)
+        return applied("matmul", self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return METHODS["matmul"](other, self)
+        return reflected("matmul", other, self)
 
     def __getitem__(self, key: Any) -> Any:
-        return METHODS["getitem"](self, key)
+        try:
+            return METHODS["getitem"](self, key)
+        except ShapeError as failure:
+            raise IndexingError(
+                failure.message, where=failure.where, origins=failure.origins,
+                remedy=failure.remedy, more=failure.more,
+            ) from None  # fmt: skip
 
     def __setitem__(self, key: Any, value: Any) -> None:
         METHODS["setitem"](self, key, value)
