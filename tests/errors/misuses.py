@@ -115,10 +115,6 @@ def predicate_that_is_no_bool():
     fw.filter(lambda v: v % 2, I)
 
 
-def where_without_bools():
-    fw.jit(lambda x: fw.where(x, 1, 0))(X)
-
-
 def bits_of_floats():
     fw.jit(lambda x: x & 1)(X)
 

@@ -145,7 +145,7 @@ def is_finite(x: Complex) -> Any:
     return isfinite(x.real) & isfinite(x.imag)
 
 
-@rule("round")
+@rule("round", "rint")
 def rounded(x: Complex) -> Complex:
     """Both parts at the nearest whole number."""
     return Complex(round(x.real), round(x.imag))

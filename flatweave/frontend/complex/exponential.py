@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flatweave.base.dtypes import f64
 from flatweave.frontend.complex.arithmetic import multiplied
 from flatweave.frontend.complex.rules import rule, whole
 from flatweave.frontend.elements.elementwise import (
@@ -28,6 +29,7 @@ from flatweave.frontend.elements.elementwise import (
 )
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.promotion import common
 
 LOG_2 = math.log(2)
 LOG_10 = math.log(10)
@@ -50,6 +52,12 @@ def exponential(z: Complex) -> Complex:
     return Complex(
         where(at_infinity, size, real), where(at_infinity, where(x > 0, y - y, 0), imag)
     )
+
+
+@rule("exp2")
+def power_of_two(z: Complex) -> Complex:
+    """e^(z log 2)"""
+    return exponential(Complex(z.real * LOG_2, z.imag * LOG_2))
 
 
 @rule("expm1")
@@ -137,6 +145,10 @@ def raised(x: Any, y: Any) -> Complex:
     if type(y) is int and y == 2:
         return multiplied(x, x)
     z, w = whole(x), whole(y)
+    part = common((z.real, z.imag, w.real, w.imag))[0]
+    if not part.is_float or not z.real.element.is_float:  # a logarithm of u8 would be an f32
+        part = part if part.is_float else f64
+        z = Complex(z.real.astype(part), z.imag.astype(part))
     is_zero = (z.real == 0) & (z.imag == 0)
     is_one = (w.real == 0) & (w.imag == 0)
     safe = Complex(where(is_zero, 1, z.real), where(is_zero, 0, z.imag))

@@ -46,7 +46,7 @@ def product(
     one = constant(1.0, part), constant(0.0, part)
     axes = axes_of(z.real, axis, "prod")
     if not axes:
-        return z
+        return z if initial is None else METHODS["mul"](whole(initial), z)
 
     def reduction(parts: list[Tracer]) -> list[Tracer]:
         return emit(Reduce(_product(part), one, tuple(x.atom for x in parts)))

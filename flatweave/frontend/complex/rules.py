@@ -15,7 +15,8 @@ from flatweave.frontend.elements.broadcast import generated
 from flatweave.frontend.trace.pairs import lifted
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer
-from flatweave.frontend.values.complex import Complex, is_complex
+from flatweave.frontend.values.complex import Complex, is_complex, speaks_of_complex
+from flatweave.frontend.values.interop import is_number_list, list_values, no_array
 from flatweave.terms.syntax import constant
 
 Rule = Callable[..., Any]
@@ -30,6 +31,8 @@ ANY_ELEMENTS = frozenset({
 })  # fmt: skip
 
 
+# functions of several arrays in a list or tuple
+OF_SEVERAL = frozenset({"concat", "stack"})
 # functions written for numbers of either kind
 FOR_COMPLEX: set[str] = set()
 
@@ -60,9 +63,13 @@ def on_complex(body: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     """A public function called with complex numbers; Unsupported where it has no meaning for them.
     """
     name = body.__name__
-    given = [lifted_in(arg) for arg in args]
-    named = {key: lifted_in(value) for key, value in kwargs.items()}
+    level = None if name in ANY_ELEMENTS else int(name in OF_SEVERAL)
+    given = [lifted_in(arg, level) for arg in args]
+    named = {key: lifted_in(value, level) for key, value in kwargs.items()}
     if name in RULES:
+        for value in (*given, *named.values()):
+            if type(value) is tuple and name not in OF_SEVERAL and speaks_of_complex(value):
+                raise no_array(value, f"an argument of {name}")
         return RULES[name](*given, **named)
     if name in ANY_ELEMENTS or name in FOR_COMPLEX:
         return body(*given, **named)
@@ -73,10 +80,14 @@ def on_complex(body: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     )
 
 
-def lifted_in(value: Any) -> Any:
-    """A value of the trace for each complex one from outside, in lists and tuples, too."""
+def lifted_in(value: Any, level: int | None = None) -> Any:
+    """A value of the trace for each complex one from outside, in lists and tuples, too; at a level
+    of these, from 0, a list of numbers is one array."""
+    if level == 0 and is_number_list(value):
+        return lifted(list_values(value)) if speaks_of_complex(value) else value
     if type(value) in (tuple, list):
-        return type(value)(lifted_in(part) for part in value)
+        below = level - 1 if level else None
+        return type(value)(lifted_in(part, below) for part in value)
     return lifted(value)
 
 

@@ -145,6 +145,8 @@ def _summed(name: str) -> Callable[..., Any]:
     def summed(xs: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
         array = whole(xs) if dtype is None else METHODS["astype"](whole(xs), dtype)
         if options.get("initial") is not None:
+            if not isinstance(xs, Complex) and dtype is None:
+                METHODS["astype"](whole(options["initial"]), as_tracer(xs).dtype)  # is refused
             options["initial"] = whole(options["initial"])
         return moved(array, *args, **options)
 
@@ -195,6 +197,8 @@ def filled(
     """An array of one complex number."""
     value = whole(v if fill_value is None else fill_value)
     wanted = None if dtype is None else complex_dtype(dtype)
+    if dtype is not None and wanted is None:
+        return METHODS["full"](shape, _as_real(value, dtype), dtype=dtype, device=device)
     part = None if wanted is None else PARTS[wanted]
     real, imag = (
         METHODS["full"](shape, each, dtype=part, device=device) for each in (value.real, value.imag)
@@ -209,8 +213,8 @@ def filled_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = Non
     if dtype is None:
         dtype = x.dtype
     wanted = complex_dtype(dtype)
-    if wanted is None:
-        return METHODS["full_like"](shape, fill_value, dtype=dtype, device=device)
+    if wanted is None:  # a real array: the number is refused as astype refuses it
+        return METHODS["full_like"](shape, _as_real(fill_value, dtype), dtype=dtype, device=device)
     value = whole(fill_value)
     parts = (
         METHODS["full_like"](shape, each, dtype=PARTS[wanted], device=device)
@@ -219,12 +223,21 @@ def filled_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = Non
     return Complex(*parts)
 
 
+def _truth(value: Any) -> Any:
+    """Whether each complex number is not 0; anything else as it is."""
+    return (value.real != 0) | (value.imag != 0) if isinstance(value, Complex) else value
+
+
+def _as_real(value: Any, dtype: Any) -> Any:
+    """A number for a real array; DTypeError for a complex one."""
+    return METHODS["astype"](value, dtype) if isinstance(value, Complex) else value
+
+
 def _of_truth(name: str) -> Callable[..., Any]:
     """A function that asks of each element only whether it is 0."""
-    return lambda x, *args, **kwargs: METHODS[name](
-        (x.real != 0) | (x.imag != 0), *args, **kwargs
-    )
+    return lambda *args, **kwargs: METHODS[name](*map(_truth, args), **kwargs)
 
 
-for _name in ("any", "all", "count_nonzero", "nonzero", "logical_not"):
+for _name in ("any", "all", "count_nonzero", "nonzero", "logical_not", "logical_and", "logical_or",
+              "logical_xor"):  # fmt: skip
     rule(_name)(_of_truth(_name))

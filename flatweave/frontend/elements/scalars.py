@@ -247,21 +247,17 @@ def where(p: Any, a: Any, b: Any) -> Any:
     """`a` where `p` holds, else `b`, element by element, broadcast; both are computed.
 
     Two tuples, dicts, NamedTuples or dataclasses of one structure give a third, each part chosen.
-    Raises DTypeError unless `p` is bool. For one of two computations see `cond`.
+    Numbers hold where they are not zero. For one of two computations see `cond`.
 
-    Types: `p: bool[..], a: s[..], b: t[..] -> r[..]`, broadcast and promoted.
+    Types: `p: bool[..], a: s[..], b: t[..] -> r[..]`, broadcast and promoted. Raises ShapeError for
+    shapes that do not fit.
 
         >>> fw.where([True, False], 1, [10, 20])
         Array([ 1, 20], dtype=int64)
     """
     condition = as_tracer(p, "the condition of where")
-    if condition.element is not bool_:
-        raise DTypeError(
-            f"where needs bools to choose by, got {describe(condition)}.",
-            where=user_location(), remedy="Compare first, for instance with p != 0.",
-        )  # fmt: skip
     choices = [as_tracer(value, "a choice of where") for value in (a, b)]
-    return zipped(select, [condition, *choices], "where")[0]
+    return zipped(lambda c, v, w: select(truth(c), v, w), [condition, *choices], "where")[0]
 
 
 @operation(elementwise=True)
@@ -338,7 +334,8 @@ def reciprocal(x: Any) -> Any:
 def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any) -> Any:
     """A NumPy function without a counterpart: on host arrays NumPy's own, else refused."""
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    tracers = [value for value in inputs if isinstance(value, Tracer)]
+    given = (*inputs, *options.values())
+    tracers = [value for value in given if isinstance(value, Tracer)]
     for value in tracers:
         if value.is_gone:
             raise value.escaped()
@@ -359,7 +356,8 @@ def foreign_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any
             remedy="Call it on rows.values, and cut the result with fw.ragged(.., offsets=..).",
         )
     plain = [x.to_numpy() if hasattr(x, "to_numpy") else x for x in inputs]
-    return getattr(ufunc, method)(*plain, **options)
+    rest = {key: x.to_numpy() if isinstance(x, Array) else x for key, x in options.items()}
+    return getattr(ufunc, method)(*plain, **rest)
 
 
 METHODS["foreign_ufunc"] = foreign_ufunc

@@ -13,7 +13,7 @@ from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import along, axes_of, fold, need_elements
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.broadcast import generated, zipped
+from flatweave.frontend.elements.broadcast import generated, met, zipped
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply, select, strong, truth
 from flatweave.frontend.ragged.along import along_rows
@@ -75,6 +75,12 @@ def _masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
             f" {describe(flat)}.",
             where=user_location(), remedy="Give a mask that broadcasts to the array's shape.",
         )  # fmt: skip
+    if not isinstance(xs, Ragged):
+        for own, given in zip(reversed(flat.extents), reversed(mask.extents), strict=False):
+            met(
+                (own, given), f"the mask of {who} has {{1}} elements along an axis of {{0}}.", [],
+                "Give a mask that broadcasts to the array's shape.", repeatable=(given,),
+            )  # fmt: skip
     if who in ("min", "max"):
         if initial is None:
             raise ArgumentError(

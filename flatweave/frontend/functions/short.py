@@ -26,7 +26,8 @@ from flatweave.frontend.values.tree import flatten, is_irregular, map_leaves, un
 MOVED = frozenset({
     "reshape", "transpose", "reverse", "rotate", "expand_dims", "broadcast", "broadcast_to",
     "unstack", "squeeze", "moveaxis", "permute_dims", "matrix_transpose", "flip", "roll", "repeat",
-    "tile", "take", "take_along_axis", "tril", "triu", "getitem",
+    "tile", "take", "take_along_axis", "tril", "triu", "getitem", "diagonal", "fftshift",
+    "ifftshift",
 })  # fmt: skip
 # elements of several arrays, which are the arguments of these names
 JOINED = {

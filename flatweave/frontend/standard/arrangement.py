@@ -9,6 +9,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import axes_of
 from flatweave.frontend.arrays.joining import concat, in_one_dtype
 from flatweave.frontend.arrays.shapes import (
     axis_of,
@@ -118,19 +119,34 @@ def unstack(x: Any, axis: int = 0) -> Any:
     )
 
 
-@operation(static="axis")
-def squeeze(x: Any, axis: Any) -> Any:
-    """The array without axes of extent 1. Raises ShapeError for another extent.
+def _host_squeeze(x: Any, axis: Any = None) -> Any:
+    """Without an axis the extents decide, which are known outside of a trace."""
+    if axis is not None or not isinstance(x, HostArray | np.ndarray):
+        return NotImplemented
+    return squeeze(x, tuple(at for at, extent in enumerate(x.shape) if extent == 1))
 
-    Types: `x: t[.., 1, ..] -> t[..]`.
+
+@operation(static="axis", host=_host_squeeze)
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """The array without axes of extent 1: those given, or all of them.
+
+    Types: `x: t[.., 1, ..] -> t[..]`. Raises ShapeError for another extent, ArgumentError without
+    an axis in a jitted function where an extent is known at run time only.
 
         >>> fw.squeeze([[1, 2]], 0)
         Array([1, 2], dtype=int64)
     """
     array = as_tracer(x, "x of squeeze")
-    chosen = axis if isinstance(axis, tuple | list) else (axis,)
-    gone = {axis_of(array, each, "squeeze") for each in chosen}
-    for at in sorted(gone):
+    if axis is None:
+        if not all(isinstance(extent, Const) for extent in array.extents):
+            raise ArgumentError(
+                f"squeeze of {describe(array)} needs an axis: which extents are 1 is known at run"
+                " time only.",
+                where=user_location(), remedy="Name the axes: fw.squeeze(x, axis=0).",
+            )  # fmt: skip
+        axis = tuple(at for at, extent in enumerate(array.extents) if extent == ONE)
+    gone = axes_of(array, axis, "squeeze")
+    for at in gone:
         extents.same(
             array.extents[at], ONE, "squeeze takes away axes of extent 1, and one has {0}.",
             remedy="Read one element of it, or reduce along it.",
@@ -208,18 +224,12 @@ def flip(x: Any, axis: Any = None) -> Any:
                [4, 3]], dtype=int64)
     """
     found: Any = as_tracer(x, "x of flip")
-    for at in _axes(found, axis, "flip"):
+    for at in axes_of(found, axis, "flip"):
         found = reverse(found, at)
     return found
 
 
-def _axes(array: Tracer, axis: Any, who: str) -> list[int]:
-    if axis is None:
-        return list(range(array.ndim))
-    return [axis_of(array, each, who) for each in (axis if isinstance(axis, tuple) else (axis,))]
-
-
-@operation(static="axis")
+@operation(static="axis", structured="shift")
 def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     """The elements moved to the right by `shift`, those that fall off coming in again; of all
     elements in row-major order without an axis.
@@ -230,12 +240,23 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
         Array([3, 1, 2], dtype=int64)
     """
     array = as_tracer(x, "x of roll")
+    shifts = list(shift) if isinstance(shift, tuple | list) else [shift]
     if axis is None:
-        return reshaped(rotate(raveled(array), -as_tracer(shift)), array.extents)
+        flat = raveled(array)
+        for by in shifts:
+            flat = rotate(flat, -as_tracer(by))
+        return reshaped(flat, array.extents)
+    axes = [axis_of(array, each, "roll")
+            for each in (axis if isinstance(axis, tuple | list) else (axis,))]  # fmt: skip
+    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+        raise ArgumentError(
+            f"roll got {len(shifts)} distances for {len(axes)} axes.",
+            where=user_location(), remedy="Give one for each axis, or one for all.",
+        )  # fmt: skip
     found: Any = array
-    shifts = shift if isinstance(shift, tuple) else (shift,)
-    axes = _axes(array, axis, "roll")
-    for by, at in zip(shifts if len(shifts) == len(axes) else shifts * len(axes), axes):
+    all_shifts = shifts * len(axes) if len(shifts) == 1 else shifts
+    all_axes = axes * len(shifts) if len(axes) == 1 else axes
+    for by, at in zip(all_shifts, all_axes, strict=True):
         found = rotate(found, -as_tracer(by), at)
     return found
 

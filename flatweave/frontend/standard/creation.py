@@ -15,7 +15,7 @@ from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.elements.scalars import apply, select, strong
 from flatweave.frontend.trace.extents import shape_of
-from flatweave.frontend.trace.tracers import as_tracer, scalar_of, tracer_of
+from flatweave.frontend.trace.tracers import as_tracer, is_whole, scalar_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, host_array
 from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.promotion import dtype_of
@@ -180,7 +180,8 @@ def arange(
 def linspace(
     start: Any, stop: Any, num: int, dtype: Any = None, device: Any = None, endpoint: bool = True
 ) -> Any:
-    """`num` numbers evenly spaced from `start` to `stop`, which is the last one if `endpoint`.
+    """`num` numbers evenly spaced from `start` to `stop`, which is the last one if `endpoint`;
+    rounded down for an integer dtype.
 
     Types: `start, stop: numbers, num: int -> f64[num]`. Raises ArgumentError for a num below 0.
 
@@ -188,7 +189,7 @@ def linspace(
         Array([0. , 0.5, 1. ], dtype=float64)
     """
     on_device(device, "linspace")
-    if not isinstance(num, int) or num < 0:
+    if not is_whole(num) or num < 0:
         raise ArgumentError(
             f"linspace gives a whole number of numbers, from 0 on, got num={num!r}.",
             where=user_location(), remedy="Give an int, such as 50.",
@@ -205,9 +206,9 @@ def linspace(
         value = apply("add", apply("mul", strong(at, f64), step), low)
         if endpoint and num > 1:
             value = select(apply("eq", at, last), high, value)
-        return strong(value, wanted)
+        return strong(value if wanted.is_float else apply("floor", value), wanted)
 
-    return generated(shape_of(num, "linspace"), element)[0]
+    return generated(shape_of(int(num), "linspace"), element)[0]
 
 
 @operation(static="k dtype device")

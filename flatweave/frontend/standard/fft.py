@@ -38,7 +38,8 @@ NORMS = ("backward", "ortho", "forward")
 
 
 def _scaled(z: Any, n: Any, norm: Any, sign: int) -> Any:
-    """A transform of length n, divided as `norm` says."""
+    """A transform of length n, divided as `norm` says; None is "backward"."""
+    norm = "backward" if norm is None else norm
     if norm not in NORMS:
         raise ArgumentError(
             f"norm of a transform is one of {', '.join(NORMS)}, got {norm!r}.",

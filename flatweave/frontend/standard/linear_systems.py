@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.shapes import expand_dims
+from flatweave.frontend.arrays.shapes import expand_dims, reshape
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, number
 from flatweave.frontend.elements.elementwise import abs, log
@@ -18,6 +18,7 @@ from flatweave.frontend.standard.elimination import eliminated, factored, joined
 from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.products import matmul, shape_of_both
 from flatweave.frontend.standard.stacks import matrices, must_hold, unstacked
+from flatweave.frontend.trace.tracers import is_whole
 from flatweave.frontend.values.complex import Complex
 
 SINGULAR = "{who} of a singular matrix: in some column every element from the diagonal down is 0."
@@ -149,19 +150,22 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Any:
 def matrix_power(x: Any, n: int, /) -> Any:
     """Each matrix multiplied with itself n times; its inverse for n below 0.
 
-    Types: `x: t[.., n, n], n: int -> t[.., n, n]`. Raises ShapeError for matrices that are not
-    square.
+    Types: `x: t[.., n, n], n: int -> t[.., n, n]`, integers in f64 for n below 0. Raises ShapeError
+    for matrices that are not square.
 
         >>> fw.linalg.matrix_power([[1, 1], [0, 1]], 5)
-        Array([[1., 5.],
-               [0., 1.]], dtype=float64)
+        Array([[1, 5],
+               [0, 1]], dtype=int64)
     """
-    if isinstance(n, bool) or not isinstance(n, int):
+    if not is_whole(n):
         raise ArgumentError(
             f"the power of matrix_power is a whole number, got {n!r}.",
             where=user_location(), remedy="Give an int.",
         )  # fmt: skip
     a, others = matrices(x, "matrix_power", square=True)
+    given: Any = either(x, "x of matrix_power")
+    if n >= 0 and not isinstance(given, Complex) and not given.element.is_float:
+        a = reshape(given, a.shape)  # integers stay integers
     if n < 0:
         a, n = _solved(a, _identity(a), "matrix_power"), -n
     found: Any = None

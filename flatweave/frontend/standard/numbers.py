@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.errors import DTypeError
-from flatweave.base.source import user_location
+from flatweave.base.dtypes import bool_, i8
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import zipped
 from flatweave.frontend.elements.elementwise import abs, copysign, exp, log1p, maximum
 from flatweave.frontend.elements.scalars import apply, select, strong, where
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
-from flatweave.frontend.values.array import Tracer, describe
-from flatweave.frontend.values.promotion import common, operand_dtype
+from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.promotion import operand_dtype
 from flatweave.terms.syntax import constant
 
 LOG_2 = 0.6931471805599453
@@ -49,18 +48,8 @@ def signbit(x: Any) -> Any:
         >>> fw.signbit([1.0, -0.0])
         Array([False,  True], dtype=bool)
     """
-    array: Any = _floats(x, "signbit")
-    return copysign(1, array) < 0
-
-
-def _floats(x: Any, who: str) -> Tracer:
-    array = as_tracer(x, f"x of {who}")
-    if not array.element.is_float:
-        raise DTypeError(
-            f"{who} is of floats, got {describe(array)}.",
-            where=user_location(), remedy="Compare with 0: x < 0.",
-        )  # fmt: skip
-    return array
+    array: Any = as_tracer(x, "x of signbit")
+    return copysign(1, array) < 0 if array.element.is_float else array < 0
 
 
 @operation(elementwise=True)
@@ -93,8 +82,8 @@ def imag(x: Any) -> Any:
 def nextafter(x1: Any, x2: Any) -> Any:
     """The float next to `x1` in the direction of `x2`.
 
-    Types: `x1, x2: t[..] -> t[..]`, t a float. Raises DTypeError for integers, ShapeError for
-    shapes that do not fit.
+    Types: `x1, x2: t[..] -> t[..]`, t floats, which integers become as in `exp`. Raises ShapeError
+    for shapes that do not fit.
 
         >>> fw.nextafter(1.0, 2.0) > 1.0
         Array(True, dtype=bool)
@@ -105,12 +94,7 @@ def nextafter(x1: Any, x2: Any) -> Any:
 
 def _next(x: Tracer, toward: Tracer) -> Tracer:
     """One up or down in the order of the bits, which is that of positive floats."""
-    dtype = common([x, toward])[0]
-    if not dtype.is_float:
-        raise DTypeError(
-            f"nextafter is of floats, got {describe(x)} and {describe(toward)}.",
-            where=user_location(), remedy="Convert them: x.astype(fw.f64).",
-        )  # fmt: skip
+    dtype = operand_dtype("atan2", [x, toward])
     a, b = strong(x, dtype), strong(toward, dtype)
     bits = apply("bits", a)
     one = tracer_of(constant(1, bits.element))
@@ -132,9 +116,10 @@ def _zero(bits: Tracer) -> Tracer:
 def conj(x: Any) -> Any:
     """The complex conjugate: of real numbers they themselves.
 
-    Types: `x: t[..] -> t[..]`. Raises ArgumentError for what is no array.
+    Types: `x: t[..] -> t[..]`, bools in i8. Raises ArgumentError for what is no array.
 
         >>> fw.conj(np.array([1 + 2j]))
         Array([1.-2.j], dtype=complex128)
     """
-    return as_tracer(x, "x of conj")
+    value = as_tracer(x, "x of conj")
+    return value.astype(i8) if value.element is bool_ else value  # as NumPy has it

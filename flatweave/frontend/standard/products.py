@@ -103,8 +103,11 @@ def tensordot(x1: Any, x2: Any, *, axes: Any = 2) -> Any:
         ours = list(range(a.ndim - axes, a.ndim))
         theirs = list(range(axes))
     else:
-        ours = [axis_of(a, each, "tensordot") for each in axes[0]]
-        theirs = [axis_of(b, each, "tensordot") for each in axes[1]]
+        ours, theirs = (
+            [axis_of(x, each, "tensordot")
+             for each in (some if isinstance(some, tuple | list) else (some,))]
+            for x, some in zip((a, b), axes, strict=True)
+        )  # fmt: skip
     if len(ours) != len(theirs) or any(axis < 0 for axis in ours):
         raise ArgumentError(
             "tensordot needs as many axes of one array as of the other.",

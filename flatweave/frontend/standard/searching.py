@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flatweave.base.dtypes import i64
+from flatweave.base.dtypes import bool_, i64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import converted
@@ -57,27 +57,27 @@ def nonzero(x: Any) -> Any:
 
 @operation(static="axis")
 def take(x: Any, indices: Any, axis: Any = None) -> Any:
-    """The elements, or rows along `axis`, at some indices. Raises IndexOutOfBounds.
+    """The elements, or rows along `axis`, at some indices; without an axis of all elements in
+    row-major order.
 
-    Types: `x: t[n], indices: integer[..] -> t[..]`.
+    Types: `x: t[n], indices: integer[..] -> t[..]`. Raises IndexOutOfBounds.
 
         >>> fw.take([10, 20, 30], [2, 0])
         Array([30, 10], dtype=int64)
     """
     array: Any = as_tracer(x, "x of take")
-    if axis is None and array.ndim != 1:
-        raise ArgumentError(
-            f"take of {array.ndim} axes needs to be told which one.",
-            where=user_location(), remedy="Give axis=0, or reshape: x.reshape(-1).",
-        )  # fmt: skip
+    array = raveled(array) if axis is None else array
     at = 0 if axis is None else axis_of(array, axis, "take")
     places = as_tracer(indices, "the indices of take")
+    if places.element is bool_ or (isinstance(indices, list) and not indices):  # no mask, no floats
+        places = places.astype(i64)
     return array[(*[slice(None)] * at, places)]
 
 
 @operation(static="axis")
-def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
-    """At each place of `indices`, the element whose index along `axis` stands there.
+def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
+    """At each position of `indices`, the element that has this index along `axis`; with None an
+    element of all, in row-major order.
 
     Types: `x: t[.., n, ..], indices: integer[.., k, ..] -> t[.., k, ..]`. Raises IndexOutOfBounds
     for an index outside.
@@ -87,6 +87,8 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
                [3]], dtype=int64)
     """
     array, places = as_tracer(x, "x of take_along_axis"), as_tracer(indices, "the indices")
+    if axis is None:
+        array, axis = raveled(array), 0
     if array.ndim != places.ndim:
         raise ShapeError(
             f"take_along_axis needs as many axes of both, got {describe(array)} and "

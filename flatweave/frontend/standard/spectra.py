@@ -63,7 +63,8 @@ class SVD(NamedTuple):
 def qr(x: Any, /, *, mode: str = "reduced") -> Any:
     """Q with orthogonal columns of length 1 and upper triangular R, `x = Q @ R`.
 
-    "reduced" gives as many columns and rows as the smaller extent, "complete" a square Q.
+    "reduced" gives as many columns and rows as the smaller extent, "complete" a square Q, "r" R
+    alone, of the smaller extent.
 
     Types: `x: t[.., m, n] -> (t[.., m, k], t[.., k, n])`, k = min(m, n). Raises ShapeError for
     fewer than two axes.
@@ -71,16 +72,18 @@ def qr(x: Any, /, *, mode: str = "reduced") -> Any:
         >>> fw.linalg.qr([[2.0, 0.0], [0.0, 3.0]]).R.shape
         (2, 2)
     """
-    if mode not in ("reduced", "complete"):
+    if mode not in ("reduced", "complete", "r"):
         raise ArgumentError(
-            f'mode of qr is "reduced" or "complete", got {mode!r}.',
+            f'mode of qr is "reduced", "complete" or "r", got {mode!r}.',
             where=user_location(), remedy='Leave it out for "reduced".',
         )  # fmt: skip
     a, others = matrices(x, "qr")
     q, r = reflected(a)
-    if mode == "reduced":
+    if mode != "complete":
         rank = minimum(as_tracer(a.shape[1]), as_tracer(a.shape[2]))
         q, r = q[:, :, :rank], r[:, :rank, :]
+    if mode == "r":
+        return unstacked(r, others)
     return QR(unstacked(q, others), unstacked(r, others))
 
 
@@ -257,12 +260,13 @@ def _eigen(x: Any, who: str) -> Any:
     values = np.asarray(x)
     if is_short(values):
         values = values.astype(np.float32)
-    if values.ndim < 2 or values.shape[-1] != values.shape[-2] or values.dtype.kind not in "fc":
+    if values.ndim < 2 or values.shape[-1] != values.shape[-2]:
         raise ArgumentError(
-            f"{who} takes square matrices of floats or complex numbers, got"
-            f" {values.dtype}{list(values.shape)}.",
-            where=user_location(), remedy="Convert it: x.astype(fw.f64).",
+            f"{who} takes square matrices, got {values.dtype}{list(values.shape)}.",
+            where=user_location(), remedy="Give an array of two axes or more.",
         )  # fmt: skip
+    if values.dtype.kind not in "fc":
+        values = values.astype(np.float64)
     part = np.complex64 if values.dtype.itemsize == 4 or values.dtype == np.complex64 else complex
     try:
         return [np.asarray(found, dtype=part) for found in np.linalg.eig(values)]

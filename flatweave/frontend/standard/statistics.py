@@ -7,10 +7,12 @@ from typing import Any
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import axes_of
 from flatweave.frontend.arrays.joining import concat
-from flatweave.frontend.arrays.shapes import axis_of
+from flatweave.frontend.arrays.shapes import axis_of, raveled
 from flatweave.frontend.arrays.sources import full
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.elementwise import maximum, sqrt
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.cumulative import cumprod, cumsum
@@ -18,10 +20,13 @@ from flatweave.frontend.functions.reductions import mean, sum
 from flatweave.frontend.ragged.along import along_rows
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.standard.creation import ones_like, zeros_like
-from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.standard.numbers import conj
+from flatweave.frontend.trace.tracers import as_tracer, is_whole
 from flatweave.frontend.values.array import Tracer
+from flatweave.frontend.values.complex import Complex
 
 
+@for_complex
 @operation(static="axis correction keepdims")
 def var(
     x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
@@ -31,8 +36,8 @@ def var(
     The sum is divided by the number of elements less `correction`, 1 for a sample; NaN where that
     is 0 or below. Read twice: once for the mean.
 
-    Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
-    an axis that is not there.
+    Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64, complex numbers in
+    that of their parts. Raises AxisError for an axis that is not there.
 
         >>> fw.var([1.0, 3.0], correction=1)
         Array(2.0, dtype=float64)
@@ -43,14 +48,16 @@ def var(
 def _variance(x: Any, axis: Any, correction: float, keepdims: bool, who: str) -> Any:
     if isinstance(x, Ragged):
         return along_rows(who, x, axis, {"correction": correction, "keepdims": keepdims})
-    array: Any = as_tracer(x, f"x of {who}")
-    axes = range(array.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    count: Any = math.prod(array.shape[axis_of(array, each, who)] for each in axes)
+    array: Any = either(x, f"x of {who}")
+    axes = axes_of(array.real if isinstance(array, Complex) else array, axis, who)
+    count: Any = math.prod(array.shape[each] for each in axes)
     away = array - mean(array, axis=axis, keepdims=True)
-    total = sum(away * away, axis=axis, keepdims=keepdims)
+    squares = (away * conj(away)).real if isinstance(away, Complex) else away * away
+    total = sum(squares, axis=axis, keepdims=keepdims)
     return total / maximum(as_tracer(count) - correction, 0)
 
 
+@for_complex
 @operation(static="axis correction keepdims")
 def std(
     x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
@@ -69,7 +76,8 @@ def std(
 
 @operation(static="axis n")
 def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
-    """The differences of neighbours along an axis, n times; arrays before and after it join in.
+    """The differences of neighbours along an axis, n times; arrays, or a number, before and after
+    it join in.
 
     Types: `x: t[.., m, ..] -> t[.., m - n, ..]`. Raises AxisError for an axis that is not there.
 
@@ -77,15 +85,19 @@ def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = 
         Array([3, 5, 7], dtype=int64)
     """
     found: Any = as_tracer(x, "x of diff")
-    if not isinstance(n, int) or n < 0:
+    if not is_whole(n) or n < 0:
         raise ArgumentError(
             f"diff is taken a whole number of times, from 0 on, got n={n!r}.",
             where=user_location(), remedy="Leave it out for once.",
         )  # fmt: skip
     at = axis_of(found, axis, "diff")
-    parts = [part for part in (prepend, found, append) if part is not None]
-    if len(parts) > 1:
-        found = concat(parts, at)
+    if not n:
+        return found
+    ends = [as_tracer(end, "an end of diff") for end in (prepend, append) if end is not None]
+    shape = tuple(1 if k == at else extent for k, extent in enumerate(found.shape))
+    ends = [end if end.ndim else full(shape, end) for end in ends]
+    if ends:
+        found = concat([*ends[:prepend is not None], found, *ends[prepend is not None:]], at)
     for _ in range(n):
         behind, before = [slice(None)] * found.ndim, [slice(None)] * found.ndim
         behind[at], before[at] = slice(1, None), slice(None, -1)
@@ -130,6 +142,8 @@ def _cumulative(
     fn: Any, start: Any, x: Any, axis: Any, dtype: Any, initial: bool, who: str
 ) -> Any:
     array: Any = as_tracer(x, f"x of {who}")
+    if not array.ndim:
+        array = raveled(array)
     if axis is None and array.ndim != 1:
         raise ArgumentError(
             f"{who} of {array.ndim} axes needs to be told which one.",

@@ -31,6 +31,7 @@ from flatweave.runtime.devices.exchange import NotContiguous, borrowed
 
 Values = np.ndarray[Any, np.dtype[Any]]
 PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__array_struct__")
+NUMBER = (bool, int, float, complex, np.generic)
 NATIVE = frozenset(dtype.numpy for dtype in (*DTYPES, *COMPLEX.values(), f16, bf16))
 
 
@@ -304,8 +305,7 @@ def is_number_list(value: Any) -> bool:
     if not isinstance(value, list) or not value:
         return False
     return all(
-        isinstance(item, bool | int | float | np.generic) or _is_empty(item) or is_number_list(item)
-        for item in value
+        isinstance(item, NUMBER) or _is_empty(item) or is_number_list(item) for item in value
     )
 
 

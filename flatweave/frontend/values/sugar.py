@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flatweave.base import foreign
-from flatweave.base.errors import ShapeError
+from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.source import user_location
 from flatweave.runtime.door import opened
 
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -223,9 +224,9 @@ class Elementwise:
         """Values below `min` become `min`, values above `max` become `max`."""
         return METHODS["clip"](self, min, max)
 
-    def round(self) -> Any:
-        """Each value at the nearest whole number, halves at the even one."""
-        return METHODS["round"](self)
+    def round(self, decimals: int = 0) -> Any:
+        """Each value at the nearest number of so many decimals, halves at the even one."""
+        return METHODS["rounded"](self, decimals) if decimals else METHODS["round"](self)
 
 
 class Reductions:
@@ -359,13 +360,18 @@ class Operators(Elementwise, Reductions):
         """The package, which has the names of the array API standard."""
         return METHODS["namespace"](api_version)
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape: Any, copy: bool | None = None) -> Any:
         """The same elements, in row-major order, under another shape; one extent may be -1."""
-        return METHODS["reshape"](self, shape[0] if len(shape) == 1 else shape)
+        return METHODS["reshape"](self, shape[0] if len(shape) == 1 else shape, copy=copy)
 
-    def ravel(self) -> Any:
-        """All elements in row-major order, as an array of rank 1."""
-        return METHODS["reshape"](self, -1)
+    def ravel(self, order: str = "C") -> Any:
+        """All elements as an array of rank 1: in row-major order, of order "F" column by column."""
+        if order not in ("C", "F", "A", "K"):
+            raise ArgumentError(
+                f"the order of elements is C, F, A or K, got {order!r}.",
+                where=user_location(), remedy='Leave it out for "C", row by row.',
+            )  # fmt: skip
+        return METHODS["reshape"](METHODS["transpose"](self) if order == "F" else self, -1)
 
     flatten = ravel
 

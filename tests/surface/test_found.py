@@ -1,0 +1,111 @@
+"""Calls that once differed from NumPy's, one of each kind."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import flatweave as fw
+from tests.surface.compare import difference
+
+Z = np.array([1 + 2j, 0, -3j])
+M = np.arange(6.0).reshape(2, 3)
+U = np.array([132, 183], "u1")
+H = np.array([[1.5, 2.5], [3.5, 4.5]], "f2")
+
+CALLS = (
+    lambda xp: xp.sum([1 + 2j, 3]),
+    lambda xp: xp.sin([[1j], [2]]),
+    lambda xp: xp.linalg.outer([1j, 2], [1.0, 2.0]),
+    lambda xp: xp.stack([[1j, 2], [3, 4]]),
+    lambda xp: xp.power(U, 1 - 2j),
+    lambda xp: xp.power(U, Z[:2].astype("c8")),
+    lambda xp: xp.prod(Z[0], axis=(), initial=2),
+    *(lambda xp, name=name: getattr(xp, name)(Z, [True, False, True])
+      for name in ("logical_and", "logical_or", "logical_xor")),
+    *(lambda xp, name=name: getattr(xp, name)(Z) for name in ("rint", "exp2", "var", "std")),
+    lambda xp: xp.where([2, 0, -1], Z, 1),
+    lambda xp: xp.where([np.nan, 0.0, -0.0], 1, 2),
+    lambda xp: xp.signbit(np.array([-1, 0, 1])),
+    lambda xp: xp.nextafter(np.array([1, 2]), 7),
+    lambda xp: xp.conj(np.array([True, False])),
+    lambda xp: xp.flip(M, axis=[0, 1] if xp is fw else (0, 1)),
+    lambda xp: xp.roll(M, (1, 1)),
+    lambda xp: xp.roll(M, [1, 2], axis=[0, 1]),
+    lambda xp: xp.roll(M, (1, 2), axis=1),
+    lambda xp: xp.take(M, [5, 0]),
+    lambda xp: xp.take(M, np.array([True, False]), axis=1),
+    lambda xp: xp.take_along_axis(M, np.array([5, 0]), None),
+    lambda xp: xp.diff(M, prepend=0.0, append=9),
+    lambda xp: xp.diff(M, n=0, prepend=0.0),
+    lambda xp: xp.diff(M, n=np.int64(1)),
+    lambda xp: xp.cumulative_sum(5),
+    lambda xp: xp.linspace(-2.5, 3.5, np.int64(4), dtype="int64"),
+    lambda xp: xp.tensordot(M, M, axes=(0, 0)),
+    lambda xp: xp.fft.fft(Z, norm=None),
+    lambda xp: xp.linalg.matrix_power(np.array([[1, 1], [0, 1]]), np.int64(5)),
+    lambda xp: xp.linalg.matrix_power(np.array([[1, 1], [0, 1]]), -1),
+    lambda xp: abs(xp.linalg.qr(M, mode="r")),
+    lambda xp: xp.linalg.diagonal(H),
+    lambda xp: xp.asarray(M).reshape((3, 2), copy=True),
+    lambda xp: xp.asarray(M).ravel(order="F"),
+    lambda xp: xp.asarray(M / 3).round(1),
+)
+REFUSED = (
+    lambda xp: xp.full(2, 1 - 2j, dtype="u4"),
+    lambda xp: xp.full_like(U, 1 - 2j),
+    lambda xp: xp.sum(M, initial=1j),
+    lambda xp: xp.mean(M[:1, :1], where=np.array([False, True])),
+    lambda xp: xp.sum(M[:1, :1], where=np.array([False, True])),
+    lambda xp: xp.roll(M, (1, 2, 3), axis=(0, 1)),
+)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_what_differed(call, is_traced):
+    """Values, dtypes and shapes are NumPy's, outside of a compiled function and inside."""
+    with fw.target("interp"):
+        found = fw.jit(lambda: call(fw))() if is_traced else call(fw)
+
+    assert not difference(found, call(np), "sums", [M])
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_what_must_be_refused(call):
+    """As NumPy refuses it, or warns of it."""
+    with pytest.raises(fw.UserError), fw.target("interp"):
+        call(fw)
+    with warnings.catch_warnings(), pytest.raises((ValueError, TypeError, Warning)):
+        warnings.simplefilter("error")
+        call(np)
+
+
+def test_squeeze_without_an_axis():
+    """Outside of a compiled function, where the extents are known."""
+    with fw.target("interp"):
+        assert fw.squeeze(np.zeros((1, 2, 1))).shape == (2,)
+    with pytest.raises(fw.ArgumentError, match="needs an axis"):
+        fw.jit(fw.squeeze)(M)
+
+
+def test_masks_of_ours():
+    """NumPy's functions of a list, with an array of ours for a mask."""
+    mask = fw.asarray([True, False, True])
+
+    assert np.sum([1, 2, 4], where=mask) == 5
+    assert np.max([1, 2, 4], where=mask, initial=0) == 4
+    assert np.nanstd([1.0, 2.0, 4.0], where=mask) == 1.5
+
+
+def test_a_traced_mask_is_refused():
+    """NumPy's own needs values."""
+    with pytest.raises(fw.UserError, match="no counterpart"):
+        fw.jit(lambda mask: np.sum([1, 2], where=mask))(np.array([True, False]))
+
+
+def test_tuples_of_complex_numbers_are_no_arrays():
+    """As tuples of others."""
+    for call in (fw.sin, fw.real, fw.sum):
+        with pytest.raises(fw.ArgumentError):
+            call((1j, 2))
