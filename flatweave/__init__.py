@@ -224,9 +224,6 @@ from flatweave.frontend.functions.vmap import vmap
 from flatweave.frontend.ragged.cutting import ragged
 from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.standard.arrangement import (
-    broadcast_arrays,
-    broadcast_shapes,
-    broadcast_to,
     flip,
     matrix_transpose,
     moveaxis,
@@ -237,6 +234,11 @@ from flatweave.frontend.standard.arrangement import (
     stack,
     tile,
     unstack,
+)
+from flatweave.frontend.standard.broadcasting import (
+    broadcast_arrays,
+    broadcast_shapes,
+    broadcast_to,
 )
 from flatweave.frontend.standard.creation import (
     arange,

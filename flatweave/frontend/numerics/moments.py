@@ -14,7 +14,7 @@ from flatweave.frontend.elements.elementwise import maximum, minimum, sqrt
 from flatweave.frontend.functions.reductions import max, mean, min, sum
 from flatweave.frontend.ragged.along import along_rows
 from flatweave.frontend.ragged.ragged import Ragged
-from flatweave.frontend.standard.arrangement import broadcast_arrays
+from flatweave.frontend.standard.broadcasting import broadcast_arrays
 from flatweave.frontend.standard.norms import diagonal
 from flatweave.frontend.standard.products import matmul
 from flatweave.frontend.trace.tracers import as_tracer

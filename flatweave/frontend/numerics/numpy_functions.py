@@ -33,8 +33,6 @@ from flatweave.frontend.functions.reductions import min as min_
 from flatweave.frontend.functions.reductions import sum as sum_
 from flatweave.frontend.standard import fft, linalg
 from flatweave.frontend.standard.arrangement import (
-    broadcast_arrays,
-    broadcast_to,
     flip,
     matrix_transpose,
     moveaxis,
@@ -45,6 +43,7 @@ from flatweave.frontend.standard.arrangement import (
     tile,
     unstack,
 )
+from flatweave.frontend.standard.broadcasting import broadcast_arrays, broadcast_to
 from flatweave.frontend.standard.creation import (
     empty_like,
     full_like,

@@ -13,7 +13,8 @@ from flatweave.frontend.elements.elementwise import abs, log
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import all, prod, sum
-from flatweave.frontend.standard.arrangement import broadcast_to, matrix_transpose
+from flatweave.frontend.standard.arrangement import matrix_transpose
+from flatweave.frontend.standard.broadcasting import broadcast_to
 from flatweave.frontend.standard.elimination import eliminated, factored, joined
 from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.products import matmul, shape_of_both

@@ -14,7 +14,8 @@ from flatweave.frontend.elements.elementwise import abs, maximum, minimum, sqrt
 from flatweave.frontend.elements.scalars import power
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import max, min, sum
-from flatweave.frontend.standard.arrangement import broadcast_arrays, moveaxis, stack
+from flatweave.frontend.standard.arrangement import moveaxis, stack
+from flatweave.frontend.standard.broadcasting import broadcast_arrays
 from flatweave.frontend.standard.rotations import size
 from flatweave.frontend.standard.spectra import svdvals
 from flatweave.frontend.standard.statistics import count_nonzero

@@ -13,7 +13,8 @@ from flatweave.frontend.elements.broadcast import generated, zipped
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.reductions import sum
-from flatweave.frontend.standard.arrangement import broadcast_to, permute_dims
+from flatweave.frontend.standard.arrangement import permute_dims
+from flatweave.frontend.standard.broadcasting import broadcast_to
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
