@@ -23,7 +23,7 @@ from bench.functions.table import CALLS, Call
 from bench.table import duration
 
 ROOT = Path(__file__).resolve().parent.parent
-LIMIT = 60.0  # seconds for one call of all sizes, compiled
+LIMIT = 60.0  # seconds for one call of one size, compiled
 BEHIND = 0.8  # below this part of NumPy's speed a call is behind
 LONG = 1.0  # seconds of a first call that the page names
 DTYPES = {"f": "f32", "d": "f64", "i": "i32", "B": "u8", "D": "c128"}
@@ -69,13 +69,15 @@ def results_of(calls: list[Call], threads: int) -> tuple[Results, dict[str, Any]
         for answer in answers(left, threads):
             if "key" in answer:
                 results[answer["key"]] = answer
-                left = left[1:]
-                print(line_of(answer), flush=True)
+                if answer.pop("done"):
+                    left = left[1:]
+                    print(line_of(answer), flush=True)
             elif "ended" not in answer:
                 about = answer
             elif left:
-                why = f"the process ended with status {answer['ended']}"
-                results[left[0]] = {"key": left[0], "sizes": {}, "failed": why}
+                known = results.get(left[0], {"key": left[0], "sizes": {}})
+                why = f"the process ended with status {answer['ended']} (-9: took {LIMIT:g} s)"
+                results[left[0]] = known | {"failed": why}
                 left = left[1:]
     return results, about
 

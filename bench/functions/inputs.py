@@ -42,11 +42,10 @@ def with_nan(values: Any) -> Any:
 
 
 def invertible(rows: int, count: int, dtype: str) -> Any:
-    """Symmetric, positive definite matrices (Hermitian ones of complex numbers)."""
+    """Symmetric, positive definite matrices (of complex numbers Hermitian), near identities."""
     dtype = dtype if np.dtype(dtype).kind in "fc" else "d"
     a = elements(count * rows * rows, dtype, 7, -1.0, 1.0).reshape(count, rows, rows)
-    matrices = a + a.conj().swapaxes(1, 2) + 4 * rows * np.eye(rows)
-    matrices = matrices.astype(dtype)
+    matrices = ((a + a.conj().swapaxes(1, 2)) / (4 * rows) + np.eye(rows)).astype(dtype)
     return matrices[0] if count == 1 else matrices
 
 

@@ -123,14 +123,17 @@ def test_a_process_that_ends_is_a_failure_of_its_call(results, monkeypatch):
     def answers(keys, threads):
         asked.append(keys)
         yield {"blas": "none"}
+        if len(asked) == 1:
+            yield found[keys[0]] | {"done": False}
         if len(asked) == 2:
-            yield found[keys[0]]
+            yield found[keys[0]] | {"done": True}
         yield {"ended": -11}
 
     monkeypatch.setattr(names, "answers", answers)
     given, about = names.results_of(calls[:2], 2)
 
-    assert given[calls[1].key]["failed"] == "the process ended with status -11"
+    assert given[calls[1].key]["failed"].startswith("the process ended with status -11")
+    assert given[calls[1].key]["sizes"] == found[calls[1].key]["sizes"]  # what was measured stays
     assert given[calls[0].key] == found[calls[0].key]
     assert [len(keys) for keys in asked] == [2, 1] and about == {"blas": "none"}
 
