@@ -126,6 +126,18 @@ def parts_of(piece: Piece, begin: int, end: int) -> list[tuple[Piece, int, int]]
     return [(piece, begin, end)]
 
 
+def memory_behind(piece: Piece) -> list[Values]:
+    """The arrays of this process that a piece reads; none of what is elsewhere."""
+    match piece:
+        case Held(values=values):
+            return [values]
+        case Several(parts=parts):
+            return [values for part, _, _ in parts for values in memory_behind(part)]
+        case Viewed(piece=inner) | Field(piece=inner):
+            return memory_behind(inner)
+    return []
+
+
 def seen_as(values: Values, dtype: np.dtype[Any], row: tuple[int, ...]) -> Values:
     """An array's memory as rows of other elements."""
     flat = np.ascontiguousarray(values).reshape(-1)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flatweave.array_ir.fault import Fault
 from flatweave.array_ir.syntax import Program
 from flatweave.base.errors import UserError
+from flatweave.base.pieces import Piece, memory_behind
 from flatweave.base.source import user_location
 from flatweave.cluster.divide import divide
 from flatweave.cluster.drive import results_of
 from flatweave.cluster.here import here
-from flatweave.cluster.place import ChunkFailed
+from flatweave.cluster.place import ChunkFailed, Place
 from flatweave.cluster.steps import Divided
 from flatweave.frontend.call.compiled import owned
 from flatweave.frontend.call.eager import fingerprint
@@ -24,6 +27,7 @@ from flatweave.frontend.trace.faults import user_error
 from flatweave.frontend.trace.trace import Traced
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.tree import unflatten
+from flatweave.runtime.ownership import is_frozen, owner_of
 from flatweave.terms.syntax import ArrayType
 from flatweave.terms.traverse import walk_lets
 
@@ -51,7 +55,11 @@ class Steps:
         ]
         results = results_of(self.divided, place, args)
         place.finish([p for x in results if isinstance(x, Chunked) for p in x.pieces])
-        leaves = [x if isinstance(x, Chunked) else owned(x, args, self) for x in results]
+        written = _writable(args)
+        leaves = [
+            _kept(x, written, place) if isinstance(x, Chunked) else owned(x, args, self)
+            for x in results
+        ]
         return unflatten(self._tree, leaves)
 
     @property
@@ -93,6 +101,29 @@ class InChunks(Specialised[Steps]):
             except UserError as error:
                 error.where = error.where or user_location()  # files are read by other threads
                 raise
+
+
+def _writable(args: Sequence[Any]) -> set[int]:
+    """Whose memory some arguments are to which their owner may write after the call."""
+    arrays = [x for x in args if isinstance(x, np.ndarray)]
+    chunked = [x for x in args if isinstance(x, Chunked)]
+    arrays += [values for x in chunked for piece in x.pieces for values in memory_behind(piece)]
+    return {owner_of(values) for values in arrays if not is_frozen(values)}
+
+
+def _kept(xs: Chunked, written: set[int], place: Place) -> Chunked:
+    """A result to which nobody writes: what is an argument's memory is copied, if its owner may."""
+    pieces: list[Piece] = []
+    for piece in xs.pieces:
+        memory = memory_behind(piece)
+        if any(owner_of(values) in written for values in memory):
+            piece = place.kept(np.array(piece.load(0, piece.rows)))
+            memory = memory_behind(piece)
+        for values in memory:
+            values.setflags(write=False)
+        pieces.append(piece)
+    xs.pieces = tuple(pieces)
+    return xs
 
 
 def _divided(program: Program, split: frozenset[int]) -> Divided:

@@ -170,6 +170,9 @@ class Here:
     def piece(self, result: Any, rows: int) -> Piece:
         return result  # type: ignore[no-any-return]
 
+    def kept(self, values: Values) -> Piece:
+        return self._store.keep(values)
+
     def finish(self, pieces: Sequence[Piece]) -> None:
         """Everything has been computed as soon as it was asked for; it may still be written."""
         self.end()

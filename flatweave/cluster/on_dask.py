@@ -215,6 +215,9 @@ class OnDask(Tasks):
     def piece(self, result: Any, rows: int) -> Piece:
         return Remote(result, rows)
 
+    def kept(self, values: Values) -> Piece:
+        return Held(values)
+
     def source(self, piece: Piece) -> tuple[Any, int | None]:
         """Where a worker finds a piece; an array of this process is sent once."""
         if isinstance(piece, Remote):

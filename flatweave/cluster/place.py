@@ -157,6 +157,9 @@ class Place(Protocol):
     def piece(self, result: Any, rows: int) -> Piece:
         """A result that is an array, as rows of a Chunked."""
 
+    def kept(self, values: Values) -> Piece:
+        """An array of this process, which nobody writes to, as rows of a Chunked."""
+
     def finish(self, pieces: Sequence[Piece]) -> None:
         """Wait until these have been computed."""
 

@@ -26,6 +26,14 @@ def is_frozen(array: Values) -> bool:
     return True
 
 
+def owner_of(array: Values) -> int:
+    """The object whose memory an array is a view of, by its identity."""
+    found: Any = array
+    while isinstance(found, np.ndarray) and found.base is not None:
+        found = found.base
+    return id(found)
+
+
 def shared(array: Values) -> Values:
     """A read-only array over the same memory, which its owner has promised not to write to.
 

@@ -54,8 +54,14 @@ def test_another_order_of_bytes():
 
 
 def test_what_is_no_number():
-    """Nor a record; and what is nowhere as a whole has no rows at hand."""
-    with pytest.raises(fw.DTypeError, match="numbers, booleans and records of these, not <U1"):
+    """Nor a record of numbers; a field that records lack."""
+    with pytest.raises(fw.DTypeError, match="array of cut has dtype <U1"):
         fw.Chunked.cut(np.array(["a", "b"]), 1)
-    with pytest.raises(fw.ArgumentError, match=r"(?s)has no 0: it is nowhere .*load\(begin"):
-        fw.Chunked.cut(Z, 3)[0]
+    with pytest.raises(fw.DTypeError, match="numbers, booleans and records of these, not"):
+        fw.Chunked([np.array([(1, "a")], [("x", "i8"), ("y", object)])])
+    with pytest.raises(fw.DTypeError, match="float128|longdouble|float96"):
+        fw.Chunked([np.ones(2, np.longdouble)])
+    with pytest.raises(fw.ArgumentError, match=r"(?s)has no field 'y'.*It has key, weight"):
+        fw.Chunked.cut(RECORDS, 3)["y"]
+    with pytest.raises(fw.ArgumentError, match=r"(?s)has no field 'y'.*elements are numbers"):
+        fw.Chunked.cut(Z, 3)["y"]

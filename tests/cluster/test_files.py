@@ -266,7 +266,7 @@ def test_what_parquet_has_no_numbers_for(tmp_path):
 
     table = {"x": [1, None, 3], "s": ["a", "b", None], "l": [[1], [None], []], "d": [{"y": 1}] * 3}
     pq.write_table(pa.table(table), tmp_path / "holes.parquet")
-    with pytest.raises(fw.ArgumentError, match="column 'd' of"):
+    with pytest.raises(fw.DTypeError, match="column 'd' of"):
         fw.Chunked.open(tmp_path / "holes.parquet", column="d")
     for column, message in (
         ("x", "'x' of .* holds a null among 3 rows, the first in row 1"),

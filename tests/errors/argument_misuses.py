@@ -356,3 +356,19 @@ def option_that_is_none_of_jit():
 
 def transform_of_nothing():
     fw.fft.fft(M[:, :0])
+
+
+def chunks_that_may_be_true():
+    assert fw.Chunked([np.arange(3)]) == 3
+
+
+def chunks_with_a_mask():
+    fw.Chunked([np.ma.masked_array([1, 2], [False, True])])
+
+
+def chunks_of_text():
+    fw.Chunked([np.array(["1", "2"])])
+
+
+def field_of_chunks_of_numbers():
+    fw.Chunked([np.arange(3)])["price"]

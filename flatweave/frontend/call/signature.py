@@ -18,7 +18,8 @@ from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.complex import is_complex, pairs_of
 from flatweave.frontend.values.device_array import DeviceArray
-from flatweave.frontend.values.interop import no_array, on_gpu, values_of
+from flatweave.frontend.values.foreign_values import on_gpu
+from flatweave.frontend.values.interop import no_array, values_of
 from flatweave.frontend.values.promotion import literal_dtype
 from flatweave.frontend.values.short import is_short, words_of
 

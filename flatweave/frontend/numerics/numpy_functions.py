@@ -76,6 +76,7 @@ from flatweave.frontend.standard.statistics import (
     var,
 )
 from flatweave.frontend.values.array import Array, Tracer
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.tree import Node
@@ -270,6 +271,8 @@ def _plain(value: Any, found: list[Any]) -> Any:
         found.append(value)
         is_here = not isinstance(value, Tracer | Node)
         return value.to_numpy() if is_here else value  # type: ignore[union-attr]
+    if isinstance(value, Chunked):
+        return value.to_numpy()
     if type(value) in (tuple, list):
         return type(value)(_plain(item, found) for item in value)
     if type(value) is dict:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,9 +19,13 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.pieces import loaded
 from flatweave.base.source import user_location
 from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.values import misuse
 from flatweave.frontend.values.array import host_array, kind_of
 from flatweave.frontend.values.chunked import Chunked, Held, not_before, positive
+from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import Node, Tree, flatten, map_leaves, spelled, unflatten
+
+NO_SHAPE = "rows in chunks have no shape: len(rows) is the number of rows."
 
 
 class ChunkedRows(Node, Chunked):
@@ -106,7 +110,14 @@ class ChunkedRows(Node, Chunked):
     @property
     def shape(self) -> tuple[int, ...]:
         """Not there, as rows differ in length: AttributeError."""
-        raise AttributeError("rows in chunks have no shape: len(rows) is the number of rows.")
+        raise AttributeError(NO_SHAPE)
+
+    if not TYPE_CHECKING:  # which knows every name
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "shape":  # asked for again, since the property has raised
+                raise AttributeError(NO_SHAPE)
+            raise misuse.attribute(name, "a Ragged in chunks", "Ragged")
 
     @property
     def ndim(self) -> int:
@@ -120,8 +131,17 @@ class ChunkedRows(Node, Chunked):
         sizes: list[int] = [leaf.nbytes for leaf in flatten(self.values)[0]]
         return self.offsets.nbytes + sum(sizes)
 
+    @property
+    def size(self) -> int:
+        """The number of values in all rows."""
+        found: int = flatten(self.values)[0][0].shape[0]
+        return found
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __getitem__(self, key: Any) -> Any:
+        return METHODS["row"](self, key)
 
     def __iter__(self) -> Iterator[Ragged]:  # type: ignore[override]
         """The chunks, each loaded when its turn comes."""

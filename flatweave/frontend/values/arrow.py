@@ -3,12 +3,14 @@
     numbers_of(pyarrow.array([1, None, 3]))     [1, ?, 3], [False, True, False]
     numbers_of(polars.Series([True, False]))    [True, False], None
 
-The values of one chunk are not copied, but for bools, which Arrow keeps as bits. Lists of a fixed
-size are an axis more.
+The values of one chunk are not copied, but for bools, which Arrow keeps as bits, for dictionaries
+and for runs. Lists of a fixed size are an axis more. Nothing else is a number: structs, texts,
+times, and extension types, which give a column of numbers a meaning of their own.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,51 @@ from flatweave.base.source import user_location
 from flatweave.frontend.values.capsules import NUMBERS, Chunk, chunks_of
 
 Values = np.ndarray[Any, np.dtype[Any]]
+Numbers = tuple[Values, Values | None]
 FIXED = "+w:"
 FUNCTIONS = "fill_null and drop_nulls"
-TIMES = ("tdD", "tdm", "tts", "ttm", "ttu", "ttn", "tDs", "tDm", "tDu", "tDn", "ts")
+TEXTS = ("u", "U", "z", "Z", "vu", "vz")
+LISTS = ("+l", "+L", "+vl", "+vL")
+SHORT_TIMES = ("tdD", "tts", "ttm")  # counts of 32 bits
+BOOL8, TENSOR = "arrow.bool8", "arrow.fixed_shape_tensor"  # extension types that we know
+PANDAS, POLARS, PYARROW = range(3)
+RAGGED = "Make a Ragged of its rows first, which may differ in length: fw.ragged(xs)."
+BYTES = "; or take its bytes as rows, fw.ragged(xs)."
+REMEDIES = {  # what to do in pandas, in polars, and in pyarrow
+    "text": (
+        'Cast it to numbers, xs.astype("float64")' + BYTES,
+        "Cast it to numbers, xs.cast(polars.Float64)" + BYTES,
+        "Cast it to numbers, xs.cast(pyarrow.float64())" + BYTES,
+    ),
+    "decimals": (
+        'Cast it to floats: xs.astype("float64").', "Cast it to floats: xs.cast(polars.Float64).",
+        "Cast it to floats: xs.cast(pyarrow.float64()).",
+    ),
+    "times": (
+        'Cast it to integers: xs.astype("int{bits}[pyarrow]").',
+        "Take its integers, xs.to_physical(); or their unit with them, np.asarray(xs).",
+        "Cast it to integers, xs.cast(pyarrow.int{bits}()); or keep their unit, np.asarray(xs).",
+    ),
+    "categories": (
+        "Take its codes: xs.cat.codes.", "Take its codes: xs.to_physical().",
+        "Take its codes: xs.indices.",
+    ),
+    "structs": (
+        "Take its fields one by one: xs.struct.field({field!r}).",
+        "Take its fields one by one: xs.struct.field({field!r}).",
+        "Take its fields one by one: xs.field({field!r}).",
+    ),
+    "extension types": (
+        "Cast it to a type of numbers: xs.astype(..).",
+        "Cast it to a type of numbers: xs.cast(..).",
+        "Take the numbers that it is stored as: xs.storage.",
+    ),
+}  # fmt: skip
+OTHERWISE = "Take numbers from it with the functions of its library."
+KINDS = {  # how the formats of columns begin that hold no numbers
+    LISTS: "lists", TEXTS: "text", ("d:",): "decimals", ("td", "ts", "tD", "tt"): "times",
+    ("+s",): "structs", ("+m",): "maps", ("+u",): "unions", ("ti",): "intervals", ("w:",): "bytes",
+}  # fmt: skip
 
 
 def is_arrow(value: Any) -> bool:
@@ -36,18 +80,14 @@ def column_behind(value: Any) -> Any:
     return column.__arrow_array__() if hasattr(column, "__arrow_array__") else None
 
 
-def numbers_of(column: Any, name: str) -> tuple[Values, Values | None]:
-    """The numbers of a column, and where they are missing; None where none is."""
-    parts = [(_values(chunk, chunk.offset, chunk.length, name), missing_in(chunk, 0, chunk.length))
-             for chunk in chunks_of(column)]  # fmt: skip
-    if len(parts) == 1:
-        return parts[0]
-    values = np.concatenate([found for found, _ in parts])
-    if all(missing is None for _, missing in parts):
-        return values, None
-    holes = [np.zeros(len(found), np.bool_) if missing is None else missing
-             for found, missing in parts]  # fmt: skip
-    return values, np.concatenate(holes)
+def numbers_of(column: Any, name: str, owner: Any = None) -> Numbers:
+    """The numbers of a column, and where they are missing, which has the shape of the values; None
+    where none is. Errors advise in the words of the library of `owner`."""
+    try:
+        parts = [numbers_in(chunk, 0, chunk.length, name) for chunk in chunks_of(column)]
+    except NoNumbers as failure:
+        raise failure.told(column if owner is None else owner) from None
+    return parts[0] if len(parts) == 1 else _joined(parts)
 
 
 def missing_in(chunk: Chunk, start: int, count: int) -> Values | None:
@@ -60,47 +100,133 @@ def missing_in(chunk: Chunk, start: int, count: int) -> Values | None:
     return found if found.any() else None
 
 
-def _values(chunk: Chunk, first: int, count: int, name: str) -> Values:
-    """`count` numbers from the place `first` of a buffer."""
-    form = chunk.format
-    if form in NUMBERS and not chunk.is_dictionary:
-        return chunk.buffer(1, NUMBERS[form], first, count)
+def numbers_in(chunk: Chunk, start: int, count: int, name: str) -> Numbers:
+    """`count` elements of a chunk from `start`, and where they are missing; raises NoNumbers."""
+    form, first = chunk.format, chunk.offset + start
+    missing = missing_in(chunk, start, count)
+    if chunk.extension not in ("", BOOL8, TENSOR):
+        raise NoNumbers(chunk, name)
+    if chunk.dictionary is not None:
+        codes = chunk.buffer(1, NUMBERS[form], first, count)
+        return _meant(chunk, chunk.dictionary, codes, missing, name)
+    if form in NUMBERS:
+        values = chunk.buffer(1, NUMBERS[form], first, count)
+        return values != 0 if chunk.extension == BOOL8 else values, missing
     if form == "b":
-        return chunk.bits(1, first, count)
+        return chunk.bits(1, first, count), missing
     if form == "n":
-        return np.zeros(count)
+        return np.zeros(count), missing
+    if form == "+r":
+        return _runs(chunk, first, count, name)
     if form.startswith(FIXED):
-        size, inner = int(form.removeprefix(FIXED)), chunk.children[0]
-        if missing_in(inner, first * size, count * size) is not None:
-            raise ArgumentError(
-                f"{name} holds nulls inside of its lists, which no number stands for.",
-                where=user_location(), remedy=f"Fill or drop them first, with {FUNCTIONS}.",
-            )  # fmt: skip
-        found = _values(inner, inner.offset + first * size, count * size, name)
-        return found.reshape(count, size, *found.shape[1:])
-    raise _no_numbers(chunk, name)
+        return _lists(chunk, first, count, missing, name)
+    raise NoNumbers(chunk, name)
 
 
-def _no_numbers(chunk: Chunk, name: str) -> UserError:
-    """What to do about a column of something else."""
-    form = chunk.format
-    if form.startswith(("+l", "+L", "+vl", "+vL")):
-        return ArgumentError(
-            f"{name} is an Arrow column of lists.",
-            where=user_location(),
-            remedy="Make a Ragged of its rows first, which may differ in length: fw.ragged(xs).",
-        )
-    if form.startswith("+"):
-        return ArgumentError(
-            f"{name} is an Arrow table or a column of structs, unions or runs.",
-            where=user_location(), remedy="Take its columns of numbers one by one.",
+def _meant(
+    chunk: Chunk, dictionary: Chunk, codes: Values, missing: Values | None, name: str
+) -> Numbers:
+    """The values that codes mean; anything for those that are missing."""
+    try:
+        values, absent = numbers_in(dictionary, 0, dictionary.length, name)
+    except NoNumbers:
+        raise NoNumbers(chunk, name) from None
+    if missing is not None:
+        codes = np.where(missing, 0, codes)
+        values = values if len(values) else np.zeros((1, *values.shape[1:]), values.dtype)
+    if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < len(values):
+        raise ArgumentError(
+            f"{name} is damaged: it has codes from {codes.min()} to {codes.max()}, and"
+            f" {len(values)} values that these stand for.",
+            where=user_location(), remedy="Let its library check it: column.validate(full=True).",
         )  # fmt: skip
-    remedy = "Cast it first: text to numbers, decimals to floats."
-    if chunk.is_dictionary:
-        remedy = "Take its codes: xs.indices in pyarrow, xs.to_physical() in polars."
-    elif form.startswith(TIMES):
-        remedy = "Cast it to integers first: xs.cast(pyarrow.int64()), or to_physical() in polars."
-    return DTypeError(
-        f"{name} is an Arrow column without numbers (format {form!r}).",
-        where=user_location(), remedy=remedy,
-    )  # fmt: skip
+    return values[codes], _either(missing, None if absent is None else absent[codes])
+
+
+def _runs(chunk: Chunk, first: int, count: int, name: str) -> Numbers:
+    """Each value as often as it is there: children are where runs end, and their values."""
+    ends, values = (numbers_in(child, 0, child.length, name) for child in chunk.children)
+    within = np.clip(ends[0].astype(np.int64) - first, 0, count)
+    lengths = np.diff(within, prepend=0)
+    absent = None if values[1] is None else np.repeat(values[1], lengths, axis=0)
+    return np.repeat(values[0], lengths, axis=0), absent
+
+
+def _lists(chunk: Chunk, first: int, count: int, missing: Values | None, name: str) -> Numbers:
+    """Lists of one size, as an axis; a list that is missing has no element."""
+    size = int(chunk.format.removeprefix(FIXED))
+    values, inner = numbers_in(chunk.children[0], first * size, count * size, name)
+    shape = (count, *_tensor(chunk, name, size), *values.shape[1:])
+    if missing is not None:
+        missing = np.broadcast_to(missing.reshape(-1, *[1] * (len(shape) - 1)), shape)
+    return values.reshape(shape), _either(missing, None if inner is None else inner.reshape(shape))
+
+
+def _tensor(chunk: Chunk, name: str, size: int) -> tuple[int, ...]:
+    """The shape of each list."""
+    if chunk.extension != TENSOR:
+        return (size,)
+    described = json.loads(chunk.metadata["ARROW:extension:metadata"])
+    permutation = described.get("permutation")
+    if permutation is not None and list(permutation) != sorted(permutation):
+        raise NoNumbers(chunk, name)
+    return tuple(described["shape"])
+
+
+def _either(a: Values | None, b: Values | None) -> Values | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a | b
+
+
+def _joined(parts: list[Numbers]) -> Numbers:
+    """The parts of a column one after the other."""
+    values = np.concatenate([found for found, _ in parts])
+    if all(missing is None for _, missing in parts):
+        return values, None
+    holes = [np.zeros(found.shape, np.bool_) if missing is None else missing
+             for found, missing in parts]  # fmt: skip
+    return values, np.concatenate(holes)
+
+
+def library_of(value: Any) -> int:
+    """Whose words an advice takes, as a value offers what one of these libraries does."""
+    if hasattr(value, "isna"):
+        return PANDAS
+    return POLARS if hasattr(value, "to_physical") or hasattr(value, "get_columns") else PYARROW
+
+
+class NoNumbers(Exception):
+    """A column, or a part of one, of something else than numbers."""
+
+    def __init__(self, chunk: Chunk, name: str) -> None:
+        super().__init__(chunk, name)
+        self.chunk = chunk
+        self.name = name
+
+    def told(self, owner: Any) -> UserError:
+        """The user's error, with what to do about it in the library of the column's owner."""
+        chunk, kind, where = self.chunk, _kind_of(self.chunk), user_location()
+        if kind == "lists":
+            said = f"{self.name} is an Arrow column of lists."
+            return ArgumentError(said, where=where, remedy=RAGGED)
+        advice = REMEDIES.get(kind, [OTHERWISE] * 3)[library_of(owner)]
+        field = chunk.children[0].name if chunk.children else ""
+        bits = 32 if chunk.format in SHORT_TIMES else 64
+        shown = f"type {chunk.extension}" if chunk.extension else f"format {chunk.format!r}"
+        return DTypeError(
+            f"{self.name} is an Arrow column of {kind}, not of numbers ({shown}).",
+            where=where, remedy=advice.format(field=field, bits=bits),
+        )  # fmt: skip
+
+
+def _kind_of(chunk: Chunk) -> str:
+    """What a column that holds no numbers holds."""
+    if chunk.dictionary is not None:
+        return "categories"
+    if chunk.extension:
+        return "extension types"
+    for starts, kind in KINDS.items():
+        if chunk.format.startswith(starts):
+            return kind
+    return "other elements"

@@ -18,20 +18,10 @@ from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.values import brain
 from flatweave.frontend.values.array import Array, HostArray, Tracer, host_array, kind_of
-from flatweave.frontend.values.arrow import is_arrow
 from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.devices import on_device
-from flatweave.frontend.values.interop import (
-    PAD,
-    UNEVEN,
-    Values,
-    checked,
-    is_native,
-    no_array,
-    unreadable,
-    values_of,
-)
-from flatweave.frontend.values.nulls import filled, is_masked, nulls_in, parted
+from flatweave.frontend.values.foreign_values import checked, is_masked, is_native
+from flatweave.frontend.values.interop import PAD, UNEVEN, Values, contents, no_array, values_of
 from flatweave.frontend.values.promotion import ScalarOverflowError, any_dtype_of
 from flatweave.frontend.values.short import Short
 from flatweave.frontend.values.sugar import METHODS
@@ -196,35 +186,35 @@ def python_values(value: Any, dtype: Any, name: str) -> Values:
         raise ShapeError(UNEVEN, where=user_location(), remedy=PAD) from None
 
 
+def rows_of(value: Any, name: str) -> Values:
+    """A value that `asarray` takes as an array of NumPy, or records of numbers: a chunk."""
+    is_records = isinstance(value, np.ndarray) and value.dtype.names is not None
+    if is_records and not is_masked(value):
+        return np.asarray(value, value.dtype.newbyteorder("="), order="C")
+    found = values_of(value, name)
+    return python_values(value, None, name) if found is None else found
+
+
 def _filled(value: Any, name: str) -> Values | None:
-    """As `values_of`, with NaN for what is missing."""
-    if not _may_miss(value) or not (is_masked(value) or nulls_in(value)):
-        return values_of(value, name)
-    try:
-        return checked(filled(value), name)
-    except (TypeError, ValueError) as failure:
-        if isinstance(failure, UserError):
-            raise
-        raise unreadable(value, name, failure, "Take its columns of numbers.") from None
+    """As `values_of`, with NaN for what is missing; integers become f64."""
+    found = contents(value, name)
+    if found is None:
+        return None
+    values, missing = found
+    if missing is None:
+        return values
+    floats = values if values.dtype.kind in "fc" else values.astype(np.float64)
+    return np.where(missing, floats.dtype.type(np.nan), floats)
 
 
 def _parted(value: Any, name: str) -> tuple[Any, Values]:
     """A value that `asarray` takes, and where its elements are missing."""
-    if not _may_miss(value) or not (is_masked(value) or nulls_in(value)):
-        found = asarray(value)
-        return found, np.zeros(found.shape, np.bool_)
-    try:
-        values, missing = parted(value)
-    except (TypeError, ValueError) as failure:
-        if isinstance(failure, UserError):
-            raise
-        raise unreadable(value, name, failure, "Take its columns of numbers.") from None
-    assert missing is not None  # for some are
-    return values, np.array(missing)
+    found = contents(value, name)
+    if found is None:
+        held = asarray(value)
+        return held, np.zeros(held.shape, np.bool_)
+    values, missing = found
+    return values, np.zeros(values.shape, np.bool_) if missing is None else np.array(missing)
 
 
-def _may_miss(value: Any) -> bool:
-    """Whether a value may say that elements are missing."""
-    if isinstance(value, HostArray) or type(value) is np.ndarray:
-        return False
-    return hasattr(value, "__array__") or is_arrow(value)
+METHODS["rows_of"] = rows_of

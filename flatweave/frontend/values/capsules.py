@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from flatweave.base.errors import ArgumentError, UserError
+from flatweave.base.source import user_location
+
 Values = np.ndarray[Any, np.dtype[Any]]
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = ctypes.c_void_p
@@ -100,13 +103,19 @@ class Chunk(NamedTuple):
 
     format: str
     name: str
-    is_dictionary: bool
+    dictionary: Chunk | None  # what codes mean; then the format is that of the codes
+    metadata: dict[str, bytes]
     length: int
     offset: int
     null_count: int  # -1: not counted
     addresses: tuple[int, ...]  # of its buffers; 0 for one that is left out
     children: tuple[Chunk, ...]
     owner: Any
+
+    @property
+    def extension(self) -> str:
+        """The name of the extension type that gives the elements a meaning of their own, or ""."""
+        return self.metadata.get("ARROW:extension:name", b"").decode(errors="replace")
 
     def buffer(self, number: int, dtype: Any, start: int, count: int) -> Values:
         """`count` elements of a buffer from `start`, not copied."""
@@ -127,14 +136,14 @@ class Chunk(NamedTuple):
 def chunks_of(value: Any) -> Iterator[Chunk]:
     """The arrays that an object of an Arrow library consists of, one without elements if none."""
     if hasattr(value, "__arrow_c_array__"):
-        schema, array = value.__arrow_c_array__()
+        schema, array = _asked(value, "__arrow_c_array__")
         owner = (schema, array)
         yield _chunk(
             CSchema.from_address(_capsule_pointer(schema, b"arrow_schema")),
             CArray.from_address(_capsule_pointer(array, b"arrow_array")), owner,
         )  # fmt: skip
         return
-    capsule = value.__arrow_c_stream__()
+    capsule = _asked(value, "__arrow_c_stream__")
     stream = CStream.from_address(_capsule_pointer(capsule, b"arrow_array_stream"))
     type_ = Owned(CSchema())
     _filled(GET(stream.get_schema), stream, type_.struct)
@@ -150,11 +159,25 @@ def chunks_of(value: Any) -> Iterator[Chunk]:
         yield _empty(type_.struct)
 
 
+def _asked(value: Any, method: str) -> Any:
+    """The capsules of an object, whose code may raise anything."""
+    try:
+        return getattr(value, method)()
+    except UserError:
+        raise
+    except Exception as failure:
+        raise ArgumentError(
+            f"a {type(value).__name__} cannot be read as Arrow: {failure}.",
+            where=user_location(), remedy="Convert it in its own library first.",
+        ) from None  # fmt: skip
+
+
 def _empty(schema: Any) -> Chunk:
     """An array of a type that has no elements."""
     children = tuple(_empty(schema.children[i].contents) for i in range(schema.n_children))
+    dictionary = _empty(CSchema.from_address(schema.dictionary)) if schema.dictionary else None
     return Chunk(
-        schema.format.decode(), (schema.name or b"").decode(), bool(schema.dictionary),
+        schema.format.decode(), (schema.name or b"").decode(), dictionary, _metadata(schema),
         0, 0, 0, (0, 0, 0), children, None,
     )  # fmt: skip
 
@@ -171,7 +194,31 @@ def _chunk(schema: Any, array: Any, owner: Any) -> Chunk:
         for i in range(array.n_children)
     )
     addresses = tuple(array.buffers[i] or 0 for i in range(array.n_buffers))
+    dictionary = None
+    if schema.dictionary:
+        meaning = CSchema.from_address(schema.dictionary), CArray.from_address(array.dictionary)
+        dictionary = _chunk(*meaning, owner)
     return Chunk(
-        schema.format.decode(), (schema.name or b"").decode(), bool(schema.dictionary),
+        schema.format.decode(), (schema.name or b"").decode(), dictionary, _metadata(schema),
         array.length, array.offset, array.null_count, addresses, children, owner,
     )  # fmt: skip
+
+
+def _metadata(schema: Any) -> dict[str, bytes]:
+    """The keys and values of a type's metadata: counts and lengths are i32, then the bytes."""
+    address = schema.metadata
+    if not address:
+        return {}
+
+    def number() -> int:
+        nonlocal address
+        address += 4
+        return ctypes.c_int32.from_address(address - 4).value
+
+    def text() -> bytes:
+        nonlocal address
+        length = number()
+        address += length
+        return ctypes.string_at(address - length, length)
+
+    return {text().decode(errors="replace"): text() for _ in range(number())}

@@ -4,7 +4,8 @@
     xs = fw.Chunked.open("ticks.npy", 1 << 20)     regions of a file, read when they are needed
     xs = fw.Chunked([a, b])                        these arrays, one after the other
 
-It is nowhere as a whole: functions compiled by `jit` go over it chunk by chunk (`cluster/`).
+It is nowhere as a whole: functions go over it chunk by chunk (`cluster/`), operators and methods
+with them: `xs[xs > 3].sum()`.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
 from flatweave.base import pretty
-from flatweave.base.dtypes import short_float
+from flatweave.base.dtypes import COMPLEX, DTYPES, f16, short_float
 from flatweave.base.errors import ArgumentError, DTypeError
 from flatweave.base.pieces import (
     Field,
@@ -34,6 +35,8 @@ from flatweave.base.pieces import (
     seen_as,
 )
 from flatweave.base.source import user_location
+from flatweave.frontend.values import misuse
+from flatweave.frontend.values.sugar import METHODS, Operators
 from flatweave.runtime import door
 
 __all__ = ["Chunked", "Field", "Held", "Piece", "Several", "Values", "Viewed"]
@@ -42,24 +45,93 @@ ROWS_BYTES = 128 << 20
 """A chunk where nobody says how large."""
 GATHERED = 1 << 30
 """Up to so many bytes np.asarray puts all chunks together; of more it is an error."""
+NUMBERS = frozenset(dtype.numpy for dtype in (*DTYPES, *COMPLEX.values(), f16))
 
 
-class Chunked:
+class Pieced:
+    """Rows in pieces one after the other: how many there are, and where each of them is."""
+
+    __slots__ = ("__weakref__", "_bounds", "dtype", "pieces", "rises", "row")
+    dtype: np.dtype[Any]
+    pieces: tuple[Piece, ...]
+    row: tuple[int, ...]
+    _bounds: tuple[int, ...] | None
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """Where chunks begin, and the end of the last one."""
+        if self._bounds is None:
+            self._bounds = (0, *accumulate(piece.rows for piece in self.pieces))
+        return self._bounds
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows of all chunks, then the shape of a row."""
+        return (self.bounds[-1], *self.row)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return 1 + len(self.row)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all chunks."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def size(self) -> int:
+        """The number of elements of all chunks."""
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        return self.bounds[-1]
+
+    def __iter__(self) -> Iterator[Values]:
+        """The chunks as arrays, each loaded when its turn comes."""
+        return (piece.load(0, piece.rows) for piece in self.pieces)
+
+    def load(self, begin: int, end: int) -> Values:
+        """Some rows of it, wherever they are, as one array."""
+        return self.whole(loaded(self.between(not_before(begin), end)))
+
+    def whole(self, parts: Sequence[Values]) -> Values:
+        """Rows of it that lie one after the other, as one array."""
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else np.empty((0, *self.row), self.dtype)
+
+    def between(self, begin: int, end: int) -> list[tuple[Piece, int, int]]:
+        """The pieces that hold some rows, and which of each one's own these are."""
+        bounds, last = self.bounds, min(end, self.bounds[-1])
+        if begin >= last:
+            return []
+        return [
+            part
+            for k in range(bisect_right(bounds, begin) - 1, bisect_left(bounds, last))
+            if bounds[k] < bounds[k + 1]
+            for part in parts_of(
+                self.pieces[k], max(begin - bounds[k], 0), min(last, bounds[k + 1]) - bounds[k]
+            )
+        ]
+
+
+class Chunked(Pieced, Operators):
     """An array as chunks along axis 0 that need not be in memory at once.
 
-    `Chunked(arrays)` takes arrays of one dtype whose rows have one shape. A jitted function takes
-    it as it takes an array of that dtype and rank; what it gives row by row is Chunked, too.
-    Raises ArgumentError for arrays that do not go together.
+    `Chunked(arrays)` takes arrays of one dtype whose rows have one shape, each as `fw.asarray`
+    does, and over the same memory. Functions, operators and methods take it as they take an array
+    of that dtype and rank; what they give row by row is Chunked, too. Raises ArgumentError for
+    arrays that do not go together, and for what is missing in them.
 
         >>> xs = fw.Chunked([np.arange(3), np.arange(2)])
         >>> xs
         Chunked(int64[5], 2 chunks)
-        >>> fw.jit(lambda x: fw.sum(x * x))(xs)
-        Array(6, dtype=int64)
+        >>> fw.jit(lambda x: fw.sum(x * x))(xs), xs[xs > 0].sum()
+        (Array(6, dtype=int64), Array(4, dtype=int64))
     """
 
-    __slots__ = ("__weakref__", "_bounds", "dtype", "pieces", "rises", "row")
-    dtype: np.dtype[Any]
+    __slots__ = ()
 
     def __new__(cls, arrays: Iterable[Any] = ()) -> Any:
         is_list = isinstance(arrays, list | tuple) and len(arrays) > 0
@@ -68,7 +140,9 @@ class Chunked:
         return object.__new__(cls)
 
     def __init__(self, arrays: Iterable[Any]) -> None:
-        found = [_native(np.asarray(each, order="C")) for each in arrays]
+        found: list[Values] = [
+            METHODS["rows_of"](each, f"array {k} of Chunked") for k, each in enumerate(arrays)
+        ]
         kinds = {(each.dtype, each.shape[1:]) for each in found if each.ndim}
         if len(kinds) != 1 or any(each.ndim == 0 for each in found):
             shown = pretty.listed([f"{each.dtype}{list(each.shape)}" for each in found]) or "none"
@@ -82,15 +156,14 @@ class Chunked:
     def _set(self, pieces: Sequence[Piece], dtype: Any, row: tuple[int, ...]) -> None:
         self.pieces = tuple(pieces)
         self.dtype = np.dtype(dtype)
-        is_number = self.dtype.kind in "biufc" or short_float(self.dtype) is not None
-        if not is_number and self.dtype.names is None:
+        if not holds_numbers(self.dtype):
             raise DTypeError(
                 f"chunks hold numbers, booleans and records of these, not {self.dtype}.",
                 where=user_location(), remedy="Convert them first, for instance with astype.",
             )  # fmt: skip
         self.row = row
         self.rises = False  # whether elements are known not to decrease
-        self._bounds: tuple[int, ...] | None = None
+        self._bounds = None
 
     @classmethod
     def of(cls, pieces: Sequence[Piece], dtype: Any, row: tuple[int, ...] = ()) -> Chunked:
@@ -104,14 +177,17 @@ class Chunked:
         pieces = [_viewed(piece, np.dtype(dtype), row) for piece in self.pieces]
         return Chunked.of(pieces, dtype, row)
 
-    def __getitem__(self, name: str) -> Chunked:
-        """The field of this name, of records."""
-        if not isinstance(name, str) or name not in (self.dtype.names or ()):
+    def __getitem__(self, name: Any) -> Any:
+        """The field of this name, of records; else as an array is indexed."""
+        if not isinstance(name, str):
+            return METHODS["getitem"](self, name)
+        if name not in (self.dtype.names or ()):
             raise ArgumentError(
-                f"{self!r} has no {name!r}: it is nowhere as a whole.",
+                f"{self!r} has no field {name!r}.",
                 where=user_location(),
-                remedy="Index it in a jitted function, or say xs.load(begin, end) for some rows.",
-            )
+                remedy=f"It has {pretty.listed(self.dtype.names)}." if self.dtype.names
+                else "Its elements are numbers: index it as an array, xs[2:5], xs[xs > 0].",
+            )  # fmt: skip
         field = self.dtype[name]
         pieces = [
             Held(piece.values[name]) if isinstance(piece, Held) else Field(piece, name)
@@ -129,8 +205,10 @@ class Chunked:
         if _is_ragged(array):
             made: Chunked = door.opened("rows").ChunkedRows.cut(array, rows, values=values)
             return made
-        whole = np.asarray(array)
+        whole: Values = METHODS["rows_of"](array, "the array of cut")
         rows = positive(rows)
+        if not whole.ndim:
+            return cls([whole])  # which says what is wrong with it
         cuts = range(0, max(len(whole), 1), rows)
         found: Chunked = cls([whole[begin : begin + rows] for begin in cuts])
         return found
@@ -222,58 +300,16 @@ class Chunked:
         """
         door.opened("save").save(self, path, format, column, beside or {})
 
-    @property
-    def bounds(self) -> tuple[int, ...]:
-        """Where chunks begin, and the end of the last one."""
-        if self._bounds is None:
-            self._bounds = (0, *accumulate(piece.rows for piece in self.pieces))
-        return self._bounds
+    def __contains__(self, value: Any) -> bool:
+        return bool(METHODS["any"](METHODS["equal"](self, value)))
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows of all chunks, then the shape of a row."""
-        return (self.bounds[-1], *self.row)
+    def __bool__(self) -> bool:
+        raise misuse.truth_of_chunks()
 
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return 1 + len(self.row)
+    if not TYPE_CHECKING:  # which knows every name
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of all chunks."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
-    def __len__(self) -> int:
-        return self.bounds[-1]
-
-    def __iter__(self) -> Iterator[Values]:
-        """The chunks as arrays, each loaded when its turn comes."""
-        return (piece.load(0, piece.rows) for piece in self.pieces)
-
-    def load(self, begin: int, end: int) -> Values:
-        """Some rows of it, wherever they are, as one array."""
-        return self.whole(loaded(self.between(not_before(begin), end)))
-
-    def whole(self, parts: Sequence[Values]) -> Values:
-        """Rows of it that lie one after the other, as one array."""
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate(parts) if parts else np.empty((0, *self.row), self.dtype)
-
-    def between(self, begin: int, end: int) -> list[tuple[Piece, int, int]]:
-        """The pieces that hold some rows, and which of each one's own these are."""
-        bounds, last = self.bounds, min(end, self.bounds[-1])
-        if begin >= last:
-            return []
-        return [
-            part
-            for k in range(bisect_right(bounds, begin) - 1, bisect_left(bounds, last))
-            if bounds[k] < bounds[k + 1]
-            for part in parts_of(
-                self.pieces[k], max(begin - bounds[k], 0), min(last, bounds[k + 1]) - bounds[k]
-            )
-        ]
+        def __getattr__(self, name: str) -> Any:
+            raise misuse.attribute(name, "an array in chunks", "Chunked")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         if self.nbytes > GATHERED:
@@ -287,14 +323,23 @@ class Chunked:
         found = self.load(0, len(self))
         return found if dtype is None else found.astype(dtype)
 
+    def to_numpy(self) -> Values:
+        """All rows as one array, if these are no more than 1 GiB; else ArgumentError."""
+        return self.__array__()
+
+    def _elements(self) -> Values:
+        return self.to_numpy()
+
     def __repr__(self) -> str:
         extents = ", ".join(map(str, self.shape))
         return f"Chunked({self.dtype}[{extents}], {pretty.counted(len(self.pieces), 'chunk')})"
 
 
-def _native(values: Values) -> Values:
-    """An array in this machine's order of bytes."""
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
+def holds_numbers(dtype: np.dtype[Any]) -> bool:
+    """Whether elements are numbers or booleans that programs know, or records of these."""
+    if dtype.names is not None:
+        return all(holds_numbers(dtype[name].base) for name in dtype.names)
+    return dtype in NUMBERS or short_float(dtype) is not None
 
 
 def _viewed(piece: Any, dtype: np.dtype[Any], row: tuple[int, ...]) -> Piece:

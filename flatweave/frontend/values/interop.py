@@ -15,62 +15,59 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import COMPLEX, DTYPES, bf16, f16, short_float
-from flatweave.base.errors import ArgumentError, DTypeError, ShapeError, UserError
+from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.pretty import counted
 from flatweave.base.source import user_location
-from flatweave.frontend.values import brain
 from flatweave.frontend.values.array import HostArray, Tracer, kind_of
-from flatweave.frontend.values.arrow import column_behind, is_arrow, numbers_of
-from flatweave.frontend.values.nulls import is_masked, nulls_in
+from flatweave.frontend.values.foreign_values import checked, held_by, is_masked
 from flatweave.frontend.values.promotion import ScalarOverflowError
 from flatweave.frontend.values.times import Times
 from flatweave.frontend.values.tree import Node
-from flatweave.runtime.devices.arrays import Resident
-from flatweave.runtime.devices.exchange import NotContiguous, borrowed
 
 Values = np.ndarray[Any, np.dtype[Any]]
-PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__array_struct__")
 NUMBER = (bool, int, float, complex, np.generic)
-NATIVE = frozenset(dtype.numpy for dtype in (*DTYPES, *COMPLEX.values(), f16, bf16))
 
 
 def values_of(value: Any, name: str = "") -> Values | None:
     """The value as a C-contiguous NumPy array of a dtype of ours; None for what is no array.
 
-    Raises DTypeError for arrays whose elements are not scalars of ours; `name` says in the message
-    which array it is.
+    Raises DTypeError for arrays whose elements are not scalars of ours, ArgumentError where some
+    are missing; `name` says in the message which array it is.
     """
+    if is_masked(value):
+        raise ArgumentError(
+            f"{name or 'a value'} is a masked array; Flatweave has no masked elements.",
+            where=user_location(),
+            remedy='Fill them first, xs.filled(0), or take them apart:'
+            ' xs, missing = fw.asarray(xs, nulls="mask").',
+        )
+    found = contents(value, name)
+    if found is None:
+        return None
+    values, missing = found
+    if missing is not None:
+        raise ArgumentError(
+            f"{name or 'a value'} holds {counted(int(missing.sum()), 'null')}, which no number"
+            " stands for.",
+            where=user_location(),
+            remedy='Fill or drop them, or take them as NaN, fw.asarray(xs, nulls="nan"), or apart:'
+            ' xs, missing = fw.asarray(xs, nulls="mask").',
+        )
+    return values
+
+
+def contents(value: Any, name: str = "") -> tuple[Values, Values | None] | None:
+    """The same, and True where an element is missing and the value means nothing; None where all
+    are there."""
     if isinstance(value, HostArray):
-        return value.to_numpy()
-    if isinstance(value, np.ndarray):
-        if is_masked(value):
-            raise ArgumentError(
-                f"{name or 'a value'} is a masked array; Flatweave has no masked elements.",
-                where=user_location(),
-                remedy='Fill them first, xs.filled(0), or take them apart:'
-                ' xs, missing = fw.asarray(xs, nulls="mask").',
-            )
-        return checked(np.asarray(value), name)
+        return value.to_numpy(), None
     if isinstance(value, np.generic):
-        return checked(np.asarray(value), name)
+        return checked(np.asarray(value), name), None
     if isinstance(value, Tracer | Node | bool | int | float | complex | str):
         return None
     if isinstance(value, range):
-        return _counted(value, name)
-    return _foreign(value, name)
-
-
-def on_gpu(value: Any, name: str) -> Resident | None:
-    """Another library's array on a GPU, nothing copied; None for what is on none."""
-    try:
-        return borrowed(value)
-    except NotContiguous as failure:
-        remedy = "Make it contiguous: xs.contiguous(), or cupy.ascontiguousarray(xs)."
-        raise unreadable(value, name, failure, remedy) from None
-    except TypeError as failure:
-        remedy = "Convert it to a dtype of Flatweave first."
-        raise unreadable(value, name, failure, remedy) from None
+        return _counted(value, name), None
+    return held_by(value, name)
 
 
 def _counted(value: range, name: str) -> Values:
@@ -82,138 +79,6 @@ def _counted(value: range, name: str) -> Values:
             f"{name or 'a value'} is {value!r}, whose integers do not fit an i64.",
             where=user_location(), remedy="Bring its ends nearer to 0.",
         ) from None  # fmt: skip
-
-
-def _foreign(value: Any, name: str) -> Values | None:
-    """Another library's array: by DLPack if on the CPU, by what NumPy reads, by Arrow's interface,
-    else its buffer."""
-    if not any(hasattr(value, protocol) for protocol in PROTOCOLS):
-        return _of_arrow(value, name) if is_arrow(value) else _buffer(value, name)
-    _refuse_nulls(value, name)
-    on_device = on_gpu(value, name)
-    if on_device is not None:
-        return on_device.values()
-    column = column_behind(value)
-    if column is not None:
-        return _of_arrow(column, name)
-    found: Any = None
-    if hasattr(value, "__dlpack__"):
-        try:
-            found = np.from_dlpack(value)
-        except (BufferError, TypeError, RuntimeError, AttributeError):
-            found = brain.taken(value)
-    if found is None and any(hasattr(value, protocol) for protocol in PROTOCOLS[1:]):
-        found = _asked(value, name)
-        if found.dtype.kind == "O" and not found.ndim and found[()] is value:
-            return None  # a scalar of Arrow, for instance, which only says that it is an array
-        if found.dtype.kind == "O" and is_arrow(value):
-            return _of_arrow(value, name)
-    return None if found is None else checked(found, name)
-
-
-def _asked(value: Any, name: str) -> Values:
-    """What an object's `__array__` gives."""
-    try:
-        return np.asarray(value)
-    except UserError:
-        raise
-    except (TypeError, ValueError, RuntimeError) as failure:
-        remedy = ROWS if hasattr(value, "layout") else "Bring it to the CPU and to NumPy first."
-        raise unreadable(value, name, failure, remedy) from None
-
-
-def unreadable(value: Any, name: str, failure: Exception, remedy: str) -> ArgumentError:
-    return ArgumentError(
-        f"{name or 'a value'}, {kind_of(value)}, cannot be read as an array: {failure}.",
-        where=user_location(), remedy=remedy,
-    )  # fmt: skip
-
-
-def _buffer(value: Any, name: str) -> Values | None:
-    """The elements of bytes, a memoryview, an array.array, or another object with a buffer."""
-    try:
-        seen = memoryview(value)
-    except (TypeError, BufferError):
-        return None
-    except ValueError as failure:
-        raise unreadable(value, name, failure, "Take a buffer that is still open.") from None
-    try:
-        found = np.asarray(seen)
-    except (ValueError, TypeError, NotImplementedError) as failure:
-        raise unreadable(value, name, failure, "Give its elements a number's format.") from None
-    return checked(found, name)
-
-
-def _of_arrow(value: Any, name: str) -> Values:
-    """The numbers of an Arrow column of which none is missing."""
-    found, missing = numbers_of(value, name or "a value")
-    if missing is not None:
-        raise _nulls(int(missing.sum()), name)
-    return found
-
-
-def _refuse_nulls(value: Any, name: str) -> None:
-    count = nulls_in(value)
-    if count:
-        raise _nulls(count, name)
-
-
-def _nulls(count: int, name: str) -> ArgumentError:
-    return ArgumentError(
-        f"{name or 'a value'} holds {counted(count, 'null')}, which no number stands for.",
-        where=user_location(),
-        remedy='Fill or drop them, or take them as NaN, fw.asarray(xs, nulls="nan"), or apart:'
-        ' xs, missing = fw.asarray(xs, nulls="mask").',
-    )
-
-
-def is_native(dtype: np.dtype[Any]) -> bool:
-    """Whether elements of a dtype are given to programs as they are in memory."""
-    return dtype in NATIVE or (dtype.isnative and short_float(dtype) is not None)
-
-
-def checked(values: Values, name: str) -> Values:
-    """The array itself if a program can be given it, a copy where its layout or byte order is not.
-    """
-    if not is_native(values.dtype):
-        native = values.dtype.newbyteorder("=")
-        if not is_native(native):
-            raise _refused(values, name or "an array")
-        return np.array(values, native, order="C")
-    flags = values.flags
-    return values if flags.c_contiguous and flags.aligned else np.array(values, order="C")
-
-
-def _refused(values: Values, name: str) -> DTypeError | ArgumentError:
-    """What is wrong with an array's dtype."""
-    dtype, where = values.dtype, user_location()
-    shown = f"{name} has dtype {dtype}"
-    if dtype.names:
-        return DTypeError(
-            f"{shown}, whose elements are records.",
-            where=where,
-            remedy="Functions take it as the dict of its fields. One of them: "
-            f"fw.asarray(xs[{dtype.names[0]!r}]).",
-        )  # fmt: skip
-    if dtype.kind == "O":
-        is_rows = values.ndim == 1 and any(isinstance(x, list | np.ndarray) for x in values[:1])
-        return ArgumentError(
-            f"{name} holds {'lists or arrays' if is_rows else 'Python objects'} (dtype object).",
-            where=where,
-            remedy=ROWS if is_rows
-            else "Give its elements a number's dtype: np.array(xs, dtype=np.float64).",
-        )  # fmt: skip
-    remedy = {
-        "c": "Convert it: xs.astype(np.complex128).",
-        "U": "Convert text to numbers first, or to bytes: np.frombuffer(text.encode(), np.uint8).",
-        "S": "Read it as bytes: np.frombuffer(xs, np.uint8).",
-        "M": TIMES,
-        "m": TIMES,
-        "f": "Convert it: xs.astype(np.float32) or xs.astype(np.float64).",
-    }.get(dtype.kind, "Convert it with xs.astype.")
-    return DTypeError(
-        f"{shown}, which is not an element type of Flatweave.", where=where, remedy=remedy
-    )
 
 
 OTHERWISE = (
@@ -229,15 +94,6 @@ COORDINATES = (
     "Pass a tuple of its arrays, nothing copied: (a.data, a.row, a.col) in COO form; or"
     " fw.ragged(a.tocsr()) for its rows."
 )
-ROWS = (
-    "Pass the rows of a sparse matrix as a Ragged:"
-    " fw.ragged((a.data, a.indices), offsets=a.indptr) for a in CSR form, nothing copied."
-)
-TIMES = (
-    "Functions take an array of NumPy with times as it is, and keep its unit. Its integers, nothing"
-    " copied: np.asarray(xs).view(np.int64)."
-)
-ROWS = "Make a Ragged of its rows first, which may differ in length: fw.ragged(xs)."
 UNEVEN = "a list of lists stands for an array only when all of them have one length."
 PAD = "Make a Ragged of them, fw.ragged(rows), or pad the shorter ones."
 

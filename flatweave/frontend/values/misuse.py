@@ -168,6 +168,16 @@ def truth_of_rows() -> ArgumentError:
     )
 
 
+def truth_of_chunks() -> ArgumentError:
+    """`if xs`, `assert xs == ys` of arrays in chunks."""
+    return ArgumentError(
+        "Python asks whether an array in chunks is true, which may mean any or all of its"
+        " elements.",
+        where=user_location(),
+        remedy="Use xs.any() or xs.all(); len(xs) > 0 for whether there are rows.",
+    )
+
+
 def iteration(described: str) -> NotTraceableError:
     """`for v in x`, `a, b = x`, `sum(x)`."""
     where = user_location()
@@ -260,7 +270,7 @@ def attribute(name: str, of: str = "an array", kind: str = "Array") -> Attribute
     """`x.std()`, `x.foo`; what starts with an underscore is asked for by programs."""
     if name.startswith("_"):
         return AttributeError(f"{of} has no attribute {name!r}.")
-    x = "x" if kind == "Array" else "rows"
+    x = "rows" if kind == "Ragged" else "xs" if kind == "Chunked" else "x"
     return NoAttributeError(
         f"{of} has no attribute {name!r}.",
         where=user_location(),

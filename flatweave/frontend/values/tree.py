@@ -129,6 +129,7 @@ def fields_of(records: Any) -> dict[str, Any] | None:
 
 # NumPy's kinds of elements that are more than a number; times.py adds its own
 STRUCTURED: dict[str, Callable[[Any], Any]] = {"V": fields_of}
+OF_ARRAYS = ("__array__", "dtype", "shape")  # a dataclass that has these is an array, as Zarr's
 LEAF = Tree("leaf")
 NONE = Tree("none")
 IsLeaf = Callable[[Any], bool]
@@ -218,7 +219,7 @@ def _take_apart(value: Any, leaves: list[Any], is_leaf: IsLeaf | None) -> Tree:
         return Tree("node", cls, cls.parts, _children(
             (getattr(value, name) for name in cls.parts), leaves, is_leaf
         ))  # fmt: skip
-    if hasattr(cls, "__dataclass_fields__"):
+    if hasattr(cls, "__dataclass_fields__") and not all(hasattr(cls, x) for x in OF_ARRAYS):
         names = tuple(field.name for field in dataclasses.fields(value))
         parts = (getattr(value, name) for name in names)
         return Tree("dataclass", cls, names, _children(parts, leaves, is_leaf))
