@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Generic, ParamSpec, TypeVar, overload
@@ -187,6 +188,17 @@ class Jitted(Generic[P, R]):
         leaves = leaves_of(call.values, call.names, special.unit_axes)
         body = functools.partial(call.body, self.__wrapped__)
         return trace(self.__name__, body, leaves, special.stretches, special.in_chunks)
+
+    def __reduce__(self) -> Any:
+        """By its name where that is this function's, as a decorated one's is; else made anew."""
+        name: str = vars(self).get("__qualname__", self.__name__)
+        found: Any = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return name
+        parts = (self.target, self.static.items, self.checks, self.deterministic)
+        return Jitted, (self.__wrapped__, *parts, self.donated.items)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else JittedMethod(self, instance)

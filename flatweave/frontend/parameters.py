@@ -13,6 +13,7 @@ from typing import Any
 from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
+from flatweave.frontend.call.python_values import python_value
 from flatweave.frontend.elements.lambdas import name_of
 
 P = inspect.Parameter
@@ -108,6 +109,7 @@ def expect_none(unknown: Iterable[str]) -> None:
 def items_of(picked: Any, option: str) -> tuple[Any, ...]:
     """What an option of jit picks: one, or several; ArgumentError for what picks nothing."""
     types, what, example = WAYS[option]
+    picked = python_value(picked)
     is_one = isinstance(picked, str) or not isinstance(picked, Iterable)
     found = (picked,) if is_one else tuple(picked)
     if any(isinstance(each, bool) or not isinstance(each, types) for each in found):

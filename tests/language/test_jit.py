@@ -197,6 +197,31 @@ def test_pickle():
     assert pickle.loads(pickle.dumps(fw.f32)) is fw.f32
 
 
+@fw.jit
+def plus_one(x):
+    return x + 1
+
+
+class Scaled:
+    @fw.jit
+    def times(self, x, n):
+        return x * n
+
+
+def test_pickle_of_functions():
+    """A decorated one travels by its name, any other with what it calls and its options."""
+    assert pickle.loads(pickle.dumps(plus_one)) is plus_one
+    assert pickle.loads(pickle.dumps(Scaled.times)) is Scaled.times
+    x = np.array([3.0, 1.0, 2.0])
+    with fw.target("interp"):
+        for fn in (np.median, fw.median, np.sort, np.sin):
+            same(pickle.loads(pickle.dumps(fw.jit(fn)))(x), fn(x))
+        known = fw.jit(np.reshape, static_argnames="shape", checks=False)
+        clone = pickle.loads(pickle.dumps(known))
+        assert clone(x, shape=(3, 1)).shape == (3, 1)
+        assert (clone.checks, clone.static.names) == (False, {"shape"})
+
+
 def test_many_threads(target):
     """One function, called at once from many threads with many signatures."""
     f = fw.jit(lambda x, k: fw.scan(fw.add, 0, x * k))

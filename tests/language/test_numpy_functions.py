@@ -179,6 +179,43 @@ def test_what_has_no_counterpart():
         np.partition(kept[0], 0)
 
 
+V9 = np.arange(9.0)
+LACKING = {
+    "a mode": lambda x: np.pad(x, 2, mode="mean"),
+    "a function for a mode": lambda x: np.pad(x, 2, mode=lambda *_: None),
+    "a parameter of a mode": lambda x: np.pad(x, 2, mode="reflect", reflect_type="odd"),
+    "a method": lambda x: np.quantile(x, 0.3, method="inverted_cdf"),
+    "another method": lambda x: np.nanpercentile(x, 30, method="averaged_inverted_cdf"),
+    "a constant that does not fit": lambda x: np.pad(x.astype(int), 1, constant_values=2.5),
+    "a mode of a product": lambda x: np.convolve(x, [1, 2], 1),
+    "no axis": lambda x: np.squeeze(x[None]),
+    "a mode of factors": lambda x: np.linalg.qr(np.reshape(x, (3, 3)), mode="raw"),
+    "an axis of sets": lambda x: np.unique(np.reshape(x, (3, 3)), axis=0),
+    "weights of observations": lambda x: np.cov(x, fweights=np.arange(9)),
+    "a result in place": lambda x: np.median(x, out=np.zeros(())),
+    "a flag": lambda x: np.average(x, returned=True),
+}
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_what_ours_lacks_is_numpys_own(name):
+    """Whatever the argument; not in a trace, where ours says what is wrong."""
+    with fw.target("interp"):
+        found = LACKING[name](fw.asarray(V9))
+        with pytest.raises(fw.UserError):
+            fw.jit(LACKING[name])(V9)
+    for ours, theirs in zip(*map(np.atleast_1d, (found, LACKING[name](V9))), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_what_numpy_refuses_as_well():
+    """Is told of by ours, which says where."""
+    with fw.target("interp"), pytest.raises(fw.ArgumentError, match="is not a mode of pad"):
+        np.pad(fw.asarray(V9), 2, mode="nothing")
+    with fw.target("interp"), pytest.raises(fw.IndexOutOfBounds):
+        np.take(fw.asarray(V9), [99])
+
+
 def test_another_library_may_know_what_to_do():
     """An array of its own among the arguments: it is asked."""
 

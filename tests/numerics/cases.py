@@ -13,6 +13,9 @@ HOLES[0], HOLES[:, 0] = 1.5, -2.0
 HOLES[1, 1:] = NAN
 SPECIAL = np.array([NAN, 1.0, -2.0, 0.0, INF, -INF, 3.5])
 LABELS = np.array([3, 0, 3, 8, 1, 1, 3])
+PAIRS = np.array([complex(a, b) for a in SPECIAL[3:6] for b in SPECIAL[:2]])
+BYTES = np.uint8([200, 100, 3])
+HALF = np.float16([2, 1, 2])
 XP, FP = np.array([-1.0, 0.0, 0.5, 2.0]), np.array([3.0, -1.0, 7.0, 0.5])
 WHOLE = RNG.integers(-5, 6, (3, 4))
 MORE = RNG.integers(-5, 6, (4, 2))
@@ -39,7 +42,8 @@ METHODS = ("lower", "higher", "nearest", "midpoint", "hazen", "weibull", "median
 SIGNALS = [((a, v), {"mode": mode})
            for a, v in ((V, V[:3]), (V[:2], V), (V[:4], V[:4]), (M[0], M[1][:2]))
            for mode in ("full", "same", "valid")]  # fmt: skip
-SETS = of_two((V, LABELS), (LABELS, V), (LABELS, LABELS[:0]), (SPECIAL, SPECIAL[:3]))
+SETS = of_two((V, LABELS), (LABELS, V), (LABELS, LABELS[:0]), (SPECIAL, SPECIAL[:3]),
+              (SPECIAL[:1], SPECIAL[:1]), (SPECIAL[:1], SPECIAL[:0]), (HALF, HALF + 1))
 WIDTHS = (0, 2, (1, 3), 11)
 
 CASES = {
@@ -49,32 +53,46 @@ CASES = {
     "percentile": [((CUBE, 30), {"axis": 1}), ((V, np.array([10.0, 90.0])), {})],
     "ptp": [((CUBE,), options) for options in AXES],
     "average": [((M,), {}), ((M,), {"axis": 1}), ((M,), {"axis": 0, "weights": V[2:6] * 1.0}),
-                ((M,), {"weights": M * M}), ((np.array([1.0, INF]),), {"weights": ONE[[0, 0]]})],
+                ((M,), {"weights": M * M}), ((np.array([1.0, INF]),), {"weights": ONE[[0, 0]]}),
+                ((BYTES,), {"weights": BYTES}), ((V,), {"weights": V > 0}),
+                ((BYTES,), {"weights": np.float32([1, 2, 4])}),
+                ((np.float32([1, 2]),), {"weights": np.float32([3, 4])}),
+                ((CUBE,), {"axis": (0, 1), "weights": CUBE[:, :, 0] ** 2 + 1}),
+                ((CUBE,), {"axis": (1, 0), "weights": CUBE[:, :, 0].T ** 2 + 1})],
     "cov": [((M,), {}), ((M,), {"rowvar": False}), ((M, M[::-1]), {"bias": True}), ((V,), {})],
     "corrcoef": [((M,), {}), ((V,), {}), ((M,), {"rowvar": False})],
     **dict.fromkeys(("nansum", "nanprod", "nanmin", "nanmax", "nanmean"), EVERYWHERE),
-    **dict.fromkeys(("nanvar", "nanstd"), [*EVERYWHERE, ((HOLES,), {"axis": 0, "ddof": 1})]),
+    **dict.fromkeys(("nanvar", "nanstd"),
+                    [*EVERYWHERE, *[((HOLES,), {"axis": 0, "ddof": k}) for k in (1, 3, 4)]]),
     **dict.fromkeys(("nancumsum", "nancumprod", "nanargmin", "nanargmax"), PLACES),
     "nanmedian": EVERYWHERE,
     "nanquantile": [((HOLES, PARTS[1]), {"axis": 1}), ((HOLES, 0.7), {}), ((V, 0.7), {})],
     "nanpercentile": [((HOLES, 70), {"axis": 0})],
     "nan_to_num": [((SPECIAL,), {}), ((SPECIAL.astype(np.float32),), {"nan": 7, "posinf": 1}),
+                   ((SPECIAL.astype(np.float16),), {}), ((PAIRS,), {}),
                    ((V,), {})],
-    "unique": of_one(V, LABELS, WHOLE, SPECIAL, V[:0])
+    "unique": of_one(V, LABELS, WHOLE, SPECIAL, V[:0], HALF)
     + [((LABELS,), {"return_index": True, "return_inverse": True, "return_counts": True})],
     "union1d": SETS, "intersect1d": SETS, "setdiff1d": SETS, "setxor1d": SETS,
     "bincount": [((LABELS,), {}), ((LABELS,), {"weights": V * 0.5}), ((LABELS[:0],), {}),
-                 ((LABELS.astype(np.uint8),), {"minlength": 12})],
+                 ((LABELS.astype(np.uint8),), {"minlength": 12}), ((V > 0,), {}),
+                 ((LABELS,), {"weights": np.uint8([200] * 7)}), ((LABELS,), {"weights": V > 0}),
+                 ((LABELS,), {"weights": np.float32([0.1] * 7)})],
     "digitize": [((V, edges), {"right": right}) for right in (False, True)
                  for edges in (np.array([-1.0, 2.0, 4.0]), np.array([4.0, 2.0, -1.0]),
-                               np.array([]), np.array([3.0]))],
+                               np.array([]), np.array([3.0]), np.array([2.0, 2.0, 4.0]))]
+    + [((SPECIAL, np.array([4.0, 0.0, -1.0])), {}), ((SPECIAL, np.array([2.0, 2.0])), {})],
     "argwhere": of_one(WHOLE, V - 3), "flatnonzero": of_one(WHOLE, V - 3),
     "interp": [((np.concatenate([SPECIAL, XP, [0.3, -9.0]]), XP, FP), options)
                for options in ({}, {"left": -7.0, "right": 5.0})]
     + [((0.25, XP, FP), {}), ((M, XP, FP), {}), ((V, ONE, ONE), {}),
        ((M, np.array([0.0, 0.0, 1.0]), XP[:3]), {})],
     "gradient": [((M,), {}), ((M, 2.0, 0.5), {}), ((M,), {"axis": 1, "edge_order": 2}), ((V,), {}),
-                 ((M, XP), {"axis": 0}), ((M, XP), {"axis": 0, "edge_order": 2})],
+                 ((M, XP), {"axis": 0}), ((M, XP), {"axis": 0, "edge_order": 2}),
+                 ((M,), {"axis": (1, 0)}), ((M, 2.0, XP), {"axis": (1, 0)}),
+                 ((M[0], np.uint8([250, 200, 100, 7, 3])), {"edge_order": 2}),
+                 ((M[0], np.int8([-120, -100, 0, 100, 127])), {}), ((M, np.uint8(200)), {}),
+                 ((np.float32(M), XP), {"axis": 0}), ((BYTES[::-1].copy(),), {})],
     "trapezoid": [((M,), {}), ((M,), {"dx": 0.5, "axis": 0}), ((M, XP), {"axis": 0}),
                   ((M, M * 2), {}), ((V,), {})],
     "convolve": SIGNALS, "correlate": SIGNALS,
@@ -86,20 +104,26 @@ CASES = {
         ("...ij,jk->...ik", STACK, MORE), ("...j,...j", STACK, V[:4]), ("ijk->kij", STACK),
         ("ij,kj,lj->ikl", WHOLE, MORE.T, WHOLE), ("ij,jk->k", WHOLE, MORE),
         ("bi,bi,bi->b", WHOLE, WHOLE, WHOLE), ("ij , ij -> ij", WHOLE, WHOLE),
-    )],
+        ("ij,jk->ik", WHOLE[:, :1], MORE), ("i,i->i", ONE, V), ("i,i", V, ONE),
+        ("bij,bjk", STACK[:1], CUBE[:2, :, :3]), ("...i,...i->...", STACK, WHOLE[:1]),
+        ("i,i", BYTES, BYTES), ("i->", BYTES), ("i,i", V > 0, V > 0),
+    )] + [(("ij,jk", WHOLE, MORE), {"optimize": how}) for how in (True, "greedy")],
     "inner": of_two((V, V), (WHOLE, STACK), (M, 2.0)),
     "kron": of_two((WHOLE, MORE), (V, WHOLE), (WHOLE, V), (V, V)),
     "ravel": of_one(M, V, M + 1j), "atleast_1d": of_one(V, M), "atleast_2d": of_one(V, M, M + 1j),
     "swapaxes": [((CUBE, 0, 2), {}), ((M + 1j, -1, 0), {})],
-    "diag": [((V,), {"k": k}) for k in (-2, 0, 1)] + [((M,), {"k": k}) for k in (-1, 0, 3)],
+    "diag": [((V,), {"k": k}) for k in (-2, 0, 1)] + [((M,), {"k": k}) for k in (-1, 0, 3)]
+    + [((V[:0],), {"k": k}) for k in (0, 2)] + of_one(HALF, np.float16(M), V[:3] + 1j),
     "append": [((V, V[:2]), {}), ((M, M[:1]), {"axis": 0}), ((M, 3), {}), ((V, 1j), {})],
     **dict.fromkeys(("hstack", "vstack", "column_stack"),
                     [(([V, V],), {}), (([M, M, M],), {}), (([M, M + 1j],), {})]),
     "split": [((V[:6], 3), {}), ((V, [2, 5]), {}), ((M, 2), {"axis": 0}),
-              ((M, [1, 3]), {"axis": 1})],
+              ((M, [1, 3]), {"axis": 1}), ((HALF, 3), {}), ((V + 1j, [2]), {})],
     "pad": [((array, width), {"mode": mode}) for array in (V, V[:1], M) for width in WIDTHS
             for mode in ("constant", "edge", "reflect", "symmetric", "wrap")]
-    + [((M, ((1, 2), (0, 3))), {"constant_values": 7}), ((V[:0], 2), {})],
+    + [((M, ((1, 2), (0, 3))), {"constant_values": 7}), ((V[:0], 2), {}), ((HALF, 2), {}),
+       ((HALF, 2), {"mode": "edge"}), ((V[:3] + 1j, 2), {"constant_values": 2j}),
+       ((V[:3] + 1j, 2), {"mode": "wrap"})],
     "fliplr": of_one(M), "flipud": of_one(M, V, M + 1j),
     "rot90": [((M,), {"k": k}) for k in range(-1, 4)] + [((CUBE,), {"axes": (2, 0)})],
     "isclose": [((SPECIAL, SPECIAL[::-1].copy()), {}), ((SPECIAL, SPECIAL), {"equal_nan": True}),
@@ -107,10 +131,13 @@ CASES = {
                 ((np.uint32([2**32 - 1, 5]), np.uint32([2**32 - 2, 5])), {}),
                 ((np.int32([-(2**31)]), np.int32([2**31 - 1])), {})],
     "allclose": [((M, M + 1e-9), {}), ((SPECIAL, SPECIAL), {}), ((M, M + 1), {"rtol": 5.0})],
-    "select": [(([V > 2, V < -2], [V, -V], 5), {}), (([M > 0], [M]), {})],
+    "select": [(([V > 2, V < -2], [V, -V], 5), {}), (([M > 0], [M]), {}),
+               (([HALF > 0], [HALF]), {}), (([V > 2], [V + 1j]), {})],
     **dict.fromkeys(("fmin", "fmax"), of_two((SPECIAL, SPECIAL[::-1].copy()), (V, 2))),
-    "fmod": of_two((V, LABELS + 1), (-V * 1.5, 2.0), (SPECIAL, 2.0)),
-    "heaviside": of_two((SPECIAL, 0.5), (V, 2)),
+    "fmod": of_two((V, LABELS + 1), (-V * 1.5, 2.0), (SPECIAL, 2.0), (SPECIAL, -INF),
+                   *[(np.array([low, low, low, high]), np.array([-1, high, low, low]))
+                     for low, high in ((np.int8(-128), np.int8(127)), (-(2**63), 2**63 - 1))]),
+    "heaviside": of_two((SPECIAL, 0.5), (V, 2), (np.float32(SPECIAL), 0.5), (V, 0.5)),
     "sinc": of_one(SPECIAL[:4], V, M.astype(np.float32)),
     **dict.fromkeys(("degrees", "radians", "deg2rad", "rad2deg"), of_one(SPECIAL, V)),
 }  # fmt: skip

@@ -31,12 +31,18 @@ from flatweave.terms.syntax import Atom, constant
 
 
 def axes_of(array: Tracer, axis: Any, who: str) -> list[int]:
-    """The axes that are reduced, in order; all of them for None."""
+    """The axes that are reduced, in ascending order; all of them for None."""
+    return sorted(axes_named(array, axis, who))
+
+
+def axes_named(array: Tracer, axis: Any, who: str, repeated: bool = False) -> list[int]:
+    """The axes in the order in which they are named, all of them for None; each once, or some
+    `repeated`."""
     if axis is None:
         return list(range(array.ndim))
     parts = axis if isinstance(axis, tuple | list) else [axis]
-    found = sorted(axis_of(array, part, who) for part in parts)
-    if len(set(found)) < len(found):
+    found = [axis_of(array, part, who) for part in parts]
+    if len(set(found)) < len(found) and not repeated:
         raise ArgumentError(
             f"{who} got an axis twice: {tuple(parts)}.",
             where=user_location(), remedy="Name each axis once.",

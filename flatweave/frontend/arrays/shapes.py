@@ -200,16 +200,25 @@ def axis_below(rank: int, axis: Any, who: str, what: str, has: str = "has") -> i
 
 def axis_number(axis: Any, who: str) -> int:
     """A user's axis as an int; ArgumentError for a float, a bool or anything else."""
+    return integer(axis, f"the axis of {who}", "Axes count from 0, or from the end below 0.")
+
+
+def integer(value: Any, what: str, remedy: str = "", least: int | None = None) -> int:
+    """A static integer, `least` or more; ArgumentError for a float, a bool or anything else."""
     wrong = ArgumentError(
-        f"the axis of {who} must be an integer, got {shown(axis)}.",
-        where=user_location(), remedy="Axes count from 0, or from the end below 0.",
+        f"{what} must be an integer{'' if least is None else f' from {least} on'},"
+        f" got {shown(value)}.",
+        where=user_location(), remedy=remedy or "Give an int, or what has __index__.",
     )  # fmt: skip
-    if isinstance(axis, bool | np.bool_):
+    if isinstance(value, bool | np.bool_):
         raise wrong
     try:
-        return operator.index(axis)
+        number = operator.index(value)
     except TypeError as failure:
         raise (failure if isinstance(failure, UserError) else wrong) from None
+    if least is not None and number < least:
+        raise wrong
+    return number
 
 
 class AxisError(ShapeError, IndexError):

@@ -82,9 +82,9 @@ class OperationCall:
     def _take(self, name: str, value: Any, position: int) -> None:
         if name in self.known.static:
             leaves, tree = flatten(value, lambda leaf: True)
-        elif name == "shape" or name in self.known.structured:
+        elif name in self.known.structured:
             leaves, tree = flatten(value)
-        elif name == "arrays" and name != self.known.rest:  # a list of them
+        elif name in self.known.lists:
             leaves, tree = flatten(value, lambda leaf: leaf is not value and is_number_list(leaf))
         else:
             leaves, tree = flatten(value, is_number_list)

@@ -4,12 +4,16 @@
     def sum(xs, axis=None, keepdims=False): ..       written for traced arrays alone
 
 `static` names the parameters that decide what the program is: a call outside a trace compiles anew
-for each of their values, while every other number, an extent too, is an argument at run time. In
-`structured` ones a list is a structure, as a tuple is; elsewhere one of numbers is an array. What
-`parts` names may be tuples, dicts, .. of one structure, each part of which is worked on. An
-`elementwise` function of a Ragged works on its values (`ragged/elementwise.py`). Elementwise
-functions and `reduction`s of arrays of any rank share their programs (`ranks.py`). `renamed` gives
-parameters by the names that they had before, which are still accepted: `renamed="ne=initial"`.
+for each of their values, while every other number, an extent too, is an argument at run time. The
+body is given Python's own numbers and tuples for them, whatever the caller has
+(`python_values.py`). In `structured` ones a list is a structure, as a tuple is; elsewhere one of
+numbers is an array. `numbers`, and `shape`, are structures of a few numbers, also when an array
+holds them. `lists`, and `arrays`, are lists of arrays, also when one array holds them. What `parts`
+names may be tuples, dicts, .. of one structure, each part of which is worked on. An `elementwise`
+function of a Ragged works on its values (`ragged/elementwise.py`), an `axial` one goes along its
+axes (`ragged/along.py`). Elementwise functions and `reduction`s of arrays of any rank share their
+programs (`ranks.py`). `renamed` gives parameters by the names that they had before, which are still
+accepted: `renamed="ne=initial"`.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -26,8 +30,9 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.frames import leave_ours_out
 from flatweave.base.records import record
 from flatweave.base.source import user_location
+from flatweave.frontend.call.python_values import python_numbers, python_value
 from flatweave.frontend.call.telling import TELLING
-from flatweave.frontend.values.array import Array, describe
+from flatweave.frontend.values.array import Array, HostArray, describe
 from flatweave.frontend.values.complex import speaks_of_complex
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.short import speaks_of_short
@@ -60,6 +65,7 @@ class Operation:
     is_elementwise: bool
     is_reduction: bool  # its first argument without an `axis` is one row of elements
     structured: frozenset[str]  # in which a list of numbers is so many numbers, not an array
+    lists: frozenset[str]  # in which a list is so many arrays
 
 
 Evaluator = Callable[[Operation, tuple[Any, ...], dict[str, Any]], Any]
@@ -69,13 +75,16 @@ EVALUATOR: list[Evaluator] = []
 
 def operation(
     *, static: str = "", host: Callable[..., Any] | None = None, elementwise: bool = False,
-    reduction: bool = False, structured: str = "", parts: str = "", renamed: str = "",
+    reduction: bool = False, structured: str = "", parts: str = "", numbers: str = "",
+    lists: str = "", axial: bool = False, renamed: str = "",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a public function by its meaning inside a trace."""
 
     old_names = dict(pair.split("=") for pair in renamed.split())
 
     def declare(body: Callable[P, R]) -> Callable[P, R]:
+        if axial:
+            body = _along_rows_too(body)
         body = _on_short_too(_on_complex_too(body))
         if elementwise:
             body = _on_rows_too(body, frozenset(static.split()))
@@ -86,6 +95,12 @@ def operation(
         rest = [p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL]
         named = [p.name for p in parameters if p.kind in kinds]
         telling = {*TELLING, *static.split()}
+        several = {"arrays", *lists.split()}.difference(rest)
+        convert: dict[str, Callable[[Any], Any]] = {
+            **dict.fromkeys(["shape", *numbers.split()], python_numbers),
+            **dict.fromkeys(several, _rows_of), **dict.fromkeys(static.split(), python_value),
+        }  # fmt: skip
+        first = next((at for at, name in enumerate(named) if name in convert), sys.maxsize)
         known = Operation(
             body.__name__,
             body,
@@ -96,7 +111,8 @@ def operation(
             next((at for at, name in enumerate([*named, *rest]) if name in telling), sys.maxsize),
             elementwise,
             reduction,
-            frozenset(structured.split()),
+            frozenset(["shape", *structured.split(), *numbers.split()]),
+            frozenset(several),
         )
 
         @functools.wraps(body)
@@ -104,6 +120,11 @@ def operation(
             if old_names and kwargs:
                 kwargs = _by_new_names(old_names, kwargs)  # type: ignore[assignment]
             scope = innermost()
+            if len(args) > first:
+                args = tuple(_converted(convert, named, args))  # type: ignore[assignment]
+            if kwargs:
+                for name in convert.keys() & kwargs.keys():
+                    kwargs[name] = convert[name](kwargs[name])
             if scope is None:
                 try:
                     return EVALUATOR[0](known, args, kwargs)  # type: ignore[no-any-return]
@@ -136,6 +157,22 @@ def _by_new_names(old_names: Mapping[str, str], kwargs: Mapping[str, Any]) -> di
         name if old_names.get(name, name) in kwargs else old_names[name]: value
         for name, value in kwargs.items()
     }
+
+
+def _converted(
+    convert: dict[str, Callable[[Any], Any]], named: list[str], args: tuple[Any, ...]
+) -> Iterator[Any]:
+    """Arguments by position, each as its parameter wants it."""
+    for at, value in enumerate(args):
+        name = named[at] if at < len(named) else ""
+        yield convert[name](value) if name in convert else value
+
+
+def _rows_of(value: Any) -> Any:
+    """A list of arrays; of one array that is here, its rows."""
+    if isinstance(value, np.ndarray | HostArray) and value.ndim:
+        return list(np.asarray(value))
+    return value
 
 
 def _must_take(known: Operation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -191,6 +228,22 @@ def _on_rows_too(body: Callable[P, R], static: frozenset[str]) -> Callable[P, R]
         fixed = {name: value for name, value in operands.items() if name in static}
         rest = {name: value for name, value in operands.items() if name not in static}
         return on_rows(functools.partial(work, **fixed), rest)  # type: ignore[arg-type]
+
+    return work
+
+
+def _along_rows_too(body: Callable[P, R]) -> Callable[P, R]:
+    """The function along an axis, extended to Ragged arguments, which come first."""
+    names = tuple(inspect.signature(body).parameters)
+
+    @functools.wraps(body)
+    def work(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        if not is_irregular(given.get(names[0])):
+            return body(*args, **kwargs)
+        rows, axis = given.pop(names[0]), given.pop("axis", None)
+        options = {name: value for name, value in given.items() if value is not None}
+        return METHODS["along_rows"](body.__name__, rows, axis, options)  # type: ignore[no-any-return]
 
     return work
 

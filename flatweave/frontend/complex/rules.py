@@ -16,6 +16,7 @@ from flatweave.frontend.trace.pairs import lifted
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.complex import Complex, is_complex, speaks_of_complex
+from flatweave.frontend.values.composed import Composed
 from flatweave.frontend.values.interop import is_number_list, list_values, no_array
 from flatweave.terms.syntax import constant
 
@@ -44,8 +45,8 @@ def for_complex(function: T) -> T:
 
 
 def either(value: Any, name: str) -> Any:
-    """An argument as a traced array, real or complex."""
-    return value if isinstance(value, Complex) else as_tracer(value, name)
+    """An argument as a traced array, real or complex, or of floats of 16 bits."""
+    return value if isinstance(value, Composed) else as_tracer(value, name)
 
 
 def rule(*names: str) -> Callable[[T], T]:

@@ -15,8 +15,6 @@ from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.lambdas import combine_lambda, single
 from flatweave.frontend.elements.scalars import apply
-from flatweave.frontend.ragged.along import along_rows
-from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace import extents
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.promotion import dtype_of, wide_dtype
@@ -24,7 +22,7 @@ from flatweave.scalar import ops as scalar
 from flatweave.terms.syntax import constant
 
 
-@operation(static="axis dtype")
+@operation(static="axis dtype", axial=True)
 def cumsum(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
     """The sum of the elements up to each one, in flat order or along `axis`; dtypes as `sum`'s.
 
@@ -38,7 +36,7 @@ def cumsum(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
     return _cumulative("cumsum", "add", xs, axis, dtype)
 
 
-@operation(static="axis dtype")
+@operation(static="axis dtype", axial=True)
 def cumprod(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
     """The product of the elements up to each one, in flat order or along `axis`.
 
@@ -52,8 +50,6 @@ def cumprod(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
 
 
 def _cumulative(who: str, fn: str, xs: Any, axis: Any, dtype: Any) -> Any:
-    if isinstance(xs, Ragged):
-        return along_rows(who, xs, axis, {"dtype": dtype})
     array = single(xs, who)
     wanted = wide_dtype(array.element) if dtype is None else dtype_of(dtype)
     array = converted(array, wanted)

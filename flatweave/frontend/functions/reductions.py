@@ -231,7 +231,7 @@ def _mean_of_chosen(rows: Ragged, axis: Any, keepdims: Any, where: Any) -> Any:
     return METHODS["truediv"](total, count)
 
 
-@operation(static="axis keepdims", reduction=True)
+@operation(static="axis keepdims", reduction=True, axial=True)
 def argmin(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Where the least element is first found, NaN being the least; in flat order, or along `axis`.
 
@@ -244,7 +244,7 @@ def argmin(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _extremum("argmin", "lt", xs, axis, keepdims)
 
 
-@operation(static="axis keepdims", reduction=True)
+@operation(static="axis keepdims", reduction=True, axial=True)
 def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Where the greatest element is first found, NaN being the greatest; flat, or along `axis`.
 
@@ -259,8 +259,6 @@ def argmax(xs: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def _extremum(who: str, better: str, xs: Any, axis: Any, keepdims: bool) -> Any:
     """The place of an extremum: a reduction of (value, place) pairs."""
-    if isinstance(xs, Ragged):
-        return along_rows(who, xs, axis, {"keepdims": keepdims})
     array = single(xs, who)
     keepdims = flag_of(keepdims, "keepdims")
     if axis is not None and isinstance(axis, tuple | list):
@@ -316,7 +314,7 @@ def reduction(
 
 METHODS["reduction"] = reduction
 # what functions in rooms below do with Ragged values
-METHODS["on_rows"] = on_rows
+METHODS["on_rows"], METHODS["along_rows"] = on_rows, along_rows
 METHODS["at_places"], METHODS["in_row"], METHODS["by_rows"] = at_places, in_row, by_rows
 METHODS["concat_rows"] = concat_rows
 METHODS["with_row"] = with_row

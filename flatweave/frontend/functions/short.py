@@ -36,10 +36,13 @@ JOINED = {
 }  # fmt: skip
 # arrays that are written into, and what is written
 WRITTEN = {"scatter": ("dest", "vals"), "replace": ("xs", "values")}
-# functions of arrays of any elements: of tuples, and of these
+# functions of arrays of any elements: of tuples, and of these; and compositions of those above
 ANY_ELEMENTS = frozenset({
     "map", "zip_with", "filter", "partition", "generate", "cond", "while_loop", "fori_loop",
-    "expand", "replicate", "vmap", "ragged", "row",
+    "expand", "replicate", "vmap", "ragged", "row", "ravel", "swapaxes", "atleast_1d", "atleast_2d",
+    "hstack", "vstack", "column_stack", "append", "split", "fliplr", "flipud", "rot90", "diag",
+    "pad", "select", "unique", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+    "union1d", "intersect1d", "setdiff1d", "setxor1d", "nan_to_num",
 })  # fmt: skip
 # results like the arguments, which are compared as f32
 ORDERED = {"sort": ("xs",), "sort_by_key": ("keys", "values")}

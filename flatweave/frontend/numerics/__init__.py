@@ -13,7 +13,6 @@ from flatweave.frontend.numerics.arranging import (
     fliplr,
     flipud,
     hstack,
-    pad,
     ravel,
     rot90,
     split,
@@ -63,6 +62,7 @@ from flatweave.frontend.numerics.missing import (
 )
 from flatweave.frontend.numerics.moments import average, corrcoef, cov, ptp
 from flatweave.frontend.numerics.order_statistics import median, percentile, quantile
+from flatweave.frontend.numerics.padding import pad
 from flatweave.frontend.numerics.products import einsum, inner, kron
 from flatweave.frontend.numerics.samples import convolve, correlate, gradient, interp, trapezoid
 

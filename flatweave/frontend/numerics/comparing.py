@@ -7,17 +7,26 @@ from math import pi
 from typing import Any
 
 from flatweave.base.dtypes import f64
-from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.broadcast import zipped
-from flatweave.frontend.elements.elementwise import abs, isfinite, isnan, maximum, minimum, sin
+from flatweave.frontend.elements.elementwise import (
+    abs,
+    copysign,
+    isfinite,
+    isnan,
+    maximum,
+    minimum,
+    sin,
+)
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.control import fori_loop
 from flatweave.frontend.functions.reductions import all
+from flatweave.frontend.numerics.lines import float_dtype, floating, row_of
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import Tracer, describe
+from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.promotion import common
 
 
@@ -136,10 +145,10 @@ def heaviside(x: Any, y: Any) -> Any:
         >>> fw.heaviside([-3.0, 0.0, 2.0], 0.5)
         Array([0. , 0.5, 1. ], dtype=float64)
     """
-    a, b = _numbers(x, y, "heaviside")
-    if a.dtype.kind != "f":
-        a = a.astype(f64)
-    return where(isnan(a), a, where(a == 0, b, where(a < 0, 0.0, 1.0)))
+    a, b = floating(x, "x of heaviside"), floating(y, "y of heaviside")
+    dtype = float_dtype(a, b)
+    side = where(a < 0, 0.0, 1.0).astype(dtype)
+    return where(isnan(a), a, where(a == 0, b.astype(dtype), side)).astype(dtype)
 
 
 @operation(elementwise=True)
@@ -152,11 +161,14 @@ def fmod(x: Any, y: Any) -> Any:
         Array([-1,  1], dtype=int64)
     """
     a, b = _numbers(x, y, "fmod")
-    size = abs(a) % abs(b)
-    return where(a < 0, -size, size)
+    if common((a, b))[0].is_float:
+        return copysign(abs(a) % abs(b), a)
+    rest = a % b
+    return where((rest != 0) & ((rest < 0) != (a < 0)), rest - b, rest)
 
 
-@operation(structured="condlist choicelist")
+@for_complex
+@operation(lists="condlist choicelist")
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     """At each place the element of the first choice whose condition holds there; else `default`.
 
@@ -186,12 +198,7 @@ def polyval(p: Any, x: Any) -> Any:
         >>> fw.polyval([1, 0, 2], [0, 1, 2])
         Array([2, 3, 6], dtype=int64)
     """
-    factors: Any = as_tracer(p, "p of polyval")
-    if factors.ndim != 1:
-        raise ShapeError(
-            f"the coefficients of polyval are one row, got {describe(factors)}.",
-            where=user_location(), remedy="Map it over the rows: fw.map(fw.polyval, ps, xs).",
-        )  # fmt: skip
+    factors = row_of(p, "p of polyval")
     array: Any = as_tracer(x, "x of polyval")
     dtype = common((factors, array))[0]
 

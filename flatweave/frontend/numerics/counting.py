@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.dtypes import i64
-from flatweave.base.errors import ShapeError
-from flatweave.base.source import user_location
+from flatweave.base.dtypes import bool_, f64, i64
 from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import reshape
 from flatweave.frontend.arrays.sorting import sort
 from flatweave.frontend.arrays.writing import histogram
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.elementwise import maximum
-from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.elements.elementwise import isnan, maximum
 from flatweave.frontend.functions.control import cond
-from flatweave.frontend.functions.reductions import max, min
+from flatweave.frontend.functions.reductions import all, max, min
+from flatweave.frontend.numerics.lines import along, row_of
 from flatweave.frontend.standard.arrangement import stack
+from flatweave.frontend.standard.creation import ones_like
 from flatweave.frontend.standard.searching import distinct, isin, nonzero, searchsorted
+from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import describe
 
 
 @operation()
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     """How often each number from 0 to the greatest occurs, or the sum of the weights there.
 
-    Types: `x: integer[n], weights: t[n] -> i64[k]`, of weights `t[k]`; k is the greatest number
+    Types: `x: integer[n], weights: t[n] -> i64[k]`, of weights `f64[k]`; k is the greatest number
     and 1, or `minlength` if that is more. Raises ArgumentError for a number below 0, ShapeError
-    unless x has one axis.
+    unless x and the weights are rows of one length, NegativeExtentError for a `minlength` below 0.
 
         >>> fw.bincount([1, 3, 1])
         Array([0, 2, 0, 1], dtype=int64)
     """
-    array: Any = as_tracer(x, "x of bincount")
-    if array.ndim != 1:
-        raise ShapeError(
-            f"bincount counts the numbers in one row, got {describe(array)}.",
-            where=user_location(), remedy="Reshape it first: x.reshape(-1).",
-        )  # fmt: skip
+    array = row_of(x, "x of bincount")
+    if array.element is bool_:
+        array = array.astype(i64)
+    counted: Any = 1
+    if weights is not None:
+        row = row_of(weights, "the weights of bincount")
+        counted = along(row, array, [0], "the weights of bincount").astype(f64)
     message = check_message(
         "bincount counts numbers from 0 on, the least is {0}.", [], "Subtract the least first."
     )
@@ -48,33 +48,33 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
     found: Any = least.astype(i64)
     check(as_tracer(least >= 0).atom, "argument", (found.atom,), message)
     most: Any = max(array, initial=0).astype(i64)
-    length = maximum(most + (as_tracer(array.shape[0]) > 0), minlength)
-    return histogram(length, array, 1 if weights is None else weights)
+    least_length = extents.scalar_i64(extents.length_of(minlength, "minlength of bincount"))
+    length = maximum(most + (as_tracer(array.shape[0]) > 0), least_length)
+    return histogram(length, array, counted)
 
 
 @operation(static="right")
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """In which bin each value lies: how many of the edges, which ascend or descend, are before it.
 
-    With `right` an edge belongs to the bin before it.
+    With `right` an edge belongs to the bin before it. NaN is greater than every number.
 
-    Types: `x: t[..], bins: t[n] -> i64[..]`. Raises ShapeError unless bins has one axis.
+    Types: `x: t[..], bins: t[n] -> i64[..]`. Raises ShapeError unless bins has one axis,
+    ArgumentError for edges that neither ascend nor descend.
 
         >>> fw.digitize([0.5, 1.0, 7.0], [0.0, 1.0, 2.0])
         Array([1, 2, 3], dtype=int64)
     """
-    edges: Any = as_tracer(bins, "bins of digitize")
-    if edges.ndim != 1:
-        raise ShapeError(
-            f"the edges of digitize are one row, got {describe(edges)}.",
-            where=user_location(), remedy="Map it over the rows: fw.map(fw.digitize, xs, bins).",
-        )  # fmt: skip
+    edges = row_of(bins, "bins of digitize")
     values: Any = as_tracer(x, "x of digitize")
     n: Any = as_tracer(edges.shape[0])
-    some = where(n > 0, n - 1, 0)
-    descends = cond(n > 1, lambda: edges[0] > edges[some], lambda: n < 0)
+    before, after = edges[:-1], edges[1:]
+    ascends = all((before <= after) | isnan(after))
+    descends = all((before >= after) | isnan(before))
+    message = check_message("the edges of digitize neither ascend nor descend.", [], "Sort them.")
+    check(as_tracer(ascends | descends).atom, "argument", (), message)
     return cond(
-        descends,
+        ~ascends,
         lambda: n - searchsorted(edges[::-1], values, side="left" if right else "right"),
         lambda: searchsorted(edges, values, side="left" if right else "right"),
     )
@@ -172,12 +172,14 @@ def setdiff1d(a: Any, b: Any) -> Any:
 def setxor1d(a: Any, b: Any) -> Any:
     """The different values that are in one of two arrays, ascending.
 
+    A NaN is equal to no other: where both have one, so has the result twice.
+
     Types: `a: t[..], b: t[..] -> t[k]`. Raises ArgumentError for what is no array.
 
         >>> fw.setxor1d([3, 1], [2, 3])
         Array([1, 2], dtype=int64)
     """
     both = _both(a, b, "setxor1d")
-    apart = concat([both[:1] == both[:1], both[1:] != both[:-1]])
-    ends = concat([apart[1:], both[:1] == both[:1]])
-    return both[apart & ends]
+    end = ones_like(both[:1], dtype=bool_)
+    apart = concat([end, both[1:] != both[:-1], end])
+    return both[apart[1:] & apart[:-1]]

@@ -1,17 +1,26 @@
-"""Arrays as lines along the axes that a function goes along, and results where these were.
+"""Arrays as lines along the axes that a function goes along, and results where these were; the
+arguments that go with an array: floats, single rows, rows along an axis.
 
     lines(x, (0, 2), "median")     x: t[a, b, c] -> Lines of t[b, a * c]
+    along(w, x, [1], "weights")    w: t[b] -> t[1, b, 1], of extents that are checked
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from flatweave.base.dtypes import DType, f64
+from flatweave.base.errors import ShapeError
 from flatweave.base.records import record
+from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import axes_of
 from flatweave.frontend.arrays.shapes import expand_dims, reshape, transpose
+from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.promotion import common
 
 
 @record
@@ -31,7 +40,7 @@ class Lines:
 def lines(x: Any, axis: Any, who: str) -> Lines:
     """An array as lines; all of it is one where no axis is named."""
     array: Any = as_tracer(x, f"x of {who}")
-    axes = sorted(axes_of(array, axis, who))
+    axes = axes_of(array, axis, who)
     rest = [k for k in range(array.ndim) if k not in axes]
     if len(axes) == 1 and axes[0] == array.ndim - 1:
         return Lines(array, axes)
@@ -39,3 +48,47 @@ def lines(x: Any, axis: Any, who: str) -> Lines:
     moved = transpose(array, (*rest, *axes)) if rest + axes != sorted(rest + axes) else array
     whole = math.prod((shape[k] for k in axes), start=1)
     return Lines(reshape(moved, (*(shape[k] for k in rest), whole)), axes)
+
+
+def floating(x: Any, what: str) -> Any:
+    """An array whose differences and products fit: of floats as it is, any other in f64."""
+    array: Any = as_tracer(x, what)
+    return array if array.element.is_float or array.weak else array.astype(f64)
+
+
+def float_dtype(*arrays: Any) -> DType:
+    """The dtype of floats that several arrays have together."""
+    dtype = common(arrays)[0]
+    return dtype if dtype.is_float else f64
+
+
+def row_of(x: Any, what: str) -> Any:
+    """An array of one axis; ShapeError for any other."""
+    array: Any = as_tracer(x, what)
+    if array.ndim != 1:
+        raise ShapeError(
+            f"{what} must be one row, got {describe(array)}.",
+            where=user_location(),
+            remedy="Map the function over the rows, or reshape it: x.reshape(-1).",
+        )
+    return array
+
+
+def along(given: Any, array: Any, axes: Sequence[int], what: str) -> Any:
+    """An array over some axes of another one, shaped to meet its elements; ShapeError where it has
+    other axes or extents."""
+    if given.ndim != len(axes):
+        raise ShapeError(
+            f"{what} must have {len(axes)} axes for an array of type {describe(array)}, got"
+            f" {describe(given)}.",
+            where=user_location(), remedy="Give an element for each index along these axes.",
+        )  # fmt: skip
+    for own, axis in zip(given.extents, axes, strict=True):
+        extents.same(
+            own, array.extents[axis],
+            f"{what} must have {{1}} elements along axis {axis} of the array, got {{0}}.",
+            remedy="Give as many as the array has there.",
+        )  # fmt: skip
+    order = sorted(range(len(axes)), key=lambda k: axes[k])
+    shape = [array.shape[k] if k in axes else 1 for k in range(array.ndim)]
+    return reshape(transpose(given, tuple(order)), tuple(shape))

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.elements.elementwise import isnan, maximum, sqrt
+from flatweave.frontend.complex.rules import either, for_complex
+from flatweave.frontend.elements.elementwise import isnan, sqrt
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.cumulative import cumprod, cumsum
 from flatweave.frontend.functions.reductions import (
@@ -29,12 +28,12 @@ from flatweave.frontend.functions.reductions import (
     sum,
 )
 from flatweave.frontend.numerics.order_statistics import at_parts, hundredth, middle
-from flatweave.frontend.ragged.along import along_rows
-from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.standard.dtypes import finfo
 from flatweave.frontend.standard.statistics import var
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import as_tracer
+from flatweave.frontend.values.complex import Complex
 
 NAN, INF = float("nan"), float("inf")
 ALL_NAN = "Leave such lines out first, or use fw.argmin: for it a NaN is the least."
@@ -49,15 +48,7 @@ def _filled(x: Any, value: float, who: str) -> tuple[Any, Any]:
     return where(present, array, value), present
 
 
-def _folded(
-    who: str, fold: Callable[..., Any], value: float, x: Any, axis: Any, keepdims: bool
-) -> Any:
-    if isinstance(x, Ragged):
-        return along_rows(who, x, axis, {"keepdims": keepdims})
-    return fold(_filled(x, value, who)[0], axis=axis, keepdims=keepdims)
-
-
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The sum of the elements that are not NaN: of all, or along `axis`; 0 where there is none.
 
@@ -67,10 +58,10 @@ def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.nansum([1.0, fw.nan, 2.0])
         Array(3.0, dtype=float64)
     """
-    return _folded("nansum", sum, 0, x, axis, keepdims)
+    return sum(_filled(x, 0, "nansum")[0], axis=axis, keepdims=keepdims)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The product of the elements that are not NaN: of all, or along `axis`; 1 where there is none.
 
@@ -80,10 +71,10 @@ def nanprod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.nanprod([3.0, fw.nan, 2.0])
         Array(6.0, dtype=float64)
     """
-    return _folded("nanprod", prod, 1, x, axis, keepdims)
+    return prod(_filled(x, 1, "nanprod")[0], axis=axis, keepdims=keepdims)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The least element that is not NaN: of all, or along `axis`; NaN where all are.
 
@@ -96,7 +87,7 @@ def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _extremum("nanmin", min, INF, x, axis, keepdims)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The greatest element that is not NaN: of all, or along `axis`; NaN where all are.
 
@@ -112,8 +103,6 @@ def nanmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def _extremum(
     who: str, fold: Callable[..., Any], value: float, x: Any, axis: Any, keepdims: bool
 ) -> Any:
-    if isinstance(x, Ragged):
-        return along_rows(who, x, axis, {"keepdims": keepdims})
     filled, present = _filled(x, value, who)
     found = fold(filled, axis=axis, keepdims=keepdims)
     if present is None:
@@ -121,7 +110,7 @@ def _extremum(
     return where(all(~present, axis=axis, keepdims=keepdims), NAN, found)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The mean of the elements that are not NaN: of all, or along `axis`; NaN where there is none.
 
@@ -131,8 +120,6 @@ def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.nanmean([3.0, fw.nan, 2.0])
         Array(2.5, dtype=float64)
     """
-    if isinstance(x, Ragged):
-        return along_rows("nanmean", x, axis, {"keepdims": keepdims})
     filled, present = _filled(x, 0, "nanmean")
     if present is None:
         return mean(filled, axis=axis, keepdims=keepdims)
@@ -148,11 +135,12 @@ def _mean(array: Any, present: Any, axis: Any, keepdims: bool) -> Any:
     return sum(array, axis=axis, keepdims=keepdims) / _count(array, present, axis, keepdims)
 
 
-@operation(static="axis ddof keepdims")
+@operation(static="axis ddof keepdims", axial=True)
 def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """The variance of the elements that are not NaN: of all, or along `axis`.
 
-    The sum of squares is divided by their number less `ddof`; NaN where that is 0 or below.
+    The sum of squares is divided by their number less `ddof`; NaN where that is 0 or below. Of
+    integers it is `var`.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises AxisError for
     an axis that is not there.
@@ -160,14 +148,12 @@ def nanvar(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
         >>> fw.nanvar([1.0, fw.nan, 3.0])
         Array(1.0, dtype=float64)
     """
-    if isinstance(x, Ragged):
-        return along_rows("nanvar", x, axis, {"ddof": ddof, "keepdims": keepdims})
     filled, present = _filled(x, 0, "nanvar")
     if present is None:
         return var(filled, axis, ddof, keepdims)
     away = where(present, filled - _mean(filled, present, axis, True), 0)
-    count = _count(filled, present, axis, keepdims)
-    return sum(away * away, axis=axis, keepdims=keepdims) / maximum(count - ddof, 0)
+    count = _count(filled, present, axis, keepdims) - ddof
+    return where(count > 0, sum(away * away, axis=axis, keepdims=keepdims) / count, NAN)
 
 
 @operation(static="axis ddof keepdims")
@@ -183,7 +169,7 @@ def nanstd(x: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False) ->
     return sqrt(nanvar(x, axis, ddof, keepdims))
 
 
-@operation(static="axis")
+@operation(static="axis", axial=True)
 def nancumsum(x: Any, axis: Any = None) -> Any:
     """The sum of the elements up to each one that are not NaN, in flat order or along `axis`.
 
@@ -193,12 +179,10 @@ def nancumsum(x: Any, axis: Any = None) -> Any:
         >>> fw.nancumsum([1.0, fw.nan, 2.0])
         Array([1., 1., 3.], dtype=float64)
     """
-    if isinstance(x, Ragged):
-        return along_rows("nancumsum", x, axis, {})
     return cumsum(_filled(x, 0, "nancumsum")[0], axis)
 
 
-@operation(static="axis")
+@operation(static="axis", axial=True)
 def nancumprod(x: Any, axis: Any = None) -> Any:
     """The product of the elements up to each one that are not NaN, in flat order or along `axis`.
 
@@ -208,12 +192,10 @@ def nancumprod(x: Any, axis: Any = None) -> Any:
         >>> fw.nancumprod([3.0, fw.nan, 2.0])
         Array([3., 3., 6.], dtype=float64)
     """
-    if isinstance(x, Ragged):
-        return along_rows("nancumprod", x, axis, {})
     return cumprod(_filled(x, 1, "nancumprod")[0], axis)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Where the least element that is not NaN is first found, in flat order or along `axis`.
 
@@ -226,7 +208,7 @@ def nanargmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return _place("nanargmin", argmin, INF, x, axis, keepdims)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Where the greatest element that is not NaN is first found, in flat order or along `axis`.
 
@@ -242,8 +224,6 @@ def nanargmax(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def _place(
     who: str, fold: Callable[..., Any], value: float, x: Any, axis: Any, keepdims: bool
 ) -> Any:
-    if isinstance(x, Ragged):
-        return along_rows(who, x, axis, {"keepdims": keepdims})
     filled, present = _filled(x, value, who)
     if present is not None:
         found = as_tracer(all(any(present, axis=axis)))
@@ -252,7 +232,7 @@ def _place(
     return fold(filled, axis=axis, keepdims=keepdims)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The median of the elements that are not NaN: of all, or along `axis`; NaN where all are.
 
@@ -262,12 +242,10 @@ def nanmedian(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.nanmedian([3.0, fw.nan, 2.0])
         Array(2.5, dtype=float64)
     """
-    if isinstance(x, Ragged):
-        return along_rows("nanmedian", x, axis, {"keepdims": keepdims})
     return middle(x, axis, keepdims, "nanmedian", skips_nan=True)
 
 
-@operation(static="axis method keepdims")
+@operation(static="axis method keepdims", axial=True)
 def nanquantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Any:
@@ -280,8 +258,6 @@ def nanquantile(
         >>> fw.nanquantile([3.0, fw.nan, 2.0], 0.25)
         Array(2.25, dtype=float64)
     """
-    if isinstance(x, Ragged):
-        return along_rows("nanquantile", x, axis, {"q": q, "method": method, "keepdims": keepdims})
     return at_parts(x, q, axis, method, keepdims, "nanquantile", skips_nan=True)
 
 
@@ -301,6 +277,7 @@ def nanpercentile(
     return nanquantile(x, hundredth(q), axis, method, keepdims)
 
 
+@for_complex
 @operation()
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
@@ -314,10 +291,13 @@ def nan_to_num(
         >>> fw.nan_to_num([1.0, fw.nan, fw.inf], posinf=9)
         Array([1., 0., 9.], dtype=float64)
     """
-    array: Any = as_tracer(x, "x of nan_to_num")
-    if array.dtype.kind != "f":
+    array = either(x, "x of nan_to_num")
+    if isinstance(array, Complex):
+        parts = (array.real, array.imag)
+        return Complex(*(nan_to_num(part, copy, nan, posinf, neginf) for part in parts))
+    if array.dtype.kind in "biu":
         return array
-    most = float(np.finfo(array.dtype).max)
+    most = float(finfo(array.dtype).max)
     found = where(isnan(array), nan, array)
     found = where(array == INF, most if posinf is None else posinf, found)
     return where(array == -INF, -most if neginf is None else neginf, found).astype(array.dtype)

@@ -7,13 +7,13 @@ from typing import Any
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import ShapeError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import axes_named
 from flatweave.frontend.arrays.joining import concat
-from flatweave.frontend.arrays.shapes import axis_of, reshape
+from flatweave.frontend.arrays.shapes import reshape
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.elementwise import maximum, minimum, sqrt
 from flatweave.frontend.functions.reductions import max, mean, min, sum
-from flatweave.frontend.ragged.along import along_rows
-from flatweave.frontend.ragged.ragged import Ragged
+from flatweave.frontend.numerics.lines import along, float_dtype, floating
 from flatweave.frontend.standard.broadcasting import broadcast_arrays
 from flatweave.frontend.standard.norms import diagonal
 from flatweave.frontend.standard.products import matmul
@@ -21,7 +21,7 @@ from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The greatest element less the least one: of all, or along `axis`.
 
@@ -31,8 +31,6 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.ptp([3, 1, 7])
         Array(6, dtype=int64)
     """
-    if isinstance(x, Ragged):
-        return along_rows("ptp", x, axis, {"keepdims": keepdims})
     array: Any = as_tracer(x, "x of ptp")
     return max(array, axis, keepdims) - min(array, axis, keepdims)
 
@@ -41,7 +39,8 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
     """The mean, or `sum(x * weights) / sum(weights)`: of all, or along `axis`.
 
-    The weights have the shape of `x`, or are one row along `axis`.
+    The weights have the shape of `x`, or an element for each index along `axis`, in the order of
+    its axes. Where they sum to 0 the result is infinite or NaN.
 
     Types: `x: t[..], weights: t[..] -> t[..]`, without the axes gone along; integers in f64. Raises
     ShapeError for weights that do not fit, AxisError for an axis that is not there.
@@ -53,16 +52,10 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     if weights is None:
         return mean(array, axis=axis, keepdims=keepdims)
     given: Any = as_tracer(weights, "the weights of average")
-    if given.ndim != array.ndim:
-        if given.ndim != 1 or axis is None or isinstance(axis, tuple | list):
-            raise ShapeError(
-                f"the weights of average are {describe(given)}, the array {describe(array)}.",
-                where=user_location(),
-                remedy="Give weights of the array's shape, or one row along one axis.",
-            )
-        at = axis_of(array, axis, "average")
-        given = reshape(given, (-1, *[1] * (array.ndim - at - 1)))
-    values, factors = broadcast_arrays(array, given)
+    axes = axes_named(array, None if given.ndim == array.ndim else axis, "average")
+    given = along(given, array, axes, "the weights of average")
+    dtype = float_dtype(floating(array, "x of average"), given)
+    values, factors = broadcast_arrays(array.astype(dtype), given.astype(dtype))
     total = sum(values * factors, axis=axis, keepdims=keepdims)
     return total / sum(factors, axis=axis, keepdims=keepdims)
 

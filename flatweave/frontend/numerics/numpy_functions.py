@@ -3,19 +3,21 @@
     np.concatenate([xs, ys])                fw.concat([xs, ys])
     np.sort(xs, axis=0)                     fw.sort(xs, axis=0)
     np.partition(xs, 50)                    NumPy's own outside of a trace, inside of one an error
+    np.pad(xs, 2, mode="mean")              as well: fw.pad lacks the mode
 
 A call goes by the names of NumPy's parameters. Those that say nothing, or how and not what, are
-left out; with one that has no counterpart the call is NumPy's own, or refused.
+left out. Whatever the function of ours lacks or refuses is NumPy's own outside of a trace.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from flatweave.base.errors import ArgumentError, NotTraceableError, Unsupported
+from flatweave.base.errors import ArgumentError, NotTraceableError, UserError
 from flatweave.base.foreign import has_functions
 from flatweave.base.source import user_location
 from flatweave.frontend import numerics
@@ -181,7 +183,6 @@ FORMS: dict[str, Form] = {
     **{f"fft.{name}": Form(getattr(fft, name)) for name in ("fft", "ifft", "rfft", "irfft")},
 }  # fmt: skip
 # not what: left out
-# not what: left out
 HOW = frozenset({"kind", "stable", "subok", "assume_unique", "copy", "optimize", "sorted"})
 
 
@@ -196,13 +197,15 @@ def called(
         return func(*theirs, **rest) if is_here else NotImplemented
     form = FORMS.get(_name(func))
     given = None if form is None else _arguments(func, form, args, named)
-    if form is not None and given is not None:
-        try:
-            return form.call(*given[0], **given[1])
-        except Unsupported:
-            if innermost() is not None:
-                raise
-    return _without_counterpart(func, args, named, form is not None)
+    if form is None or given is None:
+        return _without_counterpart(func, args, named, form is not None)
+    try:
+        return form.call(*given[0], **given[1])
+    except UserError as refused:
+        if innermost() is None:
+            with contextlib.suppress(Exception):  # ours says more
+                return _without_counterpart(func, args, named, True)
+        raise refused
 
 
 def _name(func: Callable[..., Any]) -> str:

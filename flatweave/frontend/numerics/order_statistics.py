@@ -21,8 +21,6 @@ from flatweave.frontend.functions.control import cond
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import all, sum
 from flatweave.frontend.numerics.lines import lines
-from flatweave.frontend.ragged.along import along_rows
-from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check, is_refused
 from flatweave.frontend.trace.tracers import as_tracer
@@ -41,7 +39,7 @@ OUTSIDE = "a quantile lies from 0 to 1, got another number."
 WITHIN = "Give the part of the elements that is below it; fw.percentile takes 0 to 100."
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The middle of the sorted elements, of two middle ones their mean: of all, or along `axis`.
 
@@ -55,12 +53,10 @@ def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.median(fw.ragged([[3, 1, 2], [], [4, 8]]), axis=1)
         Array([ 2., nan,  6.], dtype=float64)
     """
-    if isinstance(x, Ragged):
-        return along_rows("median", x, axis, {"keepdims": keepdims})
     return middle(x, axis, keepdims, "median", skips_nan=False)
 
 
-@operation(static="axis method keepdims")
+@operation(static="axis method keepdims", axial=True)
 def quantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Any:
@@ -77,8 +73,6 @@ def quantile(
         >>> fw.quantile([1.0, 2.0, 3.0, 5.0], [0.0, 0.5, 1.0])
         Array([1. , 2.5, 5. ], dtype=float64)
     """
-    if isinstance(x, Ragged):
-        return along_rows("quantile", x, axis, {"q": q, "method": method, "keepdims": keepdims})
     return at_parts(x, q, axis, method, keepdims, "quantile", skips_nan=False)
 
 

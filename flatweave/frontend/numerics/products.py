@@ -16,13 +16,17 @@ from typing import Any, NamedTuple
 
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.shapes import reshape, transpose
+from flatweave.frontend.arrays.shapes import broadcast, reshape, transpose
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
+from flatweave.frontend.elements.broadcast import may_be_one, met
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import sum
 from flatweave.frontend.standard.products import matmul, tensordot
 from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ONE
+from flatweave.frontend.values.complex import Complex
+from flatweave.frontend.values.promotion import common
 
 ELLIPSIS = "..."
 
@@ -67,30 +71,34 @@ class Named(NamedTuple):
 
 
 @for_complex
-@operation(static="subscripts")
-def einsum(subscripts: str, *operands: Any) -> Any:
+@operation(static="subscripts optimize")
+def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Any:
     """Sums of products, by names of axes: "ij,jk->ik" is the product of two matrices.
 
     An axis that is not named behind the arrow is summed; a name that an operand has twice is its
     diagonal. Without an arrow names that occur once stand in alphabetic order; "..." is all axes
-    that have no name, broadcast.
+    that have no name. Axes of extent 1 are broadcast. `optimize` makes no difference: operands are
+    taken from left to right.
 
-    Types: arrays with as many axes as names `-> t[..]`. Raises ArgumentError for names that do not
-    fit the operands, ShapeError where extents of one name differ.
+    Types: arrays with as many axes as names `-> t[..]`, integers as in `matmul`. Raises
+    ArgumentError for names that do not fit the operands, ShapeError where extents of one name
+    differ and none is 1.
 
         >>> fw.einsum("ij,j->i", [[1, 2], [3, 4]], [10, 100])
         Array([210, 430], dtype=int64)
     """
     arrays = [either(x, "an operand of einsum") for x in operands]
     names, wanted = _names(subscripts, [x.ndim for x in arrays])
-    _same_extents(names, arrays)
-    parts = [_without_twins(Named(x, own)) for x, own in zip(arrays, names, strict=True)]
+    parts = _met([_without_twins(Named(x, own)) for x, own in zip(arrays, names, strict=True)])
     found = parts[0]
     for k, part in enumerate(parts[1:], 1):
         later = set(wanted).union(*(other.axes for other in parts[k + 1 :]))
         found = _product(found, part, later)
     found = _summed(found, set(wanted))
-    return transpose(found.array, tuple(found.axes.index(name) for name in wanted))
+    result = transpose(found.array, tuple(found.axes.index(name) for name in wanted))
+    if any(isinstance(x, Complex) for x in arrays):
+        return result
+    return result.astype(common(arrays)[0])
 
 
 def _names(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
@@ -129,19 +137,36 @@ def _misnamed(subscripts: Any, what: str) -> ArgumentError:
     )  # fmt: skip
 
 
-def _same_extents(names: Sequence[str], arrays: Sequence[Any]) -> None:
-    """Axes of one name have one extent, but for those of "...", which are broadcast."""
-    first: dict[str, Any] = {}
-    for own, array in zip(names, arrays, strict=True):
-        for name, extent in zip(own, _extents(array), strict=True):
-            if name.isalpha():
-                extents.same(first.setdefault(name, extent), extent,
-                             f"axis {name} of einsum has {{0}} elements, and {{1}}.")  # fmt: skip
+def _met(parts: Sequence[Named]) -> list[Named]:
+    """The operands without axes of extent 1 that meet longer ones of their name."""
+    longest: dict[str, Any] = {}
+    for part in parts:
+        for name, extent in zip(part.axes, _extents(part.array), strict=True):
+            known = longest.setdefault(name, extent)
+            if ONE not in (known, extent):
+                longest[name] = met(
+                    (known, extent), f"axis {name} of einsum has {{0}} elements, and {{1}}.", [],
+                    "Bring both to one extent.", (known, extent),
+                )  # fmt: skip
+            elif known == ONE:
+                longest[name] = extent
+    return [_stretched(part, longest) for part in parts]
+
+
+def _stretched(part: Named, longest: dict[str, Any]) -> Named:
+    own = dict(zip(part.axes, _extents(part.array), strict=True))
+    kept = [name for name in own if own[name] != ONE or longest[name] == ONE]
+    array = part.array
+    if len(kept) < len(own):
+        array = array[tuple(slice(None) if name in kept else 0 for name in part.axes)]
+    if any(own[name] != longest[name] and may_be_one(own[name]) for name in kept):
+        array = broadcast(array, tuple(extents.scalar_i64(longest[name]) for name in kept))
+    return Named(array, "".join(kept))
 
 
 def _extents(array: Any) -> Sequence[Any]:
     """The extents of a real or a complex array."""
-    found: Sequence[Any] = (array if hasattr(array, "extents") else array.real).extents
+    found: Sequence[Any] = (array.real if isinstance(array, Complex) else array).extents
     return found
 
 
@@ -150,6 +175,10 @@ def _without_twins(part: Named) -> Named:
     if len(set(part.axes)) == len(part.axes):
         return part
     kept = "".join(dict.fromkeys(part.axes))
+    own: dict[str, Any] = {}
+    for name, extent in zip(part.axes, _extents(part.array), strict=True):
+        extents.same(own.setdefault(name, extent), extent,
+                     f"axis {name} of einsum has {{0}} elements, and {{1}}.")  # fmt: skip
     shape = tuple(part.array.shape[part.axes.index(name)] for name in kept)
 
     def element(*at: Any) -> Any:
@@ -174,7 +203,7 @@ def _product(a: Named, b: Named, later: set[str]) -> Named:
     stacked = [name for name in both if name in later]
     left = [name for name in a.axes if name not in both]
     right = [name for name in b.axes if name not in both]
-    if not folded or not left and not right or any(name.isdigit() for name in both):
+    if not folded or not left and not right:
         return _summed(_broadcast(a, b, [*stacked, *left, *right, *folded]), later)
     x = _matrices(a, stacked, left, folded)
     y = _matrices(b, stacked, folded, right)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from flatweave.base.dtypes import f64
-from flatweave.base.errors import ArgumentError, ShapeError
+from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.axes import axes_of
+from flatweave.frontend.arrays.axes import axes_named
 from flatweave.frontend.arrays.joining import concat
-from flatweave.frontend.arrays.shapes import axis_of, reshape
+from flatweave.frontend.arrays.shapes import axis_of
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import zipped
 from flatweave.frontend.elements.elementwise import isnan, maximum, minimum
@@ -22,13 +22,13 @@ from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.control import cond, fori_loop
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import sum
+from flatweave.frontend.numerics.lines import along, floating, row_of
 from flatweave.frontend.standard.searching import searchsorted
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import ZERO
 from flatweave.frontend.trace.faults import check_message
 from flatweave.frontend.trace.sizes import check
 from flatweave.frontend.trace.tracers import as_tracer
-from flatweave.frontend.values.array import describe
 from flatweave.frontend.values.promotion import common
 from flatweave.frontend.values.scope import current
 
@@ -37,13 +37,7 @@ MODES = ("full", "same", "valid")
 
 def _row(x: Any, name: str, who: str) -> Any:
     """An array of one axis with elements in it."""
-    array: Any = as_tracer(x, f"{name} of {who}")
-    if array.ndim != 1:
-        raise ShapeError(
-            f"{name} of {who} has one axis, got {describe(array)}.",
-            where=user_location(),
-            remedy=f"Map it over the rows: fw.map(lambda row: fw.{who}(row, ..), m).",
-        )
+    array = row_of(x, f"{name} of {who}")
     message = check_message(f"{name} of {who} has no element.", [], "Check the length first.")
     check(current().apply("gt", array.extents[0], ZERO), "shape", (), message)
     return array
@@ -104,10 +98,9 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     apart: Any = dx
     if x is not None:
         places: Any = as_tracer(x, "x of trapezoid")
-        own = 0 if places.ndim == 1 else at
-        apart = _part(places, own, 1, None) - _part(places, own, None, -1)
         if places.ndim == 1:
-            apart = reshape(apart, (-1, *[1] * (array.ndim - at - 1)))
+            places = along(places, array, [at], "x of trapezoid")
+        apart = _part(places, at, 1, None) - _part(places, at, None, -1)
     both = _part(array, at, 1, None) + _part(array, at, None, -1)
     return sum(apart * both / 2.0, axis=at)
 
@@ -117,18 +110,17 @@ def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> An
     """Differences over distances, central ones of second order, at the ends of order `edge_order`.
 
     The spacing is a distance or the coordinates of the samples, one for all axes or one for each;
-    1 if not given. Of several axes a list of arrays, one for each.
+    1 if not given. Of several axes a tuple of arrays, one for each, in the order of `axis`.
 
-    Types: `f: t[..] -> f64[..]`. Raises ShapeError for an axis with too few elements,
-    ArgumentError for another order or number of spacings, AxisError for an axis that is not there.
+    Types: `f: t[..] -> t[..]`, integers in f64. Raises ShapeError for an axis with too few elements
+    or another number of coordinates, ArgumentError for another order or number of spacings,
+    AxisError for an axis that is not there.
 
         >>> fw.gradient([1.0, 4.0, 9.0, 16.0])
         Array([3., 4., 6., 7.], dtype=float64)
     """
-    array: Any = as_tracer(f, "f of gradient")
-    if array.dtype.kind != "f":
-        array = array.astype(f64)
-    axes = axes_of(array, axis, "gradient")
+    array = floating(f, "f of gradient")
+    axes = axes_named(array, axis, "gradient")
     if edge_order not in (1, 2):
         raise ArgumentError(
             f"edge_order of gradient is 1 or 2, got {edge_order!r}.",
@@ -142,10 +134,10 @@ def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> An
             f"gradient has {len(axes)} axes to go along and {len(given)} spacings.",
             where=user_location(), remedy="Give one for all of them, or one for each.",
         )  # fmt: skip
-    found = [
-        _slopes(array, at, as_tracer(h, "a spacing of gradient"), edge_order)
+    found = tuple(
+        _slopes(array, at, floating(h, "a spacing of gradient"), edge_order).astype(array.dtype)
         for at, h in zip(axes, given, strict=True)
-    ]
+    )
     return found[0] if len(found) == 1 else found
 
 
@@ -157,9 +149,11 @@ def _slopes(f: Any, at: int, h: Any, order: int) -> Any:
     enough = as_tracer(as_tracer(f.shape[at]) > order)
     check(enough.atom, "shape", (), least)
     if h.ndim:
-        apart = reshape(h[1:] - h[:-1], (-1, *[1] * (f.ndim - at - 1)))
-        a1, a2 = apart[:-1], apart[1:]
-        first, second, before, last = apart[:1], apart[1:2], apart[-2:-1], apart[-1:]
+        places = along(h, f, [at], "the coordinates of gradient")
+        apart = _part(places, at, 1, None) - _part(places, at, None, -1)
+        a1, a2 = _part(apart, at, None, -1), _part(apart, at, 1, None)
+        first, second = _part(apart, at, 0, 1), _part(apart, at, 1, 2)
+        before, last = _part(apart, at, -2, -1), _part(apart, at, -1, None)
     else:
         a1 = a2 = first = second = before = last = h
     low, here, high = _part(f, at, None, -2), _part(f, at, 1, -1), _part(f, at, 2, None)

@@ -9,7 +9,7 @@ import numpy as np
 
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
-from flatweave.frontend.arrays.axes import axes_of
+from flatweave.frontend.arrays.axes import axes_named, axes_of
 from flatweave.frontend.arrays.joining import concat, in_one_dtype
 from flatweave.frontend.arrays.shapes import (
     axis_of,
@@ -164,13 +164,10 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
         (3, 4, 2)
     """
     array = as_tracer(x, "x of moveaxis")
-    froms, tos = (
-        [axis_of(array, each, "moveaxis") for each in (v if isinstance(v, tuple | list) else (v,))]
-        for v in (source, destination)
-    )
-    if len(froms) != len(tos) or len({*froms}) != len(froms) or len({*tos}) != len(tos):
+    froms, tos = (axes_named(array, axes, "moveaxis") for axes in (source, destination))
+    if len(froms) != len(tos):
         raise ArgumentError(
-            "moveaxis needs as many places as axes, each once.",
+            f"moveaxis got {len(tos)} places for {len(froms)} axes.",
             where=user_location(), remedy="For instance fw.moveaxis(x, (0, 1), (1, 0)).",
         )  # fmt: skip
     order = [at for at in range(array.ndim) if at not in froms]
@@ -228,12 +225,13 @@ def flip(x: Any, axis: Any = None) -> Any:
     return found
 
 
-@operation(static="axis", structured="shift")
+@operation(static="axis", numbers="shift")
 def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     """The elements moved to the right by `shift`, those that fall off coming in again; of all
-    elements in row-major order without an axis.
+    elements in row-major order without an axis. Several shifts and axes go in pairs.
 
-    Types: `x: t[..], shift: integers -> t[..]`. Raises AxisError for an axis that is not there.
+    Types: `x: t[..], shift: integers -> t[..]`. Raises AxisError for an axis that is not there,
+    ArgumentError for another number of shifts than of axes.
 
         >>> fw.roll([1, 2, 3], 1)
         Array([3, 1, 2], dtype=int64)
@@ -241,23 +239,21 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     array = as_tracer(x, "x of roll")
     shifts = list(shift) if isinstance(shift, tuple | list) else [shift]
     if axis is None:
-        flat = raveled(array)
-        for by in shifts:
-            flat = rotate(flat, -as_tracer(by))
-        return reshaped(flat, array.extents)
-    axes = [axis_of(array, each, "roll")
-            for each in (axis if isinstance(axis, tuple | list) else (axis,))]  # fmt: skip
-    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
+        return reshaped(_rolled(raveled(array), shifts, [0] * len(shifts)), array.extents)
+    axes = axes_named(array, axis, "roll", repeated=True)
+    if len(axes) != len(shifts) and 1 not in (len(axes), len(shifts)):
         raise ArgumentError(
-            f"roll got {len(shifts)} distances for {len(axes)} axes.",
+            f"roll got {len(shifts)} shifts for {len(axes)} axes.",
             where=user_location(), remedy="Give one for each axis, or one for all.",
         )  # fmt: skip
-    found: Any = array
-    all_shifts = shifts * len(axes) if len(shifts) == 1 else shifts
-    all_axes = axes * len(shifts) if len(axes) == 1 else axes
-    for by, at in zip(all_shifts, all_axes, strict=True):
-        found = rotate(found, -as_tracer(by), at)
-    return found
+    many = max(len(axes), len(shifts))
+    return _rolled(array, shifts * (many // len(shifts)), axes * (many // len(axes)))
+
+
+def _rolled(array: Any, shifts: list[Any], axes: list[int]) -> Any:
+    for by, at in zip(shifts, axes, strict=True):
+        array = rotate(array, -as_tracer(by), at)
+    return array
 
 
 @operation(static="axis")

@@ -10,12 +10,13 @@ import numpy as np
 from flatweave.base.dtypes import DType, bf16, bool_, f64, i64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.shapes import integer
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.conversion import cast
 from flatweave.frontend.elements.scalars import apply, select, strong
 from flatweave.frontend.trace.extents import shape_of
-from flatweave.frontend.trace.tracers import as_tracer, is_whole, scalar_of, tracer_of
+from flatweave.frontend.trace.tracers import as_tracer, scalar_of, tracer_of
 from flatweave.frontend.values.array import Tracer, describe, host_array
 from flatweave.frontend.values.devices import on_device
 from flatweave.frontend.values.promotion import dtype_of
@@ -189,11 +190,7 @@ def linspace(
         Array([0. , 0.5, 1. ], dtype=float64)
     """
     on_device(device, "linspace")
-    if not is_whole(num) or num < 0:
-        raise ArgumentError(
-            f"linspace gives a whole number of numbers, from 0 on, got num={num!r}.",
-            where=user_location(), remedy="Give an int, such as 50.",
-        )  # fmt: skip
+    num = integer(num, "num of linspace", "Give an int, such as 50.", least=0)
     low = strong(scalar_of(start, "the start of linspace"), f64)
     high = strong(scalar_of(stop, "the end of linspace"), f64)
     parts = num - 1 if endpoint else num
@@ -227,7 +224,7 @@ def eye(
     on_device(device, "eye")
     shape = shape_of((n_rows, n_rows if n_cols is None else n_cols), "eye")
     wanted = f64 if dtype is None else dtype_of(dtype)
-    by = tracer_of(constant(k, i64))
+    by = tracer_of(constant(integer(k, "k of eye"), i64))
     zero, one = (tracer_of(constant(wanted.numpy.type(v).item(), wanted)) for v in (0, 1))
 
     def element(i: Any, j: Any) -> Tracer:
@@ -245,7 +242,8 @@ def _triangle(x: Any, k: int, fn: str, who: str) -> Tracer:
             f"{who} takes matrices, got {describe(array)}.",
             where=user_location(), remedy="Give an array of two axes or more.",
         )  # fmt: skip
-    by, zero = tracer_of(constant(k, i64)), tracer_of(constant(0, array.element))
+    by = tracer_of(constant(integer(k, f"k of {who}"), i64))
+    zero = tracer_of(constant(0, array.element))
 
     def element(*at: Any) -> Tracer:
         kept = apply(fn, tracer_of(at[-1]), apply("add", tracer_of(at[-2]), by))

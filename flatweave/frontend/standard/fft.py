@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from flatweave.base.dtypes import f64
 from flatweave.base.errors import ArgumentError, DTypeError, ShapeError
 from flatweave.base.source import user_location
+from flatweave.frontend.arrays.axes import axes_named
 from flatweave.frontend.arrays.shapes import axis_of, reshape
 from flatweave.frontend.arrays.sources import iota
 from flatweave.frontend.call.operation import operation
@@ -226,8 +226,8 @@ def _axes(x: Any, s: Any, axes: Any, who: str) -> list[tuple[Any, int]]:
     array = either(x, f"x of {who}")
     plain = array.real if isinstance(array, Complex) else array
     if axes is None and s is not None:
-        axes = range(array.ndim - len(s), array.ndim)
-    chosen = [axis_of(plain, a, who) for a in (range(array.ndim) if axes is None else axes)]
+        axes = tuple(range(array.ndim - len(s), array.ndim))
+    chosen = axes_named(plain, axes, who, repeated=True)
     if s is not None and len(s) != len(chosen):
         raise ArgumentError(
             f"{who} got {len(s)} lengths for {len(chosen)} axes.",
@@ -237,7 +237,7 @@ def _axes(x: Any, s: Any, axes: Any, who: str) -> list[tuple[Any, int]]:
 
 
 @for_complex
-@operation(static="axes norm")
+@operation(static="axes norm", numbers="s")
 def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The Fourier transform along several axes, or all; `s` has their lengths.
 
@@ -253,7 +253,7 @@ def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") 
 
 
 @for_complex
-@operation(static="axes norm")
+@operation(static="axes norm", numbers="s")
 def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The inverse of `fftn`.
 
@@ -268,7 +268,7 @@ def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
     return x
 
 
-@operation(static="axes norm")
+@operation(static="axes norm", numbers="s")
 def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The transform of real numbers along several axes, of which the last is given by half.
 
@@ -286,7 +286,7 @@ def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 
 
 @for_complex
-@operation(static="axes norm")
+@operation(static="axes norm", numbers="s")
 def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The inverse of `rfftn`.
 
@@ -336,10 +336,8 @@ def _frequencies(counts: Any, n: Any, d: Any, dtype: Any) -> Any:
 
 def _shifted(x: Any, axes: Any, who: str, inverse: bool) -> Any:
     array: Any = either(x, f"x of {who}")
-    chosen: Sequence[Any] = range(array.ndim)
-    if axes is not None:
-        chosen = axes if isinstance(axes, tuple | list) else (axes,)
-    for axis in [axis_of(array, each, who) for each in chosen]:
+    plain = array.real if isinstance(array, Complex) else array
+    for axis in axes_named(plain, axes, who):
         half = array.shape[axis] // 2
         array = roll(array, -half if inverse else half, axis=axis)
     return array

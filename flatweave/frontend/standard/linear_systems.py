@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flatweave.base.errors import ArgumentError
-from flatweave.base.source import user_location
-from flatweave.frontend.arrays.shapes import expand_dims, reshape
+from flatweave.frontend.arrays.shapes import expand_dims, integer, reshape
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex, number
 from flatweave.frontend.elements.elementwise import abs, log
@@ -19,7 +17,6 @@ from flatweave.frontend.standard.elimination import eliminated, factored, joined
 from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.products import matmul, shape_of_both
 from flatweave.frontend.standard.stacks import matrices, must_hold, unstacked
-from flatweave.frontend.trace.tracers import is_whole
 from flatweave.frontend.values.complex import Complex
 
 SINGULAR = "{who} of a singular matrix: in some column every element from the diagonal down is 0."
@@ -158,11 +155,7 @@ def matrix_power(x: Any, n: int, /) -> Any:
         Array([[1, 5],
                [0, 1]], dtype=int64)
     """
-    if not is_whole(n):
-        raise ArgumentError(
-            f"the power of matrix_power is a whole number, got {n!r}.",
-            where=user_location(), remedy="Give an int.",
-        )  # fmt: skip
+    n = integer(n, "n of matrix_power")
     a, others = matrices(x, "matrix_power", square=True)
     given: Any = either(x, "x of matrix_power")
     if n >= 0 and not isinstance(given, Complex) and not given.element.is_float:

@@ -97,9 +97,13 @@ def _eps(x: Any) -> float:
 
 def scaled(x: Any) -> tuple[Any, Any]:
     """Matrices whose greatest element is 1, and what they were divided by."""
-    greatest = max(abs(x), axis=(1, 2), initial=0)
-    by = where((greatest > 0) & isfinite(greatest), greatest, 1)
+    by = divisor(max(abs(x), axis=(1, 2), initial=0))
     return generate(x.shape, lambda s, i, j: x[s, i, j] / by[s]), by
+
+
+def divisor(greatest: Any) -> Any:
+    """What to divide numbers by, of which this is the greatest: 1 where it is 0 or not finite."""
+    return where((greatest > 0) & isfinite(greatest), greatest, 1)
 
 
 def _rounds(n: Any) -> Any:

@@ -12,11 +12,12 @@ from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.arrays.columns import unravel
-from flatweave.frontend.arrays.shapes import axis_of, raveled, reshaped
+from flatweave.frontend.arrays.shapes import axis_of, raveled, reshape, reshaped
 from flatweave.frontend.arrays.sorting import argsort, sort
 from flatweave.frontend.arrays.sources import full, iota
 from flatweave.frontend.arrays.writing import scatter
 from flatweave.frontend.call.operation import operation
+from flatweave.frontend.complex.rules import either
 from flatweave.frontend.elements.broadcast import generated, read
 from flatweave.frontend.elements.elementwise import clz
 from flatweave.frontend.elements.scalars import where
@@ -217,8 +218,8 @@ class UniqueInverse(NamedTuple):
 
 def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
     """The different values in ascending order; each NaN is one of them, or all are one."""
-    array = as_tracer(x, f"x of {who}")
-    flat: Any = raveled(array)
+    array = either(x, f"x of {who}")
+    flat: Any = array if array.ndim == 1 else reshape(array, -1)
     n = flat.shape[0]
     order: Any = argsort(flat)
     ascending = flat[order]
@@ -238,7 +239,7 @@ def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
                iota(count))  # fmt: skip
     inverse = scatter(full(n, 0), order, numbers)
     return UniqueAll(
-        ascending[begins], order[begins], reshaped(inverse, array.extents), ends - begins
+        ascending[begins], order[begins], reshape(inverse, array.shape), ends - begins
     )
 
 

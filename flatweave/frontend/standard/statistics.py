@@ -9,7 +9,7 @@ from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import axes_of
 from flatweave.frontend.arrays.joining import concat
-from flatweave.frontend.arrays.shapes import axis_of, raveled
+from flatweave.frontend.arrays.shapes import axis_of, integer, raveled
 from flatweave.frontend.arrays.sources import full
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import either, for_complex
@@ -17,24 +17,22 @@ from flatweave.frontend.elements.elementwise import maximum, sqrt
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.cumulative import cumprod, cumsum
 from flatweave.frontend.functions.reductions import mean, sum
-from flatweave.frontend.ragged.along import along_rows
-from flatweave.frontend.ragged.ragged import Ragged
 from flatweave.frontend.standard.creation import ones_like, zeros_like
 from flatweave.frontend.standard.numbers import conj
-from flatweave.frontend.trace.tracers import as_tracer, is_whole
+from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import Tracer
 from flatweave.frontend.values.complex import Complex
 
 
 @for_complex
-@operation(static="axis correction keepdims")
+@operation(static="axis correction keepdims", axial=True)
 def var(
     x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
     """The mean square distance from the mean, of all elements or along `axis`.
 
-    The sum is divided by the number of elements less `correction`, 1 for a sample; NaN where that
-    is 0 or below. Read twice: once for the mean.
+    The sum is divided by the number of elements less `correction`, 1 for a sample; by 0 where that
+    is below 0. Read twice: once for the mean.
 
     Types: `x: t[..] -> t[..]`, without the axes gone along; integers in f64, complex numbers in
     that of their parts. Raises AxisError for an axis that is not there.
@@ -46,11 +44,8 @@ def var(
 
 
 def _variance(x: Any, axis: Any, correction: float, keepdims: bool, who: str) -> Any:
-    if isinstance(x, Ragged):
-        return along_rows(who, x, axis, {"correction": correction, "keepdims": keepdims})
     array: Any = either(x, f"x of {who}")
-    axes = axes_of(array.real if isinstance(array, Complex) else array, axis, who)
-    count: Any = math.prod(array.shape[each] for each in axes)
+    count: Any = math.prod(array.shape[each] for each in axes_of(array, axis, who))
     away = array - mean(array, axis=axis, keepdims=True)
     squares = (away * conj(away)).real if isinstance(away, Complex) else away * away
     total = sum(squares, axis=axis, keepdims=keepdims)
@@ -58,7 +53,7 @@ def _variance(x: Any, axis: Any, correction: float, keepdims: bool, who: str) ->
 
 
 @for_complex
-@operation(static="axis correction keepdims")
+@operation(static="axis correction keepdims", axial=True)
 def std(
     x: Any, axis: Any = None, correction: float = 0.0, keepdims: bool = False
 ) -> Any:
@@ -70,8 +65,7 @@ def std(
         >>> fw.std([1.0, 3.0])
         Array(1.0, dtype=float64)
     """
-    found = _variance(x, axis, correction, keepdims, "std")
-    return found if isinstance(x, Ragged) else sqrt(found)
+    return sqrt(_variance(x, axis, correction, keepdims, "std"))
 
 
 @operation(static="axis n")
@@ -85,20 +79,16 @@ def diff(x: Any, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = 
         Array([3, 5, 7], dtype=int64)
     """
     found: Any = as_tracer(x, "x of diff")
-    if not is_whole(n) or n < 0:
-        raise ArgumentError(
-            f"diff is taken a whole number of times, from 0 on, got n={n!r}.",
-            where=user_location(), remedy="Leave it out for once.",
-        )  # fmt: skip
+    times = integer(n, "n of diff", "Leave it out for 1.", least=0)
     at = axis_of(found, axis, "diff")
-    if not n:
+    if not times:
         return found
     ends = [as_tracer(end, "an end of diff") for end in (prepend, append) if end is not None]
     shape = tuple(1 if k == at else extent for k, extent in enumerate(found.shape))
     ends = [end if end.ndim else full(shape, end) for end in ends]
     if ends:
         found = concat([*ends[:prepend is not None], found, *ends[prepend is not None:]], at)
-    for _ in range(n):
+    for _ in range(times):
         behind, before = [slice(None)] * found.ndim, [slice(None)] * found.ndim
         behind[at], before[at] = slice(1, None), slice(None, -1)
         a, b = found[tuple(behind)], found[tuple(before)]
@@ -157,7 +147,7 @@ def _cumulative(
     return concat([full(shape, start(as_tracer(0), dtype=found.dtype)), found], at)
 
 
-@operation(static="axis keepdims")
+@operation(static="axis keepdims", axial=True)
 def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """How many elements are not 0, of all or along `axis`.
 
@@ -167,7 +157,5 @@ def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         >>> fw.count_nonzero([3, 0, 5])
         Array(2, dtype=int64)
     """
-    if isinstance(x, Ragged):
-        return along_rows("count_nonzero", x, axis, {"keepdims": keepdims})
     array: Any = as_tracer(x, "x of count_nonzero")
     return sum(where(array != 0, 1, 0), axis=axis, keepdims=keepdims)

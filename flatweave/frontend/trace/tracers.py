@@ -211,11 +211,6 @@ def flag_of(value: Any, what: str) -> bool:
     )  # fmt: skip
 
 
-def is_whole(value: Any) -> bool:
-    """Whether a static argument is a whole number, Python's or NumPy's."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
 def same_dtype(values: Sequence[Tracer]) -> DType:
     """The common dtype of several arrays."""
     return common(values)[0]
