@@ -2,7 +2,8 @@
 
 A process measures one call after the other (functions/compare.py); one that ends, or that takes
 longer than `LIMIT` for a call, is a failure of that call, and another process goes on after it.
-With `--save` the page and the times as JSON are kept in bench/results.
+With `--save` the page and the times as JSON are kept in bench/results; `--against NAME.json` lists
+the calls that are slower, next to NumPy's, than in an earlier run.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from bench.table import duration
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 60.0  # seconds for one call of one size, compiled
 BEHIND = 0.8  # below this part of NumPy's speed a call is behind
+FALLEN = 0.8  # below this part of its earlier ratio a call is slower
 LONG = 1.0  # seconds of a first call that the page names
 DTYPES = {"f": "f32", "d": "f64", "i": "i32", "B": "u8", "D": "c128"}
 METHOD = """\
@@ -141,6 +143,21 @@ def listed(results: Results, calls: list[Call], size: str) -> list[str]:
     return lines
 
 
+def slower(results: Results, earlier: list[dict[str, Any]]) -> list[str]:
+    """Calls whose ratio is below `FALLEN` of what it was in an earlier run, the worst first."""
+    found = []
+    for before in earlier:
+        now = results.get(before["key"], {"sizes": {}})["sizes"]
+        for size, times in before["sizes"].items():
+            if size in now and ratio(now[size]) < FALLEN * ratio(times):
+                part = ratio(now[size]) / ratio(times)
+                found.append((part, before["key"], int(size), ratio(times), ratio(now[size])))
+    return [
+        f"{key}, {size:,} elements: {was:.2f} before, {now:.2f} now"
+        for _, key, size, was, now in sorted(found)
+    ]
+
+
 def bullets(found: dict[str, str]) -> list[str]:
     """A list of calls, each with what is to be said of it."""
     return [f"- `{key[:-2]}` {DTYPES[key[-1]]}: {said}" for key, said in found.items()] or ["None."]
@@ -172,6 +189,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="functions, such as sum fft.fft; else all")
     parser.add_argument("--save", action="store_true", help="keep the page in bench/results")
+    parser.add_argument("--against", type=Path, help="the JSON of an earlier run")
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
     options = parser.parse_args()
     calls = [call for call in CALLS if not options.names or call.name in options.names]
@@ -184,6 +202,9 @@ def main() -> None:
     about["load_after"] = machine.load()
     text = page(about, results, calls)
     print("\n".join(["", *means(results)]))
+    if options.against:
+        earlier = json.loads(options.against.read_text(encoding="utf-8"))["calls"]
+        print("\n".join(["", "slower than before:", *slower(results, earlier)]))
     if options.save:
         path = machine.keep(text, "names")
         kept = {"machine": about, "calls": [*results.values()]}

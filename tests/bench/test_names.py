@@ -1,5 +1,6 @@
 """The comparison with NumPy, function by function: the table is complete, and failures are rows."""
 
+import json
 import types
 
 import numpy as np
@@ -113,6 +114,24 @@ def test_the_page_has_the_slowest_first(results):
     assert "- `sort(x)` f64: 100 elements: ValueError: x" in text
     assert "- `sin(x)` f32: 2 s" in text
     assert last.index("`sin(x)`") < last.index("`sum(x)`")
+
+
+def test_what_is_slower_than_in_an_earlier_run(results):
+    """By the ratio to NumPy's time, so that another machine's speed does not count."""
+    _, found = results
+    before = json.loads(json.dumps(list(found.values())))
+    before[0]["sizes"]["100"] = {"ours": 1e-6, "numpy": 4e-6}
+    before[0]["sizes"]["10000"] = {"ours": 1e-6, "numpy": 2.2e-6}
+
+    assert names.slower(found, before) == ["sum(x) d, 100 elements: 4.00 before, 2.00 now"]
+
+
+@pytest.mark.slow
+def test_a_process_that_fails_says_how_it_ended():
+    """After what it has said of itself."""
+    about, end = names.answers(["no such call d"], 1)
+
+    assert "blas" in about and end == {"ended": 1}
 
 
 def test_a_process_that_ends_is_a_failure_of_its_call(results, monkeypatch):

@@ -343,7 +343,10 @@ class Operators(Elementwise, Reductions):
 
     @property
     def at(self) -> Any:
-        """Its places: `xs.at[key].set(v)` is `fw.replace(xs, key, v)`; `add`, `min`, .. combine."""
+        """Copies with new values where a key is, as in `xs[key]`: -1 is the last element.
+
+        `xs.at[key].set(v)` is `fw.replace(xs, key, v)`; `add`, `multiply`, `min`, `max` combine.
+        """
         return METHODS["at"](self)
 
     @property
