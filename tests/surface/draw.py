@@ -102,7 +102,7 @@ class Draw:
         """An array as an argument: NumPy's, of ours, in another layout, a list, a number."""
         usual = ("np", "np", "np", "np", "np", "np", "fw", "fw", "fw", "F", "flip", "list", "tuple")
         form = self.pick(forms or usual)
-        if form in ("list", "tuple"):
+        if form in ("list", "tuple") and array.size:  # an empty list has no dtype
             plain = array.tolist()
             return tuple(plain) if form == "tuple" and array.ndim == 1 else plain
         name = "abcdefgh"[len(self.arrays)]

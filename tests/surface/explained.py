@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tests.surface.calls import Call, numbers
 
 NUMPY = "docs/from/numpy.md"
 LANGUAGE = "docs/language.md"
+VALUES = r"differ, first|^dtype|^shape"
 
 
 class Reason(NamedTuple):
@@ -38,9 +39,14 @@ def has(kinds: str) -> Callable[[Call], bool]:
     return lambda call: any(x.dtype.kind in kinds for x in arrays_of(call))
 
 
+def has_tuple(value: object) -> bool:
+    """Whether a tuple is among arguments."""
+    return type(value) is tuple or (type(value) is list and any(map(has_tuple, value)))
+
+
 def not_finite(call: Call) -> bool:
     """Whether a number among the arguments is NaN or infinite, or so great that a product is."""
-    return any(x.dtype.kind in "fc" and not np.isfinite(x).all() for x in arrays_of(call))
+    return any(x.dtype.kind in "fc" and not (abs(x) < 1e18).all() for x in arrays_of(call))
 
 
 def is_traced(call: Call) -> bool:
@@ -48,24 +54,76 @@ def is_traced(call: Call) -> bool:
     return call.way.startswith("jit")
 
 
+def to_integers(call: Call) -> bool:
+    """Whether floats are converted to integers."""
+    dtype = next((x for x in (*call.args[1:], call.named.get("dtype")) if isinstance(x, str)), "f4")
+    return np.dtype(dtype).kind in "iub" and has("f")(call)
+
+
+def of_no_axes(call: Call) -> bool:
+    """Whether the first array is a number."""
+    first = call.args[0]
+    return np.ndim(call.arrays[first.text] if hasattr(first, "text") else first) == 0
+
+
+def named_short(call: Call) -> bool:
+    """Whether a dtype of 16-bit floats is asked for, or given."""
+    return "float16" in (*call.args, *call.named.values()) or any(
+        x.dtype == np.float16 for x in arrays_of(call)
+    )
+
+
+ORDERED = (
+    "^(less|less_equal|greater|greater_equal|maximum|minimum|fmax|fmin|max|min|argmax|argmin|clip|"
+    "ptp|(nan)?(median|quantile|percentile|max|min|argmax|argmin)|(arg)?sort|searchsorted|"
+    "digitize|isin|unique.*|.*1d|signbit|interp|floor_divide|remainder|mod|heaviside|nextafter|"
+    "floor|ceil|trunc)$"
+)
 EXPLAINED = (
-    Reason("is a tuple, where one array is needed|got a tuple, where one|got \\(.*\\)[. ]",
+    Reason("is a tuple, where one array|got a tuple, where one|got .*\\(|is \\(\\), which holds",
            "a tuple is a structure", NUMPY, "A tuple is a structure",
            when=lambda call: has_tuple(call.args) or has_tuple(list(call.named.values()))),
+    Reason("instead of TypeError: 'list' object cannot be interpreted",
+           "axes may be in a list", NUMPY, "a list of axes as good as a tuple"),
+    Reason("instead of AttributeError: 'list'|It is a <class 'list'> instead|'(int|float|complex|"
+           "bool)' object has no attribute",
+           "a list or a number is an array", NUMPY, "A list is as good as an array"),
+    Reason("which has 0 axes|xs is a scalar|of a number has no indices|not enough values to unpack",
+           "a number has no axis", NUMPY, "A number has no axis", when=of_no_axes),
     Reason("Unsupported: .* of complex numbers", "complex numbers have no order", LANGUAGE,
-           "What has no order", "less|greater|max|min|sort|clip|ptp|median|quantile|percentile|"
-           "searchsorted|digitize|unique|1d|isin|sign"),
-    Reason("dtype float32 instead of float16|dtype float32 instead of float16",
-           "floats of 16 bits are stored, not computed with", NUMPY, "never computes in `float16`",
-           when=lambda call: not call.row.moves),
-    Reason("instead of TypeError: array type float16", "they are read as f32", LANGUAGE,
+           "What has no order", ORDERED),
+    Reason("dtype float32 instead of float16", "float16 is stored, not computed with", NUMPY,
+           "never computes in `float16`", when=lambda call: not call.row.moves),
+    Reason("instead of TypeError: array type float16", "float16 is read as f32", LANGUAGE,
            "What computes reads `f32`"),
-)
-
-
-def has_tuple(value: Any) -> bool:
-    """Whether a tuple is among arguments."""
-    return type(value) is tuple or (type(value) is list and any(map(has_tuple, value)))
+    Reason("dtype float.. instead of u?int", "a reciprocal is a float", NUMPY,
+           "A reciprocal is a float", "^reciprocal$"),
+    Reason("the Python (float|int|complex|bool).*no place|fits neither|out of bounds",
+           "a Python number that a dtype cannot hold", NUMPY, "numbers that its dtype can hold"),
+    Reason("differ, first", "floats that an integer dtype cannot hold", NUMPY,
+           "nearest integer that the dtype holds", when=to_integers),
+    Reason("which has no imaginary part", "complex numbers do not become real ones", NUMPY,
+           "do not become real ones silently"),
+    Reason("instead of TypeError: float\\(\\) argument must be .* not 'complex'",
+           "a complex number makes the result complex", NUMPY, "A call that is well defined"),
+    Reason("differ, first", "NaN and infinite parts of complex numbers", LANGUAGE,
+           "infinities and NaN are as C99", "^(?!fft)",
+           lambda call: call.is_complex() and not_finite(call)),
+    Reason("differ, first", "a transform of NaN or infinities", NUMPY,
+           "Which results of a transform are NaN", "^fft", not_finite),
+    Reason("dtype complex", "eigenvalues are complex", NUMPY, "Eigenvalues of `eig` are always",
+           "eig|eigvals"),
+    Reason("takes matrices, got", "functions of matrices", NUMPY, "take no vectors",
+           "tril|triu|matrix_rank"),
+    Reason("with these arguments has no counterpart that can be traced",
+           "a parameter that ours lacks", NUMPY, "a parameter that is lacking is an error",
+           when=is_traced),
+    Reason("is known at run time only|needs values, which are", "extents must be known", NUMPY,
+           "extents must be known when it is traced", "squeeze|split|unstack", is_traced),
+    Reason("instead of (ZeroDivisionError|IndexError|ValueError: cannot reshape array of size 0|"
+           "TypeError: numpy boolean subtract|ValueError: not enough values)",
+           "NumPy fails where a result is defined", NUMPY, "A call that is well defined"),
+)  # fmt: skip
 
 
 def reason(call: Call, said: str) -> Reason | None:

@@ -63,7 +63,16 @@ def _by_value(found: Any, a: Any) -> list[Any]:
         for name, part in zip(names, rest, strict=True))]  # fmt: skip
 
 
-VIEWS = {
+def _argsort(found: Any, a: Any, axis: int | None = -1, stable: bool = False) -> list[Any]:
+    """Elements in order; the indices themselves where equal ones keep theirs."""
+    found, a = np.asarray(found), np.asarray(a)
+    if stable or not a.ndim:
+        return [found]
+    lines, at = (a.ravel(), 0) if axis is None else (a, axis)
+    return [np.take_along_axis(lines, found, at)]
+
+
+VIEWS = {"argsort": _argsort,
     "unique_values": _sorted, "unique_all": _by_value, "unique_counts": _by_value,
     "unique_inverse": _by_value,
     "linalg.qr": _qr, "linalg.svd": _svd, "linalg.eigh": _eigh, "linalg.eig": _eig,

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from flatweave.base.errors import ShapeError
-from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import reduced_by
 from flatweave.frontend.call.operation import operation
 from flatweave.frontend.elements.broadcast import generated, read, zipped
@@ -21,11 +19,12 @@ from flatweave.terms.syntax import Atom, constant
 
 @operation()
 def dot(x: Any, y: Any) -> Any:
-    """The inner product of vectors; of matrices, and of a matrix with a vector, their product.
+    """The inner product of vectors; of matrices, and of a matrix with a vector, their product; of
+    arrays of more axes the sums over the last axis of `x` and the last but one of `y`.
 
     Scalars multiply. Raises ShapeError when the extents that meet differ.
 
-    Types: `x: t[m, k], y: t[k, n] -> t[m, n]`, either without its first or last axis.
+    Types: `x: t[.., k], y: t[.., k, n] -> t[.., .., n]`; of a vector y `t[..]`.
 
         >>> fw.dot([1, 2, 3], [4, 5, 6])
         Array(32, dtype=int64)
@@ -33,25 +32,23 @@ def dot(x: Any, y: Any) -> Any:
     a, b = as_tracer(x, "the left of dot"), as_tracer(y, "the right of dot")
     if not a.ndim or not b.ndim:
         return zipped(lambda v, w: apply("mul", v, w), [a, b], "dot")[0]
-    if a.ndim > 2 or b.ndim > 2:
-        raise ShapeError(
-            f"dot takes vectors and matrices, got ranks {a.ndim} and {b.ndim}.",
-            where=user_location(), remedy="Map it over the leading axes: fw.map(fw.dot, xs, ys).",
-        )  # fmt: skip
+    meets = max(b.ndim - 2, 0)  # this axis of b
     inner = extents.same(
         a.extents[-1],
-        b.extents[0],
+        b.extents[meets],
         "dot needs extents that meet to be equal, got {0} and {1}.",
-        [extents.origin_line(a, "left", "{0}", -1), extents.origin_line(b, "right", "{1}")],
+        [extents.origin_line(a, "left", "{0}", -1), extents.origin_line(b, "right", "{1}", meets)],
         "Transpose one of them with .T, or cut both to one length.",
     )
 
     def one(*at: Atom) -> Tracer:
         left, right = at[: a.ndim - 1], at[a.ndim - 1 :]
+        outer, column = right[:meets], right[meets:]
         products = generated(
-            (inner,), lambda k: apply("mul", read(a, (*left, k)), read(b, (k, *right)))
+            (inner,), lambda k: apply("mul", read(a, (*left, k)), read(b, (*outer, k, *column)))
         )[0]
         ne = constant(0, products.element)
         return reduced_by("add", ne, products)
 
-    return generated((*a.extents[:-1], *b.extents[1:]), one)[0]
+    rest = b.extents[:meets] + b.extents[meets + 1 :]
+    return generated((*a.extents[:-1], *rest), one)[0]

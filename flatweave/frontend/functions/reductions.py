@@ -60,6 +60,16 @@ def _folded(
     return fold(who, FUNCTIONS[who], array, axis, keepdims, wanted, initial)
 
 
+def _must_fit(mask: Tracer, array: Tracer, who: str) -> None:
+    """Each extent of a mask is 1 or that of the array."""
+    for own, given in zip(reversed(array.extents), reversed(mask.extents), strict=False):
+        if given != extents.ONE:
+            met(
+                (own, given), f"the mask of {who} has {{1}} elements along an axis of {{0}}.", [],
+                "Give a mask that broadcasts to the array's shape.", repeatable=(given,),
+            )  # fmt: skip
+
+
 def _masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
     """The elements with the neutral one where the mask does not hold."""
     flat = single(innermost(xs), who)
@@ -76,11 +86,7 @@ def _masked(who: str, xs: Any, where: Any, initial: Any = None) -> Any:
             where=user_location(), remedy="Give a mask that broadcasts to the array's shape.",
         )  # fmt: skip
     if not isinstance(xs, Ragged):
-        for own, given in zip(reversed(flat.extents), reversed(mask.extents), strict=False):
-            met(
-                (own, given), f"the mask of {who} has {{1}} elements along an axis of {{0}}.", [],
-                "Give a mask that broadcasts to the array's shape.", repeatable=(given,),
-            )  # fmt: skip
+        _must_fit(mask, flat, who)
     if who in ("min", "max"):
         if initial is None:
             raise ArgumentError(
