@@ -69,13 +69,15 @@ test-aarch64: $(STAMP)
 	$(BIN)/python -m tests.aarch64 -n $(JOBS) --dist worksteal tests/language
 
 # the suite of the array API standard (github.com/data-apis/array-api-tests with its submodule), here and
-# on NumPy; every failure needs an argument (bench/standard.py)
+# on NumPy; every failure needs an argument (bench/standard.py). A run that is cut off goes on where it was:
+# make test-standard SUITE=path EXAMPLES=1000 SHARDS=48
 EXAMPLES ?= 100
+SHARDS ?= 1
 
 test-standard: $(STAMP)
 	@test -n "$(SUITE)" || { echo "Name a clone of array-api-tests: make test-standard SUITE=path"; exit 1; }
 	$(PIP) install --quiet -r $(SUITE)/requirements.txt
-	$(BIN)/python -m bench.standard $(SUITE) $(EXAMPLES)
+	$(BIN)/python -m bench.standard $(SUITE) $(EXAMPLES) --shards $(SHARDS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ from typing import Any
 
 from flatweave.base.dtypes import f64
 from flatweave.frontend.complex.arithmetic import multiplied
-from flatweave.frontend.complex.rules import rule, whole
+from flatweave.frontend.complex.rules import number, rule, whole
 from flatweave.frontend.elements.elementwise import (
     abs,
     atan2,
@@ -119,8 +119,9 @@ def root(z: Complex) -> Complex:
     """The square root with a real part of 0 or more."""
     x, y = z.real, z.imag
     great = maximum(abs(x), abs(y))
-    scale = where(great > 1e30, 0.25, where(great < 1e-30, 2.0**60, 1.0))
-    back = where(great > 1e30, 2.0, where(great < 1e-30, 2.0**-30, 1.0))
+    one = number(1.0, x)  # two Python numbers would make a choice an f64
+    scale = where(great > 1e30, 0.25, where(great < 1e-30, 2.0**60, one))
+    back = where(great > 1e30, 2.0, where(great < 1e-30, 2.0**-30, one))
     a, b = abs(x) * scale, y * scale
     side = sqrt((a + hypot(a, b)) * 0.5)
     other = abs(b) / where(side == 0, 1, side) * 0.5

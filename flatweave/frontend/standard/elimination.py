@@ -29,8 +29,7 @@ def joined(a: Any, b: Any) -> Any:
         a, b = whole(a), whole(b)
 
     def element(s: Any, i: Any, j: Any) -> Any:
-        left = j < width
-        return where(left, a[s, i, where(left, j, 0)], b[s, i, where(left, 0, j - width)])
+        return cond(j < width, lambda: a[s, i, j], lambda: b[s, i, j - width])
 
     return generate((a.shape[0], a.shape[1], total), element)
 

@@ -17,6 +17,7 @@ from flatweave.frontend.standard.elimination import eliminated, factored, joined
 from flatweave.frontend.standard.numbers import conj
 from flatweave.frontend.standard.products import matmul, shape_of_both
 from flatweave.frontend.standard.stacks import matrices, must_hold, unstacked
+from flatweave.frontend.trace import extents
 from flatweave.frontend.values.complex import Complex
 
 SINGULAR = "{who} of a singular matrix: in some column every element from the diagonal down is 0."
@@ -40,7 +41,8 @@ def _solved(a: Any, b: Any, who: str) -> Any:
 @for_complex
 @operation()
 def solve(x1: Any, x2: Any, /) -> Any:
-    """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix.
+    """x with `x1 @ x = x2`; of a vector a vector. Raises ArgumentError for a singular matrix,
+    ShapeError where the right side has another number of rows.
 
     Types: `x1: t[.., n, n], x2: t[.., n, k]` or `t[n] ->` as x2.
 
@@ -52,6 +54,13 @@ def solve(x1: Any, x2: Any, /) -> Any:
     if is_vector:
         b = expand_dims(b, -1)
     outer = shape_of_both(a, b)
+    rows, values = (x.real if isinstance(x, Complex) else x for x in (a, b))
+    if rows.ndim > 1 and values.ndim > 1:
+        extents.same(
+            rows.extents[-1], values.extents[-2],
+            "solve needs a value on the right side for each row, got {1} for {0} rows.", [],
+            "Give one value, or one row of values, for each row of the matrix.",
+        )  # fmt: skip
     left, _ = matrices(broadcast_to(a, (*outer, *a.shape[-2:])), "solve", square=True)
     right, others = matrices(broadcast_to(b, (*outer, *b.shape[-2:])), "solve")
     found = unstacked(_solved(left, right, "solve"), others)

@@ -37,7 +37,7 @@ def vector_norm(
     Of order infinity the greatest, of -infinity the least, of 0 how many are not 0.
 
     Types: `x: t[..] -> float[..]`, without the axes gone along. Raises AxisError for an axis that
-    is not there.
+    is not there, ShapeError for the least of no elements.
 
         >>> fw.linalg.vector_norm([3.0, 4.0])
         Array(5.0, dtype=float64)
@@ -50,7 +50,7 @@ def vector_norm(
     if ord == INF:
         return max(sizes, initial=0, **options)
     if ord == -INF:
-        return min(sizes, initial=INF, **options)
+        return min(sizes, **options)
     if ord == 0:
         return count_nonzero(sizes, **options).astype(sizes.dtype)
     if ord == 1:
@@ -63,7 +63,8 @@ def vector_norm(
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """The norm of each matrix: "fro", "nuc", or of order 1, -1, 2, -2, infinity or -infinity.
 
-    Types: `x: t[.., m, n] -> float[..]`. Raises ArgumentError for another order.
+    Types: `x: t[.., m, n] -> float[..]`. Raises ArgumentError for another order, ShapeError where
+    the least of no numbers is asked for.
 
         >>> fw.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]])
         Array(5.0, dtype=float64)
@@ -80,12 +81,12 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
         values = svdvals(array)
         found = (
             sum(values, axis=-1) if ord == "nuc"
-            else max(values, axis=-1, initial=0) if ord == 2 else min(values, axis=-1, initial=INF)
+            else max(values, axis=-1, initial=0) if ord == 2 else min(values, axis=-1)
         )  # fmt: skip
     elif ord in (1, -1, INF, -INF):
         sums = sum(abs(array), axis=-2 if ord in (1, -1) else -1)
         most = ord in (1, INF)
-        found = max(sums, axis=-1, initial=0) if most else min(sums, axis=-1, initial=INF)
+        found = max(sums, axis=-1, initial=0) if most else min(sums, axis=-1)
     else:
         raise ArgumentError(
             f'ord of matrix_norm is "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {ord!r}.',

@@ -13,9 +13,10 @@ from flatweave.frontend.elements.broadcast import generated, zipped
 from flatweave.frontend.elements.scalars import apply
 from flatweave.frontend.functions.combinators import map
 from flatweave.frontend.functions.reductions import sum
-from flatweave.frontend.standard.arrangement import permute_dims
+from flatweave.frontend.standard.arrangement import moveaxis, permute_dims
 from flatweave.frontend.standard.broadcasting import broadcast_to
-from flatweave.frontend.trace.extents import ZERO
+from flatweave.frontend.trace import extents
+from flatweave.frontend.trace.extents import ZERO, origin_line
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import Tracer, describe
 from flatweave.frontend.values.complex import Complex
@@ -76,12 +77,22 @@ def _outer(a: Tracer, b: Tracer, left: int, right: int) -> tuple[Any, ...]:
 def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
     """The inner products of vectors along an axis of both arrays, broadcast over the others.
 
-    Types: `x1, x2: t[.., n] -> t[..]`. Raises ShapeError where the extents that meet differ.
+    Types: `x1, x2: t[.., n] -> t[..]`. Raises ShapeError for vectors of two lengths, also where one
+    of these is 1, AxisError for a number.
 
         >>> fw.vecdot([[1, 2], [3, 4]], [1, 1])
         Array([3, 7], dtype=int64)
     """
     a, b = as_tracer(x1, "the left of vecdot"), as_tracer(x2, "the right of vecdot")
+    left, right = axis_of(a, axis, "vecdot"), axis_of(b, axis, "vecdot")
+    extents.same(
+        a.extents[left], b.extents[right],
+        "vecdot needs vectors of one length, got {0} and {1} elements.",
+        [origin_line(a, "the left", "{0}", left), origin_line(b, "the right", "{1}", right)],
+        "Cut both to one length; only the other axes are broadcast.",
+    )  # fmt: skip
+    if left - a.ndim != right - b.ndim:
+        a, b, axis = moveaxis(a, left, -1), moveaxis(b, right, -1), -1
     products = zipped(lambda v, w: apply("mul", v, w), [a, b], "vecdot")[0]
     wanted = products.element.numpy
     return sum(products, axis=axis_of(products, axis, "vecdot"), dtype=wanted)

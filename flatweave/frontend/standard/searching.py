@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flatweave.base.dtypes import bool_, i64
+from flatweave.base.dtypes import bool_, i64, u8
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.axes import converted
 from flatweave.frontend.arrays.columns import unravel
+from flatweave.frontend.arrays.joining import concat
 from flatweave.frontend.arrays.shapes import axis_of, raveled, reshape, reshaped
 from flatweave.frontend.arrays.sorting import argsort, sort
 from flatweave.frontend.arrays.sources import full, iota
 from flatweave.frontend.arrays.writing import scatter
 from flatweave.frontend.call.operation import operation
-from flatweave.frontend.complex.rules import either
+from flatweave.frontend.complex.rules import either, for_complex
 from flatweave.frontend.elements.broadcast import generated, read
-from flatweave.frontend.elements.elementwise import clz
+from flatweave.frontend.elements.elementwise import clz, isnan
 from flatweave.frontend.elements.scalars import where
 from flatweave.frontend.functions.combinators import filter, map
 from flatweave.frontend.functions.control import cond, fori_loop
@@ -28,6 +29,7 @@ from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.extents import same_length
 from flatweave.frontend.trace.tracers import as_tracer, tracer_of
 from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.complex import Complex
 from flatweave.frontend.values.promotion import common
 
 
@@ -169,6 +171,7 @@ def _is_below(key: Any, value: Any, is_left: bool, is_float: bool) -> Any:
     return (value != value) | (key <= value)
 
 
+@for_complex
 @operation(static="invert")
 def isin(x1: Any, x2: Any, *, invert: bool = False) -> Any:
     """Whether each element of the one is among those of the other; with `invert`, whether not.
@@ -178,8 +181,11 @@ def isin(x1: Any, x2: Any, *, invert: bool = False) -> Any:
         >>> fw.isin([1, 2, 3], [3, 1])
         Array([ True, False,  True], dtype=bool)
     """
-    values: Any = as_tracer(x1, "the elements of isin")
-    among: Any = as_tracer(x2, "what isin looks in")
+    values: Any = either(x1, "the elements of isin")
+    among: Any = either(x2, "what isin looks in")
+    if isinstance(values, Complex) or isinstance(among, Complex):
+        shaped: Any = reshape(_are_among(reshape(values, -1), reshape(among, -1)), values.shape)
+        return ~shaped if invert else shaped
     dtype = common([values, among])[0]
     keys: Any = sort(converted(raveled(among), dtype))
     wanted: Any = converted(raveled(values), dtype)
@@ -189,8 +195,16 @@ def isin(x1: Any, x2: Any, *, invert: bool = False) -> Any:
         return cond(at < n, lambda: keys[at] == value, lambda: False)
 
     found = map(holds, wanted, searchsorted(keys, wanted))
-    shaped: Any = reshaped(found, values.extents)
+    shaped = reshaped(found, values.extents)
     return ~shaped if invert else shaped
+
+
+def _are_among(values: Any, among: Any) -> Any:
+    """Whether each of some complex numbers is one of others: both are numbered together."""
+    count, total = values.shape[0], values.shape[0] + among.shape[0]
+    numbers = distinct(concat([values, among]), "isin").inverse_indices
+    found = scatter(full(total, False), numbers[count:], full(among.shape[0], True))
+    return found[numbers[:count]]
 
 
 class UniqueAll(NamedTuple):
@@ -221,7 +235,7 @@ def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
     array = either(x, f"x of {who}")
     flat: Any = array if array.ndim == 1 else reshape(array, -1)
     n = flat.shape[0]
-    order: Any = argsort(flat)
+    order: Any = argsort(_order_of(flat) if isinstance(flat, Complex) else flat)
     ascending = flat[order]
 
     def is_first(i: Any) -> Any:
@@ -243,6 +257,14 @@ def distinct(x: Any, who: str, equal_nan: bool = False) -> UniqueAll:
     )
 
 
+def _order_of(z: Complex) -> Any:
+    """What complex numbers are ordered by: those with NaN last, then the real and imaginary part.
+    """
+    lost = where(isnan(z.real), 2, 0) + where(isnan(z.imag), 1, 0)
+    return lost.astype(u8), z.real, z.imag
+
+
+@for_complex
 @operation()
 def unique_all(x: Any) -> Any:
     """The different values, ascending, where each is first, which one each element is, and how many
@@ -257,6 +279,7 @@ def unique_all(x: Any) -> Any:
     return distinct(x, "unique_all")
 
 
+@for_complex
 @operation()
 def unique_counts(x: Any) -> Any:
     """The different values, ascending, and how many there are of each.
@@ -270,6 +293,7 @@ def unique_counts(x: Any) -> Any:
     return UniqueCounts(found.values, found.counts)
 
 
+@for_complex
 @operation()
 def unique_inverse(x: Any) -> Any:
     """The different values, ascending, and which one each element is.
@@ -284,6 +308,7 @@ def unique_inverse(x: Any) -> Any:
     return UniqueInverse(found.values, found.inverse_indices)
 
 
+@for_complex
 @operation()
 def unique_values(x: Any) -> Any:
     """The different values, ascending; a NaN is different from every other.

@@ -14,6 +14,7 @@ from flatweave.frontend.call.operation import operation
 from flatweave.frontend.complex.rules import for_complex, number
 from flatweave.frontend.elements.elementwise import abs, maximum, minimum
 from flatweave.frontend.elements.scalars import where
+from flatweave.frontend.functions.control import cond
 from flatweave.frontend.functions.generate import generate
 from flatweave.frontend.functions.reductions import max, sum
 from flatweave.frontend.standard.arrangement import matrix_transpose
@@ -154,7 +155,7 @@ def _left(columns: Any, rank: Any) -> Any:
 
     def element(s: Any, i: Any, j: Any) -> Any:
         has = j < rank
-        corner = r[s, where(has, j, 0), where(has, j, 0)]
+        corner = cond(has, lambda: r[s, j, j], lambda: one)
         length = abs(corner)
         none = ~has | (length == 0)
         return q[s, i, j] * where(none, one, corner / where(none, 1, length))
