@@ -118,7 +118,7 @@ MOVES = (
     ("hstack vstack", MOVED, ["[m, w]"]),
     ("column_stack", MOVED, ["[x, y]"]),
     ("append", MOVED, ["x, y"]),
-    ("split", "fB", ["x, 2", "m, 2, axis=1"]),
+    ("split", MOVED, ["x, 2", "m, 2, axis=1"]),
     ("unstack", MOVED, ["m10", "m10.T, axis=1"]),
     ("repeat", MOVED, ["x, 3", "x, t", "m, 2, axis=1"]),
     ("tile", MOVED, ["x, 3", "m, (2, 2)"]),
