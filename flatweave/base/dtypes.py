@@ -145,6 +145,12 @@ def short_float(dtype: np.dtype[Any]) -> DType | None:
     return bf16 if dtype.name == "bfloat16" or dtype == bf16.numpy else None
 
 
+def native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The same in this machine's order of bytes, where a dtype has one."""
+    has_order = dtype.kind in "iufc" or dtype.names is not None
+    return dtype.newbyteorder("=") if has_order else dtype
+
+
 def as_dtype(spelling: object) -> DType:
     """The scalar type for a DType, a NumPy dtype or scalar class, a Python type, or a name."""
     if isinstance(spelling, DType):

@@ -95,9 +95,11 @@ def _check_columns(how: str, arrays: Mapping[str, Chunked]) -> None:
     """Raise the user's error for elements that tables have no numbers for."""
     for name, array in arrays.items():
         dtype = array.dtype
-        if isinstance(array, ChunkedRows) or dtype.kind in "biuf":
+        if isinstance(array, ChunkedRows) or (dtype.kind in "biuf" and all(array.row)):
             continue
         said, remedy = f"elements of {dtype}", "convert it first, with astype in a jitted function"
+        if not all(array.row):
+            said, remedy = "rows without elements", "save another column, which has as many rows"
         if dtype.kind == "c":
             remedy = "save two columns, beside={..}: its .real, and its .imag"
         elif dtype.names is not None:

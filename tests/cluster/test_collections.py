@@ -65,6 +65,59 @@ def test_delayed_arrays():
         fw.jit(lambda x: fw.sum(x))(other)
 
 
+def test_blocks_of_another_length_than_declared():
+    """They are not read past their end, nor taken for less than they are."""
+    f = fw.jit(lambda x: (fw.sum(x), x * 2))
+    for made, declared in ((3, 5), (7, 5), (0, 5)):
+        block = arrays.from_delayed(dask.delayed(np.ones)(made), (declared,), np.float64)
+        for whole in (block, arrays.concatenate([arrays.ones(4, chunks=2), block])):
+            xs = fw.Chunked.from_dask(whole)
+            with pytest.raises(fw.ArgumentError, match=rf"has {made} rows, .* says {declared}\."):
+                f(xs)
+            with pytest.raises(fw.ArgumentError, match="compute_chunk_sizes"):
+                np.asarray(xs)
+
+
+def test_blocks_that_change():
+    """A block whose length was asked for, and that has another one when it is computed."""
+    lengths = iter([3, 2])
+    block = dask.delayed(lambda: np.ones(next(lengths)), pure=False)()
+    xs = fw.Chunked.from_dask(arrays.from_delayed(block, (np.nan,), np.float64))
+    assert len(xs) == 3
+    with pytest.raises(fw.ArgumentError, match=r"has 2 rows, .* says 3\."):
+        fw.jit(lambda x: fw.sum(x))(xs)
+
+
+def test_blocks_with_something_missing():
+    """Masked arrays and nulls are refused, as they are elsewhere."""
+    masked = arrays.ma.masked_array(arrays.arange(4.0, chunks=2), [False, False, True, False])
+    with pytest.raises(fw.ArgumentError, match="masked array"):
+        fw.jit(lambda x: fw.sum(x))(fw.Chunked.from_dask(masked))
+    pandas = pytest.importorskip("pandas")
+    frames = pytest.importorskip("dask.dataframe")
+    column = frames.from_pandas(pandas.DataFrame({"x": pandas.array([1, None], "Int64")}), 1).x
+    with pytest.raises(fw.ArgumentError, match="1 null"):
+        fw.jit(lambda x: fw.sum(x))(fw.Chunked.from_dask(column))
+
+
+def test_collections_are_chunks_where_chunks_are_computed(monkeypatch):
+    """Within fw.on nothing is computed as a whole; elsewhere a collection is an array."""
+    computed = []
+    compute = arrays.Array.compute
+    monkeypatch.setattr(arrays.Array, "compute", lambda x: computed.append(x) or compute(x))
+    xs = arrays.from_array(XS, chunks=10)
+    with fw.on(memory="1 GiB"):
+        assert float(fw.sum(xs)) == XS.sum() and float(fw.dot(xs, xs + 1)) == XS @ (XS + 1)
+        found = fw.jit(lambda r: r["x"] * 2)({"x": xs})
+        assert repr(found) == "Chunked(float64[24], 3 chunks)"
+        assert np.array_equal(np.asarray(found), XS * 2)
+        xarray = pytest.importorskip("xarray")
+        assert float(fw.max(xarray.DataArray(xs))) == XS.max()
+        assert computed == []
+        assert float(fw.sum(xs.sum())) == XS.sum()  # a number
+    assert float(fw.sum(xs)) == XS.sum() and len(computed) == 2
+
+
 def test_columns_of_data_frames():
     """Partitions are chunks."""
     pandas = pytest.importorskip("pandas")

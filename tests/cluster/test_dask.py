@@ -149,6 +149,23 @@ def test_collections_stay_on_the_workers(client):
     assert int(total) == 9
 
 
+def test_collections_are_computed_by_the_workers(client):
+    """As they are given to a function: nothing but the result comes to this process."""
+    arrays = pytest.importorskip("dask.array")
+    blocks = arrays.map_blocks(
+        lambda: np.full(5, os.getpid(), np.int64), chunks=((5, 5, 5),), dtype=np.int64
+    )
+    with fw.on(client):
+        workers = set(np.asarray(fw.jit(lambda x: x)(blocks)).tolist())
+        total = fw.sum(arrays.arange(1000, chunks=100) * 2)
+        wrong = arrays.from_delayed(arrays.arange(3).to_delayed()[0], (5,), np.int64)
+        with pytest.raises(fw.ArgumentError, match=r"has 3 rows, .* says 5\."):
+            np.asarray(fw.map(lambda x: x + 1, wrong))
+
+    assert os.getpid() not in workers and len(workers) <= 2
+    assert int(total) == 999_000
+
+
 def test_workers_write_what_they_have(client, tmp_path):
     """Into one file, and what has not been computed on the cluster as well."""
     with fw.on(client):

@@ -279,6 +279,25 @@ def test_what_parquet_has_no_numbers_for(tmp_path):
         assert "fw.sum(" in str(found.value)
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "zarr"])
+def test_what_is_damaged(tmp_path, kind):
+    """Whoever decodes it raises what it likes: the error says which rows of which file."""
+    pytest.importorskip({"zarr": "zarr"}.get(kind, "pyarrow"))
+    rng = np.random.default_rng(7)
+    path = tmp_path / f"xs.{kind}"
+    fw.Chunked.cut(rng.random(10_000), 2500).save(path)
+    xs = fw.Chunked.open(path)
+    files = [each for each in path.rglob("*") if each.is_file() and each.suffix != ".json"]
+    for file in files:
+        data = bytearray(file.read_bytes())
+        begin, end = {"parquet": (4, 40), "arrow": (8, len(data) // 2)}.get(kind, (0, len(data)))
+        data[begin:end] = b"\xff" * (end - begin)
+        file.write_bytes(data)
+    for call in (lambda: fw.sum(xs), lambda: xs.load(0, 10)):
+        with pytest.raises(fw.ArgumentError, match=rf"rows 0 to \d+ of .*xs\.{kind}.* be read"):
+            call()
+
+
 def test_a_file_that_became_shorter(tmp_path):
     """Is no array any more."""
     np.save(tmp_path / "xs.npy", XS)

@@ -112,6 +112,25 @@ def test_zarr(tmp_path):
     assert np.array_equal(again(tmp_path / "t.zarr", "x"), XS)
 
 
+@pytest.mark.parametrize("kind", ["npy", "parquet", "arrow", "zarr", "bytes"])
+def test_results_without_rows(tmp_path, kind):
+    """Every format keeps that there are none, what they would hold, and of what shape."""
+    if kind not in ("npy", "bytes"):
+        pytest.importorskip({"zarr": "zarr"}.get(kind, "pyarrow"))
+    xs = fw.Chunked.cut(np.arange(10, dtype=np.float32), 4)
+    for number, (found, shape) in enumerate((
+        (xs[xs > 10], (0,)), (fw.Chunked.of([], np.float32), (0,)),
+        (fw.Chunked([np.zeros((0, 3), np.float32)]), (0, 3)),
+    )):  # fmt: skip
+        found.save(tmp_path / str(number), format=kind)
+        again = fw.Chunked.open(tmp_path / str(number), format=kind)
+        assert len(again) == 0 and float(fw.sum(again)) == 0
+        assert kind == "bytes" or (again.shape, again.dtype) == (shape, np.float32)
+    if kind in ("parquet", "arrow"):
+        with pytest.raises(fw.ArgumentError, match="no rows without elements"):
+            fw.Chunked([np.zeros((3, 0))]).save(tmp_path / "none", format=kind)
+
+
 def test_folders_of_fsspec():
     """Of its own memory, as of a distant store."""
     pytest.importorskip("pyarrow")

@@ -102,5 +102,9 @@ def kernel_of_short_floats():
     twice(np.ones(3, np.float16))
 
 
+def kernel_of_chunks():
+    fk.kernel(lambda xs: fk.map(abs, xs))(fw.Chunked([XS]))
+
+
 def function_of_arrays_in_a_kernel():
     fk.kernel(lambda xs: fw.sum(xs))(np.arange(8))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from flatweave.base.records import record
@@ -47,8 +48,7 @@ def zarr_arrays(path: str, columns: Columns) -> ZarrArrays:
     """Arrays without elements yet."""
     zarr = library(path)
     width = max(dtype.itemsize * math.prod(row) for dtype, row in columns.kinds.values())
-    begins = [0, *columns.ends[:-1]]
-    longest = max((b - a for a, b in zip(begins, columns.ends, strict=True)), default=1)
+    longest = max((b - a for a, b in pairwise([0, *columns.ends])), default=1)
     step = max(min(longest, CHUNK_BYTES // max(width, 1)), 1)
     each = max(longest // step, 1) * step
     if tuple(columns.kinds) != ("",):

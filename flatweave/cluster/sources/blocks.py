@@ -18,12 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from flatweave.base import pretty
 from flatweave.base.errors import ArgumentError
 from flatweave.base.source import user_location
 from flatweave.cluster.sources.paths import missing
 from flatweave.frontend.call.on import PLACE
 from flatweave.frontend.values.array import kind_of
+from flatweave.frontend.values.asarray import rows_of
 from flatweave.frontend.values.chunked import Chunked, Values
+from flatweave.frontend.values.foreign_values import is_lazy
 
 
 class Blocks:
@@ -57,15 +60,18 @@ class Blocks:
             computed = client.compute([each for each in self.blocks if _is_delayed(each)])
             rest = iter(computed)
             there = [next(rest) if _is_delayed(each) else each for each in self.blocks]
+            lengths: Sequence[int | None] = self._lengths or [None] * len(there)
             self._on[client] = client.map(
-                rows_in, there, dtype=str(self.dtype), row=self.row, pure=False
+                rows_in, there, lengths, dtype=self.dtype, row=self.row, pure=False
             )
         return self._on[client]
 
     def computed(self, number: int) -> Values:
         """One block in this process."""
         (found,) = dask().compute(self.blocks[number])
-        return rows_in(found.result() if hasattr(found, "result") else found, self.dtype, self.row)
+        block = found.result() if hasattr(found, "result") else found
+        rows = None if self._lengths is None else int(self._lengths[number])
+        return rows_in(block, rows, self.dtype, self.row)
 
 
 class Block:
@@ -93,6 +99,8 @@ def from_dask(collection: Any) -> Chunked:
     error for anything else."""
     if isinstance(collection, list | tuple) and collection:
         return _of_parts(list(collection))
+    if is_lazy(collection) and not hasattr(collection, "to_delayed"):
+        collection = collection.data  # of an array of xarray
     if not hasattr(collection, "__dask_graph__") or not hasattr(collection, "to_delayed"):
         raise ArgumentError(
             f"from_dask takes a Dask array, a column of a Dask data frame, or a list of futures,"
@@ -109,9 +117,17 @@ def from_dask(collection: Any) -> Chunked:
     return _of_column(collection)
 
 
-def rows_in(block: Any, dtype: Any, row: Sequence[int]) -> Values:
-    """A block as an array, which it is already if it is what its collection says."""
-    values = np.ascontiguousarray(block)
+def rows_in(block: Any, rows: int | None, dtype: Any, row: Sequence[int]) -> Values:
+    """A block as an array, which it is already if it is what its collection says: of so many rows,
+    if that is known."""
+    values = rows_of(block, "a block of a Dask collection")
+    if rows is not None and values.ndim and len(values) != rows:
+        raise ArgumentError(
+            f"a block of a Dask collection has {pretty.counted(len(values), 'row')}, where the"
+            f" collection says {rows}.",
+            remedy="Let Dask count them, xs.compute_chunk_sizes(), or say so where the collection"
+            " is made.",
+        )
     if values.dtype != dtype or values.shape[1:] != tuple(row):
         raise ArgumentError(
             f"a block of a Dask collection is {values.dtype}{list(values.shape)}, where the"
@@ -165,7 +181,7 @@ def _chunked(
 
 
 def _described(block: Any) -> tuple[Any, tuple[int, ...]]:
-    values = np.asarray(block)
+    values = rows_of(block, "a block of a Dask collection")
     return values.dtype, values.shape[1:]
 
 

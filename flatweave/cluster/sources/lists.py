@@ -102,7 +102,7 @@ class Leaf(Stored):
             arrays = [each[1:] + at for each, at in zip(arrays, begins, strict=False)]
         if not is_same:
             raise ArgumentError(
-                f"{self.regions[0].file.path} was written anew while it was read.",  # type: ignore[attr-defined]
+                f"{self.regions[0].file.path} was written anew while it was read.",
                 remedy="Open it again with fw.Chunked.open.",
             )
         return one(arrays)[begin:end]

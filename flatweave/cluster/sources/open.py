@@ -93,11 +93,9 @@ def _format(names: Sequence[str], format: str | None) -> str:
 def _opened(how: str, name: str) -> Opened:
     try:
         return FORMATS[how][0](name)
-    except FileNotFoundError:
+    except (UserError, FileNotFoundError, MemoryError):
         raise
-    except (ValueError, OSError) as failure:
-        if isinstance(failure, UserError):
-            raise
+    except Exception as failure:  # of the code that decodes it
         raise ArgumentError(
             f"{name} cannot be read as {how}: {failure}.",
             remedy="Say format=, if it is something else.",

@@ -10,8 +10,26 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from flatweave.base import pretty
+from flatweave.base.errors import ArgumentError, UserError
 from flatweave.cluster.sources.memory import one
 from flatweave.frontend.values.chunked import Values
+
+
+def _columns(region: Region, columns: Sequence[str]) -> list[Any]:
+    """Columns of a region of a file; the code that decodes them may raise anything."""
+    file, begin, end = region
+    try:
+        return file.read(columns, begin, end)
+    except (UserError, FileNotFoundError, MemoryError):
+        raise
+    except Exception as failure:
+        named = pretty.listed([repr(column) for column in columns if column])
+        what, why = f"{named} of {file.path}" if named else file.path, str(failure).strip(" .\n")
+        raise ArgumentError(
+            f"rows {begin} to {end - 1} of {what} cannot be read: {why}.",
+            remedy="The file may be damaged: write it anew, or leave it out.",
+        ) from None
 
 
 def extremes(values: Values) -> tuple[int, int]:
@@ -22,6 +40,10 @@ def extremes(values: Values) -> tuple[int, int]:
 class File(Protocol):
     """A file of rows, or several beside each other; it goes to other processes as it is, equals
     what reads the same file, and can be a key."""
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
 
     def read(self, columns: Sequence[str], begin: int, end: int) -> list[Any]:
         """Some rows of some columns: an array of each; of lists, the arrays of a Ragged."""
@@ -133,7 +155,7 @@ def read(parts: Iterable[tuple[Any, int, int]]) -> list[Values]:
         for region in regions:
             wanted.setdefault(region, {})[piece.column] = None
     found_of = {
-        region: dict(zip(columns, region.file.read(tuple(columns), *region[1:]), strict=True))
+        region: dict(zip(columns, _columns(region, tuple(columns)), strict=True))
         for region, columns in wanted.items()
     }
     found = []
@@ -145,4 +167,10 @@ def read(parts: Iterable[tuple[Any, int, int]]) -> list[Values]:
             found.append(piece.part(there, begin, end))
         else:
             found.append(piece.load(begin, end))
+        if len(found[-1]) != end - begin:
+            raise ArgumentError(
+                f"an array in chunks has {pretty.counted(len(found[-1]), 'row')} where it was said"
+                f" to have {end - begin}.",
+                remedy="Make it anew of what is there now.",
+            )
     return found

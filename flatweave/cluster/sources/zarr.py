@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flatweave.base.dtypes import native
 from flatweave.base.errors import ArgumentError
 from flatweave.base.records import record
 from flatweave.cluster.sources.paths import missing
@@ -32,7 +33,7 @@ def opened_zarr(name: str) -> Opened:
     root = library(name).open(name, mode="r")
     arrays = {"": root} if hasattr(root, "shape") else dict(root.arrays())
     columns = {
-        key: (each.dtype.newbyteorder("="), tuple(each.shape[1:]))
+        key: (native(each.dtype), tuple(each.shape[1:]))
         for key, each in arrays.items() if each.shape
     }  # fmt: skip
     lengths = {arrays[key].shape[0] for key in columns}

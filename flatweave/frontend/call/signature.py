@@ -12,16 +12,18 @@ from typing import Any
 import numpy as np
 
 from flatweave.base.dtypes import as_dtype, bool_, c128, f64, i64
+from flatweave.frontend.call.on import PLACE
 from flatweave.frontend.call.special import TAKEN, UnitAxes
 from flatweave.frontend.trace.trace import Leaf
 from flatweave.frontend.values.array import HostArray, Tracer
 from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.complex import is_complex, pairs_of
 from flatweave.frontend.values.device_array import DeviceArray
-from flatweave.frontend.values.foreign_values import on_gpu
+from flatweave.frontend.values.foreign_values import is_lazy, on_gpu
 from flatweave.frontend.values.interop import no_array, values_of
 from flatweave.frontend.values.promotion import literal_dtype
 from flatweave.frontend.values.short import is_short, words_of
+from flatweave.runtime.door import opened
 
 NUMBERS = {bool: bool_, int: i64, float: f64}
 
@@ -46,6 +48,8 @@ def plain(value: Any, name: str, otherwise: str = "") -> Any:
     if isinstance(value, int | float) and not isinstance(value, np.generic):  # an IntEnum's member
         return plain(int(value) if isinstance(value, int) else float(value), name)
     if not isinstance(value, np.ndarray | HostArray):
+        if PLACE.get() is not None and is_lazy(value) and value.ndim:
+            return opened("collections").from_dask(value)  # computed where its blocks are
         on_device = on_gpu(value, name)
         if on_device is not None:
             return on_device if on_device.ndim else on_device.values()

@@ -13,7 +13,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from flatweave.base.dtypes import bf16, short_float
+from flatweave.base.dtypes import bf16, native, short_float
 from flatweave.base.errors import ArgumentError, ShapeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.values import brain
@@ -190,7 +190,7 @@ def rows_of(value: Any, name: str) -> Values:
     """A value that `asarray` takes as an array of NumPy, or records of numbers: a chunk."""
     is_records = isinstance(value, np.ndarray) and value.dtype.names is not None
     if is_records and not is_masked(value):
-        return np.asarray(value, value.dtype.newbyteorder("="), order="C")
+        return np.asarray(value, native(value.dtype), order="C")
     found = values_of(value, name)
     return python_values(value, None, name) if found is None else found
 

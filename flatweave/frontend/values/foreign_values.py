@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from flatweave.base.dtypes import COMPLEX, DTYPES, bf16, f16, short_float
+from flatweave.base.dtypes import COMPLEX, DTYPES, bf16, f16, native, short_float
 from flatweave.base.errors import ArgumentError, DTypeError, UserError
 from flatweave.base.source import user_location
 from flatweave.frontend.values import brain
@@ -172,8 +172,9 @@ def _columns_of(value: Any) -> Iterable[tuple[Any, Any]] | None:
 
 
 def is_lazy(value: Any) -> bool:
-    """Whether a value is a collection of Dask, or holds one, as arrays of xarray may."""
-    return getattr(value, "__dask_graph__", lambda: None)() is not None
+    """Whether a value is an array or a column of Dask, or holds one, as arrays of xarray may."""
+    graph = getattr(value, "__dask_graph__", None)
+    return graph is not None and hasattr(type(value), "__array__") and graph() is not None
 
 
 def on_gpu(value: Any, name: str) -> Resident | None:
@@ -241,11 +242,10 @@ def checked(values: Values, name: str) -> Values:
     """The array itself if a program can be given it, a copy where its layout or byte order is not.
     """
     if not is_native(values.dtype):
-        has_order = values.dtype.kind in "iufc"
-        native = values.dtype.newbyteorder("=") if has_order else values.dtype
-        if not is_native(native):
+        found = native(values.dtype)
+        if not is_native(found):
             raise _refused(values, name or "an array")
-        return np.array(values, native, order="C")
+        return np.array(values, found, order="C")
     flags = values.flags
     return values if flags.c_contiguous and flags.aligned else np.array(values, order="C")
 

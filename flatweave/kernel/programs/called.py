@@ -34,6 +34,7 @@ from flatweave.frontend.call.stages import Stages
 from flatweave.frontend.parameters import Picked
 from flatweave.frontend.trace.faults import out_of_memory, user_error
 from flatweave.frontend.values.array import kind_of
+from flatweave.frontend.values.chunked import Chunked
 from flatweave.frontend.values.promotion import dtype_of
 from flatweave.frontend.values.scope import innermost
 from flatweave.frontend.values.short import speaks_of_short
@@ -217,7 +218,15 @@ class Kernel:
 
 
 def _check_dtypes(who: str, values: Sequence[Any]) -> None:
-    """Refuse floats of 16 bits, which a kernel would have to read as f32 one by one."""
+    """Refuse floats of 16 bits, which a kernel would have to read as f32 one by one, and arrays in
+    chunks, over which only a jitted function goes."""
+    if any(isinstance(value, Chunked) for value in values):
+        raise Unsupported(
+            f"an argument of the kernel {who} that is in chunks.",
+            where=user_location(),
+            remedy="Give it chunk by chunk, [k(x) for x in xs]. A kernel whose blocks share no"
+            " memory can be called in a function that is given chunks: fw.jit(lambda x: k(x)).",
+        )
     if speaks_of_short(values):
         raise Unsupported(
             f"an argument of the kernel {who} of floats of 16 bits.",
