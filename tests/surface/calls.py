@@ -25,7 +25,7 @@ from tests.surface.draw import Draw, Name
 from tests.surface.table import NEAR, TABLE, Row, Spread
 
 METHODS = "sum prod min max any all mean argmin argmax cumsum cumprod clip round ravel reshape " \
-          "transpose dot astype"  # fmt: skip
+          "dot astype"  # fmt: skip
 SYMBOLS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
     "power": "**", "remainder": "%", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",

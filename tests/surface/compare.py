@@ -74,7 +74,7 @@ def _allowed(b: Any, near: str, given: Sequence[np.ndarray], size: Any) -> Any:
     eps = max([np.finfo(b.dtype).eps, *(
         np.finfo(x.dtype).eps for x in given if x.dtype.kind in "fc" and x.dtype.itemsize > 2)])
     great = max([1.0, *(_greatest(x) for x in [*given, b])])
-    return unit + SUMMED * eps * min(great, 1e15) ** POWERS[near]
+    return unit + SUMMED * eps * min(great, 1e300 ** (1 / POWERS[near])) ** POWERS[near]
 
 
 def _greatest(x: Any) -> float:

@@ -138,7 +138,7 @@ def indices(d: Draw) -> Any:
     shape = d.shape((0, 1, 1, 2))
     low, high = (-size - 1, size) if d.wrong() else (-size, size - 1)
     found = np.array([d.whole(low, high) for _ in range(int(np.prod(shape)))], np.int64)
-    kind = d.dtype((*INTEGERS[:4], *INTEGERS[:4], "uint8", "uint64", "float64", "bool"))
+    kind = d.dtype((*INTEGERS[:4], *INTEGERS[:4], "uint8", "uint64", "bool"))
     if kind.startswith("u"):
         found = abs(found) % size
     return d.held(found.reshape(shape).astype(kind))

@@ -111,13 +111,13 @@ TABLE: dict[str, Row] = {
     **dict.fromkeys(TWO_ROUNDED.split(), row(array(), operand(), near=NEAR)),
     # folds
     **dict.fromkeys(("sum", "prod"), row(array(), near=SUMS, **FOLD)),
-    **dict.fromkeys(("max", "min"), row(array(), moves=True, **OVER, initial=number, where=k.mask)),
+    **dict.fromkeys(("max", "min"), row(array(), **OVER, initial=number, where=k.mask)),
     **dict.fromkeys(("any", "all"), row(array(), **OVER, where=k.mask)),
     "mean": row(array(), near=SUMS, **OVER, dtype=k.dtype, where=k.mask),
     **dict.fromkeys(("var", "std"), row(array(), near=SQUARES, **MOMENTS)),
     **dict.fromkeys(("argmax", "argmin"), row(array(), axis=axis_or_none, keepdims=flag)),
     "count_nonzero": row(array(), **OVER),
-    "ptp": row(array(), moves=True, **OVER),
+    "ptp": row(array(), **OVER),
     **dict.fromkeys(("cumsum", "cumprod"), row(
         array(), near=SUMS, axis=axis_or_none, dtype=k.dtype)),
     **dict.fromkeys(("cumulative_sum", "cumulative_prod"), row(

@@ -47,6 +47,16 @@ CALLS = (
     lambda xp: xp.dot(np.arange(6.0).reshape(1, 2, 3), [1.0, 2.0, 3.0]),
     lambda xp: xp.tensordot(M, M, axes=(0, 0)),
     lambda xp: xp.fft.fft(Z, norm=None),
+    lambda xp: xp.fft.ihfft(np.array([True, False, True]), n=6),
+    lambda xp: xp.fft.irfft(np.zeros((0, 4)), n=5, axis=0),
+    lambda xp: xp.linalg.vector_norm(np.array([-(2**63), 3])),
+    lambda xp: xp.linalg.vector_norm(np.array([0, 3]), ord=0),
+    lambda xp: xp.linalg.matrix_norm(np.array([[200, 100]], "u1"), ord=1),
+    lambda xp: xp.power(Z.astype("c8"), np.float64(0.015)),
+    lambda xp: xp.power(Z, [-1.0, -1.0, 1.0]),
+    lambda xp: xp.clip(U, np.nan, np.float32(150.5)),
+    lambda xp: xp.roll(M, 7, axis=()),
+    lambda xp: xp.asarray([2**63 - 1, 250, -350]).round(-2)[1:],
     lambda xp: xp.linalg.matrix_power(np.array([[1, 1], [0, 1]]), np.int64(5)),
     lambda xp: xp.linalg.matrix_power(np.array([[1, 1], [0, 1]]), -1),
     lambda xp: abs(xp.linalg.qr(M, mode="r")),
@@ -62,6 +72,7 @@ REFUSED = (
     lambda xp: xp.mean(M[:1, :1], where=np.array([False, True])),
     lambda xp: xp.sum(M[:1, :1], where=np.array([False, True])),
     lambda xp: xp.roll(M, (1, 2, 3), axis=(0, 1)),
+    lambda xp: xp.cumulative_prod(np.ones((2, 2)) + 1j),
 )
 
 

@@ -142,19 +142,23 @@ def root(z: Complex) -> Complex:
 
 @rule("power")
 def raised(x: Any, y: Any) -> Complex:
-    """e^(y log x); 0 for 0 to a power but 0, 1 to the power of 0."""
+    """e^(y log x); 1 to the power of 0; 0 to a positive power is 0, to any other NaN."""
     if type(y) is int and y == 2:
         return multiplied(x, x)
     z, w = whole(x), whole(y)
     part = common((z.real, z.imag, w.real, w.imag))[0]
-    if not part.is_float or not z.real.element.is_float:  # a logarithm of u8 would be an f32
+    if z.real.element is not part or not part.is_float:  # the logarithm must be as exact as that
         part = part if part.is_float else f64
         z = Complex(z.real.astype(part), z.imag.astype(part))
     is_zero = (z.real == 0) & (z.imag == 0)
     is_one = (w.real == 0) & (w.imag == 0)
     safe = Complex(where(is_zero, 1, z.real), where(is_zero, 0, z.imag))
     found = exponential(multiplied(w, logarithm(safe)))
-    real = where(is_one, 1, where(is_zero, 0, found.real))
-    return Complex(real, where(is_one | is_zero, 0, found.imag))
+    is_positive = (w.real > 0) & (w.imag == 0)
+    real, imag = (
+        where(is_zero & is_positive, 0, where(is_zero, math.nan, part))
+        for part in (found.real, found.imag)
+    )
+    return Complex(where(is_one, 1, real), where(is_one, 0, imag))
 
 

@@ -56,9 +56,11 @@ def product(
 
 
 @rule("cumprod")
-def running_product(xs: Any, axis: Any = None, dtype: Any = None) -> Complex:
+def running_product(xs: Any, axis: Any = None, dtype: Any = None) -> Any:
     """The product of the elements up to each one."""
     z = whole(xs) if dtype is None else METHODS["astype"](whole(xs), dtype)
+    if not isinstance(z, Complex):  # bools
+        return METHODS["cumprod"](z, axis, dtype)
     parts = [z.real, z.imag]
     if axis is None:
         parts = [raveled(part) for part in parts]
@@ -73,7 +75,10 @@ def cumulative_product(
     x: Any, *, axis: Any = None, dtype: Any = None, include_initial: bool = False
 ) -> Any:
     """The product of the elements up to each one; with `include_initial` a 1 before them."""
-    found: Any = running_product(x, 0 if axis is None else axis, dtype)
+    z = whole(x)
+    if axis is None and z.ndim > 1:
+        METHODS["cumulative_prod"](z.real)  # which asks for the axis
+    found: Any = running_product(z, 0 if axis is None or not z.ndim else axis, dtype)
     if not include_initial:
         return found
     at = axis_of(found.real, 0 if axis is None else axis, "cumulative_prod")

@@ -144,6 +144,8 @@ def _summed(name: str) -> Callable[..., Any]:
 
     def summed(xs: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
         array = whole(xs) if dtype is None else METHODS["astype"](whole(xs), dtype)
+        if not isinstance(array, Complex):  # bools
+            return METHODS[name](array, *args, dtype=dtype, **options)
         if options.get("initial") is not None:
             if not isinstance(xs, Complex) and dtype is None:
                 METHODS["astype"](whole(options["initial"]), as_tracer(xs).dtype)  # is refused

@@ -216,8 +216,10 @@ def rint(x: Any) -> Any:
 def rounded(x: Any, digits: int) -> Any:
     """`round(x, digits)`: to so many decimals; integers stay integers."""
     power = 10.0 ** abs(digits)
-    if x.dtype.kind in "biu" and digits < 0:
-        return (x / power).round().astype(x.dtype) * int(power)
+    if x.dtype.kind == "b":
+        return rint(x)
+    if x.dtype.kind in "iu" and digits < 0:
+        return ((x / power).round() * power).astype(x.dtype)
     if x.dtype.kind in "biu" or not digits:
         return METHODS["round"](x)
     return (x * power).round() / power if digits > 0 else (x / power).round() * power
@@ -271,11 +273,14 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
         Array([2, 5, 6], dtype=int64)
     """
     found = as_tracer(x, "x of clip")
-    if min is not None:
-        found = elementwise("maximum", found, as_tracer(min, "the least value of clip"))
-    if max is not None:
-        found = elementwise("minimum", found, as_tracer(max, "the greatest value of clip"))
-    return found
+    least = None if min is None else as_tracer(min, "the least value of clip")
+    most = None if max is None else as_tracer(max, "the greatest value of clip")
+    if least is not None and most is not None:  # one dtype for all: a Python number takes it
+        dtype, _ = common((found, least, most))
+        found, least, most = (v if v.weak else astype(v, dtype) for v in (found, least, most))
+    if least is not None:
+        found = elementwise("maximum", found, least)
+    return found if most is None else elementwise("minimum", found, most)
 
 
 @operation(static="dtype copy device", elementwise=True)

@@ -27,6 +27,7 @@ from flatweave.frontend.trace import extents, sizes
 from flatweave.frontend.trace.extents import ONE
 from flatweave.frontend.trace.tracers import as_tracer, emit, tracer_of
 from flatweave.frontend.values.array import HostArray, Tracer, describe, host_array
+from flatweave.frontend.values.interop import is_number_list, list_values
 from flatweave.frontend.values.scope import current
 from flatweave.ops import Weave
 from flatweave.terms.build import index
@@ -120,6 +121,7 @@ def unstack(x: Any, axis: int = 0) -> Any:
 
 def _host_squeeze(x: Any, axis: Any = None) -> Any:
     """Without an axis the extents decide, which are known outside of a trace."""
+    x = list_values(x) if is_number_list(x) else x
     if axis is not None or not isinstance(x, HostArray | np.ndarray):
         return NotImplemented
     return squeeze(x, tuple(at for at, extent in enumerate(x.shape) if extent == 1))
@@ -246,7 +248,9 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
             f"roll got {len(shifts)} shifts for {len(axes)} axes.",
             where=user_location(), remedy="Give one for each axis, or one for all.",
         )  # fmt: skip
-    many = max(len(axes), len(shifts))
+    many = max(len(axes), len(shifts)) if axes and shifts else 0
+    if not many:
+        return array
     return _rolled(array, shifts * (many // len(shifts)), axes * (many // len(axes)))
 
 

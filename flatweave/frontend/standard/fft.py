@@ -52,7 +52,9 @@ def _scaled(z: Any, n: Any, norm: Any, sign: int) -> Any:
 
 def _rows(x: Any, axis: Any, who: str) -> tuple[Any, Any, int]:
     """The lines of an array along an axis as the rows of a matrix, what is left, and the axis."""
-    array = either(x, f"x of {who}")
+    array: Any = either(x, f"x of {who}")
+    if not isinstance(array, Complex) and not array.element.is_float:
+        array = array.astype(f64)
     at = axis_of(array.real if isinstance(array, Complex) else array, axis, who)
     lines = moveaxis(array, at, -1)
     count: Any = 1
@@ -91,16 +93,9 @@ def _expect_elements(length: Any, who: str) -> None:
 def _complex(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     """The transform of complex, or real, lines."""
     rows, others, at = _rows(x, axis, who)
-    given = _floats(whole(_resized(rows, n)))
+    given = whole(_resized(rows, n))
     _expect_elements(given.shape[1], who)
     return _back(_scaled(fourier(given, sign), given.shape[1], norm, sign), others, at)
-
-
-def _floats(z: Complex) -> Complex:
-    """Complex numbers whose parts are floats."""
-    if z.real.element.is_float:
-        return z
-    return Complex(z.real.astype(f64), z.imag.astype(f64))
 
 
 def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
@@ -114,15 +109,14 @@ def _half(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     rows, others, at = _rows(array, axis, who)
     given = as_tracer(_resized(rows, n))
     _expect_elements(given.shape[1], who)
-    real = given if given.element.is_float else given.astype(f64)
-    found = of_reals(real, sign)
+    found = of_reals(given, sign)
     return _back(_scaled(found, given.shape[1], norm, sign), others, at)
 
 
 def _mirrored(x: Any, n: Any, axis: Any, norm: Any, sign: int, who: str) -> Any:
     """The real transform of lines whose other half is the mirror image of the one that is given."""
     rows, others, at = _rows(x, axis, who)
-    half = _floats(whole(rows))
+    half = whole(rows if n is None else _resized(rows, as_tracer(n) // 2 + 1))
     given = half.shape[1]
     length = 2 * (given - 1) if n is None else as_tracer(n)
     for extent in (given, length):

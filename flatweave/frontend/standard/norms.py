@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flatweave.base.dtypes import f64
 from flatweave.base.errors import ArgumentError, ShapeError
 from flatweave.base.source import user_location
 from flatweave.frontend.arrays.shapes import axis_of, reshape
@@ -22,9 +23,16 @@ from flatweave.frontend.standard.statistics import count_nonzero
 from flatweave.frontend.trace import extents
 from flatweave.frontend.trace.tracers import as_tracer
 from flatweave.frontend.values.array import describe
+from flatweave.frontend.values.complex import Complex
 from flatweave.terms.build import index
 
 INF = math.inf
+
+
+def _floats(x: Any, who: str) -> Any:
+    """An array of floats or complex numbers; integers become f64, so that none wraps."""
+    array = either(x, f"x of {who}")
+    return array if isinstance(array, Complex) or array.element.is_float else array.astype(f64)
 
 
 @for_complex
@@ -42,7 +50,7 @@ def vector_norm(
         >>> fw.linalg.vector_norm([3.0, 4.0])
         Array(5.0, dtype=float64)
     """
-    array = either(x, "x of vector_norm")
+    array = _floats(x, "vector_norm")
     options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
     if ord == 2:
         return sqrt(sum(size(array), **options))
@@ -69,7 +77,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
         >>> fw.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]])
         Array(5.0, dtype=float64)
     """
-    array = either(x, "x of matrix_norm")
+    array = _floats(x, "matrix_norm")
     if array.ndim < 2:
         raise ShapeError(
             f"matrix_norm takes matrices, got {describe(array)}.",
