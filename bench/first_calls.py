@@ -81,8 +81,10 @@ def measured(program: str, folder: str) -> dict[str, list[float]]:
 
 
 def cell(cpu: float, clock: float) -> str:
-    """248 / 301"""
-    return f"{cpu * 1e3:.3g} / {clock * 1e3:.3g}"
+    """248 / 1301"""
+    return " / ".join(
+        f"{ms:.0f}" if ms > 100 else f"{ms:.3g}" for ms in (cpu * 1e3, clock * 1e3)
+    )
 
 
 def page(about: dict[str, Any], results: dict[str, dict[str, list[float]]]) -> str:
