@@ -144,6 +144,23 @@ def fraction_for_a_number():
     fw.asarray(X) + fractions.Fraction(1, 2)
 
 
+class Quantity:
+    """Numbers with a unit, of a library that implements NumPy's protocol."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(5.0)
+
+    def __array_ufunc__(self, *args, **options):
+        return NotImplemented
+
+    def __rmul__(self, other):
+        return np.asarray(other) * np.asarray(self)
+
+
+def quantity_in_a_jitted_function():
+    fw.jit(lambda x: x * Quantity())(X)
+
+
 def set_for_an_array():
     fw.sum({1, 2, 3})
 

@@ -140,3 +140,12 @@ def test_members_among_complex_numbers():
     for a, b in ((Z, Z[::2]), (Z, x), (x, Z), (Z[:0], Z), (Z, Z[:0])):
         same(fw.isin(a, b), np.isin(a, b))
         same(fw.isin(a, b, invert=True), np.isin(a, b, invert=True))
+
+
+def test_transforms_of_numbers():
+    """Along no axis a transform changes nothing; half of one needs an axis, as in NumPy."""
+    assert fw.fft.fftn(np.float64(2)) == fw.fft.ifftn(np.float64(2)) == 2
+    for of in (fw.fft.rfftn, fw.fft.irfftn):
+        for call in (lambda of=of: of(np.float64(1)), lambda of=of: of(np.ones(3), axes=())):
+            with pytest.raises(fw.ShapeError, match="at least one axis"):
+                call()

@@ -215,7 +215,7 @@ def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: str = "backward") -
     return _half(x, n, axis, norm, INVERSE, "ihfft")
 
 
-def _axes(x: Any, s: Any, axes: Any, who: str) -> list[tuple[Any, int]]:
+def _axes(x: Any, s: Any, axes: Any, who: str, least: int = 0) -> list[tuple[Any, int]]:
     """The axes of a transform along several, each with its length, None for what it is."""
     array = either(x, f"x of {who}")
     plain = array.real if isinstance(array, Complex) else array
@@ -226,6 +226,11 @@ def _axes(x: Any, s: Any, axes: Any, who: str) -> list[tuple[Any, int]]:
         raise ArgumentError(
             f"{who} got {len(s)} lengths for {len(chosen)} axes.",
             where=user_location(), remedy="Give one for each axis.",
+        )  # fmt: skip
+    if len(chosen) < least:
+        raise ShapeError(
+            f"{who} of {describe(array)} goes along no axis; it needs at least one axis.",
+            where=user_location(), remedy="Give an array of one axis or more.",
         )  # fmt: skip
     return list(zip([None] * len(chosen) if s is None else s, chosen, strict=True))
 
@@ -266,13 +271,14 @@ def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The transform of real numbers along several axes, of which the last is given by half.
 
-    Types: `x: float[..] -> complex[..]`. Raises AxisError for an axis that is not there.
+    Types: `x: float[..] -> complex[..]`. Raises AxisError for an axis that is not there, ShapeError
+    for a number.
 
         >>> fw.fft.rfftn([[1.0, 0.0], [0.0, 0.0]]).real
         Array([[1., 1.],
                [1., 1.]], dtype=float64)
     """
-    *others, last = _axes(x, s, axes, "rfftn")
+    *others, last = _axes(x, s, axes, "rfftn", least=1)
     found = _half(x, *last, norm, FORWARD, "rfftn")
     for n, axis in others:
         found = _complex(found, n, axis, norm, FORWARD, "rfftn")
@@ -284,13 +290,14 @@ def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward")
 def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Any:
     """The inverse of `rfftn`.
 
-    Types: `x: complex[..] -> float[..]`. Raises AxisError for an axis that is not there.
+    Types: `x: complex[..] -> float[..]`. Raises AxisError for an axis that is not there, ShapeError
+    for a number.
 
         >>> fw.fft.irfftn([[4.0, 0.0], [0.0, 0.0]])
         Array([[1., 1.],
                [1., 1.]], dtype=float64)
     """
-    *others, last = _axes(x, s, axes, "irfftn")
+    *others, last = _axes(x, s, axes, "irfftn", least=1)
     for n, axis in others:
         x = _complex(x, n, axis, norm, INVERSE, "irfftn")
     return _mirrored(x, *last, norm, INVERSE, "irfftn")

@@ -17,8 +17,10 @@ from flatweave.base.errors import (
     ArgumentError,
     DTypeError,
     ExtentOverflowError,
+    NotTraceableError,
     ShapeError,
     Unsupported,
+    UserError,
 )
 from flatweave.base.source import user_location
 from flatweave.frontend.trace.faults import SIZE, check_message
@@ -34,6 +36,7 @@ from flatweave.frontend.values.short import is_short
 from flatweave.frontend.values.sugar import METHODS
 from flatweave.frontend.values.tree import LEAF, Node, Tree, flatten, map_leaves
 from flatweave.ops import Check
+from flatweave.scalar.symbols import SYMBOLS
 from flatweave.terms.build import index
 from flatweave.terms.syntax import Atom, Const, Op, constant
 
@@ -227,3 +230,24 @@ def stacked(value: Any, name: str) -> Tracer | None:
 
 
 METHODS["stacked"] = stacked
+
+
+def inside_a_program(name: str, array: Any, other: Any, method: str) -> Any:
+    """`array op other` where the operation belongs to the other's library: what that makes of a
+    value without elements; NotTraceableError where it needs them."""
+    try:
+        found = getattr(type(other), method, lambda *_: NotImplemented)(other, array)
+    except (UserError, TypeError):
+        found = NotImplemented
+    if found is not NotImplemented:
+        return found
+    described = f"a traced value of type {describe(array)}" if is_array(array) else kind_of(array)
+    raise NotTraceableError(
+        f"{SYMBOLS.get(name, name)} with an operand of class {type(other).__name__} is done by its"
+        f" library, which needs an array of NumPy, not {described}.",
+        where=user_location(),
+        remedy="Take its elements first, fw.asarray(x); units, labels and masks stay outside.",
+    )
+
+
+METHODS["inside_a_program"] = inside_a_program

@@ -62,7 +62,10 @@ def applied(name: str, array: Any, other: Any) -> Any:
     known = OPERATORS[name]
     if not foreign.is_foreign(other, known.reflected):
         return METHODS[name](array, other)
-    return foreign.computed_right(array, array._elements(), known.python, other, known.reflected)
+    elements = array._elements()
+    if elements is None and foreign.has_protocol(other):
+        return METHODS["inside_a_program"](name, array, other, known.reflected)
+    return foreign.computed_right(array, elements, known.python, other, known.reflected)
 
 
 def reflected(name: str, other: Any, array: Any) -> Any:
