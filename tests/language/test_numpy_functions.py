@@ -189,7 +189,7 @@ LACKING = {
     "a constant that does not fit": lambda x: np.pad(x.astype(int), 1, constant_values=2.5),
     "a mode of a product": lambda x: np.convolve(x, [1, 2], 1),
     "no axis": lambda x: np.squeeze(x[None]),
-    "a mode of factors": lambda x: np.linalg.qr(np.reshape(x, (3, 3)), mode="raw"),
+    "a mode of factors": lambda x: np.linalg.qr(np.reshape(x, (3, 3)), mode="raw")[0],
     "an axis of sets": lambda x: np.unique(np.reshape(x, (3, 3)), axis=0),
     "weights of observations": lambda x: np.cov(x, fweights=np.arange(9)),
     "a result in place": lambda x: np.median(x, out=np.zeros(())),
